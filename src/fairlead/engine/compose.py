@@ -65,9 +65,9 @@ def build_engine(
     """Return an engine with all controllers of a cluster.
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
-    come last, so that a pod is only tried after all other work that is due. The PARTS in `without`
-    are left out. Raises ProfileError for a scheduler profile that cannot be served, and
-    ConfigurationError for a batch configuration with unknown names.
+    come last, so that a pod is only tried after all other work that is due. The parts in `without`,
+    which are names in PARTS, are left out. Raises ProfileError for a scheduler profile that cannot
+    be served, and ConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)

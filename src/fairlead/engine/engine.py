@@ -155,7 +155,7 @@ class Engine:
         return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
-        """Let the first controller with due work do one unit of it; return the commands."""
+        """Let the first controller with due work do one unit of its work; return the commands."""
         self.cluster.now = now
         for place, due in enumerate(self._asked_deadlines()):
             if due <= now:
@@ -163,7 +163,7 @@ class Engine:
         return []
 
     def handle_overdue(self, now: Instant) -> list[Issued]:
-        """Let every controller with due work do one unit of it; return the commands.
+        """Let every controller with due work do one unit of its work; return the commands.
 
         Used while the first controllers always have due work, so that the other controllers get
         their turn, too.

@@ -58,7 +58,7 @@ class ExtenderBackend:
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
         """Return, by node, the status that rejects `pod`; None if the pod fits the node.
 
-        Raises ExtenderBackendError.
+        Raises ExtenderBackendError if a plugin fails.
         """
         question, table = self._question(pod), self._cluster.table
         if question is None:
@@ -79,7 +79,7 @@ class ExtenderBackend:
         """Return a score from 0 to `score_max` for each of `nodes`.
 
         Returns 0 if `pod` does not fit the node. `score_max` corresponds to the highest total that
-        the plugins could give. Raises ExtenderBackendError.
+        the plugins could give. Raises ExtenderBackendError if a plugin fails.
         """
         scores = dict.fromkeys(nodes, 0)
         question = self._question(pod)
@@ -92,7 +92,7 @@ class ExtenderBackend:
         """Return the nodes that `pod` fits after the removal of certain pods.
 
         `candidates` maps each node to the uids of the pods to remove from it. Unknown nodes are
-        kept. Raises ExtenderBackendError.
+        kept. Raises ExtenderBackendError if a plugin fails.
         """
         question, table = self._question(pod), self._cluster.table
         if question is None:

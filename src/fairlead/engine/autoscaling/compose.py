@@ -32,7 +32,11 @@ class ClusterAutoscalerConfig(Struct, frozen=True):
 def cluster_autoscaler(
     config: ClusterAutoscalerConfig, *, seed: int, start: Instant
 ) -> ClusterAutoscaler:
-    """Return a Cluster Autoscaler controller with a simulated provider."""
+    """Return a Cluster Autoscaler controller with a simulated provider.
+
+    `seed` determines provision times and decides between equal options. `start` is the start of the
+    run.
+    """
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
         ClusterAutoscaler,

@@ -2,4 +2,8 @@
 
 Law: a session decides about all jobs together, on one snapshot of the cluster. It binds all members
 that a gang needs, or none of them. Inside a session, `Session.move` is the only writer.
+
+The words are kube-batch's. A *task* is a pod as a member of a job. *Releasing* resources belong to
+pods that are being deleted. A *pipelined* task has a node, but waits until enough releasing
+resources are free there.
 """

@@ -25,7 +25,7 @@ _URL: Final = re.compile(r"(?P<scheme>https?)://[^/?#\s]+[^?#\s]*")
 def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
     """Return the extenders in the order in which they are called; ignorable extenders come last.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError if an extender is invalid.
     """
     found = [extender_of(f"extenders[{number}]", form) for number, form in enumerate(forms)]
     _refuse_shared_resources(forms)
@@ -41,7 +41,7 @@ def extenders_of(forms: Sequence[ExtenderForm]) -> tuple[Extender, ...]:
 def extender_of(where: str, form: ExtenderForm) -> Extender:
     """Return the extender that `form` describes; `where` is its path in the file.
 
-    Raises ConfigurationError.
+    Raises ConfigurationError if the extender is invalid.
     """
     _check_address(where, form)
     if form.prioritize_verb and form.weight <= 0:

@@ -44,11 +44,12 @@ CheckArgs = Callable[[str, str, Args], None]
 
 
 class UserPluginSource(Struct, frozen=True):
-    """Functions that the caller provides: about users' plugins, and to check arguments.
+    """Functions of the caller that supply users' plugins and check plugin arguments.
 
     `usual_weight` returns the default weight of a user's plugin, None for an unknown name.
     `factories` returns the factories of users' plugins by name. `check_args(field, plugin, args)`
-    refuses invalid arguments of a plugin in ARGS; arguments of users' plugins are not checked here.
+    refuses invalid arguments of a plugin that is listed in ARGS; arguments of users' plugins are
+    not checked here.
     """
 
     usual_weight: UsualWeight

@@ -20,7 +20,7 @@ class Controller(Protocol):
     time at which to call `handle_deadline`. A time in the past means immediately; None means that
     the controller has no work until the next stimulus.
 
-    A class that also is a `PodHandler` gets changed pods by `handle_pod`.
+    A controller that is also a `PodHandler` receives changed pods through `handle_pod` instead.
     """
 
     @property

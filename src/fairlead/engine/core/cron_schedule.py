@@ -39,7 +39,7 @@ class ScheduleError(ValueError):
 class Schedule(Struct, frozen=True):
     """A schedule: the cron `fields` in the time zone `zone`, or an interval.
 
-    If `period` is not 0, the schedule fires every `period` ns, and `fields` do not count.
+    If `period` is not 0, the schedule fires every `period` ns, and `fields` is ignored.
     """
 
     fields: str

@@ -23,7 +23,7 @@ def to_seconds(duration: DurationNs) -> float:
 
 
 def earliest(*instants: Instant | None) -> Instant | None:
-    """Return the earliest of `instants`, ignoring None; None if there is no other."""
+    """Return the earliest of `instants` that are not None; None if all of them are None."""
     found: Instant | None = None
     for one in instants:
         if one is not None and (found is None or one < found):

@@ -39,7 +39,7 @@ Topic = tuple[type, type, str]
 
 
 class WritesTo(Struct, frozen=True):
-    """The commands of the class `command` that write objects of `kinds`, as in `ObjectRef`."""
+    """The commands of the class `command` that write objects of `kinds` (see `ObjectRef.kind`)."""
 
     command: type
     kinds: tuple[str, ...]
@@ -52,9 +52,9 @@ Commands = tuple[type | WritesTo, ...]
 class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs (None: all classes).
 
-    If `readiness` is False, the controller does not need a ReadinessChanged. Then it may keep an
-    older version of a pod, with other conditions Ready and ContainersReady. Every controller
-    receives all other stimuli, such as ObjectsLoaded. If `keeps_deadline` is set, the controller's
+    If `readiness` is False, the controller does not need a ReadinessChanged. Then its copy of a pod
+    may have outdated conditions Ready and ContainersReady. Stimuli without a field here, such as
+    ObjectsLoaded, go to every controller. If `keeps_deadline` is set, the controller's
     `next_deadline` changes only in its `handle` and `handle_deadline`, so that the engine needs to
     call it only after these.
     """
@@ -81,9 +81,9 @@ class Interest(Struct, frozen=True, kw_only=True):
         return classes is None or any(_includes(one, subject, kind) for one in classes)
 
     def depends_on_kind(self, stimulus: type, command: type) -> bool:
-        """Return whether it matters which kind of object a command of the class `command` writes.
+        """Return whether the interest depends on the kind of object that a command writes.
 
-        `stimulus` is the class of its outcome.
+        `command` is the class of the command, and `stimulus` is the class of its outcome.
         """
         classes = self._classes(stimulus) or ()
         return any(
@@ -112,7 +112,11 @@ EVERYTHING: Final = Interest(keeps_deadline=False)
 
 
 def topic_of(stimulus: Stimulus) -> Topic:
-    """Return the topic of `stimulus`, which determines the controllers that receive it."""
+    """Return the topic of `stimulus`, which determines the controllers that receive it.
+
+    A topic has three parts: the class of the stimulus, the class of its object or command, and the
+    kind of object that its command writes ("" if none).
+    """
     if isinstance(stimulus, ObjectChanged):  # the most frequent first
         return type(stimulus), type(stimulus.object), ""
     if isinstance(stimulus, CommandSucceeded):

@@ -18,9 +18,10 @@ from fairlead.engine.core.instant import Instant
 class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node` for `pod`.
 
-    `via` is "nominated", "single" or "score". `feasible` is the number of nodes that fit (1 if the
-    other nodes were not evaluated), `equals` the number of nodes with the best score. `started` is
-    the start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
+    `via` tells how the node was chosen: "nominated" (it is the pod's nominated node), "single"
+    (only this node fits) or "score". `feasible` is the number of nodes that fit (1 if the other
+    nodes were not evaluated), `equals` the number of nodes with the best score. `started` is the
+    start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
     """
 
     pod: ObjectRef
@@ -38,9 +39,9 @@ class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the text of the FailedScheduling event.
 
     `nominated_node` is the pod's nominated node from now on, "" if the nomination is removed, None
-    if it is unchanged. `is_error` marks an internal failure, after which nothing is known about the
-    pod. `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of PostFilter
-    plugins, which some Kubernetes versions leave out of the message.
+    if it is unchanged. `is_error` marks an internal failure, after which it is not known whether
+    the pod fits. `is_binding` marks a failed binding cycle. `post_filter` contains the reasons of
+    PostFilter plugins, which some Kubernetes versions leave out of the message.
     """
 
     pod: ObjectRef
@@ -62,7 +63,8 @@ class PodPreempting(Struct, frozen=True):
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
 
     `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
-    candidate" if there was just one). `equals` is the number of candidates left if no rule decided.
+    candidate" if there was just one). `candidates` is the number of nodes that were compared, and
+    `equals` the number of nodes left if no rule decided.
     """
 
     pod: ObjectRef
@@ -89,8 +91,8 @@ class PodEvicted(Struct, frozen=True):
 class NodeMarkedUnknown(Struct, frozen=True):
     """The monitor marked a node Unknown, because its heartbeat is too old.
 
-    `heartbeat_at` is the time of the pass that noticed the heartbeat. `ready` is the last status of
-    the node's Ready condition, "" if the node never posted one.
+    `heartbeat_at` is the time of the monitor pass that noticed the last heartbeat. `ready` is the
+    last status of the node's Ready condition, "" if the node never posted one.
     """
 
     node: str
@@ -133,7 +135,7 @@ class NodeTainted(Struct, frozen=True):
 class NodeEmptied(Struct, frozen=True):
     """The node controller deleted the pods of a not-ready node (`PodEvictionMode`).
 
-    This used a token of the zone's rate limiter.
+    The deletion used a token of the zone's rate limiter.
     """
 
     node: str
@@ -169,7 +171,7 @@ class PodCollected(Struct, frozen=True):
 
 
 class QueueAllocation(Struct, frozen=True):
-    """The allocation of a queue when a session of the batch scheduler closes; reported on change.
+    """The allocation of a queue at the end of a batch scheduler's session, if it has changed.
 
     Amounts are by resource: cpu in millicores, memory in bytes, other resources in units. `request`
     is the amount that the queue's jobs have allocated plus the amount for which they wait. `share`

@@ -57,7 +57,8 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
     def grouped(self) -> Sequence[Replicas | ApiObject]:
         """The objects in their order, with neighbouring replicas grouped into `Replicas`.
 
-        A value that is equal for all replicas is then computed once.
+        A `Replicas` is a list of pods that differ only in identity, placement and times. A value
+        that is equal for all of them needs to be computed only once.
         """
         found: list[Replicas | ApiObject] = []
         if isinstance(self.objects, LoadedObjects):
@@ -89,7 +90,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
 
     @cached_property
     def bound(self) -> LateDict[Pod]:
-        """The pods that have a node, by their key, in their order; not to be changed."""
+        """The pods that have a node, by key, in their order; callers must not change the result."""
         found = LateDict(pod_at)
         for pods in self.replicas:
             if pods[0].spec.node_name:
@@ -159,9 +160,10 @@ CallOutcome = ExtenderAnswered | CommandFailed  # the possible outcomes of a Cal
 
 
 class Remaining(Struct, frozen=True):
-    """The objects of one resource (`pods.`, `deployments.apps`) that remain after a deletion.
+    """The objects of one resource that remain after a deletion.
 
-    `finalizers` is the number of objects that each finalizer keeps.
+    `resource` is `plural.group`, and the group is empty for the core API (`pods.`). `finalizers`
+    maps each finalizer to the number of objects that have it.
     """
 
     resource: str

@@ -94,7 +94,7 @@ class EventKind(Enum):
 
 
 class ClusterEvent(Struct, frozen=True):
-    """One change; `old` is the version before it and `new` the version after it, or None.
+    """One change; `old` and `new` are the object before and after it, None if there is none.
 
     If `priority_max` is set, the event concerns only pods with at most that priority
     (eventhandlers.go: getLEPriorityPreCheck).

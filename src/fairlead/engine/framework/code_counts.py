@@ -26,10 +26,10 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts and lists the codes of one plan; every query names the current codes."""
+    """Counts and lists the codes of one plan; the caller passes the current codes to each query."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
-        """Codes are indexes of `statuses`, to which more may be appended later."""
+        """Start without counts; codes are indexes of `statuses`, which may grow later."""
         self._statuses = statuses
         self._rows: Rows = np.zeros(0, np.int64)
         self._codes: Codes = np.zeros(0, np.int32)
@@ -46,9 +46,10 @@ class CodeCounts:
         return sorted((code, count) for code, count in self._tally.items() if code > 0 and count)
 
     def rows_with(self, rows: Rows, codes: Codes, wanted: Code) -> Rows:
-        """Return those of `rows` whose status has the Code `wanted`, read-only.
+        """Return the entries of `rows` whose status has the Code `wanted`, as a read-only array.
 
-        The result is the same array as the last time if it has the same rows.
+        `codes[i]` is the code for `rows[i]`. The result is the same array as the last time if it
+        has the same rows.
         """
         self._update(rows, codes)
         found = self._listed.get(wanted)

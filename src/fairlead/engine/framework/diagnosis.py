@@ -90,8 +90,9 @@ def restricted_by(plugins: Sequence[str]) -> Status:
 def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
     """Return the text of the FailedScheduling event.
 
-    Entries such as "10 x" and "2 y" are sorted as strings, so "10 x" comes before "2 y". A node
-    that was rejected for several reasons is counted for each of them.
+    `post_filter_message` is appended, unless there are no nodes. Entries such as "10 x" and "2 y"
+    are sorted as strings, so "10 x" comes before "2 y". A node that was rejected for several
+    reasons is counted for each of them.
     """
     nodes = diagnosis.table.count
     if not nodes:

@@ -112,7 +112,8 @@ def wrap_methods(
 
     The result implements the same Protocols as the original, so callers can treat it as the
     original. Plugins that are not wrapped have no additional cost. If `as_built_in` is set, the
-    result also has what only built-in plugins have, and `original_of` returns the original.
+    result also has the attributes and methods that only built-in plugins have, and `original_of`
+    returns the original.
     """
     namespace: dict[str, Any] = {"name": plugin.name, "__slots__": ()}
     if as_built_in:
@@ -129,13 +130,13 @@ def wrap_methods(
 
 
 def original_of(plugin: object) -> object:
-    """Return the plugin that the measured plugin `plugin` stands for; otherwise `plugin` itself.
+    """Return the plugin that the wrapper `plugin` measures; other plugins are returned unchanged.
 
-    A guarded plugin of a user is never resolved.
+    The wrapper that guards a user's plugin is returned unchanged as well.
     """
     return getattr(plugin, "wrapped", plugin)
 
 
 def type_of(plugin: object) -> type:
-    """Return the class of `plugin`, of a measured plugin the class of the original."""
+    """Return the class of `plugin`; for a measured plugin, the class of the original."""
     return type(original_of(plugin))

@@ -190,7 +190,7 @@ class Shortlist(Protocol):
         ...
 
     def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
-        """Choose one of `candidates`; return an error if it is a failed extender's status."""
+        """Choose one of `candidates`, or return the error of a failed extender (a Status)."""
         ...
 
 
@@ -202,7 +202,7 @@ class PostFilterResult(Struct, frozen=True):
       keeps it
     - `victims`: the pods to remove, the least important last
     - `pdb_violations`: the number of victims whose removal violates a disruption budget
-    - `rule`, `candidates` and `equals`: how the node was chosen
+    - `rule`, `candidates` and `equals`: how the node was chosen (see `PodPreempting`)
     - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
     - `commands`: commands that are sent whatever the status is
     """
@@ -322,8 +322,8 @@ class Preparation(Struct, frozen=True):
 
     All `commands` are sent immediately, and each must succeed, except events. Then the plugin's
     `is_prepared` is called every `interval` until it returns None. After `timeout` (both in ns),
-    the placement fails with the message `on_timeout`. If another pod preempts the pod meanwhile, it
-    fails with `on_cancel`.
+    the placement fails with the message `on_timeout`. If another pod preempts the pod in the
+    meantime, the placement fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -74,7 +74,7 @@ class ShapeKeyed(Plugin, Protocol):
     def shape_key(self, shape: Shape) -> Hashable:
         """Return the part of `shape` that the plugin reads.
 
-        For shapes with equal parts, all its results are equal.
+        If these parts of two shapes are equal, the plugin gives both shapes the same results.
         """
         ...
 
@@ -138,7 +138,10 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
-    """Return a ScorePoint for `plugin`, which must have at least one form of Score."""
+    """Return a ScorePoint for `plugin`, which must have at least one form of Score.
+
+    `weight` is the weight of its scores in the total.
+    """
     many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
     if isinstance(plugin, ScorePlugin):
         one: ScoreOne = plugin.score

@@ -107,7 +107,10 @@ class PreparingPods:
     def answer(
         self, outcome: CommandSucceeded | CommandFailed, now: Instant
     ) -> PreparationResult | None:
-        """Handle the outcome of a command; return the result if it ends the pod's preparation."""
+        """Handle the outcome of a command; return the result if it ends a pod's preparation.
+
+        Returns None if the preparation continues, or if no preparation sent the command.
+        """
         _, work = self._asked.pop(id(outcome.command), (None, None))
         if work is None:
             return None

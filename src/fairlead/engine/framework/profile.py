@@ -65,7 +65,10 @@ class Profile(Struct, frozen=True):
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:
-        """The entries of `plugins`, then those enabled only at single points, with weight 0."""
+        """The entries of `plugins`, then the plugins that are enabled only at single points.
+
+        The latter have weight 0.
+        """
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)
         return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)
@@ -82,7 +85,8 @@ class PointError(ValueError):
 class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
-    `enabled` are (name, score weight) pairs in order; `disabled` are names, or contain ALL.
+    `enabled` are (name, score weight) pairs in order; `disabled` are names. If it contains ALL,
+    every plugin that is enabled everywhere is disabled.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()

@@ -100,7 +100,8 @@ class WaitingPods:
     def preempt(self, pod_id: str, plugin: str, reason: str) -> bool:
         """Record that `plugin` needs the pod's place; return whether the pod was waiting.
 
-        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff.
+        Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff. The
+        failure message contains `reason`.
 
         upstream: waiting_pods_map.go: Preempt; framework.go: WaitOnPermit
         """
@@ -112,7 +113,10 @@ class WaitingPods:
         return True
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next wait ends, 0 if a wait is already over, or None."""
+        """Return the time at which the next wait ends, 0 if a wait is already over.
+
+        Returns None if no pod waits.
+        """
         if any(waiting.is_decided for waiting in self.pods.values()):
             return 0
         return min((waiting.deadline for waiting in self.pods.values()), default=None)

@@ -22,12 +22,15 @@ _DURATIONS: Final = (RUN_DURATION, READY_DELAY, STOP_DURATION)
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:
-    """Return the ns that the pod takes to stop; None if the configuration determines them."""
+    """Return the time in ns that `pod` takes to stop; None if the configuration determines it."""
     return _duration(pod, STOP_DURATION)
 
 
 def ready_delay(pod: Pod) -> DurationNs | None:
-    """Return the ns from the pod's start until it is ready; None if the configuration sets them."""
+    """Return the time in ns from the pod's start until it is ready.
+
+    Returns None if the configuration determines it.
+    """
     return _duration(pod, READY_DELAY)
 
 

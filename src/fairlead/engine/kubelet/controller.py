@@ -98,7 +98,10 @@ class Kubelets:
         return self._see_pod(pod, now, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next pod transition, heartbeat change or pressure check."""
+        """Return the time of the next pod transition, heartbeat change or pressure check.
+
+        Returns None if none is scheduled.
+        """
         found = self._workers.next_due()
         for due in (self._heartbeats.next_due(), self._pressure.next_due()):
             if due is not None and (found is None or due < found):

@@ -144,7 +144,10 @@ class Heartbeats(Struct):
     # --- time ----------------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next node flaps, posts conditions or renews its lease."""
+        """Return the time at which the next node flaps, posts conditions or renews its lease.
+
+        Returns None if no node is due to act.
+        """
         return self._timers.next_due()
 
     def act(self, now: Instant) -> list[Command]:
@@ -299,13 +302,19 @@ class Heartbeats(Struct):
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """Return the renewals of a node that appears at `now`, as if it had been running before."""
+    """Return the renewals of a node that appears at `now`, as if it had been running before.
+
+    `every` is the time in ns between two renewals.
+    """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
-    """Return renewals that begin at `first`, rounded down to microseconds as in a MicroTime."""
+    """Return renewals that begin at `first` and follow each other after `every` ns.
+
+    `first` is rounded down to microseconds, as in a MicroTime.
+    """
     return Renewals(first - first % NANOSECONDS_PER_MICROSECOND, every)
 
 

@@ -42,7 +42,8 @@ class MirrorPods:
     def see_deleted(self, pod: Pod, *, is_reporting: bool) -> list[Command]:
         """Return the command that creates a deleted static pod again.
 
-        If the kubelet of the pod does not work, the pod is only recorded until the kubelet resumes.
+        If the kubelet of the pod does not work (`is_reporting` is False), the pod is only recorded
+        until the kubelet resumes.
         """
         if not is_static(pod) or not pod.spec.node_name:
             return []

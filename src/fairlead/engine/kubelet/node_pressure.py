@@ -77,8 +77,8 @@ class _Site(Struct, eq=False):
 class NodePressure:
     """Finds pressure on nodes and evicts pods from them.
 
-    `measure` reports the pressures of a node. `is_reporting` returns whether the node's kubelet
-    works.
+    `report_pressures` passes the pressures of a node on to its heartbeats. `is_reporting` returns
+    whether the node's kubelet works.
     """
 
     def __init__(
@@ -293,7 +293,10 @@ def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
 
 
 def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
-    """Return `pods` in eviction order. Ties are broken by namespace and name."""
+    """Return `pods` in the order of eviction for a shortage of `resource`.
+
+    Ties are broken by namespace and name.
+    """
     return sorted(pods, key=lambda pod: _rank(pod, resource))
 
 

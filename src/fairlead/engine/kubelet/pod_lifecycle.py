@@ -123,8 +123,8 @@ def _earlier(first: Due | None, second: Due | None) -> Due | None:
 def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """Return the act that reports the containers of the running `pod` as ready.
 
-    Returns None if they never become ready or have already been reported as ready, or if the status
-    has no Ready condition.
+    `ready_at` is the time at which they become ready (None: never). Returns None if they never
+    become ready or have already been reported as ready, or if the status has no Ready condition.
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
@@ -136,7 +136,8 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     """Return the act that ends the running `pod` without its deletion; None if it runs forever.
 
-    The deadline spec.activeDeadlineSeconds counts from status.startTime.
+    `started_at` is the time at which the pod began to run. The deadline spec.activeDeadlineSeconds
+    counts from status.startTime.
     """
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     completed: Due | None = None
@@ -166,8 +167,9 @@ def reads_to_the_end(pod: Pod) -> bool:
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    A pod without running containers or with grace period 0 is removed immediately. So is the mirror
-    pod of a static pod, whose containers continue to run.
+    `asked_at` is the time at which the deletion request was observed. A pod without running
+    containers or with grace period 0 is removed immediately. So is the mirror pod of a static pod,
+    whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at
@@ -204,13 +206,13 @@ def is_ready(pod: Pod) -> bool:
 
 
 def start_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
-    """Return the ns from the binding of `pod` until it is Running."""
+    """Return the time in ns from the binding of `pod` until it is Running."""
     own = None if config.start_delays is None else config.start_delays(pod)
     return config.start_delay if own is None else own
 
 
 def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
-    """Return the ns from the start of `pod` until it becomes ready."""
+    """Return the time in ns from the start of `pod` until it becomes ready."""
     own = ready_delay(pod)
     return config.ready_delay if own is None else own
 

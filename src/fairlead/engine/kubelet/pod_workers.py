@@ -124,7 +124,10 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of a first list; return the other pods, which `see` must get."""
+        """Load the settled pods of a first list.
+
+        Returns the other pods, which the caller must pass to `see`.
+        """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
         self._loaded_at, self._loaded = now, dict(loaded.bound_pods)

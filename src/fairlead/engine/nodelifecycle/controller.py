@@ -107,7 +107,10 @@ class NodeLifecycle:
         return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next pass, queue processing or retry that may find something."""
+        """Return the time of the next pass, queue processing or retry that may find something.
+
+        Returns None if there is none.
+        """
         found = self._shared.examinations.next_pass()
         for due in (self._next_attempt, self._late_bound_pods.next_due()):
             if due is not None and (found is None or due < found):

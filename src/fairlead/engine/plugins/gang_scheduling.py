@@ -55,7 +55,10 @@ class GangScheduling:
         return _TOO_FEW if self._groups.member_count(group.key) < _minimum(group) else None
 
     def permit(self, _state: CycleState, pod: PodInfo, _node: str) -> Status | Wait | None:
-        """Hold the pods of a gang until minCount of them have a node, then allow all of them."""
+        """Hold the pods of a gang until minCount of them have a node, then allow all of them.
+
+        Returns None for pods that need not wait.
+        """
         if pod.pod.spec.scheduling_group is None:
             return None
         key = group_key(pod)

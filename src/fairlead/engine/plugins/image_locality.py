@@ -66,7 +66,8 @@ class ImageLocality:
 def image_score(sum_bytes: int, container_count: int) -> int:
     """Return 0 up to 23 MiB, then a score that grows linearly to 100 at 1,000 MiB per container.
 
-    `sum_bytes` is the sum of the images' scaled sizes in bytes.
+    `sum_bytes` is the sum of the images' scaled sizes in bytes, and `container_count` the number of
+    the pod's containers.
 
     upstream: calculatePriority
     """

@@ -181,7 +181,7 @@ class BindingCycles:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which a Permit wait ends or a preparation must be checked.
 
-        Returns 0 if a preparation was canceled.
+        Returns 0 if a preparation was canceled, and None if nothing is due.
         """
         if self._canceled:
             return 0
@@ -255,7 +255,7 @@ class BindingCycles:
     def failed(self, bind: Bind, message: str) -> BindingRefused | None:
         """Revert the binding of the pod of `bind`, and return the refusal.
 
-        Returns None if the pod has no open binding.
+        `message` is the API server's error message. Returns None if the pod has no open binding.
         """
         binding = self._by_pod.get(_id_of(bind))
         if binding is None:

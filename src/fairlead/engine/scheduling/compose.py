@@ -60,7 +60,10 @@ class PluginHandle(Struct):
     framework: Framework | None = None
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial (`engine.framework.trial`); fails until all plugins are built."""
+        """Start a trial (`engine.framework.trial`).
+
+        Raises AssertionError until all plugins are built.
+        """
         assert self.framework is not None, "a trial asks plugins, and they are not built yet"
         return self.framework.trial(state, pod)
 

@@ -102,7 +102,8 @@ class Scheduler:
     ) -> None:
         """Set up the queue, profiles and bindings.
 
-        The caller must apply each stimulus to `cluster` before it calls `handle`.
+        Flushes of the queue happen at regular intervals after `start`. The caller must apply each
+        stimulus to `cluster` before it calls `handle`.
         """
         self._config = config
         self._cluster = cluster

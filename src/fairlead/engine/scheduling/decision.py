@@ -37,10 +37,10 @@ class Failure:
 
     `message` is the failure message; `rejections` is its part that counts the rejected nodes.
     `plugins` are the plugins that rejected the pod. `room` is the result of a successful
-    PostFilter: victims and a nomination; `state` is set only together with `room`. `nominated_node`
-    is the node to nominate; "" withdraws the pod's nomination, and None keeps it. `is_error` is
-    True for an internal error and False if the pod is unschedulable. `commands` and `post_filter`
-    are the commands and the reasons of the PostFilter plugins.
+    PostFilter: victims and a nomination. `state`, the CycleState, is set only together with `room`.
+    `nominated_node` is the node to nominate; "" withdraws the pod's nomination, and None keeps it.
+    `is_error` is True for an internal error and False if the pod is unschedulable. `commands` and
+    `post_filter` are the commands and the reasons of the PostFilter plugins.
     """
 
     message: str
@@ -60,8 +60,9 @@ Decision = Placement | Failure
 def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: bool) -> Failure:
     """Return `failure` without preemption, for a pod that was deleted during its cycle.
 
-    The pod's nomination is kept. If no nodes were rejected (`rejections` is empty), `failure` is
-    returned unchanged.
+    The pod's nomination is kept. If `names_preemption` is set, the message includes the reasons of
+    PostFilter plugins. If no nodes were rejected (`rejections` is empty), `failure` is returned
+    unchanged.
 
     upstream: framework/preemption/preemption.go: Preempt
     """
@@ -73,7 +74,10 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
 
 
 def joined(rejections: str, post_filter: str) -> str:
-    """Return the failure message: the rejected nodes, and the reasons of PostFilter if any."""
+    """Return the failure message: `rejections`, followed by `post_filter` if it is not empty.
+
+    `rejections` counts the rejected nodes; `post_filter` contains the PostFilter plugins' reasons.
+    """
     return f"{rejections} {post_filter}" if post_filter else rejections
 
 

@@ -34,7 +34,7 @@ class FailureHandler:
     def __init__(
         self, cluster: Cluster, queue: SchedulingQueue, nominator: Nominator, reporter: Reporter
     ) -> None:
-        """`queue` and `nominator` are those of the scheduler; `reporter` receives the failures."""
+        """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures."""
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
@@ -149,7 +149,8 @@ def failure_patch(
 ) -> list[Command]:
     """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
 
-    If `nominated_node` is None, nominatedNodeName stays unchanged; "" removes it.
+    `reason` and `message` are those of the condition. If `nominated_node` is None,
+    nominatedNodeName stays unchanged; "" removes it.
     """
     wanted = Condition(POD_SCHEDULED, "False", reason, message)
     found = condition(pod.pod, POD_SCHEDULED)

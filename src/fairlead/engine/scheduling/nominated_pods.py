@@ -92,7 +92,10 @@ class NominatedVerdicts:
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
-        """Return the best of the nodes that are not rejected; the plan must have all rows."""
+        """Return the search for the best of the nodes that are not rejected.
+
+        The plan must have all rows.
+        """
         if self._best is None:
             self._best = HighestTotals(self.plan.table.pod_log, self.codes <= 0)
         return self._best
@@ -106,7 +109,10 @@ class NominatedVerdicts:
 
 
 def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods."""
+    """Return NodeResourcesFit if no other Filter that runs in this cycle depends on pods.
+
+    Returns None otherwise.
+    """
     skipped = state.skipped_filters
     for point in plan.split.cluster_filters:
         if point.name not in skipped:
@@ -115,7 +121,10 @@ def only_fit(framework: Framework, plan: ShapePlan, state: CycleState) -> NodeRe
 
 
 def only_row_filter(plan: ShapePlan) -> NodeResourcesFit | None:
-    """Return NodeResourcesFit if it is the only cached Filter that depends on pods of the node."""
+    """Return NodeResourcesFit if it is the only cached Filter that depends on the node's pods.
+
+    Returns None otherwise.
+    """
     if len(plan.row_filters) != 1:
         return None
     plugin = original_of(plan.row_filters[0].plugin)
@@ -188,7 +197,7 @@ def with_nominated_verdicts(
 def best_beside_nominated(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
 ) -> HighestTotals:
-    """Return the best of the nodes that accept `pod` with and without the nominated pods.
+    """Return the search for the best node that accepts `pod` with and without nominated pods.
 
     No Filter that runs in `state` may depend on more than the node, `plan` must have all rows, and
     `pod` itself must not be nominated.

@@ -2,9 +2,9 @@
 
 The pods of a workload are equal except for their names. For most of them, the plugins that are not
 cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither constraints nor
-claims, and no term of another pod concerns them. The cycle of the second pod of a shape finds out
-whether this is so. The cycles of the following equal pods only bring the plan up to date and choose
-one of the best nodes.
+claims, and no affinity term of another pod concerns them. The cycle of the second pod of a shape
+finds out whether this is so. The cycles of the following equal pods only bring the plan up to date
+and choose one of the best nodes.
 
     two pods      PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break

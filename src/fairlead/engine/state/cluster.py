@@ -108,10 +108,11 @@ class Cluster:
     """
 
     def __init__(self, *, device_taint_rules: bool = False, keeps_readiness: bool = True) -> None:
-        """Start with an empty cluster; DeviceTaintRules have an effect if `device_taint_rules`.
+        """Start with an empty cluster.
 
-        If `keeps_readiness` is False, nothing reads the conditions Ready and ContainersReady of
-        pods from the state. Then a ReadinessChanged is not applied.
+        DeviceTaintRules have an effect only if `device_taint_rules` is set. If `keeps_readiness` is
+        False, nothing reads the conditions Ready and ContainersReady of pods from the state. Then a
+        ReadinessChanged is not applied.
         """
         self.keeps_readiness = keeps_readiness
         self._device_taint_rules = device_taint_rules
@@ -378,7 +379,7 @@ class Cluster:
         self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
     def bound_shapes(self) -> Counter[Shape]:
-        """Return the number of pods with a node for each shape.
+        """Return, for each shape, the number of its pods that have a node.
 
         A group of loaded replicas may be counted under the shape of one replica, because all of
         them have equal requests.

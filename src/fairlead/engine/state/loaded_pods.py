@@ -1,7 +1,7 @@
-"""LoadedPods: the pods of loads by group of replicas, and the rows where nothing else has happened.
+"""LoadedPods: the pods that were loaded in bulk, and the rows whose pods have changed since.
 
-A reader that needs facts of all pods takes them from the groups instead of reading each node. On
-the other rows, pods have changed since the load, so the nodes there must be read.
+Loaded pods are grouped by replicas. A reader that needs facts about all pods takes them from these
+groups, and reads single nodes only where pods have changed since the load.
 
     load of a-1 and a-2 on rows 0 and 1, and of b-1 on row 1      groups: a [0, 1], b [1]
     a-2 is deleted                                                changed: row 1
@@ -24,9 +24,9 @@ Ints = npt.NDArray[np.int64]
 
 
 class LoadedGroup(Struct, frozen=True):
-    """Loaded pods: `replicas[i]` was put on `rows[i]`.
+    """A group of loaded pods; the pod `replicas[i]` was loaded onto the node at `rows[i]`.
 
-    All have the priority, requests and ports of `replica`, which is one of them.
+    All pods of the group have the priority, requests and ports of `replica`, which is one of them.
     """
 
     replicas: Replicas
@@ -63,7 +63,7 @@ class LoadedPods:
             self._changed.add(row)
 
     def changed_rows(self) -> Collection[int] | None:
-        """Return the rows that must be read; None for all rows."""
+        """Return the rows whose nodes must be read one by one; None means all rows."""
         return self._note()
 
     def _note(self) -> set[int] | None:

@@ -27,7 +27,8 @@ class NodeInfo:
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). They may be
     shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two pods
     share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
-    `capacity` is equal only for nodes with equal `allocatable` and `allowed_pods`.
+    `capacity` is an id that two nodes share only if their `allocatable` and `allowed_pods` are
+    equal.
     """
 
     __slots__ = (
@@ -79,7 +80,10 @@ class NodeInfo:
             self.used_ports[port] = None
 
     def late_pods(self, make: Callable[[Any, int], PodInfo]) -> LateDict[PodInfo]:
-        """Return `pods` as a LateDict, in which `make` returns the pod for a row."""
+        """Convert `pods` to a LateDict and return it.
+
+        A LateDict can store references to pods; it calls `make` to build a pod on first use.
+        """
         if isinstance(self.pods, LateDict):
             return self.pods
         late = LateDict(make)

@@ -44,9 +44,10 @@ EXACT_BELOW: Final = 1 << 45
 
 
 class PlacedReplicas(Struct, frozen=True):
-    """Loaded pods on `nodes`, with the same requests, ports and affinity to pods as `replica`.
+    """Loaded pods: the i-th pod of `replicas` is on `nodes[i]`.
 
-    `make` returns the pod for a row of `replicas`.
+    All have the same requests, ports and pod affinity as `replica`. `make(replicas, row)` returns
+    the pod at index `row` of `replicas`.
     """
 
     replicas: Replicas
@@ -59,8 +60,9 @@ class NodeTable:
     """The nodes of the cluster and their columns; each node has a row.
 
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
-    `unusual` are the rows of nodes without cpu or memory, or with EXACT_BELOW or more of either.
-    `resource_epoch` increases when a DeviceClass changes what a resource means on all nodes.
+    `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
+    of either. `resource_epoch` increases when a DeviceClass changes what a resource means on all
+    nodes.
     """
 
     def __init__(self) -> None:
@@ -263,7 +265,8 @@ class NodeTable:
     def add_replicas(self, placed: Sequence[PlacedReplicas]) -> None:
         """Add loaded pods, as `add_pod` does for each of them.
 
-        The nodes get rows instead of pods, and each column is summed up in one pass.
+        The nodes store references to the pods, which are built on first use. Each column is updated
+        in one pass.
         """
         every: list[NodeInfo] = [info for some in placed for info in some.nodes]
         if not every:
@@ -313,7 +316,10 @@ class NodeTable:
             self.pod_log.append(info.row)
 
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
-        """Replace a pod on the node with a version that has the same requests."""
+        """Replace a pod on the node with a version that has the same requests.
+
+        The change is added to `pod_log` only if `log` is set.
+        """
         before = info.pods[pod.id]
         self.pod_index.replace(info.row, before, pod)
         if pod.shape.has_volumes:

@@ -33,7 +33,10 @@ class PodGroupTable:
         return before
 
     def remove(self, group: PodGroup) -> PodGroup | None:
-        """Remove a PodGroup and return its last version; its member pods stay stored."""
+        """Remove a PodGroup; return its last version, None if it was not stored.
+
+        Its member pods stay stored.
+        """
         return self._groups.pop(group.key, None)
 
     def put_member(self, pod: PodInfo, *, is_scheduled: bool) -> None:

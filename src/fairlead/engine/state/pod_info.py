@@ -19,7 +19,8 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    Successive pods of the same name have different `id`s.
+    `id` is the pod's uid, which is new if the pod is created again, or the pod's key if it has no
+    uid.
     """
 
     __slots__ = (

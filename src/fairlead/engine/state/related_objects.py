@@ -58,7 +58,7 @@ class RelatedObjects:
     """The related objects, keyed by kind and by `namespace/name`.
 
     `storage_log` contains kind and key of the storage objects that changed. `version` increases
-    with every change of another kind, except budgets and device objects (see
+    with every change of an object of another kind, except budgets and device objects (see
     `engine.state.devices`).
     """
 

@@ -335,7 +335,10 @@ class ShapeTable:
         return shape
 
     def shape_of_replica(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`; the last pod must differ from it only in its affinity."""
+        """Return the shape of `pod`, which differs from the last pod only in its affinity.
+
+        The last pod is the pod for which a shape was last requested.
+        """
         latest = self._latest
         assert latest is not None
         like = latest.shape

@@ -18,9 +18,9 @@ class FollowUpPace:
     """The owners that wait for their next follow-up, and when each was followed up last."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
-        """`interval` is the time between two follow-ups of an owner, 0 for no bound.
+        """Follow up a large owner at most once per `interval` (ns); 0 means no limit.
 
-        `is_large` returns whether the owner with a key has so many pods that the bound applies.
+        `is_large` returns whether the owner with a key has so many pods that the limit applies.
         """
         self._interval = interval
         self._is_large = is_large
@@ -28,9 +28,9 @@ class FollowUpPace:
         self._waiting: dict[str, Instant] = {}
 
     def due(self, changed: Iterable[str], now: Instant) -> list[str]:
-        """Return the keys of the owners to follow up now: of `changed`, and of waiting owners.
+        """Return the keys of the owners to follow up now, from `changed` and the waiting owners.
 
-        The other owners of `changed` wait.
+        The other owners in `changed` wait.
         """
         if not self._interval:
             return list(changed)

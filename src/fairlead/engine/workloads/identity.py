@@ -45,7 +45,10 @@ def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
 def owner_event(
     owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False
 ) -> RecordEvent:
-    """Return an event from the controller of `owner`."""
+    """Return an event from the controller of `owner`.
+
+    Its type is Warning if `is_warning` is set, otherwise Normal.
+    """
     return RecordEvent(
         regarding=owner,
         type="Warning" if is_warning else "Normal",
@@ -78,13 +81,16 @@ _NAMESPACE_TERMINATING: Final = "because it is being terminated"
 
 
 def is_namespace_terminating(message: str) -> bool:
-    """Return whether a creation was rejected because its namespace is terminating."""
+    """Return whether `message` refuses a creation because its namespace is terminating."""
     # upstream: pkg/controller/controller_utils.go:createPods, HasStatusCause
     return message.endswith(_NAMESPACE_TERMINATING)
 
 
 def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
-    """Return the event about a pod that could not be created for `owner`."""
+    """Return the event about a pod that could not be created for `owner`.
+
+    `message` is the API server's error message.
+    """
     # upstream: pkg/controller/controller_utils.go:createPods
     return RecordEvent(
         regarding=owner,

@@ -72,7 +72,10 @@ class ResourceQuotas(Struct):
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if usage may have changed, else the time of the next retry."""
+        """Return 0 (immediately) if usage may have changed, else the time of the next retry.
+
+        Returns None if neither applies.
+        """
         return AT_ONCE if self._changed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -64,7 +64,7 @@ class WorkQueue:
             del self._writers[target]
 
     def next_due(self) -> Instant | None:
-        """Return 0 if keys are queued, else the time of the next retry."""
+        """Return 0 if keys are queued, else the time of the next retry, or None."""
         return 0 if self._keys else self._retries.next_due()
 
     def pop_due(self, now: Instant) -> Iterator[Key]:
@@ -137,7 +137,7 @@ class Retries(Struct):
         self._failures.pop(key, None)
 
     def next_due(self) -> Instant | None:
-        """Return the time of the next retry."""
+        """Return the time of the next retry, or None if no retry is scheduled."""
         return self._due.next_due()
 
     def pop_due(self, now: Instant) -> list[Key]:

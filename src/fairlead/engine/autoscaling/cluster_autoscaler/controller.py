@@ -58,7 +58,10 @@ class ClusterAutoscaler:
     def __init__(
         self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant
     ) -> None:
-        """Create the controller. Its first loop runs one scan interval after `start`."""
+        """Create the controller. Its first loop runs one scan interval after `start`.
+
+        `seed` decides between equal expansion options.
+        """
         self._options = options
         self._provider = provider
         pick = TieBreak(seed)
@@ -157,7 +160,7 @@ class ClusterAutoscaler:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next loop, node deletion or machine event."""
+        """Return the time of the next loop, node deletion or machine event, or None."""
         dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
         return min(due for due in dues if due is not None)
 

@@ -33,17 +33,20 @@ class EventLog:
         return EventLog(self._commands, self._namespace, config_map)
 
     def on_pod(self, pod: Pod, type_: str, reason: str, message: str) -> None:
-        """Record an event about `pod`."""
+        """Record an event about `pod`; `type_` is Normal or Warning."""
         meta = pod.metadata
         self._add(ObjectRef("Pod", meta.namespace, meta.name, meta.uid), type_, reason, message)
 
     def on_node(self, node: Node, type_: str, reason: str, message: str) -> None:
-        """Record an event about `node`."""
+        """Record an event about `node`; `type_` is Normal or Warning."""
         ref = ObjectRef("Node", "", node.metadata.name, node.metadata.uid)
         self._add(ref, type_, reason, message)
 
     def on_status(self, type_: str, reason: str, message: str) -> None:
-        """Record an event about the autoscaler itself, on the status ConfigMap."""
+        """Record an event about the autoscaler itself, on the status ConfigMap.
+
+        `type_` is Normal or Warning.
+        """
         self._add(self._status, type_, reason, message)
 
     def _add(self, ref: ObjectRef, type_: str, reason: str, message: str) -> None:

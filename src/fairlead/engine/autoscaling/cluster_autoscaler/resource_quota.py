@@ -50,7 +50,8 @@ class NodeResources:
     def of(self, node: Node, group: str | None = None) -> Amounts:
         """Return the whole cores, bytes of memory, and GPUs of `node`, a node of `group`.
 
-        If `group` is None, the provider determines the group. Raises GpuCountError.
+        If `group` is None, the provider determines the group. Raises GpuCountError if the number of
+        GPUs is unknown.
         """
         if group is None:
             found = self._provider.node_group_for(node.spec.provider_id)
@@ -121,14 +122,20 @@ class QuotaTracker:
                     self._left[name] -= amount
 
     def allowed(self, group: str, template: Node, wanted: int) -> int:
-        """Return the number of new nodes that the limits allow, at most `wanted`."""
+        """Return the number of new nodes that the limits allow, at most `wanted`.
+
+        The nodes are copies of `template`, in the node group `group`.
+        """
         for name, amount in self._resources.of(template, group).items():
             if amount > 0 and name in self._left:
                 wanted = min(wanted, max(self._left[name], 0) // amount)
         return wanted
 
     def exceeded(self, group: str, template: Node, wanted: int) -> list[str]:
-        """Return the sorted names of the resources whose limit `wanted` new nodes would exceed."""
+        """Return the sorted names of the resources whose limit `wanted` new nodes would exceed.
+
+        The nodes are copies of `template`, in the node group `group`.
+        """
         amounts = self._resources.of(template, group)
         return sorted(
             name

@@ -37,7 +37,10 @@ class KarpenterContext(Struct, frozen=True):
     commands: list[Command] = field(default_factory=list)
 
     def record_event(self, about: ObjectRef, kind: str, reason: str, note: str) -> None:
-        """Record an event of type `kind` about the object `about`."""
+        """Record an event about the object `about`.
+
+        `kind` is its type, Normal or Warning; `reason` and `note` are its fields.
+        """
         self.commands.append(
             RecordEvent(
                 regarding=about,

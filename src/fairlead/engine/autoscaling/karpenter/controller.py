@@ -69,7 +69,10 @@ class Karpenter:
     )
 
     def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
-        """Create the controller. Its first disruption loop runs one period after `start`."""
+        """Create the controller. Its first disruption loop runs one period after `start`.
+
+        `seed` determines the names and provision times of machines.
+        """
         self._options = config.options
         self.cluster = KarpenterCluster()
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)

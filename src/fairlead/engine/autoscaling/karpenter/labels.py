@@ -75,6 +75,6 @@ def is_restricted(key: str, well_known: frozenset[str]) -> bool:
 
 
 def has_restricted_domain(key: str) -> bool:
-    """Return whether the label's domain is karpenter.sh or a subdomain of karpenter.sh."""
+    """Return whether the domain of the label `key` is karpenter.sh or a subdomain of it."""
     domain = key.partition("/")[0] if "/" in key else ""
     return domain == GROUP or domain.endswith(f".{GROUP}")

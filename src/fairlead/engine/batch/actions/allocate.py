@@ -5,7 +5,7 @@
         place each task on the best node
         if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
         if the job has become ready, bind it; after that it gets one task per turn
-        if the job cannot start, discard its statement: it gets no resources (`_settle`)
+        if the job cannot start, undo its placements (`_settle`)
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
 """

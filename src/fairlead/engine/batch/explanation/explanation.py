@@ -51,7 +51,11 @@ class Obstacle(StrEnum):
 
 
 class NodeFact(Struct, frozen=True):
-    """The reason why a member cannot run on a node; `lacking` maps resources to missing amounts."""
+    """The reason why a member cannot run on a node.
+
+    `lacking` maps resources to the missing amounts: cpu in millicores, memory in bytes, other
+    resources in units.
+    """
 
     node: str
     reason: str

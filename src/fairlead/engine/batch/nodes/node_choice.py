@@ -38,7 +38,7 @@ class RankedNodes(Struct, frozen=True):
     keys: Scores
 
     def where(self, mask: Mask) -> RankedNodes:
-        """Return the nodes at the positions in `rows` that `mask` contains."""
+        """Return the nodes at the positions in `rows` where `mask` is True."""
         at = mask.nonzero()[0]  # faster than to index both arrays by the mask
         return RankedNodes(self.rows.take(at), self.keys.take(at))
 
@@ -110,7 +110,7 @@ class NodeChoice:
         return totals
 
     def ranked(self, pod: PodInfo, among: Mask) -> RankedNodes:
-        """Return the feasible nodes that the mask `among` contains.
+        """Return the feasible nodes at the rows where `among` is True.
 
         Nodes with equal scores are ordered by descending name.
 

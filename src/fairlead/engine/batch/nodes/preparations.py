@@ -192,7 +192,7 @@ class Preparations:
         return [t for t in tasks if t is not None and t.status is TaskStatus.BINDING]
 
     def left(self, pod_id: str) -> PreparationCommands:
-        """Handle the deletion of a pod.
+        """Handle the deletion of the pod with the ID `pod_id`.
 
         The other tasks of its dispatch group continue if they still form a gang. Otherwise their
         placement must be undone.

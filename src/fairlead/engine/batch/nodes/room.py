@@ -36,7 +36,7 @@ class Room:
 
     `is_left_out[row]` marks nodes that are excluded from the session because their pods use too
     much. `shared` is the view without reserved resources. `whole` is the view that includes the
-    resources reserved for a starving gang, for this gang and for short tasks (backfill).
+    resources reserved for a starving gang. Only this gang and short tasks (backfill) use `whole`.
     `nonzero_surplus[row]` is the excess of the node's own sums (cpu, memory, with defaults) over
     the sums by the configured rule. The arrays are valid from `open` to the end of the session.
     """
@@ -136,39 +136,45 @@ class RoomView:
         self._sees_all = sees_all
 
     def idle(self, column: int, row: int) -> int:
-        """Return the amount of a resource that can be used immediately on the node at `row`."""
+        """Return the amount of the resource in `column` that is idle on the node at `row`.
+
+        Tasks can use this amount immediately.
+        """
         room = self._room
         free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
         return free - self._held(column, row)
 
     def idle_many(self, column: int, rows: Rows) -> Ints:
-        """Return the immediately usable amount on each node at `rows`, shape (len(rows),)."""
+        """Return the result of `idle` for each node at `rows`, shape (len(rows),)."""
         room = self._room
         free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
         return free if self._hides_nothing(column) else free - self._held_many(column, rows)
 
     def releasing(self, column: int, row: int) -> int:
-        """Return the releasing amount on the node at `row` that is not pipelined or reserved."""
+        """Return the releasing amount on the node at `row` that is not pipelined or reserved.
+
+        The amount is that of the resource in `column`.
+        """
         return int(self._room.releasing[column, row]) - self._held(column, row)
 
     def releasing_many(self, column: int, rows: Rows) -> Ints:
-        """Return the releasing amount on each node at `rows`, shape (len(rows),).
-
-        Pipelined and reserved amounts are subtracted.
-        """
+        """Return the result of `releasing` for each node at `rows`, shape (len(rows),)."""
         releasing: Ints = self._room.releasing[column, rows]
         return (
             releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
         )
 
     def future_idle(self, column: int, row: int) -> int:
-        """Return the idle and releasing amounts, minus the pipelined and reserved amounts."""
+        """Return the amount of the resource in `column` that will be free on the node at `row`.
+
+        This is the idle amount plus the releasing amount, minus the pipelined and reserved amounts.
+        """
         room = self._room
         free = int(room.idle[column, row] + room.releasing[column, row])
         return free - self._held(column, row)
 
     def future_idle_many(self, column: int) -> Ints:
-        """Return the amount that `future_idle` returns for each node, shape (rows,)."""
+        """Return the result of `future_idle` for each node, shape (rows,)."""
         free: Ints = self._room.idle[column] + self._room.releasing[column]
         held = self._room.held_back
         if held is None or self._sees_all or column >= len(held):

@@ -94,7 +94,10 @@ class Gang:
         return victims
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that is below its minimum, or None for other jobs."""
+        """Return the condition of a job that is below its minimum, or None for other jobs.
+
+        `fit_error` is the reason why tasks of the job were not placed.
+        """
         missing = job.min_available - job.ready_count
         if missing <= 0:
             return None

@@ -227,7 +227,7 @@ class Explains(BatchPlugin, Protocol):
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
         """Return the condition of the job's group, or None if this plugin has no objection.
 
-        `fit_error` is the text about the nodes.
+        `fit_error` is the reason why tasks of the job were not placed.
         """
         ...
 

@@ -181,7 +181,7 @@ class Session:
     # --- open and close --------------------------------------------------------------------
 
     def open(self) -> None:
-        """Collect the jobs, queues and resources, and call `open` of every plugin that has it."""
+        """Collect the jobs, queues and resources, and call `on_session_open` of the plugins."""
         leave_out = self.rules.slack if self.rules.leaves_out_overused else None
         self.room.open(self.job_table, leave_out=leave_out)
         self.queues = self._open_queues()
@@ -271,7 +271,7 @@ class Session:
     # --- steps -----------------------------------------------------------------------------
 
     def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
-        """Report a step to the observer."""
+        """Report a step to the observer; `verb` and `detail` are as in `SessionStep`."""
         if self.observer is not NO_OBSERVER:
             self.observer.note(SessionStep(verb, task, detail))
 
@@ -355,7 +355,10 @@ class Session:
     def report_displacement(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Report to the reporter that `victims` are evicted to make room for `task` on `node`."""
+        """Report to the reporter that `victims` are evicted to make room for `task` on `node`.
+
+        `why` is the reason, such as "reclaim" or "preempt".
+        """
         self.reporter.report(
             PodPreempting(
                 pod=task.ref,

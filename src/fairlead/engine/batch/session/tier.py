@@ -5,7 +5,7 @@
     ready, pipelined      all plugins must agree
     overused              one plugin is enough
     valid                 the first objection counts
-    may …                 all plugins must agree
+    may_take, …           all plugins must agree
     victims               each plugin can veto (`engine.batch.actions.eviction_search`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
@@ -168,7 +168,10 @@ class Tiers:
         return None
 
     def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
-        """Return the condition of a job that was not scheduled, or None if no plugin has one."""
+        """Return the condition of a job that was not scheduled, or None if no plugin has one.
+
+        `fit_error` is the reason why tasks of the job were not placed.
+        """
         for plugin in self._explaining:
             found = plugin.unschedulable(job, fit_error)
             if found is not None:
@@ -176,7 +179,7 @@ class Tiers:
         return None
 
     def is_overused(self, queue: QueueInfo) -> bool:
-        """Return whether some plugin says that the queue must not get more resources."""
+        """Return whether any plugin decides that the queue must not get more resources."""
         return any(plugin.overused(queue) for plugin in self._overused)
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:

@@ -26,8 +26,9 @@ _PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin sta
 class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
-    `with_nominated` caches the verdicts that take nominated pods into account, keyed by (shape id,
-    priority), and by (shape id, priority, "leading") those of the leading Filters alone.
+    `with_nominated` caches the verdicts that take nominated pods into account. Its keys are (shape
+    id, priority) for the verdicts of all Filters, and (shape id, priority, "leading") for those of
+    the leading Filters, which depend only on the node and its pods.
     """
 
     def __init__(self, framework: Framework) -> None:

@@ -35,7 +35,7 @@ DEAD: Final = -1
 
 
 class StaticPoints(Struct, frozen=True):
-    """The NODE plugins that do not skip a shape; `normalized` are scorers that are normalized."""
+    """The NODE plugins that do not skip a shape; the scores of `normalized` are normalized."""
 
     filters: Sequence[FilterPoint]
     scorers: Sequence[ScorePoint]
@@ -45,8 +45,8 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
 
-    They include the changes in the node log before `position`. `version` changes when all results
-    were recomputed, not only those of changed nodes.
+    The results include the changes in the node log before `position`. `version` changes when all
+    results were recomputed, not only those of changed nodes.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class Stopwatch(Protocol):
 
 
 class PluginTime(Struct):
-    """The number of calls and their total time, for one plugin at one extension point."""
+    """The number of calls and their total time in ns, for one plugin at one extension point."""
 
     plugin: str
     point: str
@@ -64,7 +64,10 @@ class Meter:
         self._steps[name] = self._steps.get(name, 0) + self._step_began - began
 
     def take_steps(self) -> dict[str, DurationNs]:
-        """Return the time of each step since the last call, in the order of the first cycle."""
+        """Return the total time of each step (ns) since the last call of this method.
+
+        The steps are in the order in which they first ended.
+        """
         steps, self._steps = self._steps, {}
         return steps
 

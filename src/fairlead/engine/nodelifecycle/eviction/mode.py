@@ -51,7 +51,10 @@ class EvictionMode(Protocol):
         ...
 
     def on_ready(self, node: Node, zone: str, now: Instant) -> list[Command]:
-        """Return the writes for a ready or new node, or for any node if all evictions stop."""
+        """Return the writes for a ready or new node of `zone`.
+
+        Also called for every node when all evictions stop.
+        """
         ...
 
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
@@ -64,6 +67,6 @@ class EvictionMode(Protocol):
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
         """Process the node `name`, which got a token; return the writes.
 
-        The queue entry of the node is finished or retried.
+        Also finishes the node's queue entry, or schedules its retry.
         """
         ...

@@ -101,8 +101,8 @@ class TaintEviction:
     ) -> None:
         """Start without objects.
 
-        If `is_taking_over` is set, the first list of objects counts as already known: timers start
-        when the taints were added, and a terminating pod gets no new timer.
+        If `is_taking_over` is set, the first list of objects counts as already known: timers count
+        from the time at which the taints were added, and a terminating pod gets no new timer.
         """
         self._profile = profile
         self._reporter = reporter
@@ -139,7 +139,10 @@ class TaintEviction:
         return self._see_pod(pod, now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next toleration expires or the next deletion is retried."""
+        """Return the time at which the next toleration expires or a deletion is retried.
+
+        Returns None if there is none.
+        """
         return earliest(self._due.next_due(), self._retries.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -335,7 +338,7 @@ ENDLESS: Final = None
 
 
 def tolerated_s(taints: tuple[Taint, ...], tolerations: tuple[Toleration, ...]) -> int | None:
-    """Return the seconds until the pod is evicted: ENDLESS for never, -1 for immediately.
+    """Return the seconds until the pod is evicted: ENDLESS (None) for never, -1 for immediately.
 
     `taints` must not be empty. A pod that does not tolerate all of them is evicted immediately. For
     each taint, the first matching toleration in the pod's order applies, even if a later toleration

@@ -97,6 +97,8 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield (zone, name) for each entry that is due and gets a token at `now`.
 
+        `last_pass` is the time of the last monitor pass, which requeued entries have implicitly.
+
         The caller must finish or retry the entry before it continues the iteration. The token is
         used whether or not the entry is finished. An entry that is not due yet uses a token without
         being yielded.

@@ -80,7 +80,10 @@ class ZoneStates:
     # --- nodes ---------------------------------------------------------------------------------
 
     def place(self, name: str, zone: str, *, counts: bool, is_ready: bool) -> None:
-        """Record that a pass found the node in `zone`; `counts` is False for excluded nodes."""
+        """Record that a pass found the node `name` in `zone`.
+
+        `counts` is False for excluded nodes. `is_ready` is set if the node's Ready status is True.
+        """
         contribution = ZoneCount(int(counts), int(counts and not is_ready))
         if self._placed.get(name) == (zone, contribution):
             return

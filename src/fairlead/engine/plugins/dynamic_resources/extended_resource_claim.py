@@ -74,7 +74,7 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of generateName
 
 
 class SpecialClaim(Struct, frozen=True):
-    """The special claim of a pod, for nodes that do not list the same extended resources.
+    """The special claim of a pod for all nodes that leave the same extended resources unlisted.
 
     `mappings` contains the requests that each container uses.
     """

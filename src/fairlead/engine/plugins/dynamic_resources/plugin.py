@@ -442,7 +442,9 @@ class DynamicResources:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 
-        If devices have binding conditions, the pod then waits for them.
+        If devices have binding conditions, the pod then waits for them. Returns None if there is
+        nothing to write, and an ERROR status if a claim was deleted or allocated elsewhere in the
+        meantime.
         """
         claims = state.find(_Claims)
         if claims is None:

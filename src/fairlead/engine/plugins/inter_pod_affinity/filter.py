@@ -142,7 +142,10 @@ class AffinityState:
         return attracted, repelled, existing
 
     def move(self, pods: PodClass, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
-        """Assume that a pod of `pods` with `terms` is added to (1) or removed from (-1) `row`."""
+        """Assume that a pod of `pods` with the placed `terms` is added to `row` or removed.
+
+        `by` is 1 for an added pod and -1 for a removed pod.
+        """
         near, far = self.asker.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)

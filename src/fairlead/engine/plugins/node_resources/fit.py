@@ -353,7 +353,12 @@ class NodeResourcesFit:
 def rejection(
     fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
 ) -> Status:
-    """Return the rejection that names all insufficient resources in upstream's order."""
+    """Return the rejection that names all insufficient resources in upstream's order.
+
+    `fixed` are cpu, memory and ephemeral-storage if they are insufficient; `scalars` are the other
+    insufficient resources. `crowded` is set if the node would have too many pods, and `beyond` if
+    the pod would not even fit the empty node.
+    """
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(INSUFFICIENT.format(name) for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE

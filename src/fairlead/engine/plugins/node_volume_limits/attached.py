@@ -1,8 +1,8 @@
 """AttachedVolumes: live counts of attached volumes by driver and node.
 
-It counts the volumes of the pods on the node, and volumes that are attached although no pod on the
-node uses them. A row is recounted when the pods on it change, or when a claim, volume or class
-changes on which its count depends. An index maps these objects to rows.
+The count of a node includes the volumes of its pods, and volumes that are attached although no pod
+on the node uses them. A row is recounted when the pods on it change, or when a claim, volume or
+class changes on which its count depends. An index maps these objects to rows.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ class AttachedVolumes:
     # --- queries ---------------------------------------------------------------------------
 
     def counts(self, driver: str) -> Ints | None:
-        """Return the number of volumes of `driver` on each row; None if it has no volumes."""
+        """Return the number of volumes of `driver` on each row.
+
+        Returns None if no volume uses the driver.
+        """
         return self._counts.get(driver)
 
     def rows_using(self, name: str) -> list[int]:

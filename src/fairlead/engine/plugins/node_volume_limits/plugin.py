@@ -156,7 +156,10 @@ class NodeVolumeLimits:
         return self._table.at(row).name
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods: it never harms; only pods with volumes matter."""
+        """Return the effect of removing pods.
+
+        A removal can only help, and only the removal of pods with volumes matters.
+        """
         return RemovalEffect(has_volumes)
 
     # --- queueing hint ---------------------------------------------------------------------

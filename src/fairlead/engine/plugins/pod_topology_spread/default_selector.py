@@ -39,7 +39,7 @@ _CONTROLLER: Final = ("v1", "ReplicationController")
 
 
 class DefaultSelector(Struct, frozen=True):
-    """The selector of default constraints for some pods.
+    """The selector that default constraints use for pods of the same Services and owner.
 
     Two objects have the same `key` if their selectors are equal.
     """

@@ -106,7 +106,7 @@ class SpreadState:
         return SpreadState(self._namespace, constraints, self._known)
 
     def move(self, pods: PodClass, row: int, by: int) -> None:
-        """Assume that a pod of `pods` is added to (1) or removed from (-1) `row`."""
+        """Assume that a pod of `pods` is added to `row` (`by` is 1) or removed (-1)."""
         if pods.namespace != self._namespace:
             return
         for one, selects in zip(self._constraints, self._selecting(pods), strict=True):

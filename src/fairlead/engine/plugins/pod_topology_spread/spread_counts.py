@@ -105,7 +105,11 @@ class SpreadCounts:
         requires_all_keys: bool,
         node_key: str = "",
     ) -> None:
-        """Count for pods like `pod`; each node is its own domain of topology key `node_key`."""
+        """Count for pods like `pod`.
+
+        If `requires_all_keys` is set, a node counts only if it has the topology keys of all
+        `constraints`. For the topology key `node_key`, each node is a domain of its own.
+        """
         self._table = table
         self._pod = pod
         self.requires_all_keys = requires_all_keys

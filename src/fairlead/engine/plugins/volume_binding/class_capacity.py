@@ -47,7 +47,9 @@ class ClassCapacities:
         self._epoch = self._position = -1
 
     def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
-        """Return, for each row, whether a volume of `size` bytes can be provisioned.
+        """Return, for each row, whether a volume of `size` bytes can be provisioned there.
+
+        The volume is of the StorageClass `class_name`, whose CSI driver is `provisioner`.
 
         Returns None if the driver does not publish its capacity, so that no node is excluded.
         """

@@ -84,9 +84,9 @@ RESERVED: Final = NONE - 1
 class NodeVolumes(Struct, frozen=True):
     """The result for every node: whether the pod's volumes are or can be made available.
 
-    `flags` holds, for each row, the reasons for a rejection, or 0; it is None if all rows fit.
-    `matches` are in the order in which claims were matched. `tied` are the claims that are being
-    provisioned.
+    `flags` holds, for each row, the reasons for a rejection as bits, or 0; it is None if all rows
+    fit. `matches` are in the order in which claims were matched. `tied` are the claims that are
+    being provisioned.
     """
 
     flags: npt.NDArray[np.int32] | None

@@ -96,7 +96,7 @@ class VolumeBinder:
     # --- progress --------------------------------------------------------------------------
 
     def check(self, decision: Decision, pod: PodInfo, node_name: str) -> None:
-        """Return normally if all claims of `decision` are bound.
+        """Return normally if all claims of `decision` are bound, for `pod` on the node `node_name`.
 
         Raises NotYetError if a binding is not complete yet, and BindingFailedError if it cannot
         complete.

@@ -46,7 +46,7 @@ SCHEDULED: Final = "Scheduled"
 def decide_group(
     built: BuiltProfile, members: Sequence[PodGroupMember], tie_break: TieBreak, started: Instant
 ) -> Consultation[PodGroupResult]:
-    """Decide on nodes for all `members` of one PodGroup.
+    """Decide on nodes for all `members` of one PodGroup, in the cycle that began at `started`.
 
     If they do not fit and the group preempts as a whole, the result contains the victims to remove.
     If preemption does not help, it contains the reasons. An error in preemption is an error of the

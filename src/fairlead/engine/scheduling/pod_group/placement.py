@@ -121,7 +121,8 @@ def schedule_pod_group(
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for the pods of one group; all assumptions are reverted at the end.
 
-    If `makes_room` is False, no PostFilter plugin runs.
+    `started` is the start of the group's cycle. If `makes_room` is False, no PostFilter plugin
+    runs.
     """
     result = PodGroupResult()
     assumed: list[_Assumption] = []

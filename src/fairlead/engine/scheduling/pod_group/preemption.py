@@ -48,7 +48,8 @@ def preempt_for_group(
 ) -> tuple[PodInfo, ...] | Status:
     """Return the pods to remove, the least important last.
 
-    Returns a status with the reason if the group may not preempt or if preemption does not help.
+    `started` is the start of the group's cycle. Returns a status with the reason if the group may
+    not preempt or if preemption does not help.
     """
     reason = _ineligibility(built, group, members)
     if reason:

@@ -179,7 +179,10 @@ class DefaultPreemption:
     def rank(
         self, candidates: Sequence[Candidate], diagnosis: Diagnosis
     ) -> tuple[DryRun, Pick | None]:
-        """Rate `candidates` as if they were results of dry runs, and pick the best of them."""
+        """Rate `candidates` as if they were results of dry runs, and pick the best.
+
+        The Pick is None if `candidates` is empty.
+        """
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
             victims = self._policy.arranged(candidate.victims)

@@ -84,7 +84,10 @@ class Preemptions:
         self._by_preemptor: dict[str, Execution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
-        """Start a preemption; return its commands, and the execution if the cycle must wait."""
+        """Start a preemption; return its commands, and the execution if the cycle must wait.
+
+        The execution is None if the cycle need not wait for it.
+        """
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)

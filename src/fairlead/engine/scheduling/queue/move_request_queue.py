@@ -47,7 +47,7 @@ _LATE_BINDING: Final = "WaitForFirstConsumer"
 class MoveRequestQueue(SchedulingQueue):
     """Moves all unschedulable pods on every event that may be relevant.
 
-    It counts pops, and stores that count at each move request.
+    The queue counts pops, and stores the count at each move request.
     """
 
     _cycle = 0
@@ -67,9 +67,9 @@ class MoveRequestQueue(SchedulingQueue):
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move all unschedulable pods, or only those with an affinity for the changed pod.
+        """Move all unschedulable pods, or only the pods with an affinity for the changed pod.
 
-        Do nothing if `event` is not a move request.
+        The pod with ID `spare` is not moved. Does nothing if `event` is not a move request.
         """
         if _moves_all(event) or event.kind in _MOVE_MATCHING:
             super().wake(event, now, spare)

@@ -142,7 +142,10 @@ class SchedulingQueue:
         return counts
 
     def rejections(self) -> dict[tuple[str, str], int]:
-        """Return the number of pods that each (plugin, profile) rejected since the last attempt."""
+        """Return, for each (plugin, profile), the number of queued pods that the plugin rejected.
+
+        Only a pod's last attempt and later PreEnqueue rejections count.
+        """
         counts: dict[tuple[str, str], int] = {}
         for queued in self._pods.values():
             profile = queued.info.pod.spec.scheduler_name
@@ -338,7 +341,10 @@ class SchedulingQueue:
         self.wake(event, now)
 
     def wake_after_refusal(self, pod: PodInfo, now: Instant, spare: str = "") -> None:
-        """Wake pods as if `pod` had left its node, after its binding was refused."""
+        """Wake pods as if `pod` had left its node, after its binding was refused.
+
+        The pod with ID `spare` is not woken.
+        """
         self.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now, spare)
 
     def activate(self, key: str, now: Instant) -> None:

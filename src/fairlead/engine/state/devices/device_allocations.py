@@ -63,7 +63,10 @@ class DeviceLedger:
         return device in self._holders or device in self._sharers
 
     def consumed(self, device: DeviceId) -> Mapping[str, int] | None:
-        """Return the capacity that the device's shares consume, in nanos by name, or None."""
+        """Return the capacity that the device's shares consume; None if there are no shares.
+
+        The result maps the names of capacities to amounts in units of 10^-9.
+        """
         return self._consumed.get(device)
 
     def holders(self, device: DeviceId) -> list[str]:
@@ -111,7 +114,7 @@ class DeviceLedger:
             self._consumers.pop(key, None)
 
     def special_claim_of(self, uid: str) -> str | None:
-        """Return the key of the pod's special claim for extended resources, or None."""
+        """Return the key of the claim for the extended resources of the pod `uid`, or None."""
         return self._special.get(uid)
 
     def observe(self, changed: ApiObject) -> bool:

@@ -46,7 +46,8 @@ class PoolDevice(Struct, frozen=True, eq=False):
 class Pool(Struct, frozen=True, eq=False):
     """The newest generation of a pool.
 
-    `flaw` is the reason why it is invalid on every node, else "". An incomplete pool has no flaw.
+    `flaw` is the reason why the pool is invalid on every node, "" if it is valid. An incomplete
+    pool has no flaw.
     """
 
     id: PoolId
@@ -58,7 +59,7 @@ class Pool(Struct, frozen=True, eq=False):
 class NodeDevicePool(Struct, frozen=True, eq=False):
     """The devices of `pool` that one node can use.
 
-    `flaw` is the reason why the pool is invalid on the node, else "".
+    `flaw` is the reason why the pool is invalid on the node, "" if it is valid.
     """
 
     pool: Pool
@@ -165,7 +166,10 @@ class DevicePools:
     # --- queries ---------------------------------------------------------------------------
 
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
-        """Return the pools that have devices for `node`; the same object until they change."""
+        """Return the pools that have devices for `node`.
+
+        The result is the same object until these pools change.
+        """
         name, labels = node.metadata.name, node.metadata.labels
         known = self._known.get(name)
         if known is not None and known[0] == labels:

@@ -39,7 +39,7 @@ class NodeEpoch:
 
 
 class DomainCounts:
-    """Weighted sums by domain over the pods at some `PodLocations`.
+    """Weighted sums by domain over the pods at the attached `PodLocations`.
 
     `sums` has an entry per domain and a last entry that stays 0, so that index -1 (ABSENT) reads 0.
     `pods` is the number of counted pods, regardless of weight. Call `refresh` before reading.

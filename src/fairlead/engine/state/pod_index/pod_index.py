@@ -164,7 +164,10 @@ class PodIndex:
         return new
 
     def watch(self, selector: PodSelector, counts: DomainCounts, weight: int) -> None:
-        """Count in `counts` all pods that `selector` matches, now and later, until `unwatch`."""
+        """Count in `counts` all pods that `selector` matches, now and later, until `unwatch`.
+
+        Each pod adds `weight` to the sum of its domain.
+        """
         watch = _Watch(selector, counts, weight)
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)

@@ -33,7 +33,10 @@ class PodSelector:
     __slots__ = ("anchor", "counts_terminating", "demands")
 
     def __init__(self, demands: Sequence[Demand], *, counts_terminating: bool) -> None:
-        """Select pods that meet all `demands`; without demands, select no pods."""
+        """Select pods that meet all `demands`; without demands, select no pods.
+
+        Terminating pods are selected only if `counts_terminating` is set.
+        """
         self.demands = tuple(demands)
         self.counts_terminating = counts_terminating
         self.anchor: Anchor = anchor_of(demands[0][1]) if demands else None
@@ -50,7 +53,7 @@ class PodSelector:
 
 
 def anchor_of(selector: LabelSelector | None) -> Anchor:
-    """Return a label that every label set that matches `selector` must contain, None if unknown."""
+    """Return a label that an object must have to match `selector`, None if none is known."""
     if selector is None:
         return None
     for label in selector.match_labels.items():

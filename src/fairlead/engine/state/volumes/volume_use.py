@@ -73,15 +73,15 @@ class VolumeUse:
 
 
 def disks_of(pod: PodInfo) -> Iterator[Disk]:
-    """Yield the disks that the pod's exclusive volumes mount, one entry per volume."""
+    """Yield the disks of the pod's volumes that cannot be shared, one entry per volume."""
     for volume in pod.pod.spec.volumes:
         yield from disks_in(volume)
 
 
 def disks_in(volume: Volume) -> Iterator[Disk]:
-    """Yield the name of the disk of `volume`; nothing if the volume type can be shared.
+    """Yield (volume type, disk name) of `volume`; nothing if its type can be shared.
 
-    Volumes that conflict have the same name, but volumes with the same name need not conflict.
+    Volumes that conflict have the same disk, but volumes with the same disk need not conflict.
     """
     if volume.gce_persistent_disk is not None:
         yield ("gce-pd", volume.gce_persistent_disk.pd_name)

@@ -72,7 +72,10 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next CronJob is due, or 0 if a CronJob has changed."""
+        """Return the time at which the next CronJob is due, or 0 if a CronJob has changed.
+
+        Returns None if no CronJob is scheduled.
+        """
         return 0 if self._changed else self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -132,7 +132,10 @@ class GarbageCollector(Struct):
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry."""
+        """Return 0 (immediately) if commands or look-ups wait, else the time of the next retry.
+
+        Returns None if neither applies.
+        """
         return AT_ONCE if self._postponed or self._unconfirmed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -102,7 +102,7 @@ class NamespaceDeletion(Struct):
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the content of the next namespace must be deleted."""
+        """Return the time at which the content of the next namespace must be deleted, or None."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -204,8 +204,8 @@ class Rollouts(Struct):
     ) -> list[Command]:
         """Handle the refused creation of the ReplicaSet `target`.
 
-        If the name is taken by another ReplicaSet, sync with another name. For any other reason,
-        retry after a backoff.
+        `message` is the API server's error message. If the name is taken by another ReplicaSet,
+        sync with another name. For any other reason, retry after a backoff.
         """
         rollout = self._rollouts.get(self._creating.pop((target.namespace, target.name), ""))
         if rollout is None:
@@ -258,7 +258,7 @@ class Rollouts(Struct):
         self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
-        """Return the time of the next retry."""
+        """Return the time of the next retry, or None if no retry is scheduled."""
         return self._retries.next_due()
 
     def retry(self, now: Instant) -> None:

@@ -172,7 +172,11 @@ class RolloutWriter(Struct, frozen=True):
         return self._write(rollout, status)
 
     def prune(self, rollout: Rollout, *, if_complete: bool) -> list[Command]:
-        """Delete empty old ReplicaSets that exceed revisionHistoryLimit."""
+        """Delete empty old ReplicaSets that exceed revisionHistoryLimit.
+
+        If `if_complete` is set, delete them only if the status reports that the rollout is
+        complete.
+        """
         if if_complete and not is_reported_complete(rollout.deployment):
             return []
         return rollout.cleanup_commands(self.pod_sets.sets)

@@ -95,7 +95,10 @@ def progress_status(
 
 
 def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now: Instant) -> Json:
-    """Return the status for a sync that only changes sizes; the Progressing condition is kept."""
+    """Return the status for a sync that only changes sizes; the Progressing condition is kept.
+
+    `collisions` is the number of name collisions of ReplicaSets so far.
+    """
     # upstream: sync.go:syncDeploymentStatus
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
@@ -105,7 +108,10 @@ def sized_status(deployment: Deployment, count: PodCounts, collisions: int, now:
 def rollout_status(
     deployment: Deployment, count: PodCounts, collisions: int, inputs: ProgressInput, now: Instant
 ) -> Json:
-    """Return the status for a sync of a rollout that is neither paused nor being scaled."""
+    """Return the status for a sync of a rollout that is neither paused nor being scaled.
+
+    `collisions` is the number of name collisions of ReplicaSets so far.
+    """
     conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if not has_deadline(deployment):

@@ -142,8 +142,9 @@ def proportional(
 ) -> Sizes:
     """Return the sizes after a change of the Deployment's replicas; `reported` is status.replicas.
 
-    If the change is divided, the result includes all active ReplicaSets, even if their size stays:
-    their annotations must get the new number of desired replicas.
+    The change is divided among several ReplicaSets only if `is_rolling` is set (strategy
+    RollingUpdate). In this case, the result includes all active ReplicaSets, even if their size
+    stays: their annotations must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)

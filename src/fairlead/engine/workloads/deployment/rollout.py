@@ -364,7 +364,11 @@ def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:
 def replica_set_manifest(
     deployment: Deployment, name: str, digest: str, replicas: int, annotations: Mapping[str, str]
 ) -> Json:
-    """Return the manifest of the ReplicaSet `name`; `digest` is its pod-template-hash."""
+    """Return the manifest of the ReplicaSet `name` of `deployment`.
+
+    `digest` is its pod-template-hash, `replicas` its size. `annotations` are added to the
+    annotations that it copies from the Deployment.
+    """
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}
     template = with_labels(spec.template, label)

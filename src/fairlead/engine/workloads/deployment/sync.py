@@ -50,7 +50,10 @@ class RolloutSync(Struct, frozen=True):
     events: EventSink
 
     def sync(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Return the next writes of the Deployment, or [] while a previous write is in flight."""
+        """Return the next writes of the Deployment, or [] while a previous write is in flight.
+
+        `is_loaded` is set if the objects come from a snapshot.
+        """
         if rollout.creating or rollout.writing or self.output.is_pending(rollout):
             rollout.is_stale = True
             return []
@@ -77,7 +80,7 @@ class RolloutSync(Struct, frozen=True):
         return commands + (self._steps(rollout, new, old) or [])
 
     def not_created(self, rollout: Rollout, name: str, why: str, now: Instant) -> list[Command]:
-        """Report that the new ReplicaSet `name` could not be created."""
+        """Report that the new ReplicaSet `name` was not created; `why` is the error message."""
         note = f'Failed to create new replica set "{name}": {why}'
         event = owner_event(rollout.ref, NOT_CREATED, note, is_warning=True)
         return [*self.output.not_created(rollout, note, now), event]

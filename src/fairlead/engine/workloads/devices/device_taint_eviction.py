@@ -136,7 +136,7 @@ class DeviceTaintEviction:
         return self._evaluate(self._see(pod, now), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next eviction or of the next status update of a rule."""
+        """Return the time of the next eviction or status update of a rule, or None."""
         due = self._timers.next_due()
         if not self._status_at:
             return due

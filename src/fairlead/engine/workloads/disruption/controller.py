@@ -111,7 +111,10 @@ class Disruption:
         return self._sync_all(changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next expiry of an eviction or condition, or retry of a write."""
+        """Return the time of the next expiry of an eviction or condition, or retry of a write.
+
+        Returns None if there is none.
+        """
         return earliest(self._rechecks.next_due(), self._stale.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:
@@ -263,7 +266,7 @@ def _fail(state: BudgetState, message: str) -> list[PatchStatus]:
 
 
 class StaleDisruptions(Struct):
-    """Pods with a DisruptionTarget condition, and the time at which each one becomes stale."""
+    """Pods with the condition DisruptionTarget, and the time at which it becomes stale."""
 
     _announced: dict[str, tuple[ObjectRef, Instant]] = field(default_factory=dict)  # by pod key
     _timers: TimerQueue[str] = field(default_factory=TimerQueue)
@@ -283,7 +286,7 @@ class StaleDisruptions(Struct):
         self._announced.pop(pod.key, None)
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next condition becomes stale."""
+        """Return the time at which the next condition becomes stale, or None."""
         return self._timers.next_due()
 
     def reset_stale(self, now: Instant) -> list[Command]:

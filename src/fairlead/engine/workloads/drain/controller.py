@@ -123,7 +123,7 @@ class Drain:
         return self._see_pod(pod) if pod.spec.node_name else ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which a refused eviction or node change is retried next."""
+        """Return the time at which a refused eviction or node change is retried next, or None."""
         return earliest(self._retries.next_due(), self._patches.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:

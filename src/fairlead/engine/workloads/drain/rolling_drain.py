@@ -119,7 +119,10 @@ class RollingDrains:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which a node returns to service, or a refused change is retried."""
+        """Return the time at which a node returns to service, or a refused change is retried.
+
+        Returns None if there is none.
+        """
         return earliest(self._back.next_due(), self._retries.next_due())
 
     def handle_deadline(self, now: Instant) -> list[Command]:

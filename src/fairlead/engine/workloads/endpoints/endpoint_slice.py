@@ -166,7 +166,8 @@ def owned_slice(
 ) -> CreateObject:
     """Return the creation of a slice that `owner` controls, with labels and annotations in `named`.
 
-    `serial` makes the generated name unique. `content` contains the fields other than the metadata.
+    `kind` is the kind of `owner`. `serial` makes the generated name unique. `content` contains the
+    fields other than the metadata.
     """
     reference = {
         "apiVersion": "v1",

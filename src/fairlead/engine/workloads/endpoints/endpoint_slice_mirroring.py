@@ -94,7 +94,7 @@ class EndpointMirroring:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 if changes are recorded, else the time of the next retry."""
+        """Return 0 if changes are recorded, else the time of the next retry, or None."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

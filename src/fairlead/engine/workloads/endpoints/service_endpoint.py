@@ -83,7 +83,8 @@ def is_selecting(service: Service) -> bool:
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
     """Return the endpoint of `pod`, which `service` selects.
 
-    Returns None if the pod has no address or has finished.
+    `zone` is the zone of its node, "" if unknown. Returns None if the pod has no address or has
+    finished.
     """
     # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):

@@ -146,7 +146,8 @@ class Autoscaler:
     ) -> list[Command]:
         """Execute one sync, set `due`, and return the scale patch or the status write, and events.
 
-        `register` stores the selector of the target's pods and fills `pods`.
+        `register` stores the selector of the target's pods and fills `pods`. It returns a function
+        that returns the keys of all autoscalers that select one of these pods.
         """
         self._recall_skipped(now)
         self._last_sync, self.due = now, now + self.config.sync_period

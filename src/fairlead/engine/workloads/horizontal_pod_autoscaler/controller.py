@@ -139,7 +139,10 @@ class HorizontalPodAutoscalers:
             yield from namespace.autoscalers.values()
 
     def replicas_of(self, autoscaler: Autoscaler) -> int | None:
-        """Return the number of replicas of the autoscaler's target, or None if it has no scale."""
+        """Return the number of replicas of the autoscaler's target.
+
+        Returns None if the target has no scale.
+        """
         try:
             namespace = autoscaler.view.metadata.namespace
             return self._targets.find(autoscaler.view.spec.scale_target_ref, namespace).replicas
@@ -179,7 +182,7 @@ class HorizontalPodAutoscalers:
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next sync is due."""
+        """Return the time at which the next sync is due, or None if no sync is scheduled."""
         return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

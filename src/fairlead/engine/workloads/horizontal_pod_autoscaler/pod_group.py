@@ -69,11 +69,12 @@ class PodTotals(Struct):
 class PodGroups(Struct):
     """The pods of a scale target, grouped for one metric.
 
-    `serving` is the number of pods that share the load. `weight` is the part of these pods that is
-    counted, in pods. `stated` is the usage of counted pods according to their annotations, in
-    thousandths. `missing_requests` contains the requests of each missing pod in thousandths.
-    `request_problem` is the error text if the requests are unknown, else "". The groups stay the
-    same until the instant `until` (None: forever), unless a pod changes.
+    `serving` is the number of pods that share the load. `weight` is the number of these pods that
+    are counted. For a container metric, a pod counts with the container's part of its usage.
+    `stated` is the usage of counted pods according to their annotations, in thousandths.
+    `missing_requests` contains the requests of each missing pod in thousandths. `request_problem`
+    is the error text if the requests are unknown, else "". The groups stay the same until the
+    instant `until` (None: forever), unless a pod changes.
     """
 
     counted: PodTotals

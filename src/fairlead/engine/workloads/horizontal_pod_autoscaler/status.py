@@ -34,7 +34,10 @@ class StatusDraft(Struct):
         return cls({**status, "conditions": conditions}, now)
 
     def set_condition(self, type_: str, reason: str, message: str, *, is_true: bool) -> None:
-        """Set the condition `type_`; if its status changes, its transition time becomes `now`."""
+        """Set the condition `type_` to True if `is_true` is set, otherwise to False.
+
+        If its status changes, its transition time becomes `now`.
+        """
         conditions: list[Json] = self.status["conditions"]
         found = next((one for one in conditions if one.get("type") == type_), None)
         if found is None:
@@ -80,7 +83,10 @@ def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def event(autoscaler: ObjectRef, reason: str, note: str, *, is_warning: bool = True) -> RecordEvent:
-    """Return an event of the HorizontalPodAutoscaler controller about `autoscaler`."""
+    """Return an event of the HorizontalPodAutoscaler controller about `autoscaler`.
+
+    Its type is Warning if `is_warning` is set, otherwise Normal.
+    """
     return RecordEvent(
         regarding=autoscaler,
         type="Warning" if is_warning else "Normal",

@@ -74,7 +74,10 @@ class JobRule:
 
     @classmethod
     def of(cls, job: Job, pods: PodSet, *, is_tracked: bool) -> JobRule:
-        """Return the rule of a newly observed Job with its existing `pods`."""
+        """Return the rule of a newly observed Job with its existing `pods`.
+
+        If `is_tracked` is set, its pods get the tracking finalizer.
+        """
         pods.ended = []
         progress = JobProgress.of(job, pods, is_tracked=is_tracked)
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)

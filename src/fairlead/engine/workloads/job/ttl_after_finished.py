@@ -58,7 +58,7 @@ class TtlAfterFinished:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next deletion."""
+        """Return the time of the next deletion, or None if no deletion is scheduled."""
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

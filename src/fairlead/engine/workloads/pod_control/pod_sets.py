@@ -278,7 +278,8 @@ class PodSets(Struct):
     ) -> list[Command]:
         """Handle a refused creation: start a backoff, or choose another name if it is taken.
 
-        A pod in a slot cannot have another name, so its owner waits for the backoff.
+        `message` is the API server's error message. A pod in a slot cannot have another name, so
+        its owner waits for the backoff.
         """
         key = self._creating.pop((target.namespace, target.name), None)
         creating = None if key is None else self.sets[key].creation_observed(target.name)
@@ -312,7 +313,7 @@ class PodSets(Struct):
             self.wake(key, due)
 
     def next_retry(self) -> Instant | None:
-        """Return the time of the next retry of an owner or scheduled run of a rule."""
+        """Return the time of the next retry of an owner or scheduled run of a rule, or None."""
         return earliest(self._retries.next_due(), self._wakes.next_due())
 
     def retry(self, now: Instant) -> list[Command]:

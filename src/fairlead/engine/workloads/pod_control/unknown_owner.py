@@ -47,7 +47,10 @@ class UnknownOwnerRule(Struct, frozen=True):
         )
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Plan one pod for each replacement; a pod that keeps its name waits until it is free."""
+        """Plan one pod for each replacement.
+
+        A pod that keeps the name of the replaced pod waits until the name is free.
+        """
         slots = list(pods.replacements) if slot is None else [slot]
         return Plan(create=tuple(desired for one in slots for desired in self._wishes(pods, one)))
 

@@ -37,7 +37,7 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
 def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
     """Return the first status that is written for a new generation, given the final `status`.
 
-    Upstream's controller counts the pods, creates or deletes some, and then writes the earlier
+    Upstream's controller counts the pods, creates or deletes pods, and then writes the earlier
     counts. The status that is written next contains the new counts.
     """
     # upstream: replica_set.go:syncReplicaSet

@@ -74,7 +74,10 @@ class ExternalProvisioner:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next volume is provisioned or its creation is retried."""
+        """Return the time at which the next volume is provisioned or its creation is retried.
+
+        Returns None if there is none.
+        """
         return self._timers.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

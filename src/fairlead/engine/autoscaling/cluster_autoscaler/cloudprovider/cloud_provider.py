@@ -97,7 +97,7 @@ class NodeGroup(Protocol):
     def delete_nodes(
         self, provider_ids: Sequence[str], now: Instant, *, force: bool = False
     ) -> None:
-        """Delete machines and lower the target size by their number.
+        """Delete the machines `provider_ids`, and lower the target size by their number.
 
         With `force`, the group may fall below its minimum size. Raises ProviderError if the
         provider refuses.

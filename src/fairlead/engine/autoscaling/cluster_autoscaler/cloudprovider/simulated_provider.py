@@ -190,7 +190,10 @@ class SimulatedProvider:
         seed: int,
         start: Instant,
     ) -> None:
-        """Create groups in the order of `specs`; `seed` determines provision times."""
+        """Create groups in the order of `specs`; `seed` determines provision times.
+
+        `start` is the start of the run, from which `outages` and periods without capacity count.
+        """
         self._outages = outages
         self.undelivered: dict[str, int] = {}  # failed machines by group
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
@@ -330,7 +333,10 @@ class SimulatedProvider:
         self.commands.append(CreateObject(manifest))
 
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:
-        """Mark a machine as deleted. Its Node is deleted after the deletion time of `group`."""
+        """Mark the machine `provider_id` as deleted.
+
+        Its Node is deleted after the deletion time of `group`.
+        """
         self._gone.add(provider_id)
         name = self._names.get(provider_id)
         if name is not None:

@@ -91,7 +91,8 @@ def is_ready_and_schedulable(node: Node) -> bool:
 def with_starting_nodes_unready(node: Node, taints: TaintConfig, gpu_label: str) -> Node:
     """Return `node`, or an unready copy if the node lacks its GPU or has a startup taint.
 
-    The copy has been unready since the creation of the node.
+    A node lacks its GPU if it has the label `gpu_label` but no allocatable GPU. The copy has been
+    unready since the creation of the node.
     upstream: processors/customresources/gpu_processor.go: FilterOutNodesWithUnreadyResources,
     utils/taints/taints.go: FilterOutNodesWithStartupTaints
     """

@@ -147,7 +147,7 @@ class ClusterStateRegistry:
     ) -> None:
         """Record a failed scale-up of `group` and put the group into backoff.
 
-        A group without a known template is ignored.
+        `code` and `message` are the provider's. A group without a known template is ignored.
         """
         if group in self._known_groups:
             self.backoff.back_off(group, now, code, message)
@@ -375,7 +375,7 @@ class ClusterStateRegistry:
         return self._incorrect.get(group)
 
     def unregistered(self) -> dict[str, Instant]:
-        """Return the instances without a Node, and the time when each was first observed."""
+        """Return the time when each instance without a Node was first observed, by instance id."""
         return self._first_seen
 
     def instances_with_errors(self) -> dict[str, list[str]]:

@@ -40,7 +40,7 @@ class StatusConfigMap:
     def __init__(
         self, provider: CloudProvider, registry: ClusterStateRegistry, namespace: str, name: str
     ) -> None:
-        """The ConfigMap `name` in `namespace` is assumed not to exist yet."""
+        """Write to the ConfigMap `name` in `namespace`, which is assumed not to exist yet."""
         self._provider = provider
         self._registry = registry
         self.ref = ObjectRef("ConfigMap", namespace, name)

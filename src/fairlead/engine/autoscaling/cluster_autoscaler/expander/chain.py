@@ -28,7 +28,7 @@ class Choice(Struct, frozen=True):
     """The result of a chain of expanders.
 
     `options` are the options before filtering, `equals` are the options that passed all filters,
-    and `best` is the chosen one of `equals` (None if no option passed).
+    and `best` is the option chosen from `equals` (None if no option passed).
     """
 
     options: tuple[Option, ...]

@@ -43,7 +43,7 @@ class Cheapest:
     """Keeps the options with the lowest score; drops options whose price is unknown."""
 
     def __init__(self, provider: CloudProvider, cluster_nodes: int) -> None:
-        """`provider` returns the prices of nodes and pods.
+        """Use the prices of nodes and pods that `provider` returns.
 
         `cluster_nodes`, the number of nodes in the cluster, determines the preferred node size.
         """

@@ -39,7 +39,11 @@ class HighestPriority:
     """
 
     def __init__(self, text: str | None, events: EventLog) -> None:
-        """`text` is the ConfigMap's `data.priorities`, None if there is no ConfigMap."""
+        """Use the priorities in `text`, the ConfigMap's `data.priorities`.
+
+        `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
+        `events`.
+        """
         self._text = text
         self._events = events.about(CONFIG_MAP)
 

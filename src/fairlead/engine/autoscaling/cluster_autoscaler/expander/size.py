@@ -17,7 +17,7 @@ class Lowest:
     """Keeps the options with the lowest cost."""
 
     def __init__(self, cost: Callable[[Option], float]) -> None:
-        """`cost` returns the cost of an option. Only exactly equal costs count as equal."""
+        """Compare options by `cost`. Only exactly equal costs count as equal."""
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:

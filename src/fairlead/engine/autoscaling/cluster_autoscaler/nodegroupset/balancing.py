@@ -28,9 +28,8 @@ class ScaleUpInfo(Struct, frozen=True):
 def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     """Return the groups that grow and their new sizes, in order of execution.
 
-    Each of the `new_nodes` goes to the group that is smallest at that moment. In the algorithm,
-    groups are sorted by size; groups before `start` are full; groups between `start` and `at` have
-    already reached the size of the next group.
+    Each of the `new_nodes` goes to the group that is smallest at that moment. Groups do not grow
+    beyond their maximum size.
 
     Example: sizes 1, 2, 5 and four new nodes: 2, 3, 5 after two nodes, 3, 4, 5 after four nodes.
     """
@@ -42,6 +41,8 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     room = sum(groups[index].max_size - size for size, index in sizes)
     left = min(new_nodes, room)
     sizes.sort(key=lambda entry: entry[0])
+    # `sizes` is sorted. Groups before `start` are full; groups between `start` and `at` have
+    # already reached the size of the next group.
     start = at = 0
     while left > 0:
         entry = sizes[at]

@@ -54,7 +54,10 @@ class NodeDeletionTracker:
         self._taken_at: Instant = _NEVER
 
     def start(self, group: str, name: str, *, drain: bool) -> None:
-        """Record the start of a deletion; `drain` is set if the node has pods to evict."""
+        """Record that the deletion of the node `name` in `group` has started.
+
+        `drain` is set if the node has pods to evict.
+        """
         (self._drained if drain else self._empty)[name] = group
 
     def end(self, name: str, result: NodeDeleteResult, now: Instant) -> None:

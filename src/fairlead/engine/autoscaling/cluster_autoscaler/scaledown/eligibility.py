@@ -79,7 +79,10 @@ class EligibilityChecker:
         return eligible
 
     def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
-        """Return the utilization of the node by the rules of its group. Raises UtilizationError."""
+        """Return the utilization of the node by the rules of its group.
+
+        Raises UtilizationError if a resource has no allocatable amount.
+        """
         options, context = self._context.options, self._context
         rules = UtilizationRules(
             context.group_options(context.group_of(info.node)).ignore_daemonsets_utilization,

@@ -34,7 +34,7 @@ def execute_scale_ups(
 ) -> None:
     """Grow the groups in order.
 
-    The first failure puts its group into backoff and ends the execution with ExecutionError.
+    Raises ExecutionError at the first failure, which puts its group into backoff.
     """
     groups, events = context.groups_by_id(), context.events
     for info in infos:

@@ -216,7 +216,7 @@ def _with_consolidatable(
 
 
 def with_condition(claim: NodeClaim, kind: str, reason: str, now: Instant) -> NodeClaim:
-    """Return the NodeClaim with the condition `kind` set to True.
+    """Return the NodeClaim with the condition `kind` set to True, for `reason`.
 
     The condition's time changes only if its status changes.
     """

@@ -61,7 +61,10 @@ class NodeClaimLifecycle:
     def __init__(
         self, context: KarpenterContext, config: KarpenterConfig, *, seed: int, start: Instant
     ) -> None:
-        """Create the lifecycle. The conditions of all NodeClaims are first checked at `start`."""
+        """Create the lifecycle. The conditions of all NodeClaims are first checked at `start`.
+
+        `seed` determines the names and provision times of machines.
+        """
         self._context = context
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
@@ -234,7 +237,7 @@ class NodeClaimLifecycle:
             self._launch_standalone(claim, now)
 
     def note_pod_event(self, node_name: str, now: Instant) -> None:
-        """Postpone the consolidation of a node, because a pod was bound to it or left it."""
+        """Postpone the consolidation of the node `node_name`: a pod was bound to it or left it."""
         claim = self._claim_on(node_name)
         if claim is None:
             return
@@ -269,7 +272,7 @@ class NodeClaimLifecycle:
     def see_failed_creation(
         self, command: CreateObject, reason: FailureReason, message: str, now: Instant
     ) -> None:
-        """Handle the failed creation of a Node or NodeClaim.
+        """Handle the failed creation of a Node or NodeClaim; `message` is the API server's refusal.
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
         machine are removed. Otherwise the Node is created again later. An object that already
@@ -391,7 +394,7 @@ class NodeClaimLifecycle:
         self._context.changed(now)
 
     def set_tainted(self, claim: NodeClaim, *, tainted: bool) -> None:
-        """Add the disruption taint to the NodeClaim's node, or remove it."""
+        """Add the disruption taint to the NodeClaim's node, or remove it if `tainted` is False."""
         node = self._context.cluster.node_objects.get(claim.status.node_name)
         if node is None:
             return

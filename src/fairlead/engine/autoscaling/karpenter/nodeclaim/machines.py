@@ -68,7 +68,10 @@ class Machines:
         seed: int,
         start: Instant,
     ) -> None:
-        """Start without machines; `seed` determines names and provision times."""
+        """Start without machines; `seed` determines names and provision times.
+
+        `start` is the start of the run, from which outages count.
+        """
         self._config = config
         self._offerings = offerings
         self._seed = seed

@@ -140,7 +140,7 @@ class LabelRequirement(Struct, frozen=True):
 def requirement(
     key: str, operator: str, values: Sequence[str] = (), min_values: int | None = None
 ) -> LabelRequirement:
-    """Return the requirement that an API object states.
+    """Return the requirement on the label `key` that an API object states.
 
     Aliases of labels become their stable names. Gt, Gte, Lt and Lte take one integer. An unknown
     operator allows no value.

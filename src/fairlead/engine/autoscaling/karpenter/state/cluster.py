@@ -203,7 +203,7 @@ class KarpenterCluster:
         return found
 
     def pods_on(self, node_name: str) -> PodsOnNode:
-        """Return the pods bound to a node, ordered by namespace and name."""
+        """Return the pods bound to the node `node_name`, ordered by namespace and name."""
         if not self._on_node.get(node_name):
             return _NO_PODS
         found = self._pods_on.get(node_name)
@@ -256,7 +256,7 @@ class KarpenterCluster:
         return self._joined.nominated_until
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Protect a node from disruption for a while, because a pod will be bound to it."""
+        """Protect the node `key` from disruption for a while: a pod will be bound to it."""
         self.version += 1
         self._joined.nominate(key, now)
 

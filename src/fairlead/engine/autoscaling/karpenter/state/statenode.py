@@ -124,7 +124,10 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def deleted(self) -> bool:
-        """Whether the NodeClaim or its instance is being deleted; without a NodeClaim, the Node."""
+        """Whether the NodeClaim or its instance is being deleted.
+
+        If there is no NodeClaim, whether the Node is being deleted.
+        """
         if self.claim is not None:
             terminating = self.claim.is_true(INSTANCE_TERMINATING)
             return self.claim.metadata.deletion_timestamp != "" or terminating

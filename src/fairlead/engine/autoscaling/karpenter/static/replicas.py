@@ -39,7 +39,10 @@ def missing_claims(pool: NodePool, count: PoolCount) -> int:
 
 
 def requeue_s(pool: NodePool, count: PoolCount) -> int:
-    """Return the seconds until the pool's next check: fewer if its limit prevents a NodeClaim."""
+    """Return the seconds until the pool's next check.
+
+    The pool is checked sooner if its limit prevents the creation of a NodeClaim.
+    """
     wants_more = count.active + count.pending_disruption < (pool.spec.replicas or 0)
     return REQUEUE_AT_LIMIT_S if wants_more and not missing_claims(pool, count) else REQUEUE_S
 

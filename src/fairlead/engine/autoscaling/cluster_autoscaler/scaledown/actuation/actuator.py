@@ -5,14 +5,15 @@
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
 
-A node whose annotations delay its deletion becomes ready when they are gone, or after a timeout.
-In a group that scales only from zero to all nodes, nodes wait until all of them are ready. With a
+A node whose annotations delay its deletion becomes ready when they are gone, or after a timeout. In
+a group that scales only from zero to all nodes, nodes wait until all of them are ready. With a
 batch interval, the first ready node of a group opens a batch. The batch is deleted at the end of
 the interval.
 
-A failed node of such a group frees the nodes that wait for it, and the nodes that become ready
-later. As in upstream, the next scale-down forgets the failure. A node that becomes ready after that
-waits for nodes that never follow, until another deletion in the group starts or fails.
+If the deletion of a node fails in a group that scales only from zero to all nodes, the deletions of
+the group's other ready nodes are cancelled, and so are those of nodes that become ready later. As
+in upstream, the next scale-down forgets the failure. A node that becomes ready after that waits for
+nodes that never follow, until another deletion in the group starts or fails.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go

@@ -115,7 +115,10 @@ class MultiNodeConsolidation:
     def longest(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> tuple[DisruptionCommand | None, bool]:
-        """Return (command for the longest prefix found, whether a budget excluded a candidate)."""
+        """Return (command for the longest prefix found, whether a budget excluded a candidate).
+
+        The command is None if no prefix leads to a command.
+        """
         batch, is_constrained = self.batch(candidates, allowed)
         return self.search(batch, now), is_constrained
 

@@ -67,7 +67,7 @@ class AddRefusal(Struct, frozen=True):
 
 
 def refusal(text: str, *, reserved: bool = False) -> AddRefusal:
-    """Return a refusal with a fixed text."""
+    """Return a refusal with a fixed text; `reserved` is set if reservations are used up."""
     return AddRefusal(lambda: text, reserved=reserved)
 
 
@@ -128,7 +128,8 @@ class InFlightNodeClaim:
     def can_add(self, pod: PendingPod, *, relaxes_min_values: bool) -> ClaimPlacement | AddRefusal:
         """Return the state of the NodeClaim with the pod, or the reason why the pod does not fit.
 
-        Checks taints, ports, requirements, volumes, topology and instance types, in this order.
+        Checks taints, ports, requirements, volumes, topology and instance types, in this order. If
+        `relaxes_min_values` is set, the instance types may have fewer values than minValues.
         """
         facts = pod.facts
         taints = self.template.taints
@@ -295,8 +296,8 @@ class InFlightNodeClaim:
     def finalize(self, *, min_values_relaxed: bool) -> None:
         """Complete the NodeClaim at the end of the pass.
 
-        Records whether minValues was relaxed. If the claim holds reservations, its requirements are
-        limited to these reservations.
+        Records whether minValues was relaxed (`min_values_relaxed`). If the claim holds
+        reservations, its requirements are limited to these reservations.
         """
         # upstream: nodeclaim.go:FinalizeScheduling
         self.min_values_relaxed = min_values_relaxed

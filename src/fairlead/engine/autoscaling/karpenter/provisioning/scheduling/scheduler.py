@@ -131,7 +131,12 @@ class ProvisioningScheduler:
         *,
         strict_reservations: bool,
     ) -> None:
-        """Prepare a pass; `templates` are in the order in which NodePools are tried."""
+        """Prepare a pass; `templates` are in the order in which NodePools are tried.
+
+        `existing` are the existing nodes that take pods, and `state_nodes` all nodes. If
+        `strict_reservations` is set, a pod stays without a node if all reservations that it could
+        use are used up.
+        """
         self._templates = templates
         self._overheads = overheads
         self._topology = topology

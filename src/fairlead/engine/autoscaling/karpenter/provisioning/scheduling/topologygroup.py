@@ -46,7 +46,11 @@ class TopologyGroup:
         min_domains: int | None = None,
         node_filter: TopologyNodeFilter = EVERY_NODE,
     ) -> None:
-        """Start without pods; `kind` is SPREAD, AFFINITY or ANTI_AFFINITY."""
+        """Start without pods; `kind` is SPREAD, AFFINITY or ANTI_AFFINITY.
+
+        `max_skew` and `min_domains` are those of a spread constraint. `node_filter` decides which
+        nodes it counts.
+        """
         self.kind = kind
         self.key = key
         self.namespaces = namespaces

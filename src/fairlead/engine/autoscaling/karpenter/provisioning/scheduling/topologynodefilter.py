@@ -36,7 +36,9 @@ class TopologyNodeFilter:
     identity: Hashable = field(init=False)
 
     def __post_init__(self) -> None:
-        """Compute `matches_all` and `identity`. As in upstream's hash, label values do not count.
+        """Compute `matches_all` and `identity`.
+
+        As in upstream's hash, label values do not count for the identity.
 
         The identity contains the labels and minValues of each alternative. As in upstream's hash of
         an unordered list, two equal elements cancel each other out.
