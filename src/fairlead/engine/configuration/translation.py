@@ -66,9 +66,9 @@ def scheduler_config(
 ) -> SchedulerConfig:
     """Return the SchedulerConfig for `form`. Raises ConfigurationError if `form` is invalid.
 
-    Unset fields have the defaults of `release`, whose feature gates take precedence over those in
-    the file. Set `only_profile` if the file describes a single profile without the field
-    `profiles`.
+    Unset fields have the defaults of `release`, whose feature gates take precedence over the
+    feature gates in the file. Set `only_profile` if the file describes a single profile without the
+    field `profiles`.
     """
     release = release.with_defaults(form.feature_gates, field="featureGates.")
     check_required_gates(release.version, release.gates, "featureGates")

@@ -14,7 +14,7 @@ class of commands may be limited to some kinds of objects:
 A change of only the readiness of a pod concerns few controllers (`readiness`).
 
 The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
-controllers stays the same, and so do all commands.
+controllers and all commands stay the same.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class ObjectChanged(Struct, frozen=True):
 class ReadinessChanged(ObjectChanged, frozen=True):
     """A pod differs from its last version only in its conditions Ready and ContainersReady.
 
-    The pod is bound, has not ended, and is not being deleted. Most controllers do not need such a
-    change (`Interest.readiness`). A world may always report an ObjectChanged instead.
+    The pod is bound, has not ended, and is not being deleted. Most controllers do not need these
+    changes (`Interest.readiness`). A world may always report an ObjectChanged instead.
     """
 
 

@@ -167,9 +167,9 @@ def reads_to_the_end(pod: Pod) -> bool:
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    `asked_at` is the time at which the deletion request was observed. A pod without running
-    containers or with grace period 0 is removed immediately. So is the mirror pod of a static pod,
-    whose containers continue to run.
+    `asked_at` is the time at which the deletion request was observed. Three kinds of pods are
+    removed immediately: pods without running containers, pods with grace period 0, and mirror pods
+    of static pods, whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at

@@ -43,7 +43,7 @@ class ImageLocality:
         return (self._table.images.version, self._table.count)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100."""
+        """Return a score from 0 to 100, higher if the node has more of the pod's images."""
         scaled = sum(
             self._scaled_size(image) for image in pod.shape.images if image in node.image_sizes
         )

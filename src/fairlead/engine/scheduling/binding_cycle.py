@@ -316,7 +316,10 @@ def run_unreserve(binding: PodBinding) -> None:
 
 
 def run_permit(binding: PodBinding) -> dict[str, DurationNs] | Status:
-    """Run the Permit plugins; return {plugin name: timeout} of those that wait, or a refusal."""
+    """Run the Permit plugins; return {plugin name: timeout} of the plugins that wait.
+
+    Returns the refusal if a plugin refuses the pod. Timeouts are in ns.
+    """
     pending: dict[str, DurationNs] = {}
     for plugin in binding.framework.permit:
         answer: Status | Wait | None

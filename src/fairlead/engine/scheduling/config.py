@@ -24,7 +24,7 @@ class SchedulerConfig:
     addition to Fairlead's own plugins, or instead of them. `extenders` apply to all profiles.
     `meter` measures plugin durations and does not affect decisions. `version` holds the rules of
     the Kubernetes version to follow. `gates` are the feature gates that were set explicitly,
-    including those in the configuration file.
+    including the gates in the configuration file.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)

@@ -149,7 +149,7 @@ def failure_patch(
 ) -> list[Command]:
     """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
 
-    `reason` and `message` are those of the condition. If `nominated_node` is None,
+    `reason` and `message` are fields of the condition. If `nominated_node` is None,
     nominatedNodeName stays unchanged; "" removes it.
     """
     wanted = Condition(POD_SCHEDULED, "False", reason, message)

@@ -3,10 +3,11 @@
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
 A verdict depends on the pod's shape and priority, on the node, and on the pods nominated to the
-node. It is cached until one of these changes, unless a Filter plugin depends on other nodes. In
-that case, the verdict of the leading Filters, which depend only on the node and its pods, is
-cached. If these Filters reject a node together with its nominated pods, no later Filter runs. The
-pod's own nominated node is evaluated every time, because the pod's own nomination does not count.
+node. The verdict is cached until one of these changes, unless a Filter plugin depends on other
+nodes. In that case, the verdict of the leading Filters, which depend only on the node and its pods,
+is cached. If these Filters reject a node together with its nominated pods, no later Filter runs.
+The pod's own nominated node is evaluated every time, because the pod's own nomination does not
+count.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
 Otherwise the nominated pods are added to the node hypothetically.

@@ -22,8 +22,8 @@ Decided = TypeVar("Decided")
 class PendingDecision(Struct, Generic[Decided], eq=False):
     """Runs the `consultation` of one cycle; `decision` is None until the cycle has decided.
 
-    `asked` are the calls whose answers the cycle waits for, and `answers` those that have arrived,
-    by the index of their call.
+    `asked` are the calls whose answers the cycle waits for. `answers` maps the index of a call in
+    `asked` to its answer, if the answer has arrived.
     """
 
     consultation: Consultation[Decided]

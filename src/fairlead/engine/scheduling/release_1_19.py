@@ -1,4 +1,4 @@
-"""V1_19: the rules of kube-scheduler 1.19 that differ from those of 1.36."""
+"""V1_19: the rules of kube-scheduler 1.19 that differ from 1.36."""
 
 from __future__ import annotations
 

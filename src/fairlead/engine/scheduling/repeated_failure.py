@@ -8,10 +8,10 @@ also the failure of the others.
     a pod is deleted      wakes 70 pending pods of 15 shapes
     cycles 1 to 70        the first pod of each shape is evaluated; the other 55 get its failure
 
-A failure is kept only under two conditions. All plugins of the cycle depend only on the nodes, on
-their pods and on the objects in `RelatedObjects`. Preemption evaluated all nodes and found no
-candidate. Members of PodGroups are always evaluated. So are pods with a nomination, because a pod's
-own nomination does not count as a pod on the node.
+A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
+nodes, on their pods and on the objects in `RelatedObjects`. Second, preemption has evaluated all
+nodes and found no candidate. Members of PodGroups and pods with a nomination are always evaluated:
+a pod's own nomination does not count as a pod on the node.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ShapeColumns: requests of shapes as columns, to evaluate many shapes for one node.
 
-    columns (int64, [resource, shape]):  wanted      UNWANTED where the shape does not request it
+    columns (int64, [resource, shape]):  wanted      UNWANTED if not requested
     columns (int64, [2, shape]):         requested, nonzero_requests      (cpu, memory)
     largest[resource]                    the maximum of `wanted`
 

@@ -5,8 +5,8 @@ through other replacements. Reports show that name. `fairlead.dev/drain: request
 requests a drain. Removing the annotation cancels the drain.
 
 `fairlead.dev/drain-in-turn` on several Nodes drains these nodes one after another (see
-`drain.rolling_drain`). During such a rolling drain, `fairlead.dev/drain` is `done` on a node that
-has been emptied and has not yet returned to service.
+`drain.rolling_drain`). During a rolling drain, `fairlead.dev/drain` is `done` on a node that has
+been emptied and has not yet returned to service.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def original_name(pod: Pod) -> str:
 
 
 def original_key(pod: Pod) -> str:
-    """Return `namespace/name` of the first incarnation of `pod`."""
+    """Return `namespace/name` of the original pod that `pod` replaces, directly or indirectly."""
     return f"{pod.metadata.namespace}/{original_name(pod)}"
 
 

@@ -64,7 +64,7 @@ class Listers:
             self._by_kind[type(changed)][changed.key] = changed
 
     def remove(self, gone: ApiObject) -> None:
-        """Remove an object."""
+        """Remove a deleted object; objects that are not stored are ignored."""
         if isinstance(gone, Pod):
             self._drop_pod(gone.key)
         elif isinstance(gone, Node):

@@ -242,10 +242,10 @@ class _Sort:
 
 
 def go_resorted(elements: list[Element], keys: list[int]) -> list[Element]:
-    """Return the same as `go_sorted`, for a list in which at most one element is out of place.
+    """Return the result of `go_sorted` for a list in which at most one element is out of place.
 
-    Go sorts such a list by insertion, which is stable, so Python's sort gives the same result. If
-    the pivot's samples contain that element, or the list is too short for Go's shortcut,
+    Go sorts this kind of list by insertion, which is stable, so Python's sort gives the same
+    result. If the pivot's samples contain that element, or the list is too short for Go's shortcut,
     `go_sorted` sorts the list.
     """
     n = len(keys)

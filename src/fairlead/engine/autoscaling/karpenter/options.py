@@ -23,8 +23,8 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
     """Settings of Karpenter. Times are in seconds.
 
     With `preference_policy` Ignore, preferences of pods are ignored. With `min_values_policy`
-    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are those of
-    Karpenter and of the provider.
+    BestEffort, a launch may offer fewer values than minValues. `well_known_labels` are the
+    well-known labels of Karpenter and of the provider.
     """
 
     preference_policy: str = RESPECT

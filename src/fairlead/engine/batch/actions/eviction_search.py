@@ -53,7 +53,7 @@ class EvictionKind(Struct, frozen=True):
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
     candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
-    whole jobs: `givers(plugin, taker, jobs)` returns those of `jobs` that the plugin does not
+    whole jobs: `givers(plugin, taker, jobs)` returns the jobs in `jobs` that the plugin does not
     exclude. `why` is the reason in events and reports.
     """
 

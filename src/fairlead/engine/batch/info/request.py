@@ -170,7 +170,7 @@ class RequestTable:
         self._known: dict[int, TaskRequest] = {}
 
     def of(self, pod: PodInfo) -> TaskRequest:
-        """Return the request of `pod`."""
+        """Return the request of `pod` by the rule of this table, computed once per shape."""
         found = self._known.get(pod.shape.id)
         if found is None:
             if len(self._known) >= _KNOWN_MAX:  # because shapes are dropped and created again

@@ -125,7 +125,7 @@ class Room:
 
 
 class RoomView:
-    """The resources that one job may use: all of them, or only those that are not reserved.
+    """The resources that one job may use: all resources, or all resources that are not reserved.
 
     `idle` is the idle amount. If more is pipelined than is releasing, the excess is subtracted.
     """

@@ -70,7 +70,7 @@ class PackedScore:
         self._best = best
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the score of `node` for `pod`."""
+        """Return the score of `node` after placing `pod` there, from 0 to `best`."""
         score, weights = 0.0, 0
         for column, amount in pod.shape.wanted:
             weight = self._weights.get(self._names[column], 0)

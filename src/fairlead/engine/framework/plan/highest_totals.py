@@ -6,8 +6,8 @@ pod log names since the last call are checked against this list. All totals are 
 if the list becomes empty, if many rows changed, or after `reset`.
 
 Invariant after `find`: `_positions` are exactly the positions of the maximum of the totals,
-ascending, and `_highest` is that maximum. In between, no total is above `_highest`, and the listed
-positions are those with the total `_highest`.
+ascending, and `_highest` is that maximum. In between, no total is above `_highest`, and exactly the
+listed positions have the total `_highest`.
 
 Example: totals [5, 7, 7, 3] have the highest total 7 at [1, 2]. Row 1 falls to 6: [2]. Row 3 rises
 to 7: [2, 3]. Row 0 rises to 8: [0]. Row 0 falls to 4: the list is empty, and a search finds [2, 3].

@@ -27,8 +27,8 @@ class PlanCache:
     """Caches plans; evicts the least recently used plans if the cache becomes too large.
 
     `with_nominated` caches the verdicts that take nominated pods into account. Its keys are (shape
-    id, priority) for the verdicts of all Filters, and (shape id, priority, "leading") for those of
-    the leading Filters, which depend only on the node and its pods.
+    id, priority) for the verdicts of all Filters, and (shape id, priority, "leading") for the
+    verdicts of the leading Filters, which depend only on the node and its pods.
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -99,7 +99,7 @@ class PlanCache:
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
     """Return whether a Filter that runs in this cycle depends on more than the node.
 
-    The Filters that come after such a Filter are not cached, even if they depend only on the node.
+    The results of all Filters after it are not cached, even if they depend only on the node.
     """
     skipped = state.skipped_filters
     for point in plan.split.cluster_filters:

@@ -1,6 +1,6 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the shape: for pods without volumes, the volume plugins do not run, and so do
+The split depends on the shape: for pods without volumes, the volume plugins do not run, so they do
 not end the sequence of cached plugins.
 """
 

@@ -45,8 +45,8 @@ class StaticPoints(Struct, frozen=True):
 class StaticResults:
     """The verdicts and scores of `points` on every node, or on the nodes `node_names`.
 
-    The results include the changes in the node log before `position`. `version` changes when all
-    results were recomputed, not only those of changed nodes.
+    The results include the changes in the node log before `position`. `version` changes when the
+    results of all nodes were recomputed, not only of changed nodes.
     """
 
     def __init__(

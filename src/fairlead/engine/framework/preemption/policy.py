@@ -1,6 +1,6 @@
 """Protocols for plugins that change how DefaultPreemption chooses victims and nodes.
 
-A plugin may have any of these three methods in addition to those of the extension points. The
+A plugin may have any of these three methods in addition to the methods of extension points. The
 methods replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
 MoreImportantPod and OrderedScoreFuncs. A victim's priority is always lower than the preemptor's;
 plugins cannot change that.

@@ -1,7 +1,7 @@
 """problem_of: finds errors in a plugin class before the plugin is used.
 
-A misspelt method would never be called, and no error would show it. So a plugin with such a method
-is refused when the profile is built. A plugin is also refused if a method takes the wrong
+A misspelt method would never be called, and no error would show it. So a plugin with a misspelt
+method is refused when the profile is built. A plugin is also refused if a method takes the wrong
 arguments, or if a method needs another method that the plugin does not have.
 """
 

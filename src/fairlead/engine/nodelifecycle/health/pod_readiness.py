@@ -3,8 +3,8 @@
     Ready condition present and not False  ⇒  False; reason and message unchanged
 
 NotReadyMarker marks the pods of a node once, when the controller sets the node to Unknown.
-LateBoundPods marks pods that are bound to such a node later. Only the kubelet sets a pod to ready
-again.
+LateBoundPods marks pods that are bound to a node after it was set to Unknown. Only the kubelet sets
+a pod to ready again.
 
 upstream: pkg/controller/util/node/controller_utils.go:MarkPodsNotReady,
 pkg/controller/nodelifecycle/node_lifecycle_controller.go:podUpdated, processPod

@@ -18,7 +18,7 @@ The life of a name in a `RateLimitedQueue`:
 A name stays *known* until it is removed, and a known name cannot be added again. It *waits* until
 it is handled.
 
-Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so such an
+Upstream's monitor pass removes and re-adds every not-ready node whose taint is missing, so its
 entry always has the time of the last pass. To avoid updating thousands of entries in each pass,
 *requeued* entries store no time: they implicitly have the time of the last pass, and are ordered by
 name. When a node is no longer requeued, its entry gets the time of the last pass that requeued it

@@ -6,8 +6,8 @@ attempted (dynamicresources.go: getStateData).
 
 There are two differences from upstream. If the binding of a pod fails, its reservations and special
 claim stay in the API until the pod is tried again or deleted. A pod that has claims of its own, and
-extended resources that the node lists, needs no special claim; upstream 1.36 fails to bind such a
-pod because it creates an empty claim.
+extended resources that the node lists, needs no special claim; upstream 1.36 creates an empty claim
+and then fails to bind the pod.
 """
 
 from __future__ import annotations

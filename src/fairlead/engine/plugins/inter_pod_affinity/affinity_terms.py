@@ -10,8 +10,8 @@ have these terms. The set of matching terms is computed once per distinct namesp
 with the same set of matching terms share the counts.
 
 `NamespaceLabels` provides the labels for namespace selectors. A namespace without a Namespace
-object has no labels. The selectors of placed pods can still match such a namespace, for example
-with DoesNotExist. The selectors of the incoming pod match only namespaces that have an object
+object has no labels. The selectors of placed pods can still match this namespace, for example with
+DoesNotExist. The selectors of the incoming pod match only namespaces that have an object
 (interpodaffinity/plugin.go: GetNamespaceLabelsSnapshot, mergeAffinityTermNamespacesIfNotEmpty).
 """
 
@@ -140,7 +140,7 @@ class NamespaceLabels:
         return self.version
 
     def of(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of `namespace`."""
+        """Return the labels of `namespace`; {} if it has no Namespace object."""
         return self._labels.get(namespace, _NO_LABELS)
 
     def namespaces_of(self, term: AffinityTerm) -> Namespaces:

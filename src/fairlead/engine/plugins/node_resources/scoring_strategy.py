@@ -45,7 +45,7 @@ class Strategy(Protocol):
     """Scores one node, many nodes, or one node for many shapes."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100."""
+        """Return the score of `node` for `pod`, from 0 to 100; higher is better."""
         ...
 
     def score_columns(
@@ -122,7 +122,7 @@ class ByNode:
         self._skip_zero = skip_zero
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100."""
+        """Return the score of `node` for `pod`, from 0 to 100; higher is better."""
         total = weights = 0
         for column, weight in self._resources:
             offered = node.allocatable_of(column)
@@ -154,7 +154,7 @@ class LeastAllocatedCpuMemory:
     """LeastAllocated for cpu and memory with equal weights, the default strategy, optimised."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return a score from 0 to 100."""
+        """Return a score from 0 to 100, higher if more cpu and memory of the node are free."""
         cpu, memory = pod.shape.nonzero_requests
         cpu += node.nonzero_cpu
         memory += node.nonzero_memory

@@ -2,8 +2,8 @@
 
 It combines the selectors of all Services that select the pod. The selector of the pod's controller
 is added if the controller is an existing ReplicationController, ReplicaSet or StatefulSet
-(plugins/helper/spread.go: DefaultSelector). A pod that has neither such a Service nor such a
-controller gets no default constraints.
+(plugins/helper/spread.go: DefaultSelector). A pod without Services and without a controller of
+these kinds gets no default constraints.
 """
 
 from __future__ import annotations

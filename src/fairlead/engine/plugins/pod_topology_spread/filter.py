@@ -118,7 +118,7 @@ class SpreadState:
         return pods.namespace == self._namespace and any(self._selecting(pods))
 
     def concerned(self, classes: Iterable[PodClass]) -> list[PodClass]:
-        """Return those of `classes` whose pods may change the counts when they move."""
+        """Return the classes in `classes` whose pods may change the counts when they move."""
         namespace = self._namespace
         return [
             pods for pods in classes if pods.namespace == namespace and any(self._selecting(pods))

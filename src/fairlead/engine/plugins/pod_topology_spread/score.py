@@ -3,8 +3,8 @@
 The raw score is a sum over the constraints whose topology key the node has, rounded; lower is
 better. Each constraint adds count(domain) × ln(domains + 2) + (maxSkew - 1). Only domains that
 contain feasible nodes count. For kubernetes.io/hostname, every feasible node is its own domain. A
-node that lacks a topology key scores 0. With the system's default constraints, such a node instead
-scores the sum over its other keys (podtopologyspread/scoring.go).
+node that lacks a topology key scores 0, except with the system's default constraints: then its
+score is the sum over its other keys (podtopologyspread/scoring.go).
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def victims_below(
 def split_victims_by_budget(
     victims: Sequence[PreemptionVictim], budgets: Sequence[PodDisruptionBudget]
 ) -> tuple[list[PreemptionVictim], list[PreemptionVictim]]:
-    """Split `victims` into (those whose removal violates a budget, the other victims).
+    """Split `victims` into (victims whose removal violates a budget, other victims).
 
     Both lists keep the order of `victims`.
 

@@ -6,8 +6,8 @@ resources decide which pods can stay. If they reject a node, and no pod that may
 their verdict, then preemption cannot help there. Only the remaining nodes need a trial.
 
 Example: pods of app a spread over the zones; z1 has one pod of app a more than z2. A pod of app a
-preempts pods of app b. The constraint accepts all nodes in z2, so there the victims are those that
-NodeResourcesFit demands. It rejects all nodes in z1. A node there needs a trial only if one of its
+preempts pods of app b. The constraint accepts all nodes in z2, so there NodeResourcesFit alone
+determines the victims. It rejects all nodes in z1. A node there needs a trial only if one of its
 pods of lower priority belongs to app a as well.
 """
 

@@ -1,6 +1,6 @@
 """PreemptionPolicy: the eligibility and order of victims, and the rules that rate candidates.
 
-The defaults are those of Kubernetes 1.36. The plugins of a profile may replace some of them
+The defaults are the rules of Kubernetes 1.36. The plugins of a profile may replace some of them
 (`engine.framework.preemption.policy`), and a `SchedulerVersion` may replace others.
 """
 

@@ -84,7 +84,7 @@ class SchedulingQueue:
     # --- in and out ------------------------------------------------------------------------
 
     def add(self, pod: PodInfo, now: Instant) -> None:
-        """Add a new pod."""
+        """Add a new pod; it becomes active, or unschedulable if PreEnqueue rejects it."""
         queued = QueuedPod(pod, now, self._next())
         self._pods[pod.key] = queued
         self._enqueue(queued, now)

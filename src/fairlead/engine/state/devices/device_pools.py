@@ -6,12 +6,12 @@ pools belong to one node and are found by the node's name. If a pool has slices 
 its slices are checked for every node.
 
 Pools are sorted by driver and name, and the slices of a pool by name. Pools with a device that has
-binding conditions come last.
+binding conditions come last. The taints that DeviceTaintRules add to a device come after the taints
+in the slice, sorted by the names of the rules.
 
 upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go:
-GatherPools, buildPool, poolHasBindingConditions.
-dynamic-resource-allocation/resourceslice/tracker/tracker.go: the taints of DeviceTaintRules come
-after those in the slice; Fairlead sorts them by the names of the rules.
+GatherPools, buildPool, poolHasBindingConditions;
+dynamic-resource-allocation/resourceslice/tracker/tracker.go
 """
 
 from __future__ import annotations

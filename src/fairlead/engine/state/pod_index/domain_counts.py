@@ -24,7 +24,7 @@ _LOWEST_KEPT: Final = 8
 class NodeEpoch:
     """The version of all data that is derived from Node objects.
 
-    `value` increases when a node is added to or removed from a row, or its labels or taints change.
+    `value` increases when a node is added or removed, or when its labels or taints change.
     """
 
     __slots__ = ("value",)

@@ -86,7 +86,7 @@ class DeviceTaints:
                 yield from ((*pool, device.name) for device in one.spec.devices)
 
     def of(self, device: DeviceId, rules: Iterable[DeviceTaintRule]) -> Iterator[EvictingTaint]:
-        """Yield the NoExecute taints of `device`, those of its slice before those of `rules`.
+        """Yield the NoExecute taints of `device`: first from its slice, then from `rules`.
 
         All `rules` must have the effect NoExecute.
         """

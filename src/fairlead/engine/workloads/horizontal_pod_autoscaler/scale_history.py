@@ -1,13 +1,14 @@
 """ScaleHistory: earlier recommendations and changes of an autoscaler, and the limits they impose.
 
-Stabilization: without spec.behavior, the highest recommendation of the
-downscale stabilization window (five minutes by default) applies.
-With spec.behavior, a scale-up uses the lowest recommendation of the scale-up window, and a
-scale-down uses the highest recommendation of the scale-down window.
+Stabilization: without spec.behavior, the highest recommendation of the downscale stabilization
+window (five minutes by default) applies. With spec.behavior, a scale-up uses the lowest
+recommendation of the scale-up window, and a scale-down uses the highest recommendation of the
+scale-down window.
 
 Policies: with a policy of 4 Pods per 60 s, the number of replicas can be 4 more than it was 60 s
-ago. Of several policies, the one with the largest (Max) or smallest (Min) change applies. Without
-spec.behavior, one step can set the number to at most twice its value, or to 4 if that is more.
+ago. If there are several policies, the largest (Max) or smallest (Min) change that they allow
+applies. Without spec.behavior, one step can set the number to at most twice its value, or to 4 if
+that is more.
 
 upstream: pkg/controller/podautoscaler/horizontal.go:stabilizeRecommendation,
 stabilizeRecommendationWithBehaviors, convertDesiredReplicasWithRules,

@@ -74,7 +74,8 @@ class Backoff(Struct):
 class IndexBackoff(Backoff):
     """The backoff of one index; `counted` are the failures that its pod failure policy counts.
 
-    The wait before the next pod depends on all failures, also those that the policy ignores.
+    The wait before the next pod depends on all failures, including failures that the policy
+    ignores.
     """
 
     counted: int = 0

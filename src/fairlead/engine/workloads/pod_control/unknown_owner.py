@@ -103,7 +103,7 @@ class DeletedOwnerRule(Struct, frozen=True):
         return False
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
-        """Delete all active pods, also those that are created after the owner's deletion."""
+        """Delete all active pods, even pods that are created after the owner's deletion."""
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:

@@ -68,7 +68,7 @@ class StatefulSetRule:
     def of(
         cls, owner: StatefulSet, history: History, *, heeds_max_unavailable: bool
     ) -> StatefulSetRule:
-        """Return the rule for `owner`."""
+        """Return the rule for the newest version of `owner`, with the revisions in `history`."""
         spec = owner.spec
         essence = (
             spec.replicas,

@@ -76,7 +76,7 @@ class NodeGroup(Protocol):
         ...
 
     def template_node(self) -> Node | None:
-        """Return a node like those that the group creates; None if the provider has no template."""
+        """Return a node as the group creates it; None if the provider has no template."""
         ...
 
     def instances(self) -> Sequence[Instance]:

@@ -122,7 +122,7 @@ class SimulatedNodeGroup:
         return self.target
 
     def template_node(self) -> Node | None:
-        """Return a node like those that the group creates; None if the group has no template."""
+        """Return a node as the group creates it; None if the group has no template."""
         return self._template
 
     def instances(self) -> Sequence[Instance]:

@@ -1,6 +1,6 @@
 """AddedNodes: equal new nodes as rows of free resources, for pods that need nothing else.
 
-Whether such a pod fits a new node depends only on the free resources of the node, so arithmetic
+For these pods, only the free resources of a new node decide whether a pod fits it. So arithmetic
 gives the same result as a simulation.
 
 Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,

@@ -37,8 +37,8 @@ class PodEquivalenceGroup(Struct):
 def build_pod_groups(pods: Sequence[PodInfo]) -> list[PodEquivalenceGroup]:
     """Group `pods` by controller, labels and spec. Groups are in order of their first pods.
 
-    A pod without controller and a DaemonSet pod get groups of their own. So does a pod that differs
-    from the first ten groups of its controller; no later pod joins this group.
+    Each pod without a controller and each DaemonSet pod forms its own group. A pod that differs
+    from the first ten groups of its controller also forms its own group, which no later pod joins.
     """
     groups: list[PodEquivalenceGroup] = []
     by_controller: dict[str, list[PodEquivalenceGroup]] = {}

@@ -41,9 +41,10 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import Requir
 class NodeClaimRequest(Struct, frozen=True):
     """A NodeClaim to create. `instance_types` are the possible types, cheapest first.
 
-    `requirements` are those of the pass; `stored_requirements` adds requirements that follow from
-    the possible types. `pods` are keys, in the order of placement. A request for a static NodePool
-    has neither types nor pods, and its requirements are those of the NodePool's template.
+    `requirements` are the requirements that result from the pass; `stored_requirements` adds
+    requirements that follow from the possible types. `pods` are keys, in the order of placement. A
+    request for a static NodePool has neither types nor pods, and it has the requirements of the
+    NodePool's template.
     """
 
     pool: NodePool

@@ -49,7 +49,7 @@ class NodeClaimTemplate(Struct, frozen=True, eq=False):
 
 
 def pool_requirements(pool: NodePool) -> Requirements:
-    """Return the requirements of a NodePool, including those that its template's labels state."""
+    """Return the requirements of a NodePool; the labels of its template count as requirements."""
     stated = pool.spec.template.spec.requirements
     labels = label_requirements(pool.spec.template.metadata.labels)
     return combined(

@@ -18,7 +18,7 @@ from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 
 
 class RunningPods:
-    """The pods on nodes, except those that have terminated or are terminating."""
+    """The pods on nodes that have not terminated and are not terminating."""
 
     def __init__(self, nodes: Iterable[PodsOnNode]) -> None:
         """Group the pods on `nodes` by namespace. The pods must not change afterwards."""
@@ -30,7 +30,7 @@ class RunningPods:
         self._counts: dict[Hashable, Counter[str]] = {}
 
     def find(self, keys: Iterable[str]) -> list[Pod]:
-        """Return the running pods that have one of these `keys`."""
+        """Return the running pods whose key (`namespace/name`) is in `keys`."""
         if self._by_key is None:
             self._by_key = {pod.key: pod for pods in self._by_namespace.values() for pod in pods}
         known = self._by_key

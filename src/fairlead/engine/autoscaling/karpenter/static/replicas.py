@@ -52,9 +52,9 @@ def surplus_claims(
 ) -> list[NodeClaim]:
     """Return the NodeClaims to delete, because the pool has more than `spec.replicas`.
 
-    NodeClaims that are not launched come first, then those with empty nodes, then the other
-    NodeClaims. Among these, nodes with do-not-disrupt pods come last; otherwise the eviction cost
-    decides.
+    NodeClaims that are not launched come first, then NodeClaims with empty nodes. The other
+    NodeClaims are ordered by eviction cost, lowest first, but nodes with do-not-disrupt pods come
+    last.
     """
     count = pool_count(cluster, pool, pending, now)
     surplus = count.active - (pool.spec.replicas or 0)

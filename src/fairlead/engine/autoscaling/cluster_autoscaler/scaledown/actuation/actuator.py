@@ -11,9 +11,9 @@ batch interval, the first ready node of a group opens a batch. The batch is dele
 the interval.
 
 If the deletion of a node fails in a group that scales only from zero to all nodes, the deletions of
-the group's other ready nodes are cancelled, and so are those of nodes that become ready later. As
-in upstream, the next scale-down forgets the failure. A node that becomes ready after that waits for
-nodes that never follow, until another deletion in the group starts or fails.
+the group's other nodes are cancelled when these nodes are ready. As in upstream, the next
+scale-down forgets the failure. A node that becomes ready after that waits for nodes that never
+follow, until another deletion in the group starts or fails.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go

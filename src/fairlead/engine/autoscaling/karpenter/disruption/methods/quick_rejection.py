@@ -78,10 +78,10 @@ class _KnownPod(Struct):
 class RejectionMemory(Struct):
     """Results of a search that later searches use again: rows, pods and NodeClaims.
 
-    `own` maps nodes to the pods that their removal moves, or to None if such a pod is not plain.
-    `requests` maps the sequence of pods that are left to their NodeClaims, or to None if there were
-    errors. `compared` maps that sequence, with the candidates' price and capacity types, to the
-    reason against a replacement, or to None. `renew` clears all results when a NodePool, the
+    `own` maps nodes to the pods that their removal moves, or to None if one of these pods is not
+    plain. `requests` maps the sequence of pods that are left to their NodeClaims, or to None if
+    there were errors. `compared` maps that sequence, with the candidates' price and capacity types,
+    to the reason against a replacement, or to None. `renew` clears all results when a NodePool, the
     instance types or the DaemonSets' pods have changed.
     """
 

@@ -51,7 +51,8 @@ def filter_instance_types(
 
     The result is (mask of the types, {label: number of values left}), or a FilterFailure if no type
     remains. The mapping contains each label for which the remaining types have fewer values than
-    minValues. Without `relaxes_min_values`, such a label also leads to a FilterFailure.
+    minValues. If there is any such label, and `relaxes_min_values` is not set, the result is a
+    FilterFailure as well.
     """
     met, fits, offered = (
         table.meeting(requirements),

@@ -48,8 +48,8 @@ class TopologyGroup:
     ) -> None:
         """Start without pods; `kind` is SPREAD, AFFINITY or ANTI_AFFINITY.
 
-        `max_skew` and `min_domains` are those of a spread constraint. `node_filter` decides which
-        nodes it counts.
+        `max_skew` and `min_domains` are fields of a spread constraint, and `node_filter` decides
+        which nodes this constraint counts.
         """
         self.kind = kind
         self.key = key

@@ -24,8 +24,8 @@ HONOR = "Honor"
 class TopologyNodeFilter:
     """Decides which nodes a topology spread constraint counts.
 
-    If `honors_affinity` is set and there are `alternatives`, a node must meet one of these
-    requirements. If `honors_taints` is set, `tolerations` must tolerate the taints of the node.
+    If `honors_affinity` is set and there are `alternatives`, a node must meet one of the
+    alternatives. If `honors_taints` is set, `tolerations` must tolerate the taints of the node.
     """
 
     alternatives: tuple[Requirements, ...] = ()
