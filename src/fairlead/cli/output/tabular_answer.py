@@ -10,7 +10,14 @@ import msgspec
 from rich.console import Console
 
 from fairlead.cli.output.console.fitted_table import TableColumn
-from fairlead.cli.output.console.screen import Rank, Section, print_screen, table_section
+from fairlead.cli.output.console.screen import (
+    DETAILS,
+    Rank,
+    Section,
+    print_screen,
+    rows_of,
+    table_section,
+)
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.result_file import print_bytes
 from fairlead.engine.core.instant import seconds
@@ -57,14 +64,17 @@ def _sections(answer: TabularAnswer) -> Iterator[Section]:
 
     def show_notes(console: Console, count: int) -> None:
         console.print()
-        for note in answer.notes[:count]:
+        shown = rows_of(answer.notes, count)
+        for note in shown:
             console.print(f"Note: {one_line(note, 1_000)}", style="dim")
+        if rest := len(answer.notes) - len(shown):
+            print_line(console, f"... and {rest:,} more notes ({DETAILS})", "dim")
 
     notes = len(answer.notes)
     yield Section("", 1, show_head, Rank.HEAD)
     for table in answer.tables:
         yield _section(table)
-    yield Section("notes", notes, show_notes, Rank.PROBLEMS, least=notes, most=notes)
+    yield Section("notes", notes, show_notes, Rank.PROBLEMS, most=notes)
 
 
 def _section(table: ResultTable) -> Section:

@@ -1,0 +1,19 @@
+"""Answers that consist of tables, printed on one screen."""
+
+from __future__ import annotations
+
+from fairlead.cli.output.tabular_answer import print_tabular
+from fairlead.whatif.result.tabular_answer import TabularAnswer
+
+
+def test_more_notes_than_lines_are_counted(capsys):
+    """The first notes say what could not be read of the cluster; an answer must not omit them."""
+    notes = tuple(f"no resource {number} could be read" for number in range(60))
+    answer = TabularAnswer("DrainPlan", "dump.json", "A drain is safe.", notes=notes)
+    print_tabular(answer, "text")
+    text = capsys.readouterr().out
+    assert "Note: no resource 0 could be read\n" in text
+    assert "more notes (-o details)" in text
+    assert text.count("\n") <= 40
+    print_tabular(answer, "details")
+    assert capsys.readouterr().out.count("Note: ") == 60
