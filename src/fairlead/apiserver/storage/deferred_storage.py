@@ -101,8 +101,10 @@ class DeferredStorage(Storage):
         """Replace an object by `successor`, whose value is made when it is read.
 
         `successor` has the next version. Listeners are not called, so the caller must inform the
-        listeners that need the change. Returns False, without a change, if changes are logged or
-        indexed, which needs the value.
+        listeners that need the change.
+
+        Returns False and changes nothing if the value is needed immediately, because this storage
+        logs changes or indexes pods, or if the storage is full.
         """
         if self._log.maxlen or self._pods_by_node is not None or self.is_full:
             return False

@@ -34,7 +34,7 @@ class Outbox(Protocol):
         ...
 
     def record(self, event: RecordEvent, now: Instant) -> None:
-        """Write an event, or drop it."""
+        """Write an event, or drop it if too many events are waiting."""
         ...
 
     def call_extender(self, call: CallExtender) -> None:

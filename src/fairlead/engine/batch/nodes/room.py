@@ -205,9 +205,10 @@ class RoomView:
 
 
 class RuleSums:
-    """The usage of nodes by the configured request rule, computed from the nodes' own sums.
+    """The requested cpu and memory on each node, by the request rule of the configuration.
 
-    The scorers of Kubernetes 1.16 read it.
+    They are computed from the nodes' sums, minus the excess in `Room.nonzero_surplus`. The scorers
+    of Kubernetes 1.16 read them.
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:

@@ -84,7 +84,7 @@ class SpecialClaim(Struct, frozen=True):
 
 
 class ExtendedResourceRequests:
-    """A pod's extended resources; a DeviceClass is mapped to at least one of them."""
+    """The extended resources of a pod, of which devices of a DeviceClass provide at least one."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
         """Store the pod; `columns` maps its extended resources to their resource columns."""

@@ -136,7 +136,7 @@ balanced: Final[Rating] = _Balanced()
 
 
 class Requested:
-    """Scores nodes with a `Rating`, from the sums of requests on the node (Score)."""
+    """Scores nodes by the requests on them (Score); a `Rating` computes the scores."""
 
     locality = Locality.ROW
 

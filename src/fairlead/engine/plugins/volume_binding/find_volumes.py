@@ -63,7 +63,10 @@ class VolumeFinder:
         self._csi_nodes = CSINodeColumns(cluster)
 
     def find_volumes(self, claims: PodClaims) -> NodeVolumes:
-        """Return the result for `claims` on every node; `node_volumes` lists the steps."""
+        """Return which nodes satisfy `claims`, and with which volumes.
+
+        `node_volumes` describes the steps.
+        """
         flags = self._check_bound(claims.bound)
         if not claims.delayed:
             return NodeVolumes(flags)

@@ -69,7 +69,10 @@ class BackoffClock(Struct, frozen=True):
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:
-        """Return the time of the first flush after `expiry`."""
+        """Return when a backoff that ends at `expiry` is noticed.
+
+        The backoff queue is flushed periodically; this is the first flush after `expiry`.
+        """
         ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
         return self.phase + ticks * _FLUSH_PERIOD
 
