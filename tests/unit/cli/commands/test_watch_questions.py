@@ -12,12 +12,14 @@ import pytest
 
 from fairlead.apiserver.kind import NODE
 from fairlead.cli.commands.watch import inquiry as inquiry_module
+from fairlead.cli.commands.watch.answer_page import AnswerPage
 from fairlead.cli.commands.watch.inquiry import Inquiry
 from fairlead.cli.commands.watch.question_file import Question, read_questions
 from fairlead.cli.commands.watch.run import _token
 from fairlead.cli.own_command import Completed
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
+from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 
 
 def read(folder, text):
@@ -139,3 +141,36 @@ def test_a_file_without_a_token_is_refused(tmp_path, content, problem):
 def test_an_endless_token_file_is_refused():
     with pytest.raises(InputError, match="/dev/zero: cannot be read: longer than 8 MiB"):
         _token(Path("/dev/zero"))
+
+
+def test_a_permission_that_is_lost_is_reported_and_the_questions_are_asked_again(
+    tmp_path, capsys, monkeypatch
+):
+    """Without budgets, a drain looks possible that they would block."""
+    asked = []
+
+    async def answer(words):
+        asked.append(words)
+        return Completed(
+            0, b'{"verdict": {"severity": "good", "sentence": "", "outcome": "x"}}', ""
+        )
+
+    monkeypatch.setattr(inquiry_module, "run_own_command", answer)
+    (budgets,) = (
+        one for one in LIVE_RESOURCES if one.kind.resource == "poddisruptionbudgets.policy"
+    )
+    lost = [(), (budgets,), (budgets,), ()]
+    reads = iter([LiveObjects("prod", 0, (), unreadable) for unreadable in lost])
+    file = read(tmp_path, "questions: [{name: a, ask: --drain n}]")
+    inquiry = Inquiry(file, "prod", lambda: next(reads), tmp_path)
+    page, said = AnswerPage(inquiry, "token"), []
+    for _ in lost:
+        asyncio.run(inquiry.look())
+        metrics = asyncio.run(page._metrics(None)).body.decode()
+        shown = "no poddisruptionbudgets" in asyncio.run(page._page(None)).text
+        said.append((len(asked), len(inquiry.as_json()["unreadable"]), shown))
+        assert f"fairlead_watch_unreadable {float(shown)}" in metrics
+    assert said == [(1, 0, False), (2, 1, True), (2, 1, True), (3, 0, False)]
+    lost, found = capsys.readouterr().err.splitlines()
+    assert lost.startswith("fairlead: no poddisruptionbudgets could be read: drains and")
+    assert found == "fairlead: every resource of prod can be read"

@@ -66,6 +66,7 @@ class AnswerPage:
         inquiry = self._inquiry
         rows = "".join(map(_row, inquiry.answers.values()))
         problem = f'<p class="bad">{escape(inquiry.problem)}</p>' if inquiry.problem else ""
+        problem += "".join(f"<p>{_span('warning', line)}</p>" for line in inquiry.unreadable)
         text = (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Fairlead</title>'
             f'<meta http-equiv="refresh" content="{REFRESH_S}"><style>{_STYLE}</style>'
@@ -141,4 +142,9 @@ class _AnswerCollector(Collector):
             "fairlead_watch_failed_reads",
             "Times that the cluster could not be read.",
             value=self._inquiry.failed_reads,
+        )
+        yield GaugeMetricFamily(
+            "fairlead_watch_unreadable",
+            "Effects on the answers of resources that could not be read.",
+            value=len(self._inquiry.unreadable),
         )

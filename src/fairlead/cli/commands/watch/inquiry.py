@@ -26,6 +26,7 @@ from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
 from fairlead.client.daemon_thread import in_daemon_thread
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.live import LiveObjects
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
 
 # These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
@@ -67,6 +68,7 @@ class Inquiry:
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}
         self.problem = ""
+        self.unreadable: list[str] = []  # what could not be read, and how that affects answers
         self.read_at = ""
         self.objects = 0
         self.reads = 0
@@ -93,6 +95,7 @@ class Inquiry:
             "readAt": self.read_at,
             "objects": self.objects,
             "problem": self.problem,
+            "unreadable": self.unreadable,
             "answers": answers,
         }
 
@@ -114,6 +117,7 @@ class Inquiry:
         self._report_problem("")
         self.reads += 1
         self.read_at, self.objects = format_timestamp(live.taken_at), len(live)
+        self._report_unreadable(unreadable_lines(live.unreadable_resources()))
         if digest == self._digest:
             return
         for question in self._file.questions:
@@ -131,6 +135,15 @@ class Inquiry:
         elif self.problem and not problem:
             print(f"fairlead: {self.cluster} can be read again", file=sys.stderr)
         self.problem = problem
+
+    def _report_unreadable(self, lines: list[str]) -> None:
+        """Print each line on stderr that has become true, and one line when all are over."""
+        for line in lines:
+            if line not in self.unreadable:
+                print(f"fairlead: {line}", file=sys.stderr)
+        if self.unreadable and not lines:
+            print(f"fairlead: every resource of {self.cluster} can be read", file=sys.stderr)
+        self.unreadable = lines
 
     def _write_if_changed(self, live: LiveObjects) -> bytes:
         """Write the snapshot file if `live` differs from the last snapshot.
@@ -160,8 +173,11 @@ class Inquiry:
 
 
 def _digest(live: LiveObjects) -> bytes:
-    """Return a digest of the objects, without the fields that heartbeats change."""
-    digest = hashlib.sha256()
+    """Return a digest of the objects, without the fields that heartbeats change.
+
+    It includes the resources that could not be read, because answers contain notes about them.
+    """
+    digest = hashlib.sha256(" ".join(live.unreadable_resources()).encode())
     for kind, items in live.objects:
         if kind is not LEASE:
             for item in items:
