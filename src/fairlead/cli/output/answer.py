@@ -141,7 +141,7 @@ def _print_rest(console: Console, rest: Rest) -> None:
         return
     shown = [f"{one.workload}: {one.words}" for one in rest.activities[:NAMES_MAX]]
     more = len(rest.activities) - len(shown)
-    what = "; ".join([*shown, *([f"{more:,} more workloads"] if more > 0 else [])])
+    what = "; ".join([*shown, *([counted(more, "more workload")] if more > 0 else [])])
     when = (
         "The cluster does not come to rest, so the change is made at once."
         if rest.after is None

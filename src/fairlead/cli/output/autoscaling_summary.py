@@ -150,7 +150,7 @@ def _print_waiting(
         print_line(console, f"- {workload}: {_waiting(one)}")
     hidden = len(workloads) - len(shown)
     if hidden > 0:
-        print_line(console, f"- … and {hidden:,} more workloads")
+        print_line(console, f"- … and {counted(hidden, 'more workload')}")
 
 
 def _waiting(found: WaitingTimes) -> str:
