@@ -38,7 +38,12 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests_to_apply
+from fairlead.whatif.snapshot.manifest import (
+    DEFAULT_NAMESPACE,
+    Manifest,
+    manifests_to_apply,
+    unknown_annotations,
+)
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -347,7 +352,7 @@ def _apply(collected: _Steps) -> None:
             result = applied(existing, value)
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
-    collected.notes += unsimulated_notes(found)
+    collected.notes += (*unsimulated_notes(found), *unknown_annotations(found))
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
 

@@ -83,7 +83,12 @@ from fairlead.whatif.scenario.simkube_trace import (
 from fairlead.whatif.scenario.timed_event import TimedEvent, capacity_outages_of, steps_of
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests, refuse_duplicates
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    manifests,
+    refuse_duplicates,
+    unknown_annotations,
+)
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, start_of_time
@@ -182,7 +187,12 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         karpenter=autoscaling.karpenter,
         loads=loads,
         runs_cron_jobs=settings.cron_jobs,
-        notes=(*cluster.notes, *autoscaling.notes, *unread_loads(loads, inventory)),
+        notes=(
+            *cluster.notes,
+            *autoscaling.notes,
+            *unread_loads(loads, inventory),
+            *unknown_annotations(initial),
+        ),
     )
     if batch.source:
         return with_batch(experiment, batch, experiment.steps)

@@ -39,7 +39,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
     Kind,
 )
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
 
 NEWEST: Final = (1, 36)
 # (version, rule that changed in it), newest first.
@@ -90,12 +90,13 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
-    Hand-written objects have only the note about pods on missing nodes.
+    Hand-written objects have only the notes about pods on missing nodes and unknown annotations.
     """
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
         yield from _other_versions(manifests)
     yield from _without_nodes(manifests)
+    yield from unknown_annotations(manifests)
 
 
 def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:

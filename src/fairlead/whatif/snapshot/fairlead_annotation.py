@@ -7,17 +7,23 @@ resource usage. An annotation of a workload sets its load.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
+from fairlead.api.lease import RENEWED_EVERY
 from fairlead.api.objects import ObjectMeta, Pod
-from fairlead.api.pods.usage import usage_problem
-from fairlead.engine.kubelet.annotation import annotation_problems
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.pods.usage import USAGE, usage_problem
+from fairlead.engine.kubelet.annotation import READY_DELAY, STOP_DURATION, annotation_problems
+from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REPLACES
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
 
 OURS: Final = "fairlead.dev/"
 FIELD: Final = f"metadata.annotations[{KUBELET}]"
+_SETTINGS: Final = (KUBELET, LOAD, READY_DELAY, RUN_DURATION, STOP_DURATION, USAGE)
+_KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
 
 
 def node_annotation_problem(value: Any) -> str:
@@ -47,15 +53,39 @@ def pod_annotation_problem(value: Any) -> str:
     return ""
 
 
-def _pod_problems(value: Any) -> Iterator[str]:
+def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Yield a note for each annotation with Fairlead's prefix that has no effect.
+
+    `objects` are pairs of (title, object as JSON).
+    """
+    titles: dict[str, list[str]] = {}
+    for title, value in objects:
+        template = _below(_below(value, "spec"), "template")
+        for part in (value, template):
+            for key in _own_annotations(part).keys() - _KNOWN:
+                titles.setdefault(key, []).append(title)
+    for key, found in sorted(titles.items()):
+        names = [one.removeprefix(OURS) for one in _SETTINGS]
+        nearest = difflib.get_close_matches(key.removeprefix(OURS), names, n=1)
+        hint = f"; did you mean {OURS}{nearest[0]}?" if nearest else "."
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        yield f"The annotation {key} of {found[0]}{more} is unknown and has no effect{hint}"
+
+
+def _own_annotations(value: Any) -> dict[str, str]:
+    """Return the annotations of an object or template that have Fairlead's prefix."""
     annotations = _below(_below(value, "metadata"), "annotations")
     if not isinstance(annotations, dict):
-        return
-    ours = {
+        return {}
+    return {
         key: text
         for key, text in annotations.items()
         if key.startswith(OURS) and isinstance(text, str)
     }
+
+
+def _pod_problems(value: Any) -> Iterator[str]:
+    ours = _own_annotations(value)
     if ours:
         pod = Pod(metadata=ObjectMeta(name="", annotations=ours))
         yield from filter(None, (*annotation_problems(pod), usage_problem(pod)))

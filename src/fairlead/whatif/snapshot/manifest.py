@@ -53,6 +53,7 @@ from fairlead.whatif.snapshot.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
     pod_annotation_problem,
+    unknown_annotation_notes,
 )
 
 DEFAULT_NAMESPACE: Final = "default"
@@ -239,6 +240,13 @@ def manifests(
         if problem := pod_annotation_problem(manifest.value):
             raise manifest.refuse(problem)
     return found
+
+
+def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note for each annotation of Fairlead in the objects that has no effect."""
+    # An object in stored form has none of Fairlead's annotations.
+    own = ((one.title, one.value) for one in found if one.view is None)
+    return unknown_annotation_notes(own)
 
 
 def manifests_to_apply(

@@ -9,6 +9,7 @@ import pytest
 from fairlead.apiserver.kind import find_kind
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 
 BUDGET = {
     "apiVersion": "policy/v1",
@@ -116,3 +117,35 @@ def test_the_readmes_command_names_kinds_that_every_server_has():
         *names
     }
     assert [name for name in names if (kind := find_kind(name)) is None or kind.is_custom] == []
+
+
+def test_unknown_annotations_of_fairlead_are_named(notes, make):
+    pods = [make.pod(name, node_name="n0") for name in ("p", "q")]
+    for pod in pods:
+        pod["metadata"]["annotations"] = {
+            "fairlead.dev/run-duration": "5m",
+            "fairlead.dev/run-time": "5m",
+            "example.com/run-time": "5m",
+        }
+    web = make.workload()
+    web["spec"]["template"]["metadata"]["annotations"] = {"fairlead.dev/colour": "red"}
+    named = [one for one in notes(*COMPLETE, *pods, web) if one.startswith("The annotation")]
+    unknown = "is unknown and has no effect"
+    assert named == [
+        f"The annotation fairlead.dev/colour of Deployment default/web {unknown}.",
+        (
+            f"The annotation fairlead.dev/run-time of Pod default/p and 1 more {unknown}; "
+            "did you mean fairlead.dev/run-duration?"
+        ),
+    ]
+
+
+def test_unknown_annotations_of_applied_objects_are_named(make, snapshot, write):
+    pod = make.pod("p")
+    pod["metadata"]["annotations"] = {"fairlead.dev/runduration": "5m"}
+    path = write("pod.json", pod)
+    answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(path,)))
+    assert (
+        "The annotation fairlead.dev/runduration of Pod default/p is unknown and has no effect; "
+        "did you mean fairlead.dev/run-duration?"
+    ) in whatif_result(answer)["notes"]
