@@ -10,7 +10,9 @@ from fairlead.apiserver.admission.plugins.priority import Priority
 def minimal_admission(
     *, preemption_policies: bool = True, group_priorities: bool = False
 ) -> tuple[AdmissionPlugin, ...]:
-    """Return the plugins that every store runs, in order, also for the objects of a snapshot.
+    """Return the plugins that every store runs, in this order.
+
+    Stores run them for the objects of a snapshot too.
 
     `preemption_policies` and `group_priorities` are options of the plugin Priority.
     """

@@ -30,10 +30,10 @@ _NOT_ESTABLISHED: Final = {
 
 
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """Return `definition` with a condition for its name conflict with `others`.
+    """Return `definition` with a condition that says which of its names `others` already use.
 
-    Its other names are accepted. Returns None if there is no conflict, and `definition` itself if
-    this changes nothing.
+    The names without a conflict are accepted. Returns None if no name has a conflict. Returns
+    `definition` itself if it already has this condition and these accepted names.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}

@@ -8,9 +8,9 @@
                          3  a fraction by weight of the remaining amount, up to what it wants
     a queue deserves     the amount given to it or the amount it wants, if that is smaller
 
-The numbers 1 to 3 are the stages. In each stage a queue is filled at most up to its entry of
-`stages` (`_Part`), and an amount that it does not take is divided between the other queues by
-weight.
+The numbers 1 to 3 are stages. Each stage has an upper limit for each queue. What a queue cannot
+take because of its limit is divided among the other queues by weight.
+
 
 Example: 12 CPUs, queues a (weight 1, wants 2), b (weight 1, wants 10), c (weight 2, wants 10).
 Queue a is satisfied first, with 2 (its fraction is 3). Then b gets 1/3 of the remaining 10 and c
