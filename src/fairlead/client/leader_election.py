@@ -1,11 +1,11 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
-Lease if the Lease has no holder, or if the holder has not renewed it for the Lease's own duration
-by this replica's clock. The holder may be configured differently from this replica, such as a
-kube-scheduler with a longer lease. The clocks of different replicas are never compared. A leader
-that has not renewed the Lease for `renew_deadline` loses leadership, so it stops before another
-replica can start.
+Lease if the Lease has no holder, or if the holder has not renewed it for the duration in the Lease.
+This time is measured with this replica's clock. The holder may be configured differently from this
+replica, such as a kube-scheduler with a longer lease. The clocks of different replicas are never
+compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership, so it stops
+before another replica can start.
 
 This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
 response to `read` or `written`, or calls `failed`. Times are in ns.

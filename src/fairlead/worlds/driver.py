@@ -12,8 +12,9 @@ never settles, or with an engine that always has work due.
 
 A run can be paused and continued, so that a server can answer requests during the pause. If time
 passed during the pause, other controllers may have work due behind a long list of unfinished work.
-So before a paused run continues, the controllers learn what has happened so far, each controller
-with due work does one unit of it, and the commands of different issuers are performed in turn.
+Before a paused run continues, three things happen: the controllers learn what has happened so far,
+each controller with due work does one unit of it, and the commands of different issuers are
+performed in turn.
 """
 
 from __future__ import annotations

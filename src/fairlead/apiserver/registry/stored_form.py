@@ -139,8 +139,8 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return whether `pod` is in stored form; False if only `has` can tell.
 
-        Call this only if `pod` equals a pod in stored form except for name, uid, version, times,
-        node, volumes, and the parts of the status other than the phase.
+        Call this only if `pod` differs from a pod in stored form at most in name, uid, version,
+        times, node and volumes, and in the status without its phase.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:

@@ -6,8 +6,8 @@ with the codes of the last failed cycle takes a tenth of the time that counting 
 again would take.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, which gets another
-verdict, and later its old one. The next failed cycle finds equal codes, and the list of the 4,000
-nodes is the same array as before, so results that depend on this list can be reused, too.
+verdict, and later its old one. The next failed cycle finds equal codes. The list of the 4,000 nodes
+is then the same array as before, so results that depend on this list can be reused too.
 """
 
 from __future__ import annotations

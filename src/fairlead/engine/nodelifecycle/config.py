@@ -32,8 +32,8 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If
-    `taint_based_evictions` is False, the older mode applies, which deletes pods
-    `pod_eviction_timeout` after their node became not ready; otherwise this timeout has no effect,
+    `taint_based_evictions` is False, the older mode applies: pods are deleted
+    `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no effect,
     and the tolerations of a pod determine how long it stays (`TaintEviction`). If
     `enable_taint_manager` is False, pods stay on tainted nodes. `node_eviction_rate` is in nodes
     per second, for each zone. `secondary_node_eviction_rate` replaces it in partially disrupted

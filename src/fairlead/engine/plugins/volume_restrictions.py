@@ -148,8 +148,9 @@ class VolumeRestrictions:
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable.
 
-        This is the case if a pod of the same namespace was removed that uses one of the pod's
-        claims or has a conflicting disk, or if a node or one of the pod's claims was added.
+        This is the case if a node, or one of the pod's claims, was added. It is also the case if a
+        pod of the same namespace was removed that uses one of the pod's claims or has a conflicting
+        disk.
         """
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):

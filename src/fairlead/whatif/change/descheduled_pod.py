@@ -1,8 +1,8 @@
 """Makes running pods pending before both runs of a what-if, which then compares placements.
 
 A scheduler does not move running pods, so a changed scheduler configuration would not affect them.
-With `--reschedule` both runs start with the selected pods pending; the scheduler places the pods
-with the old configuration in one run and with the new configuration in the other run.
+With `--reschedule`, the selected pods are pending at the start of both runs. The scheduler places
+them with the old configuration in one run, and with the new configuration in the other.
 
 By default all these pods wait from the start, and the scheduler takes them by priority, then by
 age. With `--reschedule-order scheduled` they arrive one by one, in the order in which the cluster

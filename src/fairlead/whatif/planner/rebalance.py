@@ -9,10 +9,10 @@ Each step takes the move with the highest gain:
        the pod whose move lowers the sum of squared loads most is moved
 
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
-averages, a node counts by its size, as otherwise moves from small nodes to large nodes would seem
-to help even if the large nodes are fuller. No move of step 2 makes its target fuller than its
-origin was. A pod moves only if its budget allows an eviction, at most one budget selects it, and no
-rule of the autoscalers forbids it. Moves are made one at a time, each after the replacement of the
+averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
+help even if the large nodes are fuller. No move of step 2 makes its target fuller than its origin
+was. A pod moves only if its budget allows an eviction, at most one budget selects it, and no rule
+of the autoscalers forbids it. Moves are made one at a time, each after the replacement of the
 previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and

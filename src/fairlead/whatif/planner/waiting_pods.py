@@ -29,9 +29,9 @@ class WaitingPodCounts(Struct):
 def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
     """Place the waiting pods, and those that controllers create in place of preempted pods.
 
-    Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Victims
-    have a lower priority than the pod that preempts them, so pods are placed in descending order of
-    priority, and no pod that was placed here is preempted again.
+    Pods are placed by preemption if necessary; afterwards, `model` allows no preemption. Pods are
+    placed in descending order of priority. Victims have a lower priority than the pod that preempts
+    them, so no pod that was placed here is preempted again.
     """
     counts = WaitingPodCounts()
     waiting = model.waiting_pods()

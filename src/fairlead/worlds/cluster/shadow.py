@@ -9,8 +9,8 @@ which the other scheduler decided, because two bindings may be observed in a dif
 pods count as differences.
 
 The other scheduler may evaluate only a sample of the feasible nodes (percentageOfNodesToScore). If
-more nodes are feasible than the sample contains, a feasible node that is not among the best nodes
-is reported as `sampled`, because the other scheduler may not have evaluated the best nodes.
+more nodes are feasible than the sample contains, the other scheduler may not have evaluated the
+best nodes. Then a feasible node that is not among the best nodes is reported as `sampled`.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ whole JSON string, or the key of an address in managed fields. In any other plac
 text, which is then distinct.
 
 A kubelet's status write is also described by the inputs of its details (`ReportInputs`), so that
-the details of later writes need not be made. In this text, a number and the IP addresses in the set
-replace each set of managed fields, because most pods share the Python objects of these sets.
+the details of later writes need not be made. In this text, each set of managed fields is replaced
+by a number and the IP addresses in the set. This is possible because most pods share the Python
+objects of these sets.
 """
 
 from __future__ import annotations

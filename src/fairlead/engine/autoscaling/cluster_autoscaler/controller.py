@@ -1,7 +1,7 @@
 """ClusterAutoscaler: the autoscaler as a controller of the engine, with a simulated provider.
 
 A loop runs every --scan-interval. If two successive loops have equal input and the same result,
-further loops would repeat this result until an object changes or a rule's time limit is reached.
+further loops would have this result too, until an object changes or a rule's time limit is reached.
 The controller skips such loops, so that idle hours cost nothing.
 """
 

@@ -79,9 +79,9 @@ class JobInfo:
     the requests of pending tasks. Both lists are by resource column and may be shorter than the
     table of resources.
 
-    `waiting_since` is the time at which a session first found that the job cannot start, and
-    `broken_since` the time at which a session first found it running with too few members. Each of
-    the two is None if its condition does not hold now. `reserved_nodes` are the nodes with
+    `waiting_since` is the time at which a session first found that the job cannot start.
+    `broken_since` is the time at which a session first found that too few of its members run. Each
+    of the two is None if its condition does not hold now. `reserved_nodes` are the nodes with
     resources reserved for the job. Only `JobTable` and `Session.move` change its tasks; sessions
     set the other fields.
     """

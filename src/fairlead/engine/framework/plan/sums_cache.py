@@ -1,9 +1,9 @@
 """SumsCache: results of ROW plugins, shared by nodes with equal capacity and equal sums.
 
 Many nodes of a cluster have the same capacity, and the pods of a workload have the same requests.
-So after most placements, a node gets the sums that another node had before. Plugins that read of a
-node only its capacity, the sums of its pods' requests and the number of its pods
-(`reads_only_sums`) then have the same results as before.
+So after most placements, a node gets the sums that another node had before. Some plugins read only
+a node's capacity, the sums of its pods' requests, and the number of its pods (`reads_only_sums`).
+These plugins then have the same results as before.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
 node with 3 free cores. The next 999 pods go to the other nodes, whose score is found here.

@@ -13,8 +13,8 @@ at the end of each pass. (Upstream iterates over a Go map and stops at the first
 fully disrupted. So the random order of the map determines which zones upstream drops.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when
-the previous state is computed. If the only zone with a ready node is dropped, the other zones look
-as if they had been fully disrupted before, and evictions continue instead of stopping.
+the previous state is computed. If the only zone with a ready node is dropped, it looks as if the
+other zones had been fully disrupted before. Then evictions continue instead of stopping.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
 isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.19); metrics.go: zone_health,

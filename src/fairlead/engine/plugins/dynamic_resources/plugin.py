@@ -5,9 +5,9 @@ PreFilter did not run, PostFilter fails with upstream's error "not found", and p
 attempted (dynamicresources.go: getStateData).
 
 There are two differences from upstream. If the binding of a pod fails, its reservations and special
-claim stay in the API until the pod is tried again or deleted. A pod that has claims of its own, and
-extended resources that the node lists, needs no special claim; upstream 1.36 creates an empty claim
-and then fails to bind the pod.
+claim stay in the API until the pod is tried again or deleted. If a pod has its own claims, and the
+node lists all its extended resources, the pod needs no special claim. Upstream 1.36 creates an
+empty claim and then fails to bind the pod.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """NodeResourcesFit: the pod's requests must be free on the node (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
-rejection is UnschedulableAndUnresolvable. On a node that does not list an extended resource to
-which a DeviceClass is mapped, this plugin ignores the resource, and DynamicResources allocates
-devices instead (shouldDelegateResourceToDRA).
+rejection is UnschedulableAndUnresolvable. A DeviceClass can be mapped to an extended resource. On
+nodes that do not list this resource, this plugin ignores it, and DynamicResources allocates devices
+instead (shouldDelegateResourceToDRA).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 An event that may make pods schedulable is a *move request*: it moves all unschedulable pods,
 whichever plugin rejected them. Exception: if a pod on a node is added or changed, only the pods
-with a required pod affinity term that matches this pod are moved. A failed pod goes to the backoff
-queue if there was a move request since the last pop, otherwise to the unschedulable pool, even
-after an error. An updated pod becomes active immediately if it was backing off or in flight,
+with a required pod affinity term that matches this pod are moved. If there was a move request since
+the last pop, a failed pod goes to the backoff queue. Otherwise it goes to the unschedulable pool,
+even after an error. An updated pod becomes active immediately if it was backing off or in flight,
 or if more than its status changed.
 upstream: v1.19 internal/queue/scheduling_queue.go, eventhandlers.go
 """

@@ -4,11 +4,11 @@
     unbound claim ──assume_claim──▶ assumed tied to a node ──the API shows the annotation──▶ (tied)
                         └──────────── restore ────────────┘
 
-The next scheduling cycle treats an assumed volume as taken and an assumed claim as tied to its
-node, just as it treats an assumed pod as placed.
-upstream: plugins/volumebinding/assume_cache.go, which ends an assumption at any newer version of
-the object. Here an assumption ends only at a version that shows the decision, so that a concurrent
-update does not end it.
+The next scheduling cycle treats an assumed volume as taken, and an assumed claim as tied to its
+node. In the same way, it treats an assumed pod as placed. upstream:
+plugins/volumebinding/assume_cache.go, which ends an assumption at any newer version of the object.
+Here an assumption ends only at a version that shows the decision, so that a concurrent update does
+not end it.
 """
 
 from __future__ import annotations

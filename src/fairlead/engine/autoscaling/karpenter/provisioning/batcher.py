@@ -4,8 +4,9 @@
     window           opens at a new trigger; closes after an idle second, or ten seconds in all
     repetition       while a trigger is left, a pass runs 10 s after a change
 
-Upstream repeats passes every 10 s while a trigger is left. Without a change, a pass has the result
-of the last pass, so it does not run here; the nominations that it would renew are kept (`renewed`).
+Upstream repeats passes every 10 s while a trigger is left. If nothing has changed, a pass would
+have the same result as the last one, so it does not run. The nominations that the pass would renew
+are kept (`renewed`).
 
 upstream: pkg/controllers/provisioning/{batcher,controller}.go
 """

@@ -10,8 +10,8 @@ a group that scales only from zero to all nodes, nodes wait until all of them ar
 batch interval, the first ready node of a group opens a batch. The batch is deleted at the end of
 the interval.
 
-If the deletion of a node fails in a group that scales only from zero to all nodes, the deletions of
-the group's other nodes are cancelled when these nodes are ready. As in upstream, the next
+Some groups scale only from zero to all nodes. If the deletion of a node in such a group fails, the
+group's other deletions are cancelled when their nodes are ready. As in upstream, the next
 scale-down forgets the failure. A node that becomes ready after that waits for nodes that never
 follow, until another deletion in the group starts or fails.
 

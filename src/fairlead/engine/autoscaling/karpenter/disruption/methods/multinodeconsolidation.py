@@ -128,9 +128,9 @@ def _without_same_type(
 ) -> NodeClaimRequest | None:
     """Return the request without types that save no more than deleting all candidates but one.
 
-    If the type of a removed node is an option, all options that cost at least as much as the
-    cheapest removed node of such a type are dropped. Example: replacing [large, large, small] by a
-    small node is the same as deleting the two large nodes. Returns None if no option remains.
+    If the types of some removed nodes are among the options, all options that cost at least as much
+    as the cheapest of these nodes are dropped. Example: replacing [large, large, small] by a small
+    node is the same as deleting the two large nodes. Returns None if no option remains.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}
