@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from fairlead.api.objects import (
     DaemonSet,
     Deployment,
+    Job,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -132,7 +133,8 @@ def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:
 def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[WorkloadRef]:
     """Return the workloads that have fewer than `spec.replicas` of the `existing` pods.
 
-    DaemonSets without any pod are added: only their controller knows how many pods they need.
+    DaemonSets without any pod are added, because only their controller knows how many pods they
+    need. Of Jobs, only those count that have not begun: the others may wait before they retry.
     """
     lacking = []
     for found in model.objects:
@@ -143,6 +145,8 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
                 wanted = found.spec.replicas
             case DaemonSet():
                 wanted = 1
+            case Job() if not found.status.start_time:
+                wanted = 0 if found.spec.suspend else found.spec.parallelism
             case _:
                 continue
         ref = WorkloadRef(type(found).__name__, found.metadata.namespace, found.metadata.name)

@@ -74,6 +74,16 @@ def test_daemon_sets_without_pods_get_one_on_each_node(snapshot, make, baseline)
     assert [node for _, node in pods_of(baseline(read))] == ["a", "b"]
 
 
+@pytest.mark.parametrize(("more", "count"), [({}, 2), ({"suspend": True}, 0)])
+def test_jobs_that_have_not_begun_get_their_pods(snapshot, make, baseline, more, count):
+    job = make.workload("Job", "work")
+    job["apiVersion"] = "batch/v1"
+    job["spec"] = {"parallelism": 2, "completions": 4, "template": job["spec"]["template"], **more}
+    job["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    base = baseline(snapshot(make.node("a"), job))
+    assert len(base.model.pods()) == count
+
+
 def test_a_gap_of_one_pod_is_closed_where_the_others_stay(make, baseline):
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "b"])]
     objects += deployment(make, "api", ["a", "b"])
