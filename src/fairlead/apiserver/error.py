@@ -40,9 +40,11 @@ class ApiError(Exception):
         continue_token: str = "",
         details: dict[str, Any] | None = None,
     ) -> None:
-        """`kind`, `namespace` and `name` identify the requested object, if there is one.
+        """`reason`, `code` and `message` are those of the Status.
 
-        `details` replaces the details that are computed from the other arguments.
+        `kind`, `namespace` and `name` identify the requested object, if there is one. `causes` are
+        the errors in single fields. `details` replaces the details that are computed from the other
+        arguments.
         """
         super().__init__(message)
         self.reason = reason

@@ -62,7 +62,10 @@ class BareWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Change the pods according to the command; `poll` returns the changes and the outcome."""
+        """Change the pods according to the command, and return None.
+
+        `poll` returns the changes and the outcome.
+        """
         del now
         command = issued.command
         match command:

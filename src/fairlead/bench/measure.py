@@ -90,7 +90,7 @@ class TimedEngine:
         self._skipped = 0
 
     def restart(self, every: int) -> None:
-        """Forget the cycles so far; measure the next one, and then one of `every` cycles."""
+        """Discard all measured cycles; measure the next cycle, and then every `every`-th cycle."""
         self.cycles_ns, self._every, self._skipped = [], every, every
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:

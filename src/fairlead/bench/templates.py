@@ -50,7 +50,7 @@ def pods(
 ) -> Iterator[Pod]:
     """Yield `count` pods with `spec`, which requests 100m CPU and 500Mi by default.
 
-    `metadata` contains further metadata by JSON names.
+    Their names are `prefix` and a number. `metadata` contains further metadata by JSON names.
     """
     spec = spec or requests("100m", "500Mi")
     for i in range(count):

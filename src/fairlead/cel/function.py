@@ -42,7 +42,7 @@ def free(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a function: `name(taken…)`."""
+    """Return an overload that is called as a function: `name(taken…)`; see Function."""
     return Function(name, taken, does, cost, is_metered=is_metered)
 
 
@@ -54,7 +54,7 @@ def member(
     *,
     is_metered: bool = False,
 ) -> Function:
-    """Return an overload that is called as a method: `taken[0].name(taken[1:]…)`."""
+    """Return an overload that is called as a method: `taken[0].name(taken[1:]…)`; see Function."""
     return Function(name, taken, does, cost, is_member=True, is_metered=is_metered)
 
 
@@ -159,6 +159,8 @@ def list_compared(items: list[Any], *_: Any) -> int:
 
 def pairs(left: Any, right: Any, factor: int = 1) -> int:
     """Return the cost of comparing each item of one list with each item of the other.
+
+    Each comparison costs `factor` units.
 
     upstream: cel-go's ext/sets.go
     """

@@ -100,6 +100,9 @@ class HttpPool:
     ) -> HttpResponse:
         """Send a request for `target`, a path with its query, and return the response.
 
+        `head` is the result of the method `head`, and `body` is None for a request without a body.
+        `tls` is None for plain HTTP.
+
         The request fails after `seconds_max`; None sets no limit. If the server has closed an idle
         connection, a GET, PUT or DELETE is repeated on another connection. Raises UnreachableError
         or TimeoutError.

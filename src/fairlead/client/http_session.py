@@ -73,7 +73,8 @@ class HttpSession:
     ) -> HttpResponse:
         """Send a request for `target`, a path with its query, and return the response.
 
-        Raises UnreachableError or TimeoutError.
+        `body` is None for a request without a body, and `tls` is None for plain HTTP. Raises
+        UnreachableError or TimeoutError.
         """
         async with self.open(method, target, headers, tls, body) as response:
             return HttpResponse(

@@ -55,7 +55,10 @@ def make_group(
     status: Json | None = None,
     **spec: Any,
 ) -> PodGroup:
-    """Return a PodGroup; `spec` adds fields to its spec by JSON names."""
+    """Return a PodGroup that needs `min_member` pods; `queue` "" means the default queue.
+
+    `api` is its apiVersion, by default Volcano's. `spec` adds fields to its spec by JSON names.
+    """
     own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
     meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
     body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
@@ -63,7 +66,10 @@ def make_group(
 
 
 def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
-    """Return a Queue; `spec` adds fields to its spec by JSON names."""
+    """Return a Queue with `weight` in its spec and `state` in its status ("" for none).
+
+    `spec` adds fields to its spec by JSON names.
+    """
     body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
     return decode_as(Queue, {**body, "status": {"state": state}})
 

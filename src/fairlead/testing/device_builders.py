@@ -28,10 +28,10 @@ def make_device_taint_rule(
     status: Mapping[str, Any] | None = None,
     **selector: str,
 ) -> DeviceTaintRule:
-    """Return a rule that taints devices.
+    """Return a rule that taints devices with `key` and `effect`.
 
     `selector` has the driver, pool and device to taint. Without a selector, all devices are
-    tainted.
+    tainted. `time_added` is the taint's timeAdded; if it is "", the field is left out.
     """
     taint = {"key": key, "effect": effect}
     taint |= {"timeAdded": time_added} if time_added else {}
@@ -81,7 +81,8 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> ResourceSlice:
     """Return a slice of `node`, or of the nodes in `spec` if `node` is "".
 
-    A text in `devices` is the name of a device.
+    A text in `devices` is the name of a device. `pool` defaults to the name of the node.
+    `generation` and `count` are the generation of the pool and its number of slices.
     """
     own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
     own["pool"] = {
@@ -118,7 +119,10 @@ def asking(
     of_class: str = GPU,
     **more: Any,
 ) -> Json:
-    """Return a request for `count` devices; `more` adds fields to `exactly`."""
+    """Return the request `name` for `count` devices of the DeviceClass `of_class`.
+
+    The devices must match all CEL `expressions`. `more` adds fields to `exactly`.
+    """
     wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
     wanted |= {"selectors": [_selector(one) for one in expressions]} | more
     return {"name": name, "exactly": wanted}
@@ -140,7 +144,11 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
     made_for: str = "",
     terminating: bool = False,
 ) -> ResourceClaim:
-    """Return a claim; `made_for` is the uid of the pod for which it was generated."""
+    """Return a claim with `requests`, by default one request for a device of the class "gpu".
+
+    `made_for` is the uid of the pod for which the claim was generated, "" for none. With
+    `terminating`, the claim has a deletionTimestamp.
+    """
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if made_for:
         metadata["ownerReferences"] = [{"kind": "Pod", "uid": made_for, "controller": True}]
@@ -156,7 +164,10 @@ def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
 
 
 def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
-    """Return the status of a claim to which `devices` of the pool of `node` are allocated."""
+    """Return the status of a claim to which `devices` of the pool of `node` are allocated.
+
+    `reserved_for` contains the uids of the pods that use the claim.
+    """
     results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one} for one in devices]
     named = {"key": "metadata.name", "operator": "In", "values": [node]}
     return {

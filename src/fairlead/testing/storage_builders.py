@@ -54,7 +54,9 @@ def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
 ) -> PersistentVolumeClaim:
     """Return a claim for `volume`; `bound` completes the binding, and `node` is its selected node.
 
-    `made_for` is the uid of the pod that owns it as an ephemeral volume.
+    A `size` or class (`of_class`) of None is left out. `modes` are its access modes. `phase`
+    defaults to Bound or Pending, according to `bound`. With `terminating`, the claim has a
+    deletionTimestamp. `made_for` is the uid of the pod that owns it as an ephemeral volume.
     """
     notes = dict(annotations or {})
     notes |= {"pv.kubernetes.io/bind-completed": "yes"} if bound else {}
@@ -91,9 +93,11 @@ def make_volume(  # noqa: PLR0913 - a builder takes what a case varies
     handle: str = "",
     spec: Mapping[str, Any] | None = None,
 ) -> PersistentVolume:
-    """Return a volume; `claim` is `namespace/name` of its claim, `reach` has its nodes' labels.
+    """Return a volume; `claim` is `namespace/name` of its claim, "" for none.
 
-    `claim_uid` defaults to the uid that `make_claim` sets.
+    `claim_uid` defaults to the uid that `make_claim` sets. `reach` maps node labels to the values
+    of the nodes that can access the volume; None means all nodes. `modes` are its access modes. A
+    volume with a `driver` is a CSI volume with the handle `handle`, by default its name.
     """
     metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
     if terminating:
@@ -128,7 +132,8 @@ def make_storage_class(
 ) -> StorageClass:
     """Return a class that waits for the first consumer if `waits` is set, or binds immediately.
 
-    `topologies` are its allowed topologies.
+    Each of `topologies`, the allowed topologies, maps node labels to allowed values. `reclaim` is
+    the reclaim policy.
     """
     terms = [
         {"matchLabelExpressions": [{"key": k, "values": list(v)} for k, v in term.items()]}
@@ -154,7 +159,11 @@ def make_csi_node(
     topology_keys: Iterable[str] = (),
     **limits: int | None,
 ) -> CSINode:
-    """Return a CSINode; `limits` has volume limits by driver, with `_` for each dot of the name."""
+    """Return a CSINode; `limits` has volume limits by driver, with `_` for each dot of the name.
+
+    A limit of None means no limit. `migrated` contains the names of the in-tree plugins that are
+    migrated to CSI on the node. `topology_keys` are those of each driver.
+    """
     drivers = [
         {
             "name": driver.replace("_", "."),
@@ -184,7 +193,10 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Return a class's storage capacity on the nodes that the label selector `topology` matches."""
+    """Return a class's storage capacity on the nodes that the label selector `topology` matches.
+
+    `capacity` and `maximum` (the maximum size of a volume) are quantities; None leaves them out.
+    """
     obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
     obj["storageClassName"] = of_class
     said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}

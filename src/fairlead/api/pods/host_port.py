@@ -31,7 +31,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def ports_conflict(a: HostPort, b: HostPort) -> bool:
-    """Return True if `a` and `b` cannot both be used on one node."""
+    """Return True if the host ports `a` and `b` cannot both be used on one node."""
     # upstream: kube-scheduler/framework/types.go:HostPortInfo.CheckConflict
     if a[1:] != b[1:]:
         return False

@@ -62,7 +62,8 @@ _BLOCKING: Final = frozenset(
 class ScalePaths(Struct, frozen=True):
     """The paths of the fields of a custom resource from which its Scale is built.
 
-    `selector` is None if the Scale has no selector.
+    `spec` and `status` lead to the desired and the current number of replicas. Each `..._text` is
+    the path as the definition contains it. `selector` is None if the Scale has no selector.
     """
 
     spec_text: str

@@ -59,7 +59,7 @@ def signing_problem(
 ) -> str:
     """Return the reason why `signer` refuses to sign `request`; "" if it signs.
 
-    `signer` is one of SIGNERS.
+    `signer` is one of SIGNERS. `usages` are the requested usages, such as `client auth`.
     """
     if signer == CLIENT:
         return _client_usage_problem(usages)

@@ -126,8 +126,11 @@ class ApiServer:
     ) -> None:
         """`clock` returns ns since 1970, for the ages of objects in watches.
 
-        `identity` issues and checks tokens, and answers reviews. `computed` serves kinds that are
-        not stored. `late` delays the post-start hooks.
+        `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
+        refuses requests. `documents` answer requests for paths without a resource. `table_of`
+        renders Tables, and `protobuf` decodes protobuf bodies; None means not supported. `identity`
+        issues and checks tokens, and answers reviews. `computed` serves kinds that are not stored.
+        `late` delays the post-start hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize

@@ -70,7 +70,8 @@ async def read_body(
 ) -> bytes:
     """Read the whole body; `count` is called with the number of bytes in each part.
 
-    Raises BodyTooLongError, TooManyBodiesError, TimeoutError or ClientGone.
+    Raises BodyTooLongError for more than `bytes_max` bytes, TimeoutError after `seconds_max`,
+    TooManyBodiesError, or ClientGone.
     """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > bytes_max:

@@ -71,12 +71,12 @@ def bad_option(options: str, *causes: Cause) -> ApiError:
 
 
 def unreadable(message: str) -> ApiError:
-    """Return ApiError 500 without a reason: a storage error that upstream passes on unchanged."""
+    """Return ApiError 500 with no reason, and with `message`, the text of a storage error."""
     return ApiError("", 500, message)
 
 
 def too_large_resource_version(asked: int, current: int) -> ApiError:
-    """Return ApiError 504: the requested resourceVersion is newer than the current one."""
+    """Return ApiError 504: the resourceVersion `asked` is newer than the `current` one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

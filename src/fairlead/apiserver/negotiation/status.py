@@ -47,7 +47,10 @@ def success(kind: Kind, meta: Json) -> Json:
 
 
 def done(code: int) -> Json:
-    """Return the Status for a successful action without a resulting object, such as a binding."""
+    """Return the Status, with the HTTP code `code`, for a successful action without a result.
+
+    An example of such an action is a binding.
+    """
     return {
         "kind": "Status",
         "apiVersion": "v1",

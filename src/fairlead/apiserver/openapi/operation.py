@@ -90,9 +90,11 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     body: Json | None = None,
     about: About | None = None,
 ) -> Json:
-    """Return one operation.
+    """Return an operation; `action` is its x-kubernetes-action, `name` its operationId.
 
     `answers` contains pairs of status code and response type; `query` contains parameter names.
+    `body` is the requestBody. `about` is the (group, version, kind) of the operation, by default
+    that of `subject`.
     """
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
@@ -192,7 +194,11 @@ def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
 def get_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """Return the operation that gets an object or a subresource."""
+    """Return the operation that gets an object, or its subresource `part`.
+
+    `answer` is the type of the response, by default the object type of `subject`. `about` is as in
+    `operation`.
+    """
     return operation(
         subject,
         "get",
@@ -206,7 +212,7 @@ def get_operation(
 def update_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """Return the operation that updates an object or a subresource."""
+    """Return the operation that updates an object or a subresource; see `get_operation`."""
     definition = answer or subject.object_type
     return operation(
         subject,
@@ -223,7 +229,7 @@ def update_operation(
 def patch_operation(
     subject: Subject, part: str = "", answer: str = "", about: About | None = None
 ) -> Json:
-    """Return the operation that patches an object or a subresource."""
+    """Return the operation that patches an object or a subresource; see `get_operation`."""
     definition = answer or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
     codes = ("200",) if subject.kind.is_custom else ("200", "201")
@@ -240,7 +246,10 @@ def patch_operation(
 
 
 def post_operation(subject: Subject, part: str, definition: str, about: About) -> Json:
-    """Return the operation that creates a subresource, such as a binding."""
+    """Return the operation that creates the subresource `part`, such as a binding.
+
+    `definition` is the type of the body and of the response; `about` is as in `operation`.
+    """
     return operation(
         subject,
         "post",

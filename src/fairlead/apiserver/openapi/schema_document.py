@@ -85,7 +85,10 @@ _LISTS_WITHOUT_STRATEGY: Final = ("items", "verbs")
 
 
 class Dialect(Struct, frozen=True):
-    """The form of references to types in OpenAPI v2 or v3."""
+    """The form of references to types in OpenAPI v2 or v3; `prefix` precedes a type's name.
+
+    If `wraps_references` is set, a field's reference to a type is put into `allOf`.
+    """
 
     prefix: str
     wraps_references: bool
@@ -100,7 +103,10 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 
 
 class Types(Struct):
-    """A collection of types, with all types that they refer to."""
+    """A collection of types, with all types that they refer to.
+
+    With `described`, types and fields have descriptions.
+    """
 
     dialect: Dialect
     described: bool = True
@@ -116,7 +122,7 @@ class Types(Struct):
                 waiting += _references(self._made[definition], self.dialect.prefix)
 
     def put(self, definition: str, document: Json) -> None:
-        """Add a type that is not in the schema tables."""
+        """Add the type `definition`, which is not in the schema tables, with its OpenAPI schema."""
         self._made[definition] = document
 
     def documents(self) -> dict[str, Json]:

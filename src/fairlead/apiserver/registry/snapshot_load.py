@@ -86,7 +86,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def version(self) -> int | None:
-        """The resourceVersion."""
+        """The resourceVersion as a number; an object in stored form always has one."""
         return int(self.view.metadata.resource_version)
 
     @property

@@ -77,7 +77,11 @@ class Zero(StrEnum):
 
 
 class Field(Struct, frozen=True):
-    """A field of an object; `merge_key` and `strategies` apply to strategic merge patches."""
+    """A field of an object.
+
+    `zero` is the encoding of the field if it is empty. `merge_key` and `strategies` apply to
+    strategic merge patches.
+    """
 
     schema: Schema
     zero: Zero = Zero.DROP
@@ -89,6 +93,8 @@ class Field(Struct, frozen=True):
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
     """A type; OBJECT types have `fields`, and `items` is the element type of a LIST, MAP or OBJECT.
+
+    `topology` is the way in which patches and server-side apply merge values of the type.
 
     A granular ANY is treated according to its value: a JSON object has fields, any other value is a
     single field.
@@ -228,7 +234,10 @@ def schemas(version: str = VERSION) -> SchemaSet:
 
 @cache
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
-    """Return the descriptions by definition and field; the field "" is the definition itself."""
+    """Return the descriptions of types and fields, keyed by type name, then by field name.
+
+    The field name "" has the description of the type itself.
+    """
     path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)
     found = msgspec.json.decode(content, type=dict[str, dict[str, str]])

@@ -56,7 +56,7 @@ class CompactStorage(Storage):
         log_bytes_max: int = LOG_BYTES_MAX,
         bytes_max: int = STORE_BYTES_MAX,
     ) -> None:
-        """Start empty."""
+        """Start empty; the log keeps the newest `log_capacity` changes, if they fit."""
         super().__init__(log_capacity)
         self._bytes_max = bytes_max
         self._bytes = 0  # of all objects with known texts

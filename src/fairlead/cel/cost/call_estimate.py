@@ -61,7 +61,11 @@ class Operand(Struct, frozen=True):
 def call_cost(
     function: str, overload: str, target: Operand | None, arguments: list[Operand]
 ) -> Result:
-    """Return (cost, result size) of a call; the cost excludes the evaluation of its arguments."""
+    """Return (cost, result size) of a call; the cost excludes the evaluation of its arguments.
+
+    `overload` is the id of the called overload of `function`. `target` is the value on which a
+    method is called, None for a function.
+    """
     every = arguments if target is None else [target, *arguments]
     own = _BY_OVERLOAD.get(overload) or _LISTS.get(_sorting(overload))
     if own is not None:

@@ -19,7 +19,10 @@ class Run(CostTracker):
     __slots__ = ("known", "slots")
 
     def __init__(self, known: Mapping[str, Any], slots: int, limit: int = CALL_COST_MAX) -> None:
-        """Start an evaluation; `known` maps the names of variables to values."""
+        """Start an evaluation; `known` maps the names of variables to values.
+
+        `slots` is the number of loop variables, and `limit` the maximum cost in units.
+        """
         super().__init__(limit)
         self.known = known
         self.slots: list[Any] = [None] * slots

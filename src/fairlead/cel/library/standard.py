@@ -50,7 +50,7 @@ def _unconverted(value: Any, wanted: str) -> ValueError:
 
 
 def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no keywords
-    """Convert a value as CEL's `bool(value)` does."""
+    """Convert a value as CEL's `bool(value)` does. Raises ValueError, as all conversions here."""
     if type(value) is bool:
         return value
     if value in _TRUE or value in _FALSE:

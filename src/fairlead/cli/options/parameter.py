@@ -28,10 +28,13 @@ def integer(_: type, tokens: Sequence[Token]) -> int:
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:
-    """Return a parameter for an option that can be repeated."""
+    """Return a parameter for an option that can be repeated, with the help text `text`.
+
+    `metavar` names its value in the help. Without `show`, the help does not list the option.
+    """
     return Parameter(help=text, metavar=metavar, negative=(), show_default=False, show=show)
 
 
 def named(metavar: str, text: str) -> Parameter:
-    """Return a parameter for an option with a value called `metavar` in the help."""
+    """Return a parameter for an option with the help text `text` and a value called `metavar`."""
     return Parameter(help=text, metavar=metavar, show_default=False)

@@ -15,7 +15,7 @@ _COMMAND: Final = b'{"t_ns":'
 
 
 def require_writable(option: str, path: Path | None) -> None:
-    """Raise InputError, naming `option`, if `path` cannot be written."""
+    """Raise InputError if `path` cannot be written; its message names `option`."""
     if path is None:
         return
     folder = path.parent

@@ -77,7 +77,10 @@ def _print_autoscaling(
 
 
 def pod_autoscalers(run: RunOutcome) -> Section:
-    """Return the section of HorizontalPodAutoscalers that scaled a workload, most changes first."""
+    """Return the section of the HorizontalPodAutoscalers that scaled a workload in `run`.
+
+    The autoscalers with the most changes come first.
+    """
     acted = [one for one in run.pod_autoscalers if one.changes]
     acted.sort(key=lambda one: (-len(one.changes), one.autoscaler))
     changes = sum(len(one.changes) for one in acted)

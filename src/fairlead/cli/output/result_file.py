@@ -38,5 +38,5 @@ def command_log(path: Path | None) -> Iterator[CommandLog | None]:
 
 
 def say_written(what: str, path: Path) -> None:
-    """Report a written file on stderr, because stdout must contain only the result."""
+    """Report on stderr that `what` was written to `path`; stdout must contain only the result."""
     print(f"{what}: {path}", file=sys.stderr)

@@ -95,7 +95,7 @@ class Scene:
         self.queue.add(command, names, now)
 
     def change(self, change: Json) -> None:
-        """Apply one operation of the case to the cluster."""
+        """Apply `change`, one operation of the case, to the cluster; its field `op` is the kind."""
         match change["op"]:
             case "apply":
                 self.cluster.put(read_object(change["kind"], change["object"]), self.now)

@@ -75,7 +75,10 @@ class _Observed(Struct, frozen=True):
 
 
 def decide_node_timeline(scenario: Json, defects: str = DefectPolicy.UPSTREAM) -> Json:
-    """Replay `scenario`; return `{"writes": …, "zone_states": …, "final": …}`."""
+    """Replay `scenario`; return `{"writes": …, "zone_states": …, "final": …}`.
+
+    `defects` is a value of DefectPolicy: whether upstream's defects are reproduced or corrected.
+    """
     config = lifecycle_config(scenario["config"], DefectPolicy(defects))
     return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
 

@@ -31,7 +31,7 @@ START_MS = -50  # The time when the controllers receive the initial objects.
 
 
 def instant(t_ms: int) -> Instant:
-    """Return the instant of the recorder's time `t_ms`."""
+    """Return the instant of the recorder's time `t_ms`, in ms since the start of the timeline."""
     return EPOCH + t_ms * NANOSECONDS_PER_MILLISECOND
 
 
@@ -71,7 +71,7 @@ class NodeWorld:
         return self._driver.now
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Schedule `act` at `t_ms`; actions of one instant run in order of insertion."""
+        """Schedule `act` at the recorder's time `t_ms`; equal times keep the order of insertion."""
         self._agenda.add(instant(t_ms), act)
 
     def begin(self) -> None:

@@ -34,7 +34,7 @@ class NodeWriteLog:
         self._context: Json | None = None
 
     def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
-        """Attribute changes until `end` to the controller `by`, which performs `command`.
+        """Attribute all changes until the call of `end` to the controller `by`.
 
         Log `command` itself if it records an event or deletes a pod.
         """

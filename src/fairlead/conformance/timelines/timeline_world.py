@@ -71,7 +71,7 @@ _CONFLICT: Final = 'Operation cannot be fulfilled on pods "{key}": injected conf
 
 
 def instant(t_ms: float) -> Instant:
-    """Return the instant of the recorder's time `t_ms`."""
+    """Return the instant of the recorder's time `t_ms`, in ms since the start of the timeline."""
     return EPOCH + round(t_ms * NANOSECONDS_PER_MILLISECOND)
 
 
@@ -155,7 +155,7 @@ class TimelineWorld:
         self.store.subscribe(self._see)
 
     def at(self, t_ms: int, act: Act) -> None:
-        """Schedule `act` at `t_ms`; actions of one instant run in order of insertion."""
+        """Schedule `act` at the recorder's time `t_ms`; equal times keep the order of insertion."""
         self._script.add(instant(t_ms), act)
 
     def begin(self) -> None:

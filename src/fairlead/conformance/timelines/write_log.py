@@ -15,7 +15,7 @@ _CUT: Final = " ..."
 
 
 class Writes(Struct):
-    """A log of changes; `entries` are in chronological order."""
+    """A log of changes; `entries` are in chronological order. Times are in ms since the start."""
 
     entries: list[Json] = field(default_factory=list)
 

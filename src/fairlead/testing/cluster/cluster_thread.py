@@ -107,7 +107,7 @@ class ClusterThread:
 
 @contextmanager
 def running(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[ClusterThread]:
-    """Start a new cluster for the block; its kubeconfig and keys are in `folder`."""
+    """Run a new cluster during the `with` block; its kubeconfig and keys are in `folder`."""
     with socket() as listening:
         listening.bind((HOST, 0))
         listening.listen()

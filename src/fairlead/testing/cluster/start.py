@@ -24,6 +24,10 @@ def start_cluster(
 ) -> AbstractContextManager[TestCluster]:
     """Return a context manager that runs a new cluster; its kubeconfig and keys are in `folder`.
 
+    The cluster has `nodes` simulated nodes, spread over `zones` zones. Its clock starts at the
+    current time and advances by `speed` simulated seconds per real second, or is stopped if
+    `paused` is set.
+
     `without` contains the parts that the test replaces, which are not started: kubelet, workloads,
     volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. Raises ValueError for
     invalid arguments.

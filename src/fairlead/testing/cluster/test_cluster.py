@@ -142,15 +142,16 @@ class TestCluster:
     # --- failures ---------------------------------------------------------------------------
 
     def fail_node(self, name: str, how: str = "stopped") -> None:
-        """Make a node fail; `how` is `stopped`, `paused`, `not-ready`, `slow 45s`...
+        """Make a node fail; `how` is `stopped`, `paused`, `not-ready` or `slow 45s`, for example.
 
-        Raises ValueError for an unknown behaviour, and RefusedError if the node does not exist.
+        fairlead.api.kubelet_behaviour describes all behaviours. Raises ValueError for an unknown
+        behaviour, and RefusedError if the node does not exist.
         """
         parse_kubelet_behaviour(how)
         self._annotate(name, how)
 
     def fail_zone(self, zone: str, how: str = "stopped") -> Objects:
-        """Make all nodes of a zone fail, and return these nodes.
+        """Make all nodes of a zone fail as `fail_node` does, and return these nodes.
 
         Raises LookupError if the zone has no nodes.
         """
@@ -207,14 +208,20 @@ class TestCluster:
     def expect_bound(
         self, pod: str, *, node: str = "", within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be bound, to `node` if that is given; return the name of its node."""
+        """Expect the pod to be bound, to `node` if that is given; return the name of its node.
+
+        Raises AssertionError if it is not bound `within` this time, or to another node.
+        """
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
             raise AssertionError(f"{pod} was bound to {at}, not {node}")
         return at
 
     def expect_running(self, pod: str, *, within: Duration = "1m", namespace: str = DEFAULT) -> str:
-        """Expect the pod to be running and ready; return the name of its node."""
+        """Expect the pod to be running and ready; return the name of its node.
+
+        Raises AssertionError if this takes longer than `within`.
+        """
 
         def where(found: Json) -> str:
             return node_of(found) if is_ready(found) else ""
@@ -224,7 +231,10 @@ class TestCluster:
     def expect_unschedulable(
         self, pod: str, because: str = "", *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> str:
-        """Expect the pod to be unschedulable, with `because` in the message; return the message."""
+        """Expect the pod to be unschedulable, with `because` in the message; return the message.
+
+        Raises AssertionError if this takes longer than `within`.
+        """
 
         def why(found: Json) -> str:
             message = why_unschedulable(found)
@@ -235,7 +245,10 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect `pod` to be evicted `after` from now, plus or minus `tolerance`."""
+        """Expect the pod to be evicted when the time `after` has passed, give or take `tolerance`.
+
+        Raises AssertionError if the pod does not exist, or is evicted earlier, later or not at all.
+        """
         began = self._clock.now()
         known = self.get("pod", pod, namespace)
         if known is None:
@@ -252,14 +265,20 @@ class TestCluster:
     def expect_gone(
         self, kind: str, name: str, *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> None:
-        """Expect the object to disappear from the cluster."""
+        """Expect the object to disappear from the cluster.
+
+        Raises AssertionError if this takes longer than `within`.
+        """
         limit = self._clock.now() + _ns(within)
         if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
             told = deletion_text(self.get(kind, name, namespace))
             raise self._failure(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
-        """Expect an Event with `reason` about the object named `about`; return the last one."""
+        """Expect an Event with `reason` about the object named `about`; return the newest one.
+
+        Raises AssertionError if there is no such Event after the time `within`.
+        """
 
         def told() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]

@@ -117,7 +117,10 @@ class Auditor:
         return self._audited(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
-        """Return the engine's next deadline, which is not before the end of a suspension."""
+        """Return the engine's next deadline, None if it has none.
+
+        The result is never before the end of a suspension.
+        """
         due = self.engine.next_deadline()
         return None if due is None else max(due, self.suspended_until)
 

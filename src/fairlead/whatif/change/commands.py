@@ -79,17 +79,17 @@ def scale(workload: ObjectRef, replicas: int) -> Command:
 
 
 def create(manifest: Manifest) -> Command:
-    """Return the command that creates the object."""
+    """Return the command that creates the object `manifest`."""
     return CreateObject(manifest.value)
 
 
 def delete(target: ObjectRef) -> Command:
-    """Return the command that deletes the object, whatever its UID is."""
+    """Return the command that deletes the object with the name of `target`, whatever its UID is."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 
 def patch(target: ObjectRef, merge: Json) -> list[Command]:
-    """Return the commands that apply an RFC 7386 merge patch to the object and its status."""
+    """Return the commands that patch `target` and its status with `merge` (RFC 7386)."""
     commands: list[Command] = []
     if body := {key: value for key, value in merge.items() if key not in _NOT_PATCHED}:
         commands.append(PatchObject(target, body))

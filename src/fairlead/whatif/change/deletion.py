@@ -23,7 +23,7 @@ _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
     """Return the objects that a deletion of `target` deletes; `target` itself is the last object.
 
-    Raises InputError, naming `source`, if `target` cannot be deleted.
+    Raises InputError if `target` cannot be deleted; its message names `source`, an option or file.
     """
     if target.kind is not NAMESPACE:
         return [target]

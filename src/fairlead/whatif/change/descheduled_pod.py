@@ -49,6 +49,7 @@ class DescheduledPods(Struct, frozen=True):
     """The objects of a snapshot (`initial`), in which the selected pods are pending.
 
     `arrivals` are the steps that remove the scheduling gates of these pods, if they have any.
+    `note` is a sentence about the selected pods.
     """
 
     initial: tuple[Manifest, ...]

@@ -18,7 +18,7 @@ def rolling_drain(
     """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
     Each node is out of service for the duration `down`. Nodes with equal `selection` belong to one
-    drain. Raises InputError, naming `source` and its field `field`.
+    drain. Raises InputError; its message names `source`, an option or file, and its field `field`.
     """
     if not 1 <= unavailable <= UNAVAILABLE_MAX:
         raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)

@@ -23,7 +23,8 @@ _SCALABLE: Final = (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLE
 def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "") -> Command:
     """Return the command for `text` (`deploy/x=20`, `sts/ns/x=3`).
 
-    `namespace` is used if `text` contains no namespace. Raises InputError, naming `source`.
+    `namespace` is used if `text` contains no namespace. Raises InputError; its message names
+    `source`, an option or file.
     """
     target, sign, count = text.rpartition("=")
     if not sign:

@@ -146,5 +146,8 @@ def _release(
 
 
 def refusal(source: str, name: str, problem: str) -> InputError:
-    """Return the error about the option or field `name`; `source` is "" for an option."""
+    """Return the error `problem` about the field `name` of `source`, or about the option `name`.
+
+    `source` is "" for an option.
+    """
     return InputError(source, problem, field=name) if source else InputError(name, problem)

@@ -43,7 +43,10 @@ class Namespaces(_Form, frozen=True, kw_only=True):
 
 
 class PriorityThreshold(_Form, frozen=True, kw_only=True):
-    """Pods with at least this priority are not evicted; `name` is a PriorityClass."""
+    """Pods with at least this priority are not evicted.
+
+    The priority is `value`, or that of the PriorityClass `name`.
+    """
 
     value: int | None = None
     name: str = ""
@@ -57,7 +60,7 @@ class PodProtections(_Form, frozen=True, kw_only=True):
 
 
 class EvictorArgs(_Form, frozen=True, kw_only=True):
-    """The arguments of DefaultEvictor."""
+    """The arguments of DefaultEvictor, named as in the policy file."""
 
     node_selector: str = ""
     evict_failed_bare_pods: bool = False
@@ -75,7 +78,10 @@ class EvictorArgs(_Form, frozen=True, kw_only=True):
 
 
 class UtilizationArgs(_Form, frozen=True, kw_only=True):
-    """The arguments of LowNodeUtilization and HighNodeUtilization; percentages from 0 to 100."""
+    """The arguments of LowNodeUtilization and HighNodeUtilization.
+
+    `thresholds` and `target_thresholds` are percentages from 0 to 100, by resource.
+    """
 
     thresholds: Percentages
     target_thresholds: Percentages = {}

@@ -65,9 +65,10 @@ def is_about_group(
 def explain_group_of(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, options: BatchOptions
 ) -> ExplainedGroup:
-    """Return the explanation of a group.
+    """Return the explanation of a group in `snapshot`.
 
-    `target` names the group, or a pod of it. Raises InputError if there is no such group.
+    `target` names the group, or a pod of it. `scheduler` and `options` configure the scheduler and
+    the batch scheduler. Raises InputError if there is no such group.
     """
     config = batch_config(options, scheduler, snapshot.manifests) or read_batch_config("fairlead")
     if scheduler.version.pod_groups:

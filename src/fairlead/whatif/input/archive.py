@@ -29,7 +29,8 @@ _TAR: Final = slice(257, 262), b"ustar"
 def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[tuple[str, Bytes]]:
     """Yield (name for messages, content) of each file in `data`; `data` can also be a plain file.
 
-    From an archive, only files that end in .yaml, .yml or .json are used, in order of their names.
+    `source` is the name of `data`. From an archive, only files that end in .yaml, .yml or .json are
+    used, in order of their names.
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
     if data[:2] == _GZIP:

@@ -33,7 +33,11 @@ def read_silently(_unit: str, _done: int, _total: int) -> None:
 
 
 def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently) -> Bytes:
-    """Return the content of the file `path`, up to `bytes_max` bytes. Raises InputError."""
+    """Return the content of the file `path`.
+
+    `on_read` is called with the progress of reading. Raises InputError, also for a file of more
+    than `bytes_max` bytes.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as cause:
@@ -49,9 +53,10 @@ def content_of(path: Path, bytes_max: int = BYTES_MAX, on_read: OnRead = read_si
 def content_of_stream(
     source: str, stream: BinaryIO, bytes_max: int = BYTES_MAX, on_read: OnRead = read_silently
 ) -> Bytes:
-    """Return the rest of `stream`, such as standard input, up to `bytes_max` bytes.
+    """Return the rest of `stream`, such as standard input, which messages call `source`.
 
-    Raises InputError.
+    `on_read` is called with the progress of reading. Raises InputError, also for more than
+    `bytes_max` bytes.
     """
     try:
         descriptor = stream.fileno()

@@ -35,7 +35,7 @@ class StrictForm(
 
 
 def decode_strictly(document: Document, form: type[Form], where: str = "") -> Form:
-    """Return `document` decoded as `form`. Raises InputError naming file and field.
+    """Return `document` decoded as `form`. Raises InputError, which names file and field.
 
     `where` is the path of `document` within its file, "" if it is the whole file.
     """

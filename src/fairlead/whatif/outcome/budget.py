@@ -23,6 +23,9 @@ class BudgetResult(StrEnum):
 class BudgetOutcome(Struct, frozen=True, kw_only=True):
     """The effect of a change on one budget.
 
+    `pdb` is `namespace/name` of the budget, and `rule` is its rule as text. `allowed`, `needed` and
+    `lowest_healthy` are as in BudgetHistory, for the run with the change.
+
     The counts are numbers of covered pods. `displaced` pods were preempted, evicted or deleted with
     their nodes. `delayed` pods were evicted after a refusal, `blocked` pods could not be evicted at
     all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of

@@ -96,7 +96,11 @@ class AffectedPodSample(Struct, frozen=True):
 
 
 class ZoneChange(Struct, frozen=True):
-    """The state, size and eviction rate (nodes per second) of a zone since the instant `at`."""
+    """The state of a zone since the instant `at`, as the node lifecycle controller sees it.
+
+    `size` is the number of its nodes, `unready` of which are not ready. `rate` is the eviction rate
+    in nodes per second.
+    """
 
     at: Instant
     zone: str
@@ -117,8 +121,10 @@ class RateLimitedTaint(Struct, frozen=True):
 class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
-    `back_at` is the time at which the node last returned to service; None if it is out of service
-    at the end. `pods` is the number of its pods; `evicted` of them were deleted.
+    At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
+    True, and at `tainted_at` the node got a NoExecute taint. `back_at` is the time at which the
+    node last returned to service; None if it is out of service at the end. `pods` is the number of
+    its pods; `evicted` of them were deleted.
     """
 
     node: str
@@ -134,7 +140,10 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
 
 
 class LostPod(Struct, frozen=True, kw_only=True):
-    """A pod that does not run again at the end, with the cause; `node` is the failed node."""
+    """A pod that does not run again at the end; `node` is the failed node.
+
+    `cause` is the kind of reason, and `why` is the full reason as text.
+    """
 
     pod: str
     priority: int

@@ -93,7 +93,10 @@ class Displaced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preempted(Displaced):
-    """A pod that `by` preempted; `rule` is the rule that chose the node among `candidates`."""
+    """A pod that was preempted; `rule` is the rule that chose its node among `candidates` nodes.
+
+    `by` is the preemptor (`namespace/name`), and `by_priority` is its priority.
+    """
 
     by: str
     by_priority: int
@@ -152,7 +155,10 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
 
 
 class NodeEnd(Struct, frozen=True, kw_only=True):
-    """A node at the end, with the pods on it; pods on a node that is not ready do not run."""
+    """A node at the end, with the pods on it; pods on a node that is not ready do not run.
+
+    `allocatable` and `requested` amounts are keyed by resource: CPU in millicores, others in units.
+    """
 
     name: str
     zone: str

@@ -58,7 +58,7 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
 
 
 def preemption_words(preempted: int, lost: int) -> str:
-    """Return a sentence about pods that others preempted, of which `lost` find no other node."""
+    """Return a sentence about the number of `preempted` pods; `lost` of them find no other node."""
     text = f"They preempt {counted(preempted, 'pod')} of lower priority"
     if lost:
         text += f", and {lost:,} of these {'finds' if lost == 1 else 'find'} no other node"

@@ -113,7 +113,10 @@ class ReplayedStart(Struct, frozen=True):
 
 
 class ReplaySettings(Struct, frozen=True):
-    """The settings of a replay; two times agree if their difference is at most `tolerance`."""
+    """The settings of a replay: the configuration of the scheduler, and the versions to follow.
+
+    Two times agree if their difference is at most `tolerance`.
+    """
 
     scheduler: SchedulerConfig
     releases: Releases

@@ -147,8 +147,8 @@ def more_nodes(
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for those of the `pending` pods that lack room.
 
-    `verb` begins its sentence. `other` is another run, in which pods of the same workloads have
-    nodes.
+    `verb` begins the sentence of the step. The new nodes are like a node of `outcome`. `other` is
+    another run, in which pods of the same workloads have nodes.
     """
     short = [pod for pod in pending if "Insufficient" in pod.reason]
     found = new_nodes_for(short, outcome.nodes, other.nodes if other is not None else ())

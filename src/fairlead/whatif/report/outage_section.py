@@ -56,7 +56,7 @@ class ZoneRate(TypedDict):
 
 
 class FailedNodeRow(TypedDict, total=False):
-    """The times at which a node's failure reached each stage."""
+    """The times at which a node's failure reached each stage; NodeHistory describes the stages."""
 
     node: Required[str]
     zone: str

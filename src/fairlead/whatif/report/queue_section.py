@@ -15,7 +15,10 @@ _HOUR: Final = seconds(3600)
 
 
 class QueueLine(TypedDict):
-    """Allocated and deserved share of one queue at each `QueueSection.t_s`, in percent."""
+    """One queue at each `QueueSection.t_s`: its shares of the resource, in percent.
+
+    `held` is the allocated share, and `deserved` is the share that the queue deserves.
+    """
 
     queue: str
     weight: int
@@ -36,7 +39,11 @@ class QueueSection(TypedDict, total=False):
 
 
 class WaitingGroupRow(TypedDict, total=False):
-    """A group that waits at the end; `starts_s` is its expected start, None if unknown."""
+    """A group that waits at the end; `why` is the reason.
+
+    `ready` is a text with its numbers of ready and needed pods. `starts_s` is its expected start in
+    seconds, None if unknown.
+    """
 
     group: Required[str]
     queue: str

@@ -43,7 +43,10 @@ def thinned(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]
 
 
 def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the indices of the samples to keep, ascending."""
+    """Return the indices of the samples to keep, ascending.
+
+    `t_s` are the times of the samples in seconds, and `series` the counts of each priority.
+    """
     if len(t_s) <= UNTHINNED_MAX:
         return list(range(len(t_s)))
     totals = [total(series, measure, len(t_s)) for measure in PEAKED]

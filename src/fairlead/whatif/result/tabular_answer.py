@@ -77,7 +77,7 @@ class TabularAnswer(Struct, frozen=True):
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """Return `count` with its noun: 1 pod, 2,000 pods."""
+    """Return `count` with its noun: 1 pod, 2,000 pods; `plural` defaults to the noun and `s`."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 

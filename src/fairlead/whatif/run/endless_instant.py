@@ -78,7 +78,10 @@ class EndlessInstant(Struct):
 
 
 def standstill(source: str, cause: LivelockError) -> InputError:
-    """Return the error for a simulation in which time stands still; it names a repeated change."""
+    """Return the error for the simulation `source`, in which time stands still because of `cause`.
+
+    The message names the object that changed most often.
+    """
     repeated = Counter(_subjects(cause.history)).most_common(1)
     what = f"; most often {repeated[0][0]} changed" if repeated else ""
     time = format_timestamp(cause.now)

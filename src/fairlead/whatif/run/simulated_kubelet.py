@@ -54,8 +54,9 @@ def simulated_kubelets(
 ) -> SimulatedKubelets:
     """Return the kubelets of `cluster`, with the KWOK Stages in it and `more_stages`.
 
-    `startup` is the time (ns) that every pod takes to start; `seed` determines the jitter of
-    Stages. Raises InputError for a Stage that is not simulated.
+    With `renews_leases`, the kubelets renew their Leases. `startup` is the time (ns) that every pod
+    takes to start, None for the times in the dump; `seed` determines the jitter of Stages. Raises
+    InputError for a Stage that is not simulated.
     """
     cluster = list(cluster)
     stages = [one for one in (*cluster, *more_stages) if is_stage(one)]

@@ -104,7 +104,8 @@ def autoscaling_of(
 ) -> Autoscaling:
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 
-    File names are relative to `folder`. Raises InputError, naming `source`.
+    File names are relative to `folder`. Raises InputError; its message names `source`, the scenario
+    file.
     """
     choice = OFF if settings.autoscale is False else str(settings.autoscale)
     if choice not in _AUTOSCALERS:
@@ -152,7 +153,10 @@ def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[N
 def provider_of(
     source: str, settings: Settings, outages: Iterable[StatedOutage]
 ) -> ProviderSettings:
-    """Return the settings of the simulated provider. Raises InputError, naming `source`."""
+    """Return the settings of the simulated provider, with its `outages`.
+
+    Raises InputError; its message names `source`, the scenario file.
+    """
     name, stated = "settings.provision-time", settings.provision_time
     found = ProviderSettings(source=source, path=name, outages=tuple(outages))
     if not isinstance(stated, dict):
@@ -195,7 +199,7 @@ def node_lifecycle_config(
 ) -> NodeLifecycleConfig:
     """Return the node controllers' configuration in `release`.
 
-    Raises InputError, naming `source`.
+    Raises InputError; its message names `source`, the scenario file.
     """
     prefix = f"{_CONTROLLER_MANAGER}.flags."
     return controller_manager(release, settings.as_flags, source=source, prefix=prefix)
@@ -209,7 +213,10 @@ def _flag(value: str | float) -> str:
 def kubelet_config(
     source: str, settings: KubeletSettings, release: Release = CURRENT
 ) -> KubeletConfig:
-    """Return the kubelets' configuration in `release`. Raises InputError, naming `source`."""
+    """Return the kubelets' configuration in `release`.
+
+    Raises InputError; its message names `source`, the scenario file.
+    """
     default = KubeletConfig()
     start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
     ready = field_duration(source, f"{_KUBELET}.ready-delay", settings.ready_delay)

@@ -82,7 +82,10 @@ class TracePriorities(StrictForm, frozen=True, kw_only=True):
 
 
 class Trace(StrictForm, frozen=True, kw_only=True):
-    """The field `trace` of a scenario; `nodes` and `pods` are CSV files."""
+    """The field `trace` of a scenario; `nodes` and `pods` are CSV files.
+
+    The module's docstring explains the other fields.
+    """
 
     nodes: FileName | None = None
     pods: FileName | None = None

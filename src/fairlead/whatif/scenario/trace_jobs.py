@@ -95,7 +95,7 @@ def job_arrivals(
     """Return PodGroups and pods in order of arrival, each with its time since the start.
 
     `seed` determines the shape, the number of members and the runtime of each gang. Raises
-    InputError, naming `scenario`.
+    InputError; its message names `scenario`, the scenario file.
     """
     _check(jobs, pod_source.rows, scenario)
     runtimes = [_duration(scenario, "runtimes", each) for each in jobs.runtimes]

@@ -70,8 +70,8 @@ class Inventory:
         """Return the object that `text` (`kind/name` or `kind/namespace/name`) names.
 
         `namespace` limits the first form to one namespace; `expected` are the kinds to suggest if
-        the kind is unknown. Raises InputError, naming `source`, for an unknown kind, a missing
-        object, or an ambiguous name.
+        the kind is unknown. `source` is the option or file for the message of an error. Raises
+        InputError for an unknown kind, a missing object, or an ambiguous name.
         """
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
@@ -94,7 +94,7 @@ class Inventory:
         """Return the objects that `text` selects: one as in `find`, or all that match a selector.
 
         Selectors are `kind/key=value` and `kind/namespace/key=value`; `namespace` limits the first
-        form. Raises InputError, naming `source`, if no object matches.
+        form. Raises InputError, with `source` in its message, if no object matches.
         """
         name, _, rest = text.partition("/")
         if not _SELECTOR_SIGNS & set(rest):
@@ -123,7 +123,7 @@ class Inventory:
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
 
-        Raises InputError, naming `source`, also if no node matches.
+        Raises InputError, with `source` in its message, if no node matches or `text` is malformed.
         """
         nodes = self._by_resource.get(NODE.resource, {})
         if not _SELECTOR_SIGNS & set(text):

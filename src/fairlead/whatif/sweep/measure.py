@@ -14,7 +14,10 @@ Number = int | float
 
 
 class Measure(Struct, frozen=True):
-    """A number of a result; `read` returns None if the result does not contain it."""
+    """A number of a result; `read` returns None if the result does not contain it.
+
+    `meaning` describes the number to users. With `is_duration`, the number is in seconds.
+    """
 
     name: str
     meaning: str
@@ -87,7 +90,10 @@ def measures_of(result: Json) -> dict[str, Number | None]:
 
 
 class Distribution(Struct, frozen=True):
-    """The distribution of one measure over the cases. Percentiles use the nearest-rank method."""
+    """The distribution of one measure over the cases. Percentiles use the nearest-rank method.
+
+    `worst` is the index of the case with the largest value.
+    """
 
     least: Number
     median: Number

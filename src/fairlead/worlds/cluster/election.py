@@ -28,7 +28,9 @@ class Election:
         on_change: Callable[[], None],
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`on_change` is called after each attempt, and when leadership ends.
+        """Send the requests that `state` returns; `clock` returns the time in ns.
+
+        `on_change` is called after each attempt, and when leadership ends.
 
         `log` is called with one line when another replica holds the Lease, and when two attempts in
         a row failed.

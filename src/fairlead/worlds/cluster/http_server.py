@@ -78,7 +78,11 @@ class HttpOptions(Struct, frozen=True):
 
 
 class PodQuery(Struct, frozen=True):
-    """A question about the pod `key` (NAMESPACE/NAME); `width` is the line length of text."""
+    """A question about the pod `key` (NAMESPACE/NAME).
+
+    `output` is `text` or `json`; `width` is the line length of text. With `all_nodes`, the answer
+    has a row for every node.
+    """
 
     key: str
     output: str = "text"

@@ -127,7 +127,8 @@ def perform(
 
     `resources` are keyed by the kinds that commands name. `known` maps the type of each condition
     of the target, a pod or a node, to its status. The transition time of a condition is kept if its
-    status does not change. A command that cannot be performed here fails as INVALID.
+    status does not change. `jitter` returns random numbers in [0, 1) for pauses. A command that
+    cannot be performed here fails as INVALID.
     """
     match command:
         case Bind():

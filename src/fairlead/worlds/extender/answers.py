@@ -44,8 +44,9 @@ View = TypeVar("View", Pod, Node)
 class Answers:
     """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
-    They raise ProtocolError for malformed requests. They raise ExtenderBackendError if a plugin
-    fails and the protocol has no field for the failure.
+    A function takes the body of a request, and returns the body of the response. It raises
+    ProtocolError for a malformed request, and ExtenderBackendError if a plugin fails and the
+    protocol has no field for the failure.
     """
 
     def __init__(self, backend: ExtenderBackend) -> None:
@@ -60,7 +61,7 @@ class Answers:
         }
 
     def filter(self, body: bytes) -> bytes:
-        """Handle filter: return the nodes that fit."""
+        """Handle the verb filter: return the nodes that fit (ExtenderFilterResult)."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         try:
@@ -80,14 +81,14 @@ class Answers:
         )
 
     def prioritize(self, body: bytes) -> bytes:
-        """Handle prioritize: return the score of each node."""
+        """Handle the verb prioritize: return the score of each node (HostPriorityList)."""
         question = decode_message(body, FilterOrPrioritize)
         pod, names = self._pod(question.pod), self._names(question)
         scores = self._backend.scores(pod, names, PRIORITY_MAX)
         return encode([HostPriority(name, score) for name, score in scores.items()])
 
     def preempt(self, body: bytes) -> bytes:
-        """Handle preempt: return the nodes where preemption would help, with victims."""
+        """Handle the verb preempt: return the nodes where preemption would help, with victims."""
         question = decode_message(body, ExtenderPreemptionArgs)
         pod, candidates = self._pod(question.pod), _candidates(question)
         uids = {

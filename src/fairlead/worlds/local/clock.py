@@ -19,7 +19,10 @@ class LocalClock:
         paused: bool = False,
         monotonic: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """Start the clock at `start`; None means the machine's current time."""
+        """Start the clock at `start`; None means the machine's current time.
+
+        `speed` is in simulated seconds per real second. `monotonic` returns the real time in ns.
+        """
         self._monotonic = monotonic
         # The only place where a local world reads the machine's clock.
         self._base = time.time_ns() if start is None else start  # noqa: TID251

@@ -180,7 +180,8 @@ class SimulatedWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Perform a command, immediately or after its latency.
 
-        `poll` returns the outcome of the command. A command that records an event has no outcome.
+        Returns None; `poll` returns the outcome of the command later. A command that records an
+        event has no outcome.
         """
         command = issued.command
         if self.command_log is not None:

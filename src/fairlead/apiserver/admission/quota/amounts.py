@@ -51,7 +51,7 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """Return the total requests or limits (`of`) of a pod, including overhead.
+    """Return the total requests or limits of a pod, including overhead; `of` names one of the two.
 
     Resources of the pod itself (spec.resources) replace the total of its containers. Overhead is
     added to a limit only if the pod has a limit for that resource.

@@ -362,6 +362,6 @@ def _cleaned(key: str) -> str:
 
 
 def token_too_old(token: Token, why: str) -> ApiError:
-    """Return ApiError 410 with a token that continues with the newest objects."""
+    """Return ApiError 410 with the message `why`, and a token for the newest objects."""
     fresh = encoded(Token(NOW, token.start))
     return ApiError("Expired", 410, why, continue_token=fresh)

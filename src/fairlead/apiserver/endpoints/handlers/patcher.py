@@ -356,7 +356,7 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 
 class PatchedObject(Struct, frozen=True):
-    """A patched object, as error messages quote it.
+    """A patched object, `made`, and the way in which error messages quote it.
 
     `document` returns the object's JSON. It is called only when an error message quotes the object.
     """
@@ -384,7 +384,7 @@ PatchSubject = PatchedObject | PatchBody
 
 
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
-    """Return ApiError 422 for an invalid patch result.
+    """Return ApiError 422 for an invalid patch result, with the reason `why`.
 
     As in upstream, it does not name the object.
     """

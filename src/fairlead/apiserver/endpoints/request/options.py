@@ -74,7 +74,12 @@ def unsigned_problem(text: str) -> str:
 
 
 class ListOptions(Struct, frozen=True):
-    """The ListOptions of a list, watch or deletecollection request."""
+    """The ListOptions of a list, watch or deletecollection request.
+
+    `version` is resourceVersion, `match` is resourceVersionMatch, and `send_initial` is
+    sendInitialEvents, with the defaults of a watch. A missing parameter is "" or None; `limit` is
+    then 0.
+    """
 
     label_selector: str
     field_selector: str

@@ -26,7 +26,11 @@ _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": 
 
 
 class RequestInfo(Struct, frozen=True):
-    """The resource that a path names. Parts that the path lacks are ""."""
+    """The resource that a path names. Parts that the path lacks are "".
+
+    `rest` is the part of the path after the subresource. `is_watch` means that the path has the
+    deprecated form `/VERSION/watch/...`.
+    """
 
     group: str
     version: str

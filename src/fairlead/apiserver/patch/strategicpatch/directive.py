@@ -28,7 +28,10 @@ _FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrd
 
 
 def target_list(key: str, prefix: str) -> str:
-    """Return the name of the list to which the directive `key` refers. Raises ApiError 400."""
+    """Return the name of the list to which the directive `key` (`PREFIX/LIST`) refers.
+
+    Raises ApiError 400 if `key` has another form, or another prefix than `prefix`.
+    """
     # upstream: patch.go:extractKey
     prefix_found, slash, name = key.partition("/")
     if not slash or prefix_found != prefix:

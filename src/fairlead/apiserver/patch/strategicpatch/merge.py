@@ -248,7 +248,10 @@ def merged_list(
 
 
 def require_same_type(original: list[Any], patch: list[Any]) -> bool:
-    """Return whether the items are objects. Raises ApiError 422, 500 if their types differ."""
+    """Return whether the items of both lists are objects rather than scalars.
+
+    Raises ApiError 422 or 500 if the items have different types.
+    """
     # upstream: patch.go:sliceElementType
     items = (*original, *patch)
     if not items:

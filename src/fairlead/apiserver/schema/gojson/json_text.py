@@ -195,7 +195,7 @@ class _FoundError(Exception):
 
 
 def json_problem(cause: json.JSONDecodeError, text: str) -> str:
-    """Return Go's message about `text`, which Python's decoder rejected.
+    """Return Go's message about `text`, which Python's decoder rejected with the error `cause`.
 
     Invalid UTF-8 bytes are surrogates in `text` (`surrogateescape`).
     """

@@ -326,7 +326,7 @@ def check_not_special(field: str, text: str) -> Causes:
 
 
 def too_many(field: str, count: int, most: int) -> Cause:
-    """Return the error for a list that has too many items."""
+    """Return the error for a list of `count` items, more than the allowed number `most`."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
 
 

@@ -54,7 +54,10 @@ class ParsedIP(Struct, frozen=True):
 
 
 class ParsedCIDR(Struct, frozen=True):
-    """A CIDR as the client wrote it: an address and a prefix length."""
+    """A CIDR as the client wrote it: the address `first` and the prefix length `bits`.
+
+    `is_padded` is True if the address or the prefix length has leading zeros.
+    """
 
     first: ParsedIP
     bits: int

@@ -37,7 +37,10 @@ ReadCluster = Callable[[], LiveObjects]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The newest answer to a question: the result of `fairlead whatif`, or an error text."""
+    """The newest answer to a question: the result of `fairlead whatif`, or an error text.
+
+    `asked_at` is the time at which the cluster was read, as text.
+    """
 
     question: Question
     asked_at: str

@@ -24,7 +24,10 @@ class DelayedQuotas:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def __init__(self, clock: Callable[[], int], late: int) -> None:
-        """Start without changes; `note` must be subscribed to the store."""
+        """Start without changes; `note` must be subscribed to the store.
+
+        `clock` returns the time, and `late` is the delay, both in ns.
+        """
         self._plugin = ResourceQuota()
         self._clock = clock
         self._late = late

@@ -89,7 +89,7 @@ class FaultyWorld:
     # --- World -----------------------------------------------------------------------------
 
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
-        """Perform a command, or inject its fault."""
+        """Perform a command, or inject its fault; return its outcome, None if it comes later."""
         self._count(issued, now)
         fault = self._plan.next_fault(issued.command) if now < self._calm_at else None
         if fault is None:
@@ -117,7 +117,7 @@ class FaultyWorld:
                 return []
 
     def next_event(self) -> Instant | None:
-        """Return the time of the next change, late command or held outcome."""
+        """Return the time of the next change, late command or held outcome; None without these."""
         dues = (self._late.next_due(), self._script.next_due())
         due = min((one for one in dues if one is not None), default=None)
         return None if due is None else max(due, self.suspended_until)

@@ -27,7 +27,7 @@ _EVERY: Final = 25  # calls
 
 
 class InProcessExtender:
-    """Answers calls; one answer in _EVERY is wrong until `is_calm` returns true.
+    """Answers calls; one answer in 25 is wrong until `is_calm` returns true.
 
     A wrong answer contains an error, has another HTTP status, or is not JSON.
     """

@@ -77,7 +77,7 @@ class DelayedAnswer(Struct, frozen=True):
 
 
 class InProcessWebhooks:
-    """Answers webhook calls; one answer in _EVERY is wrong until `is_calm` returns true."""
+    """Answers webhook calls; one answer in 12 is wrong until `is_calm` returns true."""
 
     def __init__(self, tally: Counter[str], is_calm: Callable[[], bool]) -> None:
         """Start without calls; `tally` counts the calls and the wrong answers."""

@@ -23,10 +23,10 @@ _PATIENCE: Final = seconds(30)
 
 
 class UnreliablePlugin:
-    """Raises in one call of _EVERY, or makes one pod of _EVERY wait, until `is_calm` returns true.
+    """Raises in one call of 40, or makes one pod of 40 wait, until `is_calm` returns true.
 
-    A waiting pod waits for a permission that never comes. `filter` raises in one call of
-    _FILTER_EVERY.
+    A waiting pod waits for a permission that never comes. `filter`, which is called for each node,
+    raises in one call of 400.
     """
 
     name: ClassVar[str] = NAME

@@ -24,7 +24,10 @@ _NO_ZONES: Final = f"the nodes have no zones (label {ZONE})"
 
 
 def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
-    """Return the nodes of `zone`, sorted. Raises InputError, naming `source`."""
+    """Return the nodes of `zone`, sorted by name.
+
+    Raises InputError if there is no such zone; its message names `source`, an option or file.
+    """
     by_zone: dict[tuple[str, str], list[str]] = {}
     for node in inventory.of_kind(NODE):
         by_zone.setdefault(_region_and_zone(node), []).append(node.ref.name)
@@ -42,7 +45,7 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:
     """Return the nodes that `text` (`0.6@zone`, `60%`) selects, sorted by name.
 
-    Raises InputError, naming `source`.
+    Raises InputError; its message names `source`, an option or file.
     """
     amount, sign, zone = text.partition("@")
     fraction = _fraction(source, amount)

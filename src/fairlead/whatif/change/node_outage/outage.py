@@ -61,7 +61,7 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
     """Return (nodes, kubelet behaviour) for nodes that fail and return again and again.
 
     `text` is `NODE` or `NODE@DOWN/UP`, with the durations of each failure and of the time between
-    failures. Raises InputError, naming `source`.
+    failures. Raises InputError; its message names `source`, an option or file.
     """
     nodes, sign, times = text.partition("@")
     behaviour = read_behaviour(source, f"flap {times if sign else FLAP_TIMES}")

@@ -70,8 +70,9 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    With `auto` it is the autoscaler of the cluster: Cluster Autoscaler if the cluster has its
-    Deployment, otherwise Karpenter if there are NodePools. Raises InputError.
+    `options` name the autoscaler. With `auto` it is the autoscaler of the cluster: Cluster
+    Autoscaler if the cluster has its Deployment, otherwise Karpenter if there are NodePools. Raises
+    InputError.
     """
     initial = list(initial)
     if is_of_karpenter(options, initial):

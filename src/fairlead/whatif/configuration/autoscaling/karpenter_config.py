@@ -56,7 +56,7 @@ def karpenter_config(
 
     The NodePools, NodeClaims and NodeOverlays in `node_pool_file` are added to those of the
     cluster. Without an `instance_type_file`, the types of the cluster's nodes are used. Raises
-    InputError, naming the file or `source`.
+    InputError; its message names the file, or the snapshot `source`.
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))

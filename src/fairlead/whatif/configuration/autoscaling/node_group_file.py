@@ -48,7 +48,7 @@ def _meant(text: str) -> Meta:
 
 
 class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
-    """A new node of a group."""
+    """The template of the new nodes of a group: their labels, taints and amounts of resources."""
 
     labels: Annotated[dict[str, str], _meant("Those of the group are added.")] = {}
     taints: Annotated[list[dict[str, Any]], _meant("As in the spec of a Node.")] = []
@@ -64,7 +64,7 @@ class MissingCapacityForm(StrictForm, frozen=True, kw_only=True, rename={"lasts"
 
 
 class NodeGroupForm(StrictForm, frozen=True, kw_only=True):
-    """A node group."""
+    """A node group: its limits, its new nodes, and the behaviour of its cloud provider."""
 
     name: str
     min: Annotated[int, _meant("The smallest number of nodes, from 0 to max.")]

@@ -69,7 +69,7 @@ def provision_times(
 ) -> ProviderSettings:
     """Return the settings with the provision times `texts`, each `DURATION` or `GROUP=DURATION`.
 
-    Raises InputError, naming `source` and its field `name`.
+    Raises InputError; its message names `source` and its field `name`.
     """
     usual: DurationNs | None = None
     times: dict[str, DurationNs] = {}
@@ -91,7 +91,8 @@ def capacity_outage(
     """Return the outage of the machines that `text` selects: a zone, or `key=value` pairs.
 
     Keys are zone, type, capacity-type, group, or labels of nodes. The outage starts at `begin`; if
-    `lasts` is None, it never ends. Raises InputError, naming `source` and its field `name`.
+    `lasts` is None, it never ends. Raises InputError; its message names `source` and its field
+    `name`.
     """
     # Imported only if it is needed: most scenarios have no outage.
     from fairlead.engine.autoscaling.capacity_outage import CapacityOutage  # noqa: PLC0415

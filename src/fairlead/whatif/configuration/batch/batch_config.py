@@ -79,10 +79,11 @@ def with_deployed_profile(
     initial: Iterable[Manifest],
     steps: Iterable[ScriptedStep] = (),
 ) -> SchedulerConfig:
-    """Return `scheduler` with a profile `fairlead` if pods of this name would have no scheduler.
+    """Return `scheduler` with a profile `fairlead` if pods need a scheduler of this name.
 
-    The new profile is a copy of the first profile. `batch` is the configuration of the batch
-    scheduler.
+    Pods need it if their schedulerName is `fairlead` and no profile and no batch scheduler has that
+    name. `initial` and `steps` are searched for such pods; `batch` is the configuration of the
+    batch scheduler. The new profile is a copy of the first profile.
     """
     taken = () if batch is None else batch.ownership.scheduler_names
     if FAIRLEAD in taken or any(one.scheduler_name == FAIRLEAD for one in scheduler.profiles):

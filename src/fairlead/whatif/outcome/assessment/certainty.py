@@ -117,7 +117,10 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 
 
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
-    """Return a sentence about the effect of another order of arrival; "" if it has no effect."""
+    """Return a text about the effect of another order of arrival; "" if it has no effect.
+
+    `first` is the outcome with the usual order, and `other` that with the other order.
+    """
     parts = []
     for what in _COUNTS:
         before, after = _total(first, what), _total(other, what)

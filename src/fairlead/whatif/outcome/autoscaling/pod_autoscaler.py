@@ -8,7 +8,7 @@ from fairlead.engine.core.instant import Instant
 
 
 class ReplicaChange(Struct, frozen=True):
-    """A change of a workload's number of replicas, and the autoscaler's reason for it."""
+    """A change of a workload's replicas from `before` to `after`, and the autoscaler's reason."""
 
     at: Instant
     before: int

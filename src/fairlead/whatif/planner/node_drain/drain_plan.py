@@ -157,7 +157,11 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try: `at_once` if set, otherwise 1 and the `PACES` below `nodes`."""
+    """Return the paces to try for `nodes` nodes, each of which is `away` before it returns.
+
+    The only pace is `at_once` nodes at a time, if that is set. Otherwise the paces are 1 and the
+    PACES below `nodes`.
+    """
     if at_once is not None:
         return [DrainPace(at_once, away)]
     return [DrainPace(count, away) for count in PACES if count == 1 or count < nodes]
@@ -397,7 +401,10 @@ def _moves(plan: DrainPlan) -> ResultTable:
 
 
 def moves_table(rows: Sequence[Json]) -> ResultTable:
-    """Return a table of the moves of pods; a terminal does not show the table."""
+    """Return a table of the moves of pods; a terminal does not show the table.
+
+    `rows` have the fields `pod`, `from` and `to`.
+    """
     columns = (
         ResultColumn("pod", "pod", NAME),
         ResultColumn("from", "from", NAME),

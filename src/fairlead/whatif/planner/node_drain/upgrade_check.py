@@ -135,7 +135,10 @@ def upgrade_answer(
     source: str,
     notes: tuple[str, ...],
 ) -> TabularAnswer:
-    """Return the answer of `fairlead upgrade-check`; `limits` are all budgets of the cluster."""
+    """Return the answer of `fairlead upgrade-check`.
+
+    `limits` are all budgets of the cluster, and `surge` is the number of surge nodes of each pool.
+    """
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
         "nodes": len(plan.nodes),

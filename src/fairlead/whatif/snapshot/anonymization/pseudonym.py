@@ -119,7 +119,10 @@ KEY_KIND: Final = "PseudonymKey"
 
 
 def ordinal_of(name: str, owner: str) -> str:
-    """Return the ordinal in the name of a StatefulSet's pod; "" if there is none."""
+    """Return the ordinal in the pod name `name`, of a pod of the StatefulSet `owner`.
+
+    Return "" if `name` is not `owner` followed by `-` and an ordinal.
+    """
     found = _ORDINAL.fullmatch(name)
     return found["ordinal"] if found is not None and found["name"] == owner else ""
 

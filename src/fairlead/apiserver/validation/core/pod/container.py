@@ -53,7 +53,11 @@ _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolic
 
 
 class PodContext(Struct, frozen=True, kw_only=True):
-    """The parts of a pod that its containers refer to."""
+    """The parts of a pod that its containers refer to.
+
+    `volumes` contains the mountable volumes by name, and `claims` the names of the pod's
+    resourceClaims.
+    """
 
     volumes: Mapping[str, Json]
     claims: frozenset[str]
@@ -72,7 +76,8 @@ def check_containers(
 ) -> Causes:
     """Yield all errors of a pod's main containers, and add the containers' names to `names`.
 
-    `names` contains the names that the pod's other containers use.
+    `views` are the typed views of `containers`. `names` contains the names that the pod's other
+    containers use.
     """
     if not containers:
         yield required(field)
