@@ -14,7 +14,10 @@ _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 
 @lru_cache(maxsize=CACHE_SIZE)
 def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
-    """Return (name, type) of each field that is always encoded; the type is None for null."""
+    """Return (name, type) of each field that is always encoded, even if it is not set.
+
+    The type is None for a field that is encoded as null.
+    """
     shown: list[tuple[str, Schema | None]] = []
     for key, field in schema.fields.items():
         if field.zero is Zero.EMIT:

@@ -130,7 +130,7 @@ _meta_of: Final = msgspec.json.Decoder(type=_Stored).decode
 
 
 def version_of(stored: StoredObject) -> int:
-    """Return the version of a stored object; a text is not decoded as a whole."""
+    """Return the resource version of a stored object. If it is a text, only this is decoded."""
     if isinstance(stored, bytes):
         return int(_meta_of(stored).metadata.resource_version)
     return int(stored["metadata"]["resourceVersion"])

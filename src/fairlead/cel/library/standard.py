@@ -50,7 +50,7 @@ def _unconverted(value: Any, wanted: str) -> ValueError:
 
 
 def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no keywords
-    """Convert a value as CEL's `bool(value)` does. Raises ValueError, as all conversions here."""
+    """Convert a value as CEL's `bool(value)` does. Raises ValueError."""
     if type(value) is bool:
         return value
     if value in _TRUE or value in _FALSE:
@@ -61,7 +61,8 @@ def to_bool(value: bool | str) -> bool:  # noqa: FBT001 - the language has no ke
 def to_int(value: Any) -> int:
     """Convert a value as CEL's `int(value)` does.
 
-    A timestamp becomes seconds since 1970, a duration becomes nanoseconds.
+    A timestamp becomes seconds since 1970, a duration becomes nanoseconds. Raises ValueError for a
+    malformed text, and CelError for a number that does not fit into 64 bits.
     """
     match value:
         case Timestamp():
@@ -81,7 +82,7 @@ def to_int(value: Any) -> int:
 
 
 def to_uint(value: Any) -> Uint:
-    """Convert a value as CEL's `uint(value)` does."""
+    """Convert a value as CEL's `uint(value)` does; see `to_int` for its errors."""
     match value:
         case float():
             if not isfinite(value) or not 0 <= value < UINT_MAX:
@@ -96,7 +97,7 @@ def to_uint(value: Any) -> Uint:
 
 
 def to_double(value: Any) -> float:
-    """Convert a value as CEL's `double(value)` does."""
+    """Convert a value as CEL's `double(value)` does. Raises ValueError."""
     if not isinstance(value, str):
         return float(value)
     found = float(value) if _REAL.fullmatch(value) else None
@@ -107,7 +108,7 @@ def to_double(value: Any) -> float:
 
 
 def to_string(value: Any) -> str:
-    """Convert a value as CEL's `string(value)` does."""
+    """Convert a value as CEL's `string(value)` does. Raises ValueError for invalid UTF-8."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -128,7 +129,10 @@ def to_bytes(value: str | bytes) -> bytes:
 
 
 def to_duration(value: Any) -> Duration:
-    """Convert a value as CEL's `duration(value)` does; an integer is in nanoseconds."""
+    """Convert a value as CEL's `duration(value)` does; an integer is in nanoseconds.
+
+    Raises ValueError.
+    """
     if isinstance(value, Duration):
         return value
     if isinstance(value, int):
@@ -140,7 +144,10 @@ def to_duration(value: Any) -> Duration:
 
 
 def to_timestamp(value: Any) -> Timestamp:
-    """Convert a value as CEL's `timestamp(value)` does; an integer is in seconds since 1970."""
+    """Convert a value as CEL's `timestamp(value)` does; an integer is in seconds since 1970.
+
+    Raises ValueError, and CelError for a year before 1 or after 9999.
+    """
     if isinstance(value, Timestamp):
         return value
     if isinstance(value, int):

@@ -96,10 +96,11 @@ def kubectl_drain(
 
 
 def needed_flags(pods: Iterable[Pod]) -> tuple[DrainFlag, ...]:
-    """Return the flags that a drain of `pods` needs, if all of their DaemonSets exist.
+    """Return the flags that a drain of `pods` needs.
 
-    A pod with an emptyDir and without a controller needs two flags. kubectl reports only the first
-    problem of a pod, so it names the second flag only after the first flag is given.
+    The DaemonSets of all pods are assumed to exist. A pod with an emptyDir and without a controller
+    needs two flags. kubectl reports only the first problem of a pod, so it names the second flag
+    only after the first flag is given.
     """
     by_flag: dict[str, list[str]] = {flag: [] for flag in _FATAL}
     for pod in pods:

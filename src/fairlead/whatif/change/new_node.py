@@ -1,8 +1,8 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
 A new node is Ready and empty; the simulated DaemonSet controller creates its pods there. The node
-has the labels, lasting taints, size and volume limits (CSINode) of its model, but neither the
-images nor the cordon of its model.
+has the labels, size and volume limits (CSINode) of its model, and the taints that no controller
+manages. It has neither the images nor the cordon of its model.
 """
 
 from __future__ import annotations

@@ -52,7 +52,10 @@ class Releases(Struct, frozen=True):
     nodes: Release = field(default_factory=lambda: CURRENT)
 
     def with_gates(self, gates: Mapping[str, bool]) -> Releases:
-        """Return the releases with the `gates` of a scheduler configuration; existing gates win."""
+        """Return the releases plus the `gates` of a scheduler configuration.
+
+        Gates that the releases already have take precedence.
+        """
         return replace(self, general=replace(self.general, gates={**gates, **self.general.gates}))
 
     @property

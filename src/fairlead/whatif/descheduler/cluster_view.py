@@ -1,7 +1,7 @@
 """ClusterView: the nodes and running pods of a snapshot, as the descheduler's strategies see them.
 
-As upstream, the view does not change during a run: evicted pods stay on their nodes. A strategy
-that must count its own evictions has its own sums.
+As in upstream, the view does not change during a run: evicted pods stay on their nodes. A strategy
+that must count its own evictions does so itself.
 
 upstream: pkg/descheduler/node/node.go, pkg/descheduler/pod/pods.go
 """
@@ -54,7 +54,7 @@ class ClusterView:
         return any(self._fits(pod, node) for node in nodes if node.metadata.name != own)
 
     def fits_any_node(self, pod: Pod) -> bool:
-        """Return whether the own node of `pod` admits it, or another node admits it and has room.
+        """Return whether the pod's own node admits it, or another node admits it and has room.
 
         A node admits a pod by its labels and taints. A cordoned node admits no pod.
         """

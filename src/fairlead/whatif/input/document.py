@@ -185,7 +185,10 @@ def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document
 
 
 def decode_text(source: str, data: bytes) -> str:
-    """Return `data` as text. Raises InputError if it is empty or not text."""
+    """Return `data`, the content of the file `source`, as text.
+
+    Raises InputError if it is empty or not text.
+    """
     if not data.strip():
         raise InputError(source, "is empty")
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"

@@ -34,8 +34,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     `node` is "" for a pending pod; `reason` explains why it is pending, and `since` is the time at
     which it became pending. `started_at` is the time at which it started to run, None if it has not
     started. `requests` are in millicores for CPU, in units for other resources. `is_initial` means
-    that the pod exists since the start of the run. `is_terminating` means that its deletion was
-    requested but is not complete. `revision` is the template revision of its `owner`, "" if
+    that the pod has existed since the start of the run. `is_terminating` means that its deletion
+    was requested but is not complete. `revision` is the template revision of its `owner`, "" if
     unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
     its node.
     """

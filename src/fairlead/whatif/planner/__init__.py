@@ -8,7 +8,7 @@
     cluster_size       the nodes to buy (`fairlead size`)
     node               copies of nodes and lower limits of their number, for several planners
 
-Law: every placement in a plan is a decision of the scheduler's own cycle; sums over columns only
+Law: every placement in a plan is a decision of the scheduler's own cycle; sums of amounts only
 exclude impossible plans. Plans are pure functions of their input: a search is limited by an amount
 of work, not by time.
 """

@@ -55,9 +55,9 @@ _TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "Resourc
 class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
-    `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons of
-    nodes; `refused_by` is "admission", "scheduling" or "limit". `waiting` counts the pending pods
-    of the snapshot, which were placed first. The new pods preempted `victims`.
+    `by_node` counts the new pods by node, in order of first use. `refusals` are the nodes' reasons
+    against the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting` counts the
+    pending pods of the snapshot, which were placed first. The new pods preempted `victims`.
     """
 
     count: int = 0

@@ -3,8 +3,8 @@
 A move evicts a pod, and the scheduler places its replacement, so the scheduler chooses the target.
 Each step takes the move with the highest gain:
 
-    1  a pod that waits for room gets a place if one other pod moves, of at most its priority;
-       the move that leaves the nodes most even is taken
+    1  a pod that waits for room gets a place if one other pod of the same or a lower priority
+       moves; the move that leaves the nodes most even is taken
     2  the load of the nodes becomes more even: of the pods on the fullest node whose move helps,
        the pod whose move lowers the sum of squared loads most is moved
 

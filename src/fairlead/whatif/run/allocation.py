@@ -24,7 +24,7 @@ _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
 class RequestsByShape:
-    """The requests of pods; pods of one shape share a dictionary, which must not be changed."""
+    """The requests of pods; pods with equal specs share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Read the requests of the pods in `cluster` from their shapes."""

@@ -71,7 +71,7 @@ class RunControllers(Struct, frozen=True):
         return any(True for _ in self.pod_autoscalers.autoscalers)
 
     def pod_autoscaler_outcomes(self, since: Instant) -> tuple[PodAutoscalerOutcome, ...]:
-        """Return the effects of each HorizontalPodAutoscaler since the instant `since`."""
+        """Return the effects of each HorizontalPodAutoscaler after the instant `since`."""
         if not self._has_pod_autoscalers:
             return ()
         from fairlead.whatif.run.pod_autoscaler import pod_autoscaler_outcomes  # noqa: PLC0415

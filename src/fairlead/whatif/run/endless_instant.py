@@ -5,7 +5,8 @@ advances. At one instant, a workload may create and lose PODS_MAX pods plus twic
 of pods. This limit ends such a loop within seconds, and large changes stay below the limit.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
-    a Deployment of 50,000 that is created and deleted at one instant: 50,000 of 101,000 pods
+    a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
+                                                                       of 101,000
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
 def pod_autoscaler_outcomes(
     controller: HorizontalPodAutoscalers, since: Instant
 ) -> tuple[PodAutoscalerOutcome, ...]:
-    """Return the effects of each autoscaler since `since`, ordered by namespace and name."""
+    """Return the effects of each autoscaler after `since`, ordered by namespace and name."""
     changes: dict[tuple[str, str], list[ReplicaChange]] = defaultdict(list)
     for one in controller.history:
         if one.at >= since:

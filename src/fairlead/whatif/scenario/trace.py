@@ -11,10 +11,10 @@ Rows become objects as follows:
     gpu_spec       required node affinity on the label `gpu-model`
     zone           assigned to the rows in turn
     qos            BE (best-effort) pods get the lower of two PriorityClasses
-    arrival        evenly spread over `arrivals`; listed pods in table order, shapes shuffled; with
-                   `arrivals: recorded`, at creation_time after the start
+    arrival        evenly spread over `arrivals`: in table order for one row per pod, in random
+                   order for rows of shapes; with `arrivals: recorded`, at creation_time
     duration       pods run forever unless `durations: recorded` is set
-    owner          a Job outside the cluster, so that preempted and evicted pods are replaced
+    owner          a Job that is not in the table, so that preempted and evicted pods are replaced
 
 `gpus-at-least` skips rows with fewer GPUs. With `jobs`, gangs arrive instead of single pods (module
 trace_jobs). Two additional columns, `memory_used_mib` and `disk_used_mib`, contain the actual usage

@@ -39,7 +39,7 @@ _ALL: Final = "*"
 
 
 class PolicyAuthorization:
-    """The admission plugin that requires that authors can read their policies' parameters."""
+    """The admission plugin that lets only users who can read its parameters write a policy."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

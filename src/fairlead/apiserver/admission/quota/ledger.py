@@ -61,7 +61,7 @@ class _Ledger(Struct):
 class QuotaLedgers:
     """The usage of quotas, kept up to date at every change in `storage`.
 
-    A quota is counted from the first call of `status` for it.
+    The usage of a quota is counted only after the first call of `status` for this quota.
     """
 
     def __init__(self, storage: Storage) -> None:

@@ -120,7 +120,7 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
-        """Return the version of each manager that does not write in `api_version`."""
+        """Return the version in which each manager writes, except those that use `api_version`."""
         return {
             owner: self.other_versions[owner.api_version]
             for owner in managed

@@ -1,6 +1,6 @@
 """Presence: the set of all fields of a value, at every level.
 
-It includes the structs on the way to a field. `typed.field_set` returns the fields that an applier
+It includes the structs that contain fields. `typed.field_set` returns the fields that an applier
 claims; presence is the set of fields added or removed together with a whole value. Almost every
 write adds such values, so each type is compiled once into a function that returns the field set of
 a value.

@@ -126,7 +126,7 @@ def object_name(obj: Json) -> str:
 
 
 def type_name(obj: Json) -> str:
-    """Return `group/version, Kind=…`; the core group is empty: `/v1, Kind=Pod`."""
+    """Return the text `group/version, Kind=…`. For the core group, the group is empty (`/v1`)."""
     api_version = obj["apiVersion"]
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={obj['kind']}"
 

@@ -49,8 +49,8 @@ class Pace(Struct):
     def begin(self, rest: DurationNs) -> None:
         """Start another command after the pause `rest`.
 
-        If `rest` exceeds AT_ONCE, the time is rounded up to BEAT, so that a small delay of one
-        command does not shift all later commands.
+        If `rest` exceeds AT_ONCE, the time is rounded up to a multiple of BEAT, so that a small
+        delay of one command does not shift all later commands.
         """
         self._asked_at = None
         start = self.now + rest

@@ -64,7 +64,7 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
 
 
 def seed_outcome(effect: Effect, verdict: Verdict) -> SeedOutcome:
-    """Return the outcome of one seed that `certainty` counts."""
+    """Return the outcome of one seed, in the form that `certainty` counts."""
     counts = {
         (str(one.workload), name): count
         for one in effect.workloads

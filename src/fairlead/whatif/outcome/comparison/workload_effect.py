@@ -32,6 +32,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     frequent first. `moved_alike` counts the `returned` pods that the run without the change moves
     to the same node. `fewer` counts the `removed` pods that never existed in the run with the
     change.
+
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the
     outcomes of the budgets that cover the displaced or undrained pods.

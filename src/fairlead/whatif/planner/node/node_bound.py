@@ -1,6 +1,6 @@
 """NodeBound: a lower limit of the number of nodes for the pods, whatever their placement is.
 
-sums         for each resource, the fewest nodes whose sum covers the pods' requests
+sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each
 """
 
@@ -30,7 +30,7 @@ class NodeBound(Struct, frozen=True, order=True):
 
 
 def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
-    """Return how many of `nodes` must stay at least; nodes that are not in `nodes` stay.
+    """Return the minimum number of `nodes` that must stay; all other nodes stay anyway.
 
     Only pods with a replacement after a drain count; pods of DaemonSets and pods without a
     controller disappear with their nodes.

@@ -3,8 +3,8 @@
     1  rules      nodes with an eviction that a budget refuses are blocked
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
-                  node is emptied alone, with all other nodes in service. A node that a budget
-                  blocks is emptied alone after these, because its pods may find no place either
+                  node is emptied alone, with all other nodes in service. Nodes that a budget
+                  blocks are emptied alone afterwards, to find out whether their pods fit elsewhere
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 

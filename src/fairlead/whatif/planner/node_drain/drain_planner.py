@@ -5,7 +5,7 @@ that it chooses itself. A node is checked in up to three steps (`budget_blockers
 `has_room_elsewhere`, `empty`):
 
     1  rules      does a budget refuse an eviction, now or always?
-    2  room       sums over columns: is there room for the node's requests at all?
+    2  room       do the other nodes have enough free resources in total for the node's pods?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
                   replacement fits no node, the pods of its workload are placed first in another try
 
@@ -154,9 +154,9 @@ class DrainPlanner:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit; with `with_remedy`, it contains a change that would help. If a pod does
-        not fit, all are placed again, with those of its workload before the others. The search ends
-        if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        that does not fit; with `with_remedy`, the Blocker contains a change that would help. If a
+        pod does not fit, all pods are placed again, beginning with those of its workload. The
+        search ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: _Unplaced | None = None

@@ -1,7 +1,7 @@
 """Runs the drains of a plan in a simulation, to measure their time and their effect on workloads.
 
 The simulation's drain controller evicts through the eviction API, so no budget is broken. The run
-shows the delay of drains by budgets, and whether workloads without a budget stop. The cluster is
+shows how long budgets delay the drains, and whether workloads without a budget stop. The cluster is
 loaded once, and the drains at each pace run in a forked copy of the process. If the process cannot
 be forked (extenders, threads), the cluster is loaded for each pace.
 
@@ -70,9 +70,9 @@ class DrainRun(Struct, frozen=True):
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if
     the `unfinished` nodes never became empty or never returned. `stopped` workloads had no ready
-    pod for a time. `pending` pods have no node at the end because of the drain. A budget
-    refused the eviction of `waited` pods at least once. `breaches` is the number of evictions
-    against a budget; a run with breaches is not safe.
+    pod for a time. `pending` pods have no node at the end because of the drain. A budget refused
+    the eviction of `waited` pods at least once. `breaches` is the number of evictions against a
+    budget; a run with breaches is not safe.
     """
 
     pace: DrainPace

@@ -87,7 +87,7 @@ class ClusterHistoryRecorder(Struct):
         statuses.append(status)
 
     def history(self, since: Instant, end_of: Callable[[str], PodEnd]) -> ClusterHistory | None:
-        """Return the history since `since`; None after more than `placements_max` changes.
+        """Return the history after `since`; None if there are more than `placements_max` changes.
 
         `end_of` returns a pod by its uid.
         """

@@ -1,7 +1,7 @@
 """OutageRecorder: follows failed nodes and the pods that were on them.
 
 It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
-out of service until the pod is up again; pods of healthy nodes cost nothing. A pod and its
+out of service until the pod is up again; pods of healthy nodes are not tracked. A pod and its
 replacements are called the incarnations of one pod.
 
     zone        the zone's key (nodelifecycle.zone), as in ZoneChange

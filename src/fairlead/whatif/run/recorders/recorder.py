@@ -544,7 +544,7 @@ class Recorder(Struct):
         return f"{track.refusal} ({names})" if names else track.refusal
 
     def cluster_history(self, since: Instant) -> ClusterHistory | None:
-        """Return the history of nodes and their pods since `since`; None if it is too long."""
+        """Return the history of nodes and their pods after `since`; None if it is too long."""
         return self.history.history(since, lambda uid: self._end_of(self._known[uid]))
 
     # --- bookkeeping -----------------------------------------------------------------------

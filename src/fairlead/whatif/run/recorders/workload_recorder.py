@@ -1,6 +1,6 @@
 """WorkloadRecorder: records the times at which workloads' pods are created, become ready and end.
 
-Pods that do not change cost nothing. The number of ready pods at the start is computed from the
+Pods that do not change are not examined. The number of ready pods at the start is computed from the
 number at the end and the transitions in between.
 """
 

@@ -45,9 +45,9 @@ _encode: Final = msgspec.json.Encoder().encode
 class EventStrings(Struct, frozen=True):
     """The strings of a new event; "" for a field that it does not have.
 
-    The strings in `fixed` are part of the form: they have few values, or a stage reads them. `own`
-    are the strings of which only the presence is part of the form: the name first, the namespace
-    second.
+    The strings in `fixed` are part of the form: they have few values, or a stage reads them. Of the
+    strings in `own`, the form contains only whether they are empty. The name is the first of these
+    strings, and the namespace is the second.
     """
 
     fixed: tuple[str, ...]
