@@ -1,8 +1,9 @@
 """FaultProxy: stands between a client and an API server, and breaks what it passes on.
 
 Each request meets a fault with a probability, drawn from a seed: it is refused before the server
-sees it, or performed without an answer, or delayed; watches are cut in the middle of an object or
-fall silent; lists are answered with an earlier list of the same path.
+sees it, or answered by something else in its place, or performed without an answer, or delayed;
+watches are cut in the middle of an object, fall silent, or deliver an error or a broken line; lists
+are answered with an earlier list of the same path.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ REFUSALS: tuple[tuple[int, str, dict[str, str]], ...] = (
     (503, "ServiceUnavailable", {"Retry-After": "0"}),
     (504, "Timeout", {}),
 )
+
+_ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": %d, "message": "injected"}}'
+ENDINGS: dict[str, list[bytes]] = {
+    "error event": [_ERROR % code for code in (0, 403, 404, 409, 410, 429, 500, 504)],
+    "broken line": [b'{"type": "ADDED"', b"<html>", b"[" * 10_000, b'{"type": "X", "object": 5}'],
+}
 
 
 class FaultProxy:
@@ -68,21 +75,16 @@ class FaultProxy:
     async def handle(self, request):
         if request.query.get("watch"):
             return await self.watch(request)
-        names = ["delay", "refuse", "lost request", "lost answer"]
+        names = ["delay", "refuse", "lost request", "lost answer", "foreign answer"]
         is_list = request.method == "GET" and request.path.count("/") in (3, 4)
         if is_list and request.path in self.lists:
             names.append("stale list")
         fault = self.fault(*names)
         if fault == "delay":
             await asyncio.sleep(self.random.random() * 0.2)
-        elif fault == "refuse":
-            code, reason, headers = self.random.choice(REFUSALS)
-            status = {"kind": "Status", "code": code, "reason": reason, "message": "injected"}
-            return web.json_response(status, status=code, headers=headers)
-        elif fault == "lost request":
-            return self.cut(request)
-        elif fault == "stale list":
-            return web.Response(body=self.lists[request.path], content_type="application/json")
+        instead = self.instead_of_server(fault, request)
+        if instead is not None:
+            return instead
         status, headers, body = await self.forward(request)
         if is_list and status == 200:
             self.lists.setdefault(request.path, body)
@@ -91,6 +93,22 @@ class FaultProxy:
         if fault == "lost answer":
             return self.cut(request)
         return web.Response(status=status, headers=headers, body=body)
+
+    def instead_of_server(self, fault, request):
+        """The answer to a request that the server never sees; None if it sees the request."""
+        match fault:
+            case "refuse":
+                code, reason, headers = self.random.choice(REFUSALS)
+                status = {"kind": "Status", "code": code, "reason": reason, "message": "injected"}
+                return web.json_response(status, status=code, headers=headers)
+            case "lost request":
+                return self.cut(request)
+            case "foreign answer":
+                return web.Response(text="<html>Please log in</html>", content_type="text/html")
+            case "stale list":
+                body = self.lists[request.path]
+                return web.Response(body=body, content_type="application/json")
+        return None
 
     def cut(self, request):
         request.transport.abort()
@@ -108,7 +126,7 @@ class FaultProxy:
 
     async def watch(self, request):
         """Pass a watch on; it may be refused, cut after some bytes, or fall silent."""
-        fault = self.fault("refuse watch", "cut", "silence")
+        fault = self.fault("refuse watch", "cut", "silence", "error event", "broken line")
         if fault == "refuse watch":
             code, reason, headers = self.random.choice([*REFUSALS[1:], (410, "Expired", {})])
             status = {"kind": "Status", "code": code, "reason": reason, "message": "injected"}
@@ -122,6 +140,8 @@ class FaultProxy:
             async for chunk in answer.content.iter_any():
                 if left is not None and len(chunk) >= left:
                     await response.write(chunk[:left])
+                    if fault in ENDINGS:
+                        await response.write(b"\n" + self.random.choice(ENDINGS[fault]) + b"\n")
                     if fault == "silence":
                         await asyncio.sleep(30)
                     return self.cut(request)

@@ -40,16 +40,17 @@ def connection(tmp_path):
         yield found
 
 
-def runner_of(server, **options):
+def runner_of(server, connection=None, controllers=("scheduler",), **options):
+    """A runner for `server`, or for `connection` if there is one."""
     engine = EngineConfig(seed=1)
 
     def build(now):
-        return build_running_engine(replace(engine, start=now), SilentReporter(), ("scheduler",))
+        return build_running_engine(replace(engine, start=now), SilentReporter(), controllers)
 
     return ClusterRunner(
         RunnerOptions(
-            config=ConnectionConfig(name="proxy", server=server),
-            resources=watched_resources(("scheduler",)),
+            config=connection or ConnectionConfig(name="proxy", server=server),
+            resources=watched_resources(controllers),
             build=build,
             limits=RequestLimits(qps=0),
             host="test",

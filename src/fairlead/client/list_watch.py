@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Final, NoReturn
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
-from fairlead.client.error import RequestError
+from fairlead.client.error import TOO_LONG, RequestError
 from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.rest_client import ApiRequest, RestClient
 
@@ -54,12 +54,21 @@ class ListWatch:
                         self._on_updates(reflector.listed(answer.body, clock()))
                     else:
                         problem = f"{self._client.config.server}: {answer.message}"
-                        reflector.failed(answer.status, clock(), answer.retry_after_s, problem)
+                        reflector.failed(
+                            answer.status,
+                            clock(),
+                            answer.retry_after_s,
+                            problem,
+                            repeats=answer.reason == TOO_LONG,
+                        )
                 case OpenWatch() as watch:
                     try:
                         await self._watch(watch)
                     except RequestError as refusal:
-                        reflector.failed(refusal.code, clock(), problem=str(refusal))
+                        repeats = refusal.reason == TOO_LONG
+                        reflector.failed(
+                            refusal.code, clock(), problem=str(refusal), repeats=repeats
+                        )
 
     async def _watch(self, watch: OpenWatch) -> None:
         """Process the lines of one watch until it ends. Raises RequestError."""

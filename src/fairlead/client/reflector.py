@@ -47,12 +47,14 @@ STALE_LISTS_MAX: Final = 5
 # Bookmarks in a row that are older than the watch, after which the resource is listed again.
 OLD_BOOKMARKS_MAX: Final = 2
 # Watches in a row that the server answers with one of _NO_VERSION, which may mean that it does not
-# know the version: "Too large resource version" has status 504.
+# know the version: "Too large resource version" has status 504. Also the failures in a row because
+# of what a watch delivers: another watch from the same version would deliver the same.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
 _NO_STREAM: Final = (400, 422)
 _NO_VERSION: Final = (400, 422, 500, 504)
+_TEXT_MAX: Final = 200
 _OLD_LIST: Final = "the list is older than the known objects"
 
 
@@ -178,10 +180,11 @@ class Reflector:
         try:
             kind, found = self.decoder.event(line)
         except UNDECODABLE:
-            self.failed(0, now, problem="the answer is not a watch event")
+            self.failed(0, now, problem="the answer is not a watch event", repeats=True)
             return None
         if isinstance(found, WatchFailure):
-            self.failed(found.code, now)
+            problem = f"the watch ended with an error: {found.message[:_TEXT_MAX]}"
+            self.failed(found.code, now, problem=problem, repeats=True)
             return None
         if self._failures or self.refusal:
             self._succeeded()
@@ -227,13 +230,26 @@ class Reflector:
         else:
             self._succeeded()
 
-    def failed(self, code: int, now: int, retry_after_s: float = 0.0, problem: str = "") -> None:
+    def failed(
+        self,
+        code: int,
+        now: int,
+        retry_after_s: float = 0.0,
+        problem: str = "",
+        *,
+        repeats: bool = False,
+    ) -> None:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
-        `code` is 0 if there was no response; `problem` says why. After a refusal to stream a list,
-        the first page of the list is requested without a pause.
+        `code` is 0 if there was no response; `problem` says why. `repeats` means that the server
+        answered, but with an event or a page that cannot be used, so that the same request may fail
+        always: after REFUSED_WATCHES_MAX such watches the resource is listed again, and the next
+        page is half as long. After a refusal to stream a list, the first page of the list is
+        requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream
+        if repeats and self._listed is not None and not self._can_stream:
+            self._page_objects = max(1, self._page_objects // 2)
         # upstream: client-go/tools/pager/pager.go: FullListIfExpired
         self._lists_whole = code == _GONE and bool(self._token)
         self._token, self._listed = "", None
@@ -244,7 +260,7 @@ class Reflector:
             # An API server that starts refuses requests until it has read the roles and the
             # custom resources. The known objects are kept.
             self.refusal = code
-        is_unknown = code in _NO_VERSION and self._failures >= REFUSED_WATCHES_MAX
+        is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX
         if code == _GONE or (is_unknown and self._version):
             self._version = ""
             self.relists += 1

@@ -220,7 +220,7 @@ class RestClient:
             try:
                 response, sent = await self._send(request, seconds_max)
             except _FAILURES as cause:
-                return ApiAnswer(0, message=self._unreachable(cause).message)
+                return self._no_answer(cause)
             if response.status == _UNAUTHORIZED and not is_renewed:
                 is_renewed = True
                 if self._credentials.renew(sent):
@@ -254,7 +254,7 @@ class RestClient:
 
         def end(response: HttpResponse | Exception) -> None:
             if isinstance(response, Exception):
-                on_answer(ApiAnswer(0, message=self._unreachable(response).message))
+                on_answer(self._no_answer(response))
             elif response.status == _UNAUTHORIZED:
                 on_answer(None)
             else:
@@ -264,6 +264,10 @@ class RestClient:
         head = self._head(pool, request)
         sent = pool.encode(request.method, request.path, head, request.body)
         return pool.begin(sent, tls=self._tls_context(), seconds_max=seconds_max, on_end=end)
+
+    def _no_answer(self, cause: Exception) -> ApiAnswer:
+        failure = self._unreachable(cause)
+        return ApiAnswer(0, reason=failure.reason, message=failure.message)
 
     def _answer(self, response: HttpResponse) -> ApiAnswer:
         status, body = response.status, response.body
@@ -359,7 +363,7 @@ class RestClient:
                 async for chunk in response.content.iter_any():
                     *lines, rest = (rest + chunk).split(b"\n")
                     if len(rest) > LINE_BYTES_MAX:
-                        raise RequestError(self.config.server, 0, "", "a line is too long")
+                        raise RequestError(self.config.server, 0, TOO_LONG, "a line is too long")
                     if lines:
                         yield lines
                     # A stream that never pauses must not block others.

@@ -347,3 +347,50 @@ def test_a_list_whose_pages_expire_is_read_whole():
     reflector.failed(410, 120 * SECOND)
     assert listed(reflector, page(pod("a", 1), pod("b", 1)), 180 * SECOND) == ["+b"]
     assert reflector.has_synced
+
+
+ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": %d, "message": "odd"}}'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(ERROR % 0, id="an error without a code"),
+        pytest.param(ERROR % 409, id="an error of another kind"),
+        pytest.param(b"<html>", id="a line that is not an event"),
+        pytest.param(None, id="a line that is too long"),
+    ],
+)
+def test_a_watch_that_always_delivers_what_cannot_be_used_leads_to_a_list(line):
+    """Later events of the resource would never be seen.
+
+    upstream: client-go/tools/cache/reflector.go: watch, which lists after most errors
+    """
+    reflector, now = listing(), 0
+    listed(reflector, page(pod("a", 1)))
+    for _ in range(4):
+        now += 120 * SECOND
+        assert isinstance(reflector.next_action(now), OpenWatch)
+        if line is None:
+            reflector.failed(0, now, problem="a line is too long", repeats=True)
+        else:
+            assert reflector.watched(line, now) is None
+    assert reflector.problem
+    assert listed(reflector, page(pod("a", 1), pod("b", 11), version="12"), now + 120 * SECOND) == [
+        "+b"
+    ]
+    assert reflector.problem == ""
+
+
+def test_a_page_that_is_too_long_is_read_in_shorter_pages():
+    """500 ResourceSlices with many devices may have more than the limit."""
+    reflector, now, limits = listing(), 0, []
+    for _ in range(11):
+        now += 120 * SECOND
+        limits.append(int(reflector.next_action(now).query["limit"]))
+        reflector.failed(0, now, problem="the answer has more than 256 MiB", repeats=True)
+    assert limits == [500, 250, 125, 62, 31, 15, 7, 3, 1, 1, 1]
+    now += 120 * SECOND
+    reflector.next_action(now)
+    reflector.failed(0, now, problem="the server closed the connection")
+    assert reflector.next_action(now + 120 * SECOND).query["limit"] == "1"

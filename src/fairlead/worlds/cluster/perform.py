@@ -50,6 +50,7 @@ _TOO_MANY, _INTERNAL_ERROR = 429, 500
 # Answers after which the same request may succeed: timeouts, overload, a gateway without a server.
 _TRANSIENT: Final = (0, 408, 429, 502, 503, 504)
 _CONFLICT, _NOT_FOUND = 409, 404
+_OBJECT_START: Final = b"{"
 # Kinds whose conditions a strategic merge patch merges by type.
 _STRATEGIC_KINDS: Final = ("Pod", "Node")
 _REASONS: Final = {reason.value: reason for reason in FailureReason} | {
@@ -264,7 +265,9 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
 def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
     """Repeat `request` after transient failures; return (response, number of tries).
 
-    A status in `final` is not repeated. Status 500 is repeated up to ERROR_TRIES_MAX tries.
+    A status in `final` is not repeated. Status 500 is repeated up to ERROR_TRIES_MAX tries. A
+    success without a JSON object does not come from an API server, but perhaps from a proxy that
+    performed nothing: it is a transient failure.
     """
     tries = errors = 0
     while True:
@@ -272,7 +275,8 @@ def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) 
         assert answer is not None
         tries += 1
         errors += answer.status == _INTERNAL_ERROR
-        is_transient = answer.status in _TRANSIENT and answer.status not in final
+        is_foreign = answer.is_success and not answer.body.startswith(_OBJECT_START)
+        is_transient = is_foreign or (answer.status in _TRANSIENT and answer.status not in final)
         if not is_transient and not (answer.status == _INTERNAL_ERROR and errors < ERROR_TRIES_MAX):
             return answer, tries
         backoff = min(PAUSE_SECONDS_MAX, 0.05 * 2 ** min(tries, 10)) * (1 + jitter())

@@ -68,7 +68,12 @@ def test_a_pod_is_bound():
     assert performed.effect.node == "n1"
 
 
-@pytest.mark.parametrize("answer", [NO_ANSWER, refusal(503), refusal(504), refusal(429)])
+FOREIGN = ApiAnswer(200, b"<html>Please log in</html>")
+
+
+@pytest.mark.parametrize(
+    "answer", [NO_ANSWER, refusal(503), refusal(504), refusal(429), FOREIGN, ApiAnswer(200)]
+)
 def test_a_binding_in_doubt_is_sent_again(answer):
     done, performed = run(Bind(POD, "n1"), answer, OK)
     assert requests(done) == [BINDING, BINDING]

@@ -1,0 +1,123 @@
+"""A scheduler whose clock is wrong, and one in namespaces that refuse its writes."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.live.cluster_client import PODS_PATH, Direct, all_bound, node_of, pod
+from tests.live.test_faults import cluster, runner_of
+
+from fairlead.client.leader_election import ElectionConfig
+from fairlead.client.rest_client import RestClient
+from fairlead.engine.core.instant import seconds
+from fairlead.worlds.local.clock import LocalClock
+
+NAMESPACES = "/api/v1/namespaces"
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("odd"), nodes=3) as found:
+        yield found
+
+
+async def nothing(_direct):
+    pass
+
+
+def scheduled(connection, story, ahead_s=0, prepare=nothing, **options):
+    """Run `story` with a scheduler whose clock is `ahead_s` fast; return what it logged.
+
+    `prepare` runs before the scheduler starts.
+    """
+    log = []
+
+    async def run():
+        async with RestClient(connection) as client:
+            await prepare(Direct(client))
+            runner = runner_of(connection.server, connection=connection, log=log.append, **options)
+            runner.clock = LocalClock(runner.clock.now() + seconds(ahead_s))
+            running = asyncio.create_task(runner.run())
+            try:
+                await story(Direct(client))
+            finally:
+                runner.stop()
+                assert await running == ""
+
+    asyncio.run(run())
+    return log
+
+
+async def clean(direct):
+    for one in await direct.pods():
+        path = f"{PODS_PATH}/{one['metadata']['name']}"
+        await direct.send("DELETE", path, {"gracePeriodSeconds": 0})
+
+
+@pytest.mark.parametrize("hours", [-2, 2], ids=["slow", "fast"])
+def test_a_clock_that_is_two_hours_off_changes_nothing(connection, hours):
+    """Leases are taken over in the usual time, and nodes do not look silent."""
+    election = ElectionConfig(
+        identity=f"clock {hours}",
+        name=f"clock{hours}",
+        lease_duration=seconds(3),
+        renew_deadline=seconds(2),
+        retry_period=seconds(1) // 2,
+    )
+    controllers = ("scheduler", "node-lifecycle", "taint-eviction")
+
+    async def prepare(direct):
+        path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        spec = {"holderIdentity": "gone", "leaseDurationSeconds": 1}
+        spec |= {"renewTime": "2026-01-01T00:00:00.000000Z"}
+        body = {**lease, "metadata": {"name": election.name}, "spec": spec}
+        await direct.send("POST", path, body)
+
+    async def story(direct):
+        for round_ in range(3):
+            await direct.create([pod(f"p{round_}-{at}", "10m") for at in range(5)])
+            await direct.eventually(all_bound, 30)
+            await asyncio.sleep(2)
+        nodes = (await direct.send("GET", "/api/v1/nodes"))["items"]
+        assert all(not one["spec"].get("taints") for one in nodes)
+        assert all(node_of(one) for one in await direct.pods())
+        await clean(direct)
+
+    options = {"election": election, "controllers": controllers, "prepare": prepare}
+    log = scheduled(connection, story, hours * 3_600, **options)
+    assert [line for line in log if "Traceback" in line] == []
+
+
+def test_namespaces_that_refuse_events_do_not_hold_up_others(connection):
+    """One has a quota for events, and one is being deleted while its pods are decided about."""
+
+    async def create(direct, namespace, names):
+        path = f"{NAMESPACES}/{namespace}/pods"
+        await asyncio.gather(*(direct.send("POST", path, pod(name, "10m")) for name in names))
+
+    async def story(direct):
+        names = [f"p{at}" for at in range(20)]
+        for name in ("full", "ending"):
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            await direct.send("POST", NAMESPACES, body)
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "events"}}
+        hard = {"hard": {"count/events.events.k8s.io": "0", "count/events": "0"}}
+        await direct.send("POST", f"{NAMESPACES}/full/resourcequotas", {**quota, "spec": hard})
+        await create(direct, "full", names)
+        await create(direct, "ending", names)
+        held = {**pod("held", "10m"), "metadata": {"name": "held", "finalizers": ["example.com/x"]}}
+        await direct.send("POST", f"{NAMESPACES}/ending/pods", held)
+        await direct.send("DELETE", f"{NAMESPACES}/ending", {})
+        await direct.create([pod(name, "10m") for name in names])
+        await direct.eventually(all_bound, 30)
+        async with asyncio.timeout(30):
+            while True:
+                found = (await direct.send("GET", f"{NAMESPACES}/full/pods"))["items"]
+                if len(found) == len(names) and all_bound(found):
+                    break
+                await asyncio.sleep(0.1)
+        await clean(direct)
+
+    assert scheduled(connection, story) == []
