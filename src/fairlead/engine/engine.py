@@ -34,10 +34,11 @@ _NEVER: Final[Instant] = (1 << 63) - 1  # the deadline of a controller that has 
 class _Member:
     """A controller of an engine, and its place in the engine's list of deadlines."""
 
-    __slots__ = ("controller", "handle_pod", "interest", "issuer", "place")
+    __slots__ = ("alone", "controller", "handle_pod", "interest", "issuer", "place")
 
     def __init__(self, place: int, controller: Controller) -> None:
         self.place = place
+        self.alone = (self,)
         self.controller = controller
         self.issuer = controller.issuer
         self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
@@ -59,10 +60,11 @@ class Engine:
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, count(), controllers))
         self._is_selective = any(member.interest.is_selective for member in self._members)
-        # The next deadline of each member, as far as its members are not in a tuple in `_touched`:
-        # the members that have handled something since they were asked.
+        # The next deadline of each member that is not in a tuple in `_touched`. These tuples, by
+        # their ids, contain the members that have handled something since they were asked.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
-        self._touched: list[tuple[_Member, ...]] = [self._members]
+        self._touched: dict[int, tuple[_Member, ...]] = {}
+        self._touch(self._members)
         self._always_asked = tuple(
             member for member in self._members if not member.interest.keeps_deadline
         )
@@ -177,8 +179,7 @@ class Engine:
 
     def _touch(self, members: tuple[_Member, ...]) -> None:
         """Ask `members` for their next deadlines before these are next used."""
-        if members is not self._touched[-1]:
-            self._touched.append(members)
+        self._touched[id(members)] = members
 
     def _asked_deadlines(self) -> list[Instant]:
         """Return the next deadline of each member, _NEVER if it has none.
@@ -186,13 +187,14 @@ class Engine:
         Only those members are asked whose deadlines can have changed.
         """
         deadlines = self._deadlines
-        for member in dict.fromkeys(chain.from_iterable(self._touched)):
+        for member in dict.fromkeys(chain.from_iterable(self._touched.values())):
             due = member.controller.next_deadline()
             deadlines[member.place] = _NEVER if due is None else due
-        self._touched = [self._always_asked]
+        self._touched.clear()
+        self._touch(self._always_asked)
         return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
-        self._touched.append((member,))
+        self._touch(member.alone)
         issuer = member.issuer
         return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]
