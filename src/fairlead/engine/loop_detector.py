@@ -282,8 +282,8 @@ class NominationHistory:
         """Record the nomination of `pod` to `node`.
 
         Return the number of wasted nominations to report. It is the number of successive
-        nominations that the pod did not use, but 0 unless that number is a multiple of
-        `wasted_after`.
+        nominations that the pod did not use, if that number is a multiple of `wasted_after`,
+        otherwise 0.
         """
         before = self._nominated_to.pop(pod, "")
         self._nominated_to[pod] = node

@@ -50,7 +50,7 @@ class StoredChange:
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
     event. `key` is the object's namespace and name. Entries are never changed. The class is not
-    frozen, because each write makes an entry, which takes three times as long if it is frozen.
+    frozen. Each write creates an entry, and creating a frozen one takes three times as long.
     """
 
     type: ChangeType

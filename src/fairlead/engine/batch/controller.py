@@ -3,7 +3,7 @@
     an object changes ──▶ news ──(period since the last session)──▶ session ──▶ commands
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
-change, or when a gang reaches a time limit: because it has waited too long, or because it lost
+change, or when a gang reaches a time limit. A gang has such limits if it waits, or if it lost
 members while it ran. After a change, no session runs if no job has changed and no task is pending.
 
 upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)

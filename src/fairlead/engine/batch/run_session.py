@@ -3,7 +3,8 @@
 After the actions, it evicts the remaining members of broken gangs: gangs that lost members while
 running (a node failed, or a pod was deleted). A broken gang does no useful work but still occupies
 resources. Its replacement pods are scheduled like other pods. If the gang is not complete again
-after a grace period, its remaining members are evicted, and it waits until it can start as a whole.
+after a grace period, its remaining members are evicted. Then the gang waits until it can start as a
+whole.
 """
 
 from __future__ import annotations

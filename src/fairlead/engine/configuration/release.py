@@ -1,8 +1,8 @@
 """Release: the Kubernetes version to follow, with the rules for each part that has versions.
 
 The rules of a part are described for some versions. Each part uses the newest described rules that
-are not newer than the requested version; if there are none, the oldest described rules. Parts
-without versions always follow 1.36.
+are not newer than the requested version. If there are none, it uses the oldest described rules.
+Parts without versions always follow 1.36.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
            the Lease states when it was last renewed
 
 A reporting node writes only changes. If another client overwrites its conditions, the node corrects
-them at its next renewal. A slow node posts only at renewals. A node without the annotation whose
-first version has Ready=Unknown counts as stopped, until its annotation changes or another client
-posts another Ready status.
+them at its next renewal. A slow node posts only at renewals. If the first version of a node has no
+annotation and Ready=Unknown, the node counts as stopped. This ends when its annotation changes, or
+when another client posts another Ready status.
 
 If `promises_renewals` is set, leases are written only when renewals begin, change or end. The
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:

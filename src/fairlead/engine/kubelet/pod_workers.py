@@ -4,8 +4,8 @@ Each bound pod has a worker that waits for at most one act (computed by `pod_lif
 queue. Outdated timers are dropped when they expire. So the work depends on the number of changes,
 not on the number of nodes or pods.
 
-The pods of a stopped or unknown node are frozen: acts that become due are postponed until the
-kubelet resumes, and then happen in the order in which they were due. The kubelet then also observes
+The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
+kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
 deletions, and pods that were marked not ready become ready again. This happens immediately if only
 the kubelet had paused. If the machine had been down, the containers are restarted first.
 

@@ -44,8 +44,8 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
     the previous pass. With any small positive value, a silent node becomes Unknown in the pass 50 s
-    after the pass that noticed its last heartbeat (with the default grace period of 50 s). With
-    passes of no duration that would take 55 s, because after exactly 50 s the grace period is not
+    after the pass that noticed its last heartbeat (with the default grace period of 50 s). If
+    passes took no time, this would take 55 s, because after exactly 50 s the grace period is not
     yet exceeded.
 
     `eviction_offset` is the delay from the controller's start to the first processing of the

@@ -190,9 +190,9 @@ class FinalState:
     def _check_cron_jobs(self) -> None:
         """Check that CronJobs list their unfinished Jobs and respect their history limits.
 
-        One kind of Job is not listed, as in upstream: the process was killed after it created the
-        Job, and the CronJob's status was not written before the next run was due. An event reports
-        such a Job.
+        As in upstream, a Job is not listed if the process was killed after it created the Job, and
+        the CronJob's status was not written before the next run was due. An event reports such a
+        Job.
         """
         for one in self._kinds["CronJob"]:
             uid, spec, status = one["metadata"]["uid"], one["spec"], one.get("status", {})

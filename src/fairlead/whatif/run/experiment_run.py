@@ -6,8 +6,8 @@
     4. settle    until nothing but periodic retries has happened for a while, or until the duration
 
 Both runs of a what-if are identical up to step 3, so a pod that only waits for the scheduler gets
-the same node in both runs. If an activity such as a rollout was in progress when the dump was
-taken, the steps and the outcome begin when it is complete.
+the same node in both runs. A rollout or another activity may be in progress in the dump. Then the
+steps and the outcome begin when it is complete.
 """
 
 from __future__ import annotations
@@ -361,8 +361,8 @@ class ExperimentRun:
         """Return whether the run can end: the awaited pods have a node, or the cluster has settled.
 
         After it has settled, only retries without effect are left. Timers that will change
-        something count as activity: a gang's waiting limit, a toleration that expires, a failed
-        node in the queue to be tainted, a pod that starts or stops.
+        something count as activity. Examples are the waiting limit of a gang, the end of a
+        toleration, a failed node that is queued for a taint, and a pod that starts or stops.
         """
         world = self._world
         if self._done != len(self._experiment.steps):
@@ -436,8 +436,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload does not starve if it was displaced at most as often as the number of pods that
-        it wants: a rolling update of another workload can displace each of its pods once.
+        A workload does not starve if the number of its displacements is at most the number of pods
+        that it wants. A rolling update of another workload can displace each of its pods once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))

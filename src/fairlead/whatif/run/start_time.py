@@ -8,8 +8,9 @@ time at which
     workload    all its waiting pods have a node
     gang        the number of its pods with a node reaches the number that it needs
 
-If this does not happen in a draw, its time counts as later than all others, so that a percentile
-can be unknown: in 20 draws of which 15 start, p50 is the 10th start and p90 is unknown.
+If this does not happen in a draw, its time counts as later than all others. A percentile can then
+be unknown. For example, if the start happens in 15 of 20 draws, p50 is the 10th start, and p90 is
+unknown.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ class Sender:
         """`resources` are keyed by kind; set `world` before the first command.
 
         `on_outcome` is called when a stimulus waits for the engine. `on_hold` is called with the
-        instant until which an outcome is held back, and `on_failure` with an exception that ends
-        the run.
+        instant until which an outcome is held back. `on_failure` is called with an exception that
+        ends the run.
         """
         self.world: ClusterWorld | None = None
         self.on_outcome: Callable[[], None] = lambda: None

@@ -118,8 +118,8 @@ def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
 def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
     """Return `obj` as a Scale.
 
-    `is_partial` says what happens if a custom resource lacks the field with its number of replicas:
-    if it is True, the Scale has 0 replicas; if it is False, this raises ApiError 500.
+    A custom resource may lack the field with its number of replicas. Then the Scale has 0 replicas
+    if `is_partial` is True; otherwise this raises ApiError 500.
     """
     paths = _scale_paths(kind)
     if paths is None:

@@ -121,8 +121,8 @@ class _Simulation:
     def _may_have(self, waiter: _WaitingJob) -> bool:
         """Return whether the queue may start the job without exceeding its deserved amounts.
 
-        Under the defect overshoot, which is on by default, it is enough that the queue holds less
-        than it deserves of one resource.
+        With the defect overshoot, which is on by default, it is enough that the queue holds less
+        than its deserved amount of one resource.
         """
         deserved = self._deserved.get(waiter.job.queue)
         if deserved is None:

@@ -2,8 +2,8 @@
 
 Because of these caches, the cost of a scheduling cycle depends on the number of changes. Verdicts
 and scores that depend only on a node and its pods (Locality NODE and ROW) are cached per row.
-`refresh` recomputes the rows that the table's change logs name since the last refresh: one by one
-if there are few, over columns if there are many.
+`refresh` recomputes the rows that have changed since the last refresh, according to the table's
+change logs. It computes them one by one if there are few, and over columns if there are many.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,

@@ -96,8 +96,8 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if the node lists all resources, or a Status if it does not list a resource to
-        which no DeviceClass is mapped.
+        Returns None if the node lists all resources. Returns a Status if the node does not list a
+        resource, and no DeviceClass provides it.
 
         upstream: filterExtendedResources
         """

@@ -1,8 +1,8 @@
 """AttachedVolumes: live counts of attached volumes by driver and node.
 
 The count of a node includes the volumes of its pods, and volumes that are attached although no pod
-on the node uses them. A row is recounted when the pods on it change, or when a claim, volume or
-class changes on which its count depends. An index maps these objects to rows.
+on the node uses them. A row is counted again when its pods change, or when a claim, volume or class
+changes that affects its count. An index maps these objects to rows.
 """
 
 from __future__ import annotations

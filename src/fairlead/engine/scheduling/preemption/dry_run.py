@@ -355,8 +355,8 @@ class DryRuns:
     def _ask_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
         """Evaluate the rows that need no trial; return the others.
 
-        A Filter that depends on other nodes runs after NodeResourcesFit, so a node that lacks
-        resources even without its pods of lower priority is rejected for that reason.
+        A node may lack resources even without its pods of lower priority. Then NodeResourcesFit
+        rejects it, because Filters that depend on other nodes run later.
         """
         pod, found, columns = run.pod, run.found, run.columns
         plan, own = found.plan, self._own_node(pod)

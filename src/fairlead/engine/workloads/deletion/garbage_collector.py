@@ -209,8 +209,9 @@ class GarbageCollector(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Index all objects first, then handle deletions in progress.
 
-        Most objects have one owner. They are only listed by their owner, and indexed as soon as one
-        of the owner's dependents is concerned, all in the order in which they were loaded.
+        Most objects have one owner. They are only listed by their owner, in the order in which they
+        were loaded. All dependents of an owner are indexed when one of them is needed for the first
+        time.
         """
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners with dependents that are not only listed

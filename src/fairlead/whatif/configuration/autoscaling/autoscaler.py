@@ -70,7 +70,7 @@ def read_autoscalers(
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
-    `options` name the autoscaler. With `auto` it is the autoscaler of the cluster: Cluster
+    `options` name the autoscaler. With `auto`, it is the autoscaler of the cluster. This is Cluster
     Autoscaler if the cluster has its Deployment, otherwise Karpenter if there are NodePools. Raises
     InputError.
     """

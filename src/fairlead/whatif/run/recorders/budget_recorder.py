@@ -65,8 +65,8 @@ class BudgetRecorder(Struct):
     def displaced(self, pod: Pod, now: Instant) -> None:
         """Record that `pod` was preempted, evicted or deleted with its node.
 
-        All budgets that select the pod are included, because a budget that allowed the eviction
-        already counts the pod as disrupted.
+        All budgets that select the pod are included. A budget that allowed the eviction is included
+        too, because it already counts the pod as disrupted.
         """
         for pdb in self._selecting(pod):
             self._records[pdb.key].displaced.append((now, original_key(pod)))

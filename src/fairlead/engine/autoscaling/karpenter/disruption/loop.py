@@ -214,8 +214,8 @@ class DisruptionController:
         """Return the time at which a loop could have a new result without a change of the cluster.
 
         This is the end of a nomination. If the last loop skipped a method, it is also the time at
-        which all methods run again: what triggered that loop (a NodeClaim that became
-        Consolidatable) did not start a new state. Returns None if neither is due.
+        which all methods run again. Such a loop was triggered by a NodeClaim that became
+        Consolidatable, which does not start a new state. Returns None if neither is due.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

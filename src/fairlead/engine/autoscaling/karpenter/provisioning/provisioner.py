@@ -197,9 +197,9 @@ class Provisioner:
     ) -> Provisioned:
         """Place `pods` on `nodes` or on new nodes.
 
-        If `strict_reservations` is set, a pod stays without a node if all reservations that it
-        could use are used up; otherwise it uses other capacity. If `onto` is given, only these
-        nodes take pods. The other nodes only count against limits.
+        If all reservations that a pod could use are used up, the pod uses other capacity. With
+        `strict_reservations`, it gets no node instead. If `onto` is given, only these nodes take
+        pods. The other nodes only count against limits.
         """
         if not pods:
             return Provisioned()

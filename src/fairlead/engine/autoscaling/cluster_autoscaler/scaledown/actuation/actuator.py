@@ -12,8 +12,8 @@ the interval.
 
 Some groups scale only from zero to all nodes. If the deletion of a node in such a group fails, the
 group's other deletions are cancelled when their nodes are ready. As in upstream, the next
-scale-down forgets the failure. A node that becomes ready after that waits for nodes that never
-follow, until another deletion in the group starts or fails.
+scale-down forgets the failure. A node that becomes ready later waits for nodes whose deletion was
+cancelled. It waits until another deletion in the group starts or fails.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
