@@ -420,7 +420,7 @@ class ContainerExtendedResourceRequest(_View, frozen=True):
 
 
 class PodExtendedResourceClaimStatus(_View, frozen=True):
-    """The field status.extendedResourceClaimStatus: the special claim for extended resources."""
+    """The claim that the scheduler created for the pod's extended resources that devices back."""
 
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     resource_claim_name: str = ""

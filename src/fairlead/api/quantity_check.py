@@ -1,8 +1,8 @@
 """quantity_check: finds quantities that do not parse in the views of objects.
 
 client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Views keep them
-as text, which is parsed when a decision needs the amount. So objects are checked once, when they
-are decoded: a custom resource, and an edited dump, can have any text as a quantity.
+as text, which is parsed when a decision needs the amount. But custom resources and edited dumps can
+contain any text as a quantity, so each object is checked once, when it is decoded.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class RetryBackoff:
         self._failed_at: int | None = None
 
     def pause(self, now: int) -> int:
-        """Return the pause after a failure at `now`, in ns."""
+        """Return the pause (ns) after a failure at the time `now` (ns)."""
         if self._failed_at is not None and now - self._failed_at > RESET_AFTER_NS:
             self._next = self._first
         self._failed_at = now

@@ -193,7 +193,7 @@ def make_capacity(
     topology: Mapping[str, Any] | None = None,
     of_class: str = FAST,
 ) -> CSIStorageCapacity:
-    """Return a class's storage capacity on the nodes that the label selector `topology` matches.
+    """Return a capacity of a StorageClass for the nodes that the label selector `topology` matches.
 
     `capacity` and `maximum` (the maximum size of a volume) are quantities; None leaves them out.
     """

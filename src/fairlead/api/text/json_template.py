@@ -170,10 +170,10 @@ def places_in(value: object) -> Places | None:
 
 
 def substitution(value: Value, places: Places | None) -> Callable[[Sequence[str]], Value]:
-    """Return a function that returns a copy of `value` with the given strings at `places`.
+    """Return a function that receives strings, and returns a copy of `value` with them at `places`.
 
-    The copy shares all other parts with `value`. The work that does not depend on the strings is
-    done once, before the function is returned.
+    If `places` is None, it returns `value` itself. The copy shares all other parts with `value`.
+    The work that does not depend on the strings is done once, before the function is returned.
     """
     return (lambda _: value) if places is None else _substitution(value, places)
 

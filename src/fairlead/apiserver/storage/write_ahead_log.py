@@ -148,11 +148,11 @@ class WriteAheadLog:
         self._writer.start()
 
     def has_room(self) -> bool:
-        """Return whether there is disk space for more changes, and the last write succeeded."""
+        """Return True if the last write succeeded and there is disk space for more changes."""
         return not self._is_short and not self._failure
 
     def has_room_to_delete(self) -> bool:
-        """Return whether there is disk space for deletions, and the last write succeeded."""
+        """Return True if the last write succeeded and there is disk space for deletions."""
         return not self._is_exhausted and not self._failure
 
     def record(self, change: StoredChange) -> None:

@@ -78,7 +78,7 @@ class Planner:
         self._variables, self._functions = variables, functions
 
     def compile(self, node: Node, scope: Scope) -> Evaluate:
-        """Return the closure of a node; the loop variables in `scope` are read from slots."""
+        """Return the closure that evaluates a node; `scope` has the slots of loop variables."""
         match node:
             case Literal():
                 return _constant(_value_of(node))

@@ -36,7 +36,7 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
     In the worst case, a match tries each state of the pattern at each character. Upstream's
     estimate of the number of states is a quarter of the pattern's length, regardless of
-    repetitions. So the work that upstream does not count is added to the tracker's strain.
+    repetitions. So the work that upstream does not count is added to `tracker` by its `strain`.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:

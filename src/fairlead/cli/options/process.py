@@ -13,7 +13,7 @@ from fairlead.cli.options.parameter import named
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ProcessOptions:
-    """The options with the URL of the process, and with the settings of its HTTPS connection."""
+    """The options for the HTTPS connection to a running `fairlead run` process."""
 
     process: Annotated[
         str | None,

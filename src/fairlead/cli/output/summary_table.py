@@ -111,7 +111,7 @@ def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
 
 
 def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> None:
-    """Print the scripted events that had no effect."""
+    """Print the scripted events that had no effect, with their times since `start`."""
     _table(
         console,
         f"events without effect ({len(rows):,})",

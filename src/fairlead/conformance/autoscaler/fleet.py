@@ -190,7 +190,7 @@ class Fleet:
         return self._prices.get(node.metadata.labels.get(_PRICE_LABEL, ""))
 
     def pod_price(self, pod: Pod) -> float:
-        """Return the price of `pod`, computed from its requested cores and memory."""
+        """Return the price of `pod`: 0.03 for each requested core and 0.004 for each GiB."""
         wanted = pod_requests(pod)
         cores = wanted.get("cpu", 0) / 1000.0
         return cores * _CORE_PRICE + wanted.get("memory", 0) / (1 << 30) * _GIB_PRICE

@@ -31,9 +31,9 @@ _KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
 def compare_with_defects(case: Json) -> Mismatch | None:
-    """Return the first mismatch of the recording and a session with upstream's defects.
+    """Return the first mismatch between the recording and a session with upstream's defects.
 
-    Returns None if the two agree.
+    Returns None if the recording and the session agree.
     """
     return _compare(case, replay(case["scenario"], UPSTREAM))
 

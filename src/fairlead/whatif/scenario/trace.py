@@ -140,7 +140,7 @@ def read_trace(
 ) -> TraceCluster:
     """Return the cluster of `trace`; its files are relative to `folder`. Raises InputError.
 
-    `scenario` is the file in errors about fields of `trace`.
+    `scenario` is the path of the scenario file, for error messages.
     """
     try:
         arrivals_ns = 0 if trace.arrivals == RECORDED else read_duration(trace.arrivals)

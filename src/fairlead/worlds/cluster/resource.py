@@ -84,9 +84,10 @@ def watched_resources(
 
 
 def resources_by_kind(resources: Collection[ApiResource]) -> dict[str, ApiResource]:
-    """Return `resources` keyed by kind and group, `Queue.example.com`, and by kind, `Queue`.
+    """Return `resources`, each under two keys: `Queue.example.com` (kind and group), and `Queue`.
 
-    If several groups have the kind, the plain kind means the resource that `find_kind` returns.
+    If several groups have the kind, the key without a group leads to the resource that `find_kind`
+    returns.
     """
     named: dict[str, ApiResource] = {}
     for resource in resources:

@@ -128,7 +128,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """Yield the errors of a VolumeAttachment that are checked on create and on update."""
+    """Yield the errors of a VolumeAttachment, for the rules that hold on create and on update."""
     spec = obj["spec"]
     source = spec.get("source") or {}
     yield from check_fields("spec", "storage.v1.VolumeAttachmentSpec", spec, "attacher")

@@ -27,7 +27,10 @@ _NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
 
 
 def as_published(value: Any) -> Any:
-    """Return a recorded document in the form in which other builds of the server publish it."""
+    """Return a recorded document with the fields of embedded Go structs moved to their parents.
+
+    Other builds of the server publish the document in this form.
+    """
     if isinstance(value, list):
         return [as_published(item) for item in value]
     if not isinstance(value, dict):

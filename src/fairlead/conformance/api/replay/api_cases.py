@@ -37,7 +37,7 @@ class ApiCases(Struct, frozen=True):
         return ()
 
     def recognizes(self, line: Json) -> bool:
-        """Return whether the line contains a theme, and steps or a command."""
+        """Return True if the line contains a theme and also steps or a command."""
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:

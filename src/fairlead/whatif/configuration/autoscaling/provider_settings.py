@@ -42,7 +42,7 @@ class StatedOutage(Struct, frozen=True):
 
 
 class ProviderSettings(Struct, frozen=True, kw_only=True):
-    """Provision times and capacity outages; `path` in `source` contains the provision times.
+    """Provision times and capacity outages; the times were read from the field `path` of `source`.
 
     `provision_time` is the time of all groups, None for the autoscaler's default;
     `provision_times` contains the times of single node groups or NodePools.

@@ -343,7 +343,7 @@ def _nodes(blockers: Sequence[Blocker]) -> int:
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
-    """Return a table of the drains' duration and effects, for each number of nodes at once."""
+    """Return a table of the duration and effects of `runs`, by the nodes drained at once."""
     rows = [
         {
             "at_once": run.pace.at_once,
