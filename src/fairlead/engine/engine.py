@@ -48,7 +48,8 @@ class _Member:
 class Engine:
     """Passes stimuli and deadlines to the controllers and returns their commands.
 
-    It does no I/O; `handle`, `handle_deadline` and `handle_overdue` are the only entry points.
+    The engine does no I/O; `handle`, `handle_deadline` and `handle_overdue` are the only entry
+    points.
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:

@@ -1,9 +1,9 @@
 """ExtenderBackend: lets another scheduler use Fairlead's plugins through the extender protocol.
 
-It stores the cluster with which it was loaded, and the nodes that it receives later. It answers for
-one pod at a time: which of the given nodes fit, how they score, and whether the pod would fit a
-node without certain pods. It returns no commands and stores nothing about the pods that it
-evaluates. `percentageOfNodesToScore` and extenders in its own configuration have no effect here.
+The backend stores the objects with which it was created, and the nodes that it receives later. It
+answers for one pod at a time: which of the given nodes fit, how they score, and whether the pod
+would fit a node without certain pods. It returns no commands and stores nothing about the pods that
+it evaluates. `percentageOfNodesToScore` and extenders in its own configuration have no effect here.
 """
 
 from __future__ import annotations

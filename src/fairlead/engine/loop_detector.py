@@ -1,7 +1,7 @@
 """LoopDetector: reports preemption loops, starving workloads and wasted nominations.
 
-It reads the records between the controllers and the reporter. Each finding becomes a record of its
-own and a warning event, so that a long-running cluster shows it, too.
+The detector reads the records on their way from the controllers to the reporter. Each finding
+becomes a record of its own and a warning event, so that a long-running cluster shows it, too.
 
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A

@@ -82,7 +82,7 @@ def read_schedule(text: str, zone_name: str = "") -> Schedule:
 
 
 def read_zone(name: str) -> tzinfo:
-    """Return the time zone `name`; UTC for "". Raises ScheduleError if it does not exist."""
+    """Return the time zone `name`; UTC for "". Raises ScheduleError for an unknown zone."""
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):  # for example if `name` is a directory

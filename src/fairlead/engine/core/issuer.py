@@ -28,9 +28,9 @@ class Component(StrEnum):
 class Issuer(Struct, frozen=True):
     """A component and, for the controller manager, the service account of one controller.
 
-    `account` is empty for every other component. It is also empty if one controller of Fairlead
-    replaces several controllers of the controller manager; then the kind and the owner of the
-    command's target determine the account.
+    `account` is empty for every other component. `account` is also empty if one controller of
+    Fairlead replaces several controllers of the controller manager; then the kind and the owner of
+    the command's target determine the account.
     """
 
     component: Component

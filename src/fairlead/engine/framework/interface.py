@@ -143,7 +143,7 @@ class ShapeRelevance(Plugin, Protocol):
     def concerns(self, shape: Shape) -> bool:
         """Return False if PreFilter and PreScore would return SKIP for `shape`.
 
-        These methods are then not called.
+        PreFilter and PreScore are then not called.
         """
         ...
 

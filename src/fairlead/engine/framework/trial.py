@@ -5,8 +5,8 @@
         trial.verdict(target)       # None if the pod would fit now
                                     # leaving the block reverts everything
 
-A trial can move pods on several nodes. It updates the plugins' PreFilter data (AddPod, RemovePod),
-so a verdict on one node takes into account the pods removed from another node.
+A trial can move pods on several nodes. The trial updates the plugins' PreFilter data (AddPod,
+RemovePod), so a verdict on one node takes into account the pods removed from another node.
 upstream: as in default_preemption.go: SelectVictimsOnNode
 """
 

@@ -76,7 +76,7 @@ class Heartbeats(Struct):
         return kubelet is not None and kubelet.is_reporting
 
     def find(self, name: str) -> Node | None:
-        """Return the newest version of the node `name`; None if it does not exist."""
+        """Return the newest version of the node `name`; None if there is no such node."""
         kubelet = self._kubelets.get(name)
         return None if kubelet is None else kubelet.node
 
@@ -319,7 +319,7 @@ def renewals_from(first: Instant, every: DurationNs) -> Renewals:
 
 
 def known_renewals(lease: Lease) -> Renewals | None:
-    """Return the renewals of `lease`; None if they cannot be read."""
+    """Return the renewals of `lease`; None if the lease cannot be parsed."""
     try:
         return renewals_of(lease)
     except ValueError:

@@ -118,7 +118,7 @@ class NodePressure:
             self._wake(site, now)
 
     def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
-        """Record the resource usage of `pod` if it is running; otherwise drop its usage."""
+        """Record the resource usage of `pod` if the pod is running; otherwise drop its usage."""
         if pod.status.phase != "Running" or not usage_of(pod):
             self.forget_pod(pod, now)
             return
@@ -319,7 +319,7 @@ def _requested(pod: Pod, resource: str) -> int:
 def message(pod: Pod, shortage: Shortage) -> str:
     """Return the eviction message.
 
-    It states the usage if the pod has a single container that uses more than it requests.
+    The message states the usage if the pod has a single container that uses more than it requests.
     """
     resource = shortage.resource
     text = (

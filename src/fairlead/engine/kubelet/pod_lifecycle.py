@@ -76,7 +76,7 @@ def next_act(
 
     `bound_at` and `asked_at` are the times at which the binding and the deletion request were
     observed. `started_at` is the time at which the pod began to run, `ready_at` the time at which
-    it becomes ready (None: never). Each time is used only if it applies.
+    it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, asked_at, config))
@@ -95,8 +95,9 @@ def next_act(
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     """Return whether a loaded pod certainly needs no act and its annotations have no effect.
 
-    This is a fast test for most pods of a cluster: they run and are ready. So `next_act` returns
-    None for them, whatever the time. The result may be False although nothing is to be done.
+    Most pods of a cluster run and are ready, and this is a fast test for them. If the result is
+    True, `next_act` returns None at any time. The result may be False although nothing is to be
+    done.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:

@@ -4,8 +4,8 @@ An edit without effect, because for example the taint already exists, produces n
 patch replaces the whole taint list, so it contains the resourceVersion from which it was computed.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
-reconciles these taints, regardless of who added or removed a taint. It does not change taints with
-other effects: the eviction mode adds and removes NoExecute taints.
+reconciles these taints, regardless of who added or removed a taint. The controller does not
+reconcile taints with other effects: the eviction mode adds and removes NoExecute taints.
 
 upstream: pkg/controller/controller_utils.go:AddOrUpdateTaintOnNode, RemoveTaintOffNode,
 pkg/util/taints/taints.go:AddOrUpdateTaint, DeleteTaint,

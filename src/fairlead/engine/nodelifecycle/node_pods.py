@@ -63,7 +63,7 @@ class NodePods:
         return own
 
     def get(self, key: str) -> Pod | None:
-        """Return the pod with the key `key`; None if it is not bound to a node."""
+        """Return the pod with the key `key`; None if no bound pod has this key."""
         return self._known.get(key)
 
     def on(self, node: str) -> list[Pod]:

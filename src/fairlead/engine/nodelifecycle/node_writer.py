@@ -33,7 +33,10 @@ LEVEL: Final = (AddNoSchedule, RemoveNoSchedule, CopyLabels)
 
 
 class EditOutcome(Struct, frozen=True):
-    """The outcome of an edit. `failure` is None on success; `is_over` is False if it is retried."""
+    """The outcome of an edit.
+
+    `failure` is None on success. `is_over` is False if the edit will be retried.
+    """
 
     node: str
     edit: NodeEdit

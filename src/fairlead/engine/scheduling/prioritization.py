@@ -28,8 +28,8 @@ Positions: TypeAlias = "Rows | array[int]"
 class Prioritization(Struct):
     """The total scores of the feasible nodes at plan `positions`.
 
-    `by_plugin` holds normalised scores by plugin name. It is complete only in the result of
-    `explain_scores`; otherwise it lacks the cached scores.
+    `by_plugin` holds normalised scores by plugin name. The cached scores are included only in the
+    result of `explain_scores`.
     """
 
     positions: Rows

@@ -50,7 +50,7 @@ class RepeatedFailures:
         self._kept: dict[Hashable, Failure] = {}
 
     def find(self, pod: PodInfo) -> Failure | None:
-        """Return the failure of an equal pod in the current state, None if it is not known."""
+        """Return the failure of an equal pod in the current state, None if no failure is stored."""
         if not self._kept:
             return None
         if self._state != self._current():

@@ -6,9 +6,9 @@
                                  # leaving the block reverts
 
 Changes are made to the real columns and undone in reverse order. So the cost is proportional to the
-number of changes, and all readers of rows and columns see the changes. Used host ports are restored
-from a copy. They are stored as a set. If two pods use the same port, removing and adding a pod
-would not always restore that set: the removal of one pod already frees the port.
+number of changes, and all readers of rows and columns see the changes. Used host ports are a set,
+which is restored from a copy. If two pods use the same port, removing and adding a pod would not
+always restore the set: the removal of one pod already frees the port.
 """
 
 from __future__ import annotations

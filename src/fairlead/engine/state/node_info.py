@@ -24,9 +24,9 @@ class NodeInfo:
     Only `NodeTable` changes a NodeInfo, and it writes the same values to its columns. `pods` maps
     `PodInfo.id` to pods.
 
-    `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). They may be
-    shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two pods
-    share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
+    `allocatable` and `requested` are lists by resource column (see `ResourceColumns`). A list may
+    be shorter than the number of resources: a missing entry is 0. `used_ports` is a set: if two
+    pods share a port, removing one of these pods frees the port, as in upstream's HostPortInfo.
     `capacity` is an id that two nodes share only if their `allocatable` and `allowed_pods` are
     equal.
     """

@@ -1,9 +1,9 @@
 """ResourceQuotas: keeps status.used of every quota equal to the usage of its namespace.
 
 Admission adds admitted objects to the quota's status and enforces the limits. This controller sets
-the status of a new quota, subtracts deleted objects, and corrects errors. It only decides which
-quotas to recount and at which time; the API server counts the objects (`UpdateQuotaStatus`). A
-refused write is repeated.
+the status of a new quota, subtracts deleted objects, and corrects errors. The controller only
+decides which quotas to recount and at which time; the API server counts the objects
+(`UpdateQuotaStatus`). A refused write is repeated.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
 """

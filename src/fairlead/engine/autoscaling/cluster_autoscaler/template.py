@@ -86,8 +86,8 @@ class Template(Struct, frozen=True):
 class TemplateProvider:
     """Builds the template of each node group.
 
-    A template is built from a node of the group that is ready and not cordoned. This template is
-    reused in later loops in which the group has no such node.
+    A template is built from a node of the group that is ready and not cordoned. The template is
+    reused in later loops in which the group has no node of this kind.
     """
 
     def __init__(

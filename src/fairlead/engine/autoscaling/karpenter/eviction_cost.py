@@ -35,7 +35,7 @@ def eviction_cost(pod: Pod) -> float:
 def lifetime_remaining(claim: NodeClaim, now: Instant) -> float:
     """Return the share of the NodeClaim's lifetime that is left, from 0 to 1.
 
-    Returns 1 if it never expires.
+    Returns 1 if the NodeClaim never expires.
     """
     # upstream: pkg/utils/disruption/disruption.go:LifetimeRemaining
     expire_after = duration_or_never(claim.spec.expire_after)

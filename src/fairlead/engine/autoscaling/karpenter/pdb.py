@@ -22,8 +22,8 @@ class PodBudgets:
     ) -> None:
         """Store the budgets. Their status contains the number of allowed disruptions.
 
-        `before` is an earlier version. Its cached matches are used again for each namespace whose
-        budgets still have the same selectors.
+        `before` is an earlier PodBudgets, whose cached matches are used again for each namespace
+        whose budgets still have the same selectors.
         """
         self._by_namespace: dict[str, list[PodDisruptionBudget]] = {}
         for one in sorted(budgets, key=lambda one: one.key):
@@ -67,7 +67,7 @@ class PodBudgets:
     def blocking(self, pod: Pod, now: Instant) -> str | None:
         """Return upstream's text about the budgets that block the eviction.
 
-        Returns None if no budget does.
+        Returns None if no budget blocks the eviction.
         """
         # upstream: pdb.go:CanEvictPods
         return self._blocking(pod, _allows_none, now)

@@ -1,7 +1,7 @@
 """explain_group: explains why a group does not run, and which changes would let it start.
 
-It opens a session on the current state, tries the group's tasks in order as allocate would, and
-reverts the session. The explanation is the first of these obstacles that applies:
+`explain_group` opens a session on the current state, tries the group's tasks in order as allocate
+would, and reverts the session. The explanation is the first of these obstacles that applies:
 
     no queue → closed queue → not admitted → too few members → queue at its share → queue at its
     capability → resources reserved for another group → resources not yet released → no node
@@ -69,10 +69,10 @@ class GroupExplanation(Struct, frozen=True):
     next session, and the obstacle concerns only its other pending members. `ready` is the number of
     members that have a node or have succeeded. `promised` is the number of pipelined members.
     `placeable` is the number of additional members that would fit now. `member` is the first member
-    that could not be placed. `summary` contains the reasons, if no node could take it, and `nodes`
-    the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start, None if
-    unknown. `remedies` are changes that would let the group start. `title` is the group's namespace
-    and name, or the name of the pods' controller if the pods have no PodGroup.
+    that could not be placed. If no node could take this member, `summary` contains the reasons, and
+    `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start,
+    None if unknown. `remedies` are changes that would let the group start. `title` is the group's
+    namespace and name, or the name of the pods' controller if the pods have no PodGroup.
     """
 
     group: str
@@ -122,8 +122,8 @@ class Survey(Struct, frozen=True):
 def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
-    At most `groups_max` groups are explained. Their `starts_at` comes from a simulation of all
-    waiting jobs in allocate's order (`engine.batch.explanation.start_estimate`).
+    At most `groups_max` groups are explained. The `starts_at` of these groups comes from a
+    simulation of all waiting jobs in allocate's order (`engine.batch.explanation.start_estimate`).
     """
     session = _open(composition, cluster, now)
     try:

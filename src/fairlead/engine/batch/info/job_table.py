@@ -281,7 +281,7 @@ class JobTable:
     # --- outcomes --------------------------------------------------------------------------
 
     def bind_failed(self, pod_id: str) -> bool:
-        """Set a task back to PENDING; return False if it was not being bound."""
+        """Set the task `pod_id` back to PENDING; return False if the task was not being bound."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.BINDING:
             return False
@@ -292,7 +292,7 @@ class JobTable:
         return True
 
     def eviction_failed(self, pod_id: str) -> bool:
-        """Undo the eviction of a task; return False if it was not being evicted."""
+        """Undo the eviction of the task `pod_id`; return False if it was not being evicted."""
         task = self.tasks.get(pod_id)
         if task is None or task.status is not TaskStatus.RELEASING:
             return False

@@ -37,7 +37,10 @@ class Slack(Struct, frozen=True):
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the smallest amount that counts in a share, which may be a fraction."""
+        """Return the smallest amount of the resource in `column` that counts in a share.
+
+        The amount may be a fraction.
+        """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 
@@ -181,7 +184,7 @@ class RequestTable:
 
 
 def amount_of(amounts: Amounts, column: int) -> int:
-    """Return the amount in `column`, or 0 if `amounts` does not contain it."""
+    """Return the amount in `column`, or 0 if `amounts` has no entry for this column."""
     return next((amount for c, amount in amounts if c == column), 0)
 
 

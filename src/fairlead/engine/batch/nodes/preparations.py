@@ -57,8 +57,8 @@ class DispatchGroup(Struct, eq=False):
 class PreparationCommands(Struct, frozen=True):
     """The result of one step of a preparation.
 
-    It contains the commands to send, the tasks whose placement must be undone, and the reason if a
-    plugin refused a task.
+    The fields are the commands to send, the tasks whose placement must be undone, and the reason if
+    a plugin refused a task.
     """
 
     commands: Sequence[Command] = ()
@@ -81,7 +81,10 @@ class Preparations:
     # --- within a session ------------------------------------------------------------------
 
     def pre_filter(self, task: TaskInfo) -> CycleState | None:
-        """Return the state after PreFilter for `task`, or None if it has no volumes and devices."""
+        """Return the state after PreFilter for `task`.
+
+        Returns None if the task has neither volumes nor devices.
+        """
         shape = task.info.shape
         if not self._framework.reserve or not (shape.has_volumes or shape.spec.resource_claims):
             return None

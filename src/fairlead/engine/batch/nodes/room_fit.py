@@ -1,7 +1,7 @@
 """Filter plugins for a session's idle and releasing resources.
 
-They run in the same framework as the filters of the plugin `predicates`. So their verdicts are also
-cached per shape, and recomputed only for changed nodes.
+These filters run in the same framework as the filters of the plugin `predicates`. So their verdicts
+are also cached per shape, and recomputed only for changed nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The batch plugins. They decide about order, readiness, shares, victims and nodes.
+"""The batch plugins. Batch plugins decide about order, readiness, shares, victims and nodes.
 
 Law: a plugin reads the session and returns values. It changes only its own sums.
 """

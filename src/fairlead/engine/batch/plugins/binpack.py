@@ -3,7 +3,7 @@
     score = weight × best × Σ weight(r) × (used + requested) ÷ offered  ÷  Σ weight(r)
 
 The sums are over the resources r that the task requests and that have a weight. A resource that
-does not suffice for the task adds 0 to the first sum.
+does not suffice for the task adds 0 to the first sum. The highest score is `best` × weight.
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 
@@ -86,7 +86,7 @@ class PackedScore:
     ) -> Scores:
         """Return the scores of the nodes at `rows` for `pod`, shape (len(rows),).
 
-        They equal the scores that `score` returns.
+        The scores are equal to the results of `score`.
         """
         scores, weights = np.zeros(len(rows)), 0
         for column, amount in pod.shape.wanted:

@@ -2,7 +2,7 @@
 
     deserved      amount that a queue may use while other queues request the remaining resources:
                   water filling by weight
-    allocated     sum of the requests of its tasks, and of the tasks of queues below it
+    allocated     sum of the requests of the queue's tasks, and of the tasks of queues below
     share         largest allocated ÷ deserved of any resource; smaller shares are served first
     overused      allocated covers deserved in every resource: the queue gets no more resources
 
@@ -50,7 +50,7 @@ class QueueShare(Struct):
     expected: list[int] = field(default_factory=list)
 
     def allocated_of(self, column: int) -> int:
-        """Return the amount of one resource that the queue's tasks have allocated."""
+        """Return the amount of the resource in `column` that the queue's tasks have allocated."""
         return self.allocated[column] if column < len(self.allocated) else 0
 
     @property

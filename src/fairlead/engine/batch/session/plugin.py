@@ -110,7 +110,7 @@ class JobValid(BatchPlugin, Protocol):
     """A plugin that excludes jobs for which a search is useless."""
 
     def job_valid(self, job: JobInfo) -> Unschedulable | None:
-        """Return the reason to exclude `job` from this session, or None if it is valid."""
+        """Return the reason to exclude `job` from this session, or None if the job is valid."""
         ...
 
 

@@ -440,7 +440,10 @@ class Session:
         ]
 
     def note_waiting(self) -> None:
-        """Record the time since which each job has waited to start, None if it does not wait."""
+        """Record the time since which each job has waited to start.
+
+        The time is None for a job that does not wait.
+        """
         for job in self.jobs.values():
             waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
             if not waits:

@@ -310,7 +310,10 @@ class ShapePlan:
         return at if at < len(self.rows) and self.rows[at] == row else None
 
     def static_code(self, row: int) -> int:
-        """Return the code of the NODE plugins for the node at `row`; DEAD if it has no code."""
+        """Return the code of the NODE plugins for the node at `row`.
+
+        Returns DEAD if the row has no node, or if the plan does not have the row.
+        """
         at = self.position(row)
         return DEAD if at is None else int(self.static.codes[at])
 

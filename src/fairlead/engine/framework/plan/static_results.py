@@ -1,10 +1,10 @@
 """StaticResults: the results of NODE plugins on every node, shared by the plans of many shapes.
 
 A NODE plugin has the locality NODE: its result depends on the pod and the node, not on other pods.
-It reads little of a shape: its tolerations, node affinity and images. Shapes that differ only in
-their requests get the same results, so their plans share one StaticResults. Each NODE plugin names
-what it reads (`ShapeKeyed`). A plan has StaticResults of its own if a NODE plugin does not name
-what it reads, or if PreFilter limits the nodes by name.
+A NODE plugin reads little of a shape: the tolerations, node affinity and images. Shapes that differ
+only in their requests get the same results, so their plans share one StaticResults. Each NODE
+plugin names what it reads (`ShapeKeyed`). A plan has StaticResults of its own if a NODE plugin does
+not name what it reads, or if PreFilter limits the nodes by name.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, DEAD if the row holds no node

@@ -4,7 +4,7 @@ The clock is passed in. Without a meter, nothing is counted and plugins are call
 plugin's time excludes the time of the plugins that it calls: a PostFilter, for example, runs the
 Filters.
 
-A meter also measures the steps of scheduling cycles, with the names of upstream's trace. They
+A meter also measures the steps of scheduling cycles, with the names of upstream's trace. The steps
 include the work outside of plugins. Fairlead takes no snapshot, so upstream's first step does not
 occur.
 

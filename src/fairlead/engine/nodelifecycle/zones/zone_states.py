@@ -8,8 +8,8 @@
 
 If every zone is fully disrupted, the likely cause is the control plane's own network. So the taints
 of all nodes are removed. When a heartbeat arrives again, every node gets a new grace period. A
-single fully disrupted zone is evicted at the normal rate. Zones without counted nodes are dropped
-at the end of each pass. (Upstream iterates over a Go map and stops at the first zone that is not
+single fully disrupted zone is evicted at the normal rate. At the end of each pass, zones without
+counted nodes are dropped. (Upstream iterates over a Go map and stops at the first zone that is not
 fully disrupted. So the random order of the map determines which zones upstream drops.)
 
 One upstream defect is reproduced here under `DefectPolicy.UPSTREAM`: a dropped zone is ignored when

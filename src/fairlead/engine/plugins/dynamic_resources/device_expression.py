@@ -25,7 +25,7 @@ Maps = dict[str, dict[str, Any]]
 
 
 def compiled(expression: str) -> Program | str:
-    """Compile a selector; return its program, or the error message if it does not compile."""
+    """Compile the selector `expression`; return its program, or the compiler's error message."""
     if len(expression) > LENGTH_MAX:
         return f"may not be longer than {LENGTH_MAX}"
     try:

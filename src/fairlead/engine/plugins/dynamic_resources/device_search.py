@@ -436,7 +436,10 @@ class SharedCapacity:
         return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
-        """Return the amounts that the request consumes; None if they are not available."""
+        """Return the amounts that the request consumes of the device's capacities.
+
+        Returns None if too little of a capacity is left.
+        """
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(device):
             return {}
@@ -480,7 +483,7 @@ class AttributeMatch:
         self._count = 0
 
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
-        """Add the device if the constraint stays satisfied; return False if it does not.
+        """Add the device if the constraint stays satisfied; otherwise return False.
 
         Returns True for requests that the constraint does not concern. `remove` reverts this.
         """
@@ -521,7 +524,7 @@ class DistinctAttribute:
         self._values: list[DeviceAttribute] = []
 
     def add(self, request: ResolvedRequest, device: PoolDevice) -> bool:
-        """Add the device if the constraint stays satisfied; return False if it does not.
+        """Add the device if the constraint stays satisfied; otherwise return False.
 
         Returns True for requests that the constraint does not concern. `remove` reverts this.
         """

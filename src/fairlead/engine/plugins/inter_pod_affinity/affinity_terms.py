@@ -140,7 +140,7 @@ class NamespaceLabels:
         return self.version
 
     def of(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of `namespace`; {} if it has no Namespace object."""
+        """Return the labels of `namespace`; {} if there is no Namespace object for it."""
         return self._labels.get(namespace, _NO_LABELS)
 
     def namespaces_of(self, term: AffinityTerm) -> Namespaces:
@@ -169,7 +169,8 @@ class _Match(Struct):
 class ExistingTerms:
     """Finds the terms of placed pods that match an incoming pod, and counts the pods with them.
 
-    It considers only terms of the kinds that it is created with, such as required anti-affinity.
+    Only terms of the `kinds` passed to the constructor are considered, such as required
+    anti-affinity.
     """
 
     def __init__(

@@ -160,7 +160,7 @@ class AffinityState:
         return bool(near or far) or any(True for _ in self.asker.keys_repelling(terms))
 
     def locations(self) -> tuple[PodLocations, ...] | None:
-        """Return the locations of all counted pods; None if they are unknown."""
+        """Return the locations of all counted pods; None if the locations are unknown."""
         sources = self.sources()
         if sources is None:
             return None
@@ -223,7 +223,7 @@ def _mark(
 
 
 class CachedCodes:
-    """The cached verdicts on all rows, shared by all pods that have the same counts of pods."""
+    """The cached verdicts on all rows, shared by all pods whose verdicts use the same counts."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
         """Start without verdicts."""

@@ -1,8 +1,8 @@
 """InterPodAffinity: the plugin's arguments, extension points and QueueingHints.
 
 As in upstream, QueueingHints treat namespaces as having no labels. So a pod with a term that
-selects namespaces by label is not requeued when a pod in these namespaces changes. It waits for
-another event or the periodic flush (interpodaffinity/plugin.go: isSchedulableAfterPodChange,
+selects namespaces by label is not requeued when a pod in these namespaces changes. The pod waits
+for another event or the periodic flush (interpodaffinity/plugin.go: isSchedulableAfterPodChange,
 isSchedulableAfterNodeChange).
 """
 

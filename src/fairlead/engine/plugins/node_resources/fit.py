@@ -234,11 +234,7 @@ class NodeResourcesFit:
         return self._rejection(short, crowded=crowded, beyond=beyond)
 
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
-        """Return (column, amount) of each requested resource, if it counts on every node.
-
-        Returns None if a DeviceClass is mapped to one of the resources. Such a resource counts only
-        on nodes that list it.
-        """
+        """Return (column, amount) of each requested resource if all of them count on every node."""
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted
 

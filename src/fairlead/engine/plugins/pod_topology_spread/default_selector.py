@@ -1,9 +1,9 @@
 """The selector of default constraints, derived from Services and the pod's owner.
 
-It combines the selectors of all Services that select the pod. The selector of the pod's controller
-is added if the controller is an existing ReplicationController, ReplicaSet or StatefulSet
-(plugins/helper/spread.go: DefaultSelector). A pod without Services and without a controller of
-these kinds gets no default constraints.
+The default selector combines the selectors of all Services that select the pod. The selector of the
+pod's controller is added if the controller is an existing ReplicationController, ReplicaSet or
+StatefulSet (plugins/helper/spread.go: DefaultSelector). A pod without Services and without a
+controller of these kinds gets no default constraints.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class DefaultSelectors:
         self._found: dict[object, DefaultSelector | None] = {}
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
-        """Return the default selector of `pod`; None if it has no Service and no workload."""
+        """Return the default selector of `pod`; None if the pod has no Service and no workload."""
         if self._read != self._related.version:
             self._read_services()
         services = self._services.get(pod.namespace)

@@ -1,4 +1,4 @@
 """Scheduling of PodGroups: one cycle decides on all waiting pods of a group.
 
-This needs the feature gate GenericWorkload.
+PodGroups are scheduled in this way only if the feature gate GenericWorkload is on.
 """

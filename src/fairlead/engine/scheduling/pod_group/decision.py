@@ -92,7 +92,7 @@ def group_ref(group: PodGroup) -> ObjectRef:
 
 
 def group_condition(group: PodGroup, result: PodGroupResult) -> list[Command]:
-    """Return the patch that sets the condition PodGroupScheduled; [] if it is up to date.
+    """Return the patch that sets the condition PodGroupScheduled; [] if nothing changes.
 
     Once the condition is True, a failed cycle does not change it.
     upstream: updatePodGroupCondition

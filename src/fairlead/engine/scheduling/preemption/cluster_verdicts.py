@@ -7,8 +7,8 @@ their verdict, then preemption cannot help there. Only the remaining nodes need 
 
 Example: pods of app a spread over the zones; z1 has one pod of app a more than z2. A pod of app a
 preempts pods of app b. The constraint accepts all nodes in z2, so there NodeResourcesFit alone
-determines the victims. It rejects all nodes in z1. A node there needs a trial only if one of its
-pods of lower priority belongs to app a as well.
+determines the victims. The constraint rejects all nodes in z1. A node in z1 needs a trial only if
+one of its pods of lower priority belongs to app a as well.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ClusterVerdicts(Struct, frozen=True):
     def judge(self, pod: PodInfo, found: Feasibility, rows: Rows) -> tuple[Codes, Mask]:
         """Return the verdicts on `rows` (ascending), and whether each row needs a trial.
 
-        Verdicts are codes of the plan, and take nominated pods into account. They are the verdicts
-        on the nodes with all of their pods. If a row needs no trial, its verdict stays the same
-        when pods of lower priority are removed.
+        Verdicts are codes of the plan. They apply to the nodes with all of their pods and nominated
+        pods. If a row needs no trial, its verdict stays the same when pods of lower priority are
+        removed.
         """
         codes: Codes = np.zeros(len(rows), np.int32)
         for point in self.points:

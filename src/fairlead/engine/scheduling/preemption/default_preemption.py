@@ -214,7 +214,7 @@ def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
     """Return the message for a search without candidates, such as `preemption: 0/5 nodes are …`.
 
-    It counts the reasons of the dry runs. All other nodes count as NOT_HELPFUL.
+    The message counts the reasons of the dry runs. All other nodes count as NOT_HELPFUL.
     """
     nodes = diagnosis.table.count
     text = histogram(_dry_run_counts(nodes, search))

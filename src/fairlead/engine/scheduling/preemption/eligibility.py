@@ -22,8 +22,8 @@ def ineligibility(
 ) -> str:
     """Return the reason for which `pod` may not preempt, "" if it may.
 
-    A pod that has already preempted waits until its victims have terminated. It does not wait if
-    its nominated node was deleted or now rejects it as UnschedulableAndUnresolvable. `policy`
+    A pod that has already preempted waits until its victims have terminated. The pod does not wait
+    if its nominated node was deleted or now rejects it as UnschedulableAndUnresolvable. `policy`
     defines the terminating pods for which it waits.
     """
     if policy.honors_never and not preempts_lower(pod.pod):

@@ -95,8 +95,8 @@ def select_victims_by_resources(
 
     All Filters except `fit` must accept the node or be skipped. Then removing a pod only frees its
     resources, and reprieving it takes them again. `rivals` are the competing pods that are
-    nominated to the node. The rivals are counted as placed pods. They only take room, so a
-    preemptor that fits with the rivals also fits without them.
+    nominated to the node. The rivals are counted as placed pods. A preemptor that fits with the
+    rivals also fits without them, because the rivals only take room.
 
     Invariant: `spare[i]` is the amount of the i-th requested resource that would stay free with the
     preemptor, the rivals and all reprieved pods on the node. `places` is the number of further pods

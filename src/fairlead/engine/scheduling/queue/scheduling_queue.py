@@ -374,7 +374,7 @@ class SchedulingQueue:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which `pop` may return another pod, AT_ONCE if it can do so now.
+        """Return the time at which `pop` may return another pod, AT_ONCE if this is possible now.
 
         Returns None if no pod waits for a time.
         """

@@ -1,6 +1,6 @@
 """DomainCounts: the number of matching pods in each topology domain, updated with each pod.
 
-A domain is a value of a node label. Its number is the value's id in the label's column
+A domain is a value of a node label. The number of a domain is the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
 computation. After a node is added, removed, relabelled or tainted, the next read recomputes them.
 """

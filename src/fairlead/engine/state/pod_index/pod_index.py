@@ -1,11 +1,11 @@
 """PodIndex: the rows of pods, indexed for affinity and topology spread rules.
 
 These rules need the number of matching pods per topology domain, such as a zone. Every placed pod
-is indexed twice. It is indexed under its `PodClass` (namespace, labels, terminating), which label
-selectors are evaluated against. It is also indexed under each of its `PlacedTerm`s (its affinity
-terms), which are evaluated against incoming pods. Classes and terms are interned, so each selector
-is evaluated once per distinct class. Both notify their counters (`DomainCounts`) when a pod is
-added or removed.
+is indexed twice. First, it is indexed under its `PodClass` (namespace, labels, terminating); label
+selectors are evaluated for these classes. Second, it is indexed under each of its `PlacedTerm`s
+(its affinity terms), which are evaluated for incoming pods. Classes and terms are interned, so each
+selector is evaluated once per distinct class. Both notify their counters (`DomainCounts`) when a
+pod is added or removed.
 
     pod ── pod class ── selectors that `watch` ──▶ DomainCounts
       └─── placed terms ── pods they match ──────▶ DomainCounts
@@ -253,7 +253,7 @@ class PodIndex:
             counter.release(pods.where)
 
     def validate(self, nodes: Iterable[NodeInfo]) -> None:
-        """Rebuild the index from `nodes`; raises AssertionError if it differs."""
+        """Rebuild the index from `nodes`; raises AssertionError if the new index differs."""
         by_pod_class: dict[PodClassKey, dict[int, int]] = {}
         by_term: dict[bytes, dict[int, int]] = {}
         for node in nodes:

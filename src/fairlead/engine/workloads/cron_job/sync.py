@@ -45,7 +45,7 @@ MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 class CronJobState(Struct):
     """A CronJob with its Jobs by name; `last` is the last scheduled time that created a Job.
 
-    If the Job cannot be created, `last` is reset to its previous value, `before`. These fields
+    If the Job cannot be created, `last` is reset to its previous value, `before`. Four fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
     (deletion requested) and `ended` (finished). `undeleted` contains the refused deletions, by Job
     name. `reported` is the note of the last event, which is not repeated. `due` is the time of the

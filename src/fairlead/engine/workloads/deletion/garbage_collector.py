@@ -12,8 +12,9 @@ in the foreground. Objects are indexed by their owner references, so a deletion 
 uids of deleted owners are stored, so that dependents created after the deletion are found.
 
 If `looks_up_owners` is set, an owner that was never observed is looked up, and its dependents are
-collected if it does not exist. Differs from upstream: if `looks_up_owners` is not set, as in a
-simulation, an owner that was never observed counts as existing. A dump seldom contains all owners.
+collected if the owner does not exist. Differs from upstream: if `looks_up_owners` is not set, as in
+a simulation, an owner that was never observed counts as existing. A dump seldom contains all
+owners.
 
 After a refused write, the object is examined again with exponential backoff.
 

@@ -1,7 +1,8 @@
 """RolloutOutput: the parts of Deployments and ReplicaSets that only API clients read.
 
-These are the Deployment's status with its conditions, the revision numbers of its ReplicaSets, and
-their history. They do not affect the steps of a rollout, so a simulation uses NoRolloutOutput.
+These parts are the Deployment's status with its conditions, the revision numbers of its
+ReplicaSets, and their history. They do not affect the steps of a rollout, so a simulation uses
+NoRolloutOutput.
 
 upstream: pkg/controller/deployment/progress.go, sync.go
 """
@@ -87,8 +88,8 @@ class RolloutOutput(Protocol):
     def overdue_at(self, rollout: Rollout) -> Instant | None:
         """Return the time at which the rollout exceeds its progress deadline.
 
-        Returns None if it has no deadline, is complete or paused, or has exceeded the deadline
-        already.
+        Returns None if the rollout has no deadline, is complete or paused, or has exceeded the
+        deadline already.
         """
         ...
 
@@ -144,7 +145,7 @@ class RolloutWriter(Struct, frozen=True):
     def write(self, rollout: Rollout, now: Instant, *, is_scaling: bool) -> list[Command]:
         """Write counts and conditions; keep the Progressing condition if `is_scaling` is set.
 
-        It is also kept while the Deployment is being deleted.
+        The condition is also kept while the Deployment is being deleted.
         """
         deployment, count = rollout.deployment, _count(rollout)
         if is_ending(deployment) or is_scaling:

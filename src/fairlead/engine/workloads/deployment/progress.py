@@ -146,8 +146,8 @@ def has_deadline(deployment: Deployment) -> bool:
 def overdue_at(deployment: Deployment) -> Instant | None:
     """Return the time at which a rollout without progress exceeds its deadline.
 
-    Returns None if it has no deadline or no Progressing condition, is complete or paused, or has
-    exceeded the deadline already.
+    Returns None if the Deployment has no deadline or no Progressing condition, is complete or
+    paused, or has exceeded the deadline already.
     """
     progress = find(deployment.status.get("conditions", ()), PROGRESSING)
     if progress is None or not has_deadline(deployment) or deployment.spec.paused:

@@ -1,8 +1,8 @@
 """The condition EvictionInProgress of a DeviceTaintRule, which describes the rule's effect.
 
-The condition is written when the rule's spec changes. It is written again STATUS_PERIOD after an
-eviction was planned or done, but at most once per STATUS_PERIOD. For a rule with the effect "None",
-the condition is written once and contains the number of pods that NoExecute would evict.
+The condition is written when the rule's spec changes. After an eviction was planned or done, it is
+written again STATUS_PERIOD later, but at most once per STATUS_PERIOD. For a rule with the effect
+"None", the condition is written once and contains the number of pods that NoExecute would evict.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go: maybeUpdateRuleStatus
 """
@@ -44,7 +44,7 @@ class RuleEffect(Struct, frozen=True, kw_only=True):
 
 
 def status_due(rule: DeviceTaintRule, now: Instant) -> Instant | None:
-    """Return the earliest time of the next status write, or None if it is allowed now."""
+    """Return the earliest time of the next status write, None if a write is allowed now."""
     known = _known(rule)
     if known is None or known.observed_generation != rule.metadata.generation:
         return None

@@ -319,7 +319,10 @@ def owner_of(claim: ResourceClaim) -> str:
 def claim_manifest(
     pod: Pod, wanted: PodResourceClaim, template: ResourceClaimTemplate
 ) -> dict[str, Any]:
-    """Return the manifest of the claim for the entry `wanted` of `pod`, created from `template`."""
+    """Return the manifest of the claim for `wanted`, an entry of the pod's spec.resourceClaims.
+
+    The claim is created from `template`.
+    """
     meta = pod.metadata
     described = template.spec.get("metadata", {})
     kept = {"labels": described["labels"]} if "labels" in described else {}

@@ -1,7 +1,7 @@
 """DisruptionBudget: a PodDisruptionBudget with counts of its pods, updated incrementally.
 
     expected   if minAvailable is a number: the number of matching pods
-               otherwise: the sum of the scales of their controllers, each counted once
+               otherwise: the sum of the scales of the pods' controllers, each counted once
     desired    minAvailable, or expected - maxUnavailable; percentages are rounded up
     healthy    number of pods that are ready, not terminating, and not about to be evicted
     allowed    healthy - desired, but 0 if expected is 0
@@ -119,7 +119,7 @@ class DisruptionBudget(Struct):
     def status(self, scale: int, now: Instant) -> BudgetStatus:
         """Return the status at `now`.
 
-        `scale` is the sum of the controllers' scales. It is ignored if `needs_scale` is False.
+        `scale` is the sum of the controllers' scales; it is ignored if `needs_scale` is False.
 
         Raises IntOrPercentError if the limit of the budget is neither a number nor a percentage.
         """

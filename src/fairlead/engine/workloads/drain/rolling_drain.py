@@ -4,8 +4,9 @@
                                 └── or stays cordoned, with `away=forever`
 
 The Node annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` starts a rolling
-drain. Nodes with exactly the same annotation form a group. They are drained in the order in which
-they were annotated, and at most `max-unavailable` of them are draining or down at a time.
+drain. Nodes with exactly the same annotation form a group. The nodes of a group are drained in the
+order in which they were annotated, and at most `max-unavailable` of these nodes are draining or
+down at a time.
 
 This controller requests the drain of each node by the annotation `fairlead.dev/drain`, and
 `drain.controller` drains the node. A drain that a disruption budget blocks also blocks the nodes

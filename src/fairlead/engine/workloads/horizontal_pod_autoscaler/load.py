@@ -1,15 +1,15 @@
 """The load of workloads: the amount of a resource that all pods of a workload use together.
 
-A `LoadCurve` contains the load over time. It is linear between its points, and two points at the
-same time are a step:
+A `LoadCurve` contains the load over time. The curve is linear between its points, and two points at
+the same time are a step:
 
     points (0 s, 1000), (60 s, 1000), (60 s, 4000), (120 s, 2000)
 
 The load is 1000 from 0 s to 60 s. At 60 s it jumps to 4000, then falls to 2000 until 120 s, and
 then stays at 2000 forever.
 
-With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for
-cpu and bytes for memory.
+With a period, the curve between 0 and the period repeats. Amounts are thousandths of a core for cpu
+and bytes for memory.
 
 On a live cluster, the annotation `fairlead.dev/load: cpu=4,memory=8Gi` of a workload sets a
 constant load.
@@ -109,7 +109,10 @@ NO_LOAD: Final[WorkloadLoad] = {}
 
 
 def annotated_load(annotations: Mapping[str, str]) -> WorkloadLoad:
-    """Return the constant load in a workload's annotation, or {} if it is missing or invalid."""
+    """Return the constant load in the annotation of a workload, by resource.
+
+    Returns {} if the annotation is missing or invalid.
+    """
     text = annotations.get(LOAD)
     return NO_LOAD if text is None else _parsed(text)
 

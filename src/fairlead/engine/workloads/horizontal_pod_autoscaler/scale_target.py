@@ -77,7 +77,10 @@ class ScaleTargets(Struct):
         self._scales.pop(_scale(workload).key, None)
 
     def find(self, reference: CrossVersionObjectReference, namespace: str) -> Scale:
-        """Return the scale of the workload that `reference` names. Raises ScaleError if unknown."""
+        """Return the scale of the workload that `reference` names, in `namespace`.
+
+        Raises ScaleError if there is no such workload.
+        """
         parts = reference.api_version.split("/")
         if len(parts) > _GROUP_VERSION_PARTS:
             raise ScaleError(f"unexpected GroupVersion string: {reference.api_version}")

@@ -136,7 +136,7 @@ class JobRule:
 
     @property
     def deadline(self) -> Instant | None:
-        """Time at which the Job exceeds activeDeadlineSeconds, None if it has no deadline."""
+        """Time at which the Job exceeds activeDeadlineSeconds, None if the Job has no deadline."""
         return deadline_of(self.job, self.progress)
 
     def _start(self, now: Instant) -> None:

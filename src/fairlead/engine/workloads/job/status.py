@@ -72,8 +72,8 @@ def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:
 def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
     """Return whether the final condition can be set.
 
-    This is true if the interim condition is in the status, all pods have ended and all pods are
-    counted.
+    The final condition can be set if the interim condition is in the status, all pods have ended
+    and all pods are counted.
     """
     # upstream: job_controller.go:enactJobFinished
     is_told = any(

@@ -180,9 +180,9 @@ class PodSet:
     def refresh(self, pod: Pod) -> bool:
         """Store a new version of an active pod; return whether it was stored.
 
-        It is not stored if more than its status differs, if it is no longer active, or if its
-        deletion is in flight. The effect is the same as that of `put`, but faster. Changes of a
-        condition are the most frequent changes of pods.
+        The version is not stored if more than the pod's status differs, if it is no longer active,
+        or if its deletion is in flight. The effect is the same as that of `put`, but faster.
+        Changes of a condition are the most frequent changes of pods.
         """
         name = pod.metadata.name
         known = self.active.get(name)
@@ -279,7 +279,7 @@ class PodSet:
     def creation_observed(self, name: str) -> ExpectedCreation | None:
         """End the expected creation of the pod `name`, whether it succeeded or failed.
 
-        Returns the expected creation, or None if it was not expected.
+        Returns the expected creation, or None if no creation of this pod was expected.
         """
         creating = self.creations_expected.pop(name, None)
         if creating is not None and self.expected.get(creating.slot) == name:

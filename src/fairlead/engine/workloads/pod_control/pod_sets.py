@@ -2,9 +2,9 @@
 
 A change of a pod affects only the pod set of its owner. The owner's rule runs only if the
 `PodState` of the pod has changed. After a failed creation, the owner is in exponential backoff.
-After the backoff, the owner creates a single pod. It creates the other missing pods when that
-creation has succeeded (upstream's slow start). Other work, such as status writes and rollout steps,
-waits in `changed` until all changes of the same instant are handled.
+After the backoff, the owner creates a single pod. The owner creates the other missing pods when
+that creation has succeeded (upstream's slow start). Other work, such as status writes and rollout
+steps, waits in `changed` until all changes of the same instant are handled.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class PodSets(Struct):
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> list[Command]:
-        """Handle a refused creation: start a backoff, or choose another name if it is taken.
+        """Handle a refused creation: start a backoff, or choose another name if the name is taken.
 
         `message` is the API server's error message. A pod in a slot cannot have another name, so
         its owner waits for the backoff.
@@ -307,7 +307,10 @@ class PodSets(Struct):
             self._wait(pods, now)
 
     def not_released(self, target: ObjectRef, due: Instant) -> None:
-        """Schedule a run of the rule at `due`, because the removal of a finalizer failed."""
+        """Schedule a run of the owner's rule at `due`, because a finalizer was not removed.
+
+        `target` is the pod with the finalizer.
+        """
         key = self._set_keys.get(target.key)
         if key is not None:
             self.wake(key, due)

@@ -1,8 +1,8 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-It serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a Deployment and
-its pods. Terminating and finished pods do not count as replicas, so their replacements are created
-immediately.
+The rule serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a
+Deployment and its pods. Terminating and finished pods do not count as replicas, so their
+replacements are created immediately.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 """

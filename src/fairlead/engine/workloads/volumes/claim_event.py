@@ -240,7 +240,10 @@ def _event(
 
 
 def losses(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Return the writes that set `claim` to Lost, or [] if it has its volume or is Lost already."""
+    """Return the writes that set `claim` to Lost.
+
+    Returns [] if the claim still has its volume or is already Lost.
+    """
     why = _loss(index, claim)
     if why is None or claim.status.phase == LOST:
         return []

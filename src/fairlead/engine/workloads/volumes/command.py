@@ -155,7 +155,7 @@ def provision(
 
 
 def driver_of(storage_class: StorageClass) -> str:
-    """Return the provisioner of a class, or the CSI driver that replaces it if it is in-tree."""
+    """Return the provisioner of a class; for an in-tree provisioner, the CSI driver instead."""
     kind = IN_TREE_KINDS.get(storage_class.provisioner)
     return storage_class.provisioner if kind is None else kind.driver
 

@@ -118,7 +118,7 @@ class CloudProvider(Protocol):
         ...
 
     def node_group_for(self, provider_id: str) -> NodeGroup | None:
-        """Return the group of the machine `provider_id`; None if it is in no node group."""
+        """Return the group of the machine `provider_id`; None if the machine is in no group."""
         ...
 
     def has_instance(self, provider_id: str) -> bool:
@@ -126,7 +126,7 @@ class CloudProvider(Protocol):
         ...
 
     def node_price(self, node: Node) -> float | None:
-        """Return the hourly price of `node`, None if it is unknown."""
+        """Return the hourly price of `node`, None if the price is unknown."""
         ...
 
     def pod_price(self, pod: Pod) -> float:

@@ -3,9 +3,9 @@
     increase ──▶ Creating ── provision time ──▶ Node is created, Ready
     delete   ──▶ the machine is removed immediately, its Node after the deletion time
 
-The provision time of a machine is between 3/4 and 5/4 of the group's provision time. It depends
-on the seed, the group, and the machine's number in the group. While a group is out of capacity, or
-a CapacityOutage affects its nodes, its new machines fail.
+The provision time of a machine is between 3/4 and 5/4 of the group's provision time. This time
+depends on the seed, the group, and the machine's number in the group. While a group is out of
+capacity, or a CapacityOutage affects its nodes, its new machines fail.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class SimulatedProvider:
         return list(self._groups.values())
 
     def node_group_for(self, provider_id: str) -> SimulatedNodeGroup | None:
-        """Return the group of the machine `provider_id`; None if it belongs to no group."""
+        """Return the group of the machine `provider_id`; None if the machine is in no group."""
         group = self._of_machine.get(provider_id)
         return None if group is None else self._groups[group]
 

@@ -159,8 +159,8 @@ class ClusterStateRegistry:
     ) -> None:
         """Update the state from `nodes` and from the provider's instances.
 
-        Classifies nodes, closes requests that are complete or have timed out, and handles create
-        errors.
+        `groups_with_template` contains the ids of the groups with a known template. Classifies
+        nodes, closes requests that are complete or have timed out, and handles create errors.
         """
         self._now = now
         for group in self._provider.node_groups():

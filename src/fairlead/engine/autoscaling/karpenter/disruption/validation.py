@@ -34,9 +34,9 @@ def validate(
 ) -> str | None:
     """Return the reason why a consolidation is no longer valid; None if it is still valid.
 
-    It is valid if all its candidates are still candidates within the budgets, and a new simulation
-    places all their pods with the same number of new nodes. The options of the new node must
-    include all types of the command's replacement.
+    A consolidation is valid if all its candidates are still candidates within the budgets, and a
+    new simulation places all their pods with the same number of new nodes. The options of the new
+    node must include all types of the command's replacement.
     """
     problem = _candidates_problem(context, command, should_disrupt, now)
     if problem is not None:

@@ -90,7 +90,7 @@ class ClaimConditions:
     def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
         """Return the ns until the NodeClaim becomes Consolidatable.
 
-        Returns None if it already is Consolidatable or never becomes so.
+        Returns None if the NodeClaim already is Consolidatable or never becomes Consolidatable.
         """
         return None if pool is None else _with_consolidatable(claim, pool, now)[1]
 

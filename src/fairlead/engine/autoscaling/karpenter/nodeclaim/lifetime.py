@@ -22,7 +22,7 @@ _POD_EVENT_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 def expires_at(claim: NodeClaim) -> Instant | None:
     """Return the time at which the NodeClaim expires and is deleted, regardless of budgets.
 
-    Returns None if it never expires or is already being deleted.
+    Returns None if the NodeClaim never expires or is already being deleted.
     """
     expire_after = duration_or_never(claim.spec.expire_after)
     if expire_after is None or claim.metadata.deletion_timestamp:

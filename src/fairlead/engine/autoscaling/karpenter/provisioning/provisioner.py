@@ -252,7 +252,7 @@ class Provisioner:
                 result.requests.append(request)
 
     def usable_pools(self) -> list[NodePool]:
-        """Return the NodePools that may get nodes for pods, in the order of trying them."""
+        """Return the NodePools that may get nodes for pods, in the order in which they are used."""
         usable = [
             pool
             for pool in self._cluster.node_pools.values()

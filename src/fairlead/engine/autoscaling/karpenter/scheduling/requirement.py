@@ -53,7 +53,7 @@ class LabelRequirement(Struct, frozen=True):
     def operator(self) -> str:
         """In, NotIn, Exists or DoesNotExist.
 
-        It does not depend on `gte` and `lte`.
+        The operator does not depend on `gte` and `lte`.
         """
         if self.complement:
             return NOT_IN if self.values else EXISTS
@@ -80,7 +80,7 @@ class LabelRequirement(Struct, frozen=True):
     def intersection(self, other: LabelRequirement) -> LabelRequirement:
         """Return the intersection of both requirements.
 
-        It has the larger `min_values` of the two.
+        The result has the larger `min_values` of the two.
         """
         if other is self:
             return self

@@ -40,5 +40,5 @@ def pool_count(
 
 
 def node_limit(pool: NodePool) -> int | None:
-    """Return the pool's limit on the number of nodes; None if it has no such limit."""
+    """Return the pool's limit on the number of nodes; None if the pool does not limit it."""
     return amounts(pool.spec.limits).get(NODES)

@@ -82,7 +82,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @property
     def key(self) -> str:
-        """The identity of the node: the provider id, or the name if it has no provider id."""
+        """The identity of the node: its provider id, or its name if it has no provider id."""
         if self.claim is not None:
             return self.claim.status.provider_id or self.claim.name
         return (self.node.spec.provider_id or self.node_name) if self.node is not None else ""

@@ -40,7 +40,7 @@ class StorageObjects(Struct):
     csi_nodes: dict[str, CSINode] = field(default_factory=dict)
 
     def driver(self, claim: PersistentVolumeClaim) -> str:
-        """Return the name of the CSI driver that serves `claim`; "" if it is not known."""
+        """Return the name of the CSI driver that serves `claim`; "" if the driver is not known."""
         # upstream: volumeusage.go:ResolveDriver
         volume = self.volumes.get(claim.spec.volume_name)
         if volume is not None:

@@ -135,7 +135,7 @@ class Actuator:
     def eviction_answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.
 
-        `problem` is None if it succeeded.
+        `problem` is the error text, None if the eviction succeeded.
         """
         for name in list(self._drains):
             drain, _ = self._drains[name]

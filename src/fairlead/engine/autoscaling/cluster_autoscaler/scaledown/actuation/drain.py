@@ -102,7 +102,7 @@ class NodeDrain(Struct):
     def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.
 
-        `problem` is None if the pod was evicted or is gone.
+        `problem` is the error text, None if the pod was evicted or is gone.
         """
         for one in self.evictions:
             if one.is_waiting and _ref(one.pod) == ref:

@@ -80,7 +80,7 @@ class TopologyGroup:
         return found
 
     def register(self, domain: str) -> None:
-        """Add `domain` with a count of 0 if it is not known yet."""
+        """Add `domain` with a count of 0 if the domain is not known yet."""
         self.counts.setdefault(domain, 0)
 
     def record(self, domains: Iterable[str], number: int = 1) -> None:
@@ -95,7 +95,7 @@ class TopologyGroup:
     def next_domains(
         self, pod_domains: LabelRequirement, node_domains: LabelRequirement, *, selects: bool
     ) -> LabelRequirement:
-        """Return the domains in which the term allows a pod; DoesNotExist if it allows none.
+        """Return the domains in which the term allows a pod; DoesNotExist if there are none.
 
         `pod_domains` and `node_domains` are the domains that the pod and the node allow. `selects`
         is set if the term selects the pod itself.
