@@ -51,7 +51,10 @@ class Schedule(Struct, frozen=True):
         return next(self.all_after(instant), None)
 
     def all_after(self, instant: Instant) -> Iterator[Instant]:
-        """Yield all times of the schedule after `instant`, in order."""
+        """Yield the times of the schedule after `instant`, in order.
+
+        There is usually no last time, so the caller must stop the iteration.
+        """
         if self.period:
             due = floor_second(instant)
             while True:  # bounded by the caller

@@ -200,7 +200,7 @@ class PluginFailed(Struct, frozen=True):
 
 
 class DisplacementCycle(Struct, frozen=True):
-    """Workloads displace each other in a cycle.
+    """Workloads displace (preempt or evict) each other in a cycle.
 
     Each of `workloads` displaces the next workload, and the last displaces the first. `rules` are
     the rules that decided the displacements; `times` is the number of completed cycles.

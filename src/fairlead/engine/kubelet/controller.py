@@ -100,7 +100,7 @@ class Kubelets:
     def next_deadline(self) -> Instant | None:
         """Return the time of the next pod transition, heartbeat change or pressure check.
 
-        Returns None if none is scheduled.
+        Returns None if nothing is scheduled.
         """
         found = self._workers.next_due()
         for due in (self._heartbeats.next_due(), self._pressure.next_due()):

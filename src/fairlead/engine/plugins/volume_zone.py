@@ -169,8 +169,8 @@ class VolumeZone:
         """Return whether `event` may make the pod schedulable.
 
         An added or changed claim counts only if the pod uses it. A changed volume counts if its
-        zone or region labels changed. A StorageClass counts if it delays binding. All other events
-        count.
+        zone or region labels changed. A StorageClass counts if its volumeBindingMode is
+        WaitForFirstConsumer. All other events count.
         """
         old, new = event.old, event.new
         match new:

@@ -199,8 +199,8 @@ class Scheduler:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which `handle_deadline` has something to do, or None.
 
-        This is the earliest time at which a pod can be tried, a cycle, a wait or a backoff ends, or
-        the queue must be flushed.
+        At this time a pod can be tried, a cycle, a wait or a backoff ends, or the queue must be
+        flushed, whichever is earliest.
         """
         turn = self._next_turn()
         if not self._bindings.has_waits:

@@ -85,7 +85,7 @@ def refusal(status: Status) -> Failure:
     """Return the failure of a pod whose placement a plugin refused with `status`.
 
     If the plugin rejected the pod, the message counts one rejected node, as in upstream. After an
-    error it is the plugin's message.
+    error, the message is the plugin's own.
     """
     if not status.is_rejected:
         return Failure(status.message, is_error=True)

@@ -60,7 +60,7 @@ class VictimPools:
         self._by_queue: dict[Voters, _JobsByQueue] = {}
 
     def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the pool of the jobs that may lose members to `taker`, which no plugin excludes.
+        """Return the pool of the jobs that no plugin excludes as victims of `taker`.
 
         The pool is valid until the next call.
         """

@@ -66,8 +66,8 @@ class GroupExplanation(Struct, frozen=True):
     """The state of a group and the obstacle that keeps it, or its next member, from starting.
 
     If `has_minimum` is True, the group has its minimum number of running members, or gets it in the
-    next session, and the obstacle concerns only its other pending members. `ready` is the number of
-    members that have a node or have succeeded. `promised` is the number of pipelined members.
+    next session. Then the obstacle concerns only its other pending members. `ready` is the number
+    of members that have a node or have succeeded. `promised` is the number of pipelined members.
     `placeable` is the number of additional members that would fit now. `member` is the first member
     that could not be placed. If no node could take this member, `summary` contains the reasons, and
     `nodes` the reasons of up to ten nodes, smallest gap first. `starts_at` is the estimated start,

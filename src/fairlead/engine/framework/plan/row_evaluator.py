@@ -149,7 +149,7 @@ class RowEvaluator:
         """Return the raw score of one plugin for `node`, which is at `position`.
 
         If the plugin fails or its score is out of range, the result is 0 and the error is added to
-        `broken`.
+        `broken`, by position.
         """
         try:
             raw = point.one(self._state, pod, node)
@@ -171,7 +171,8 @@ class RowEvaluator:
     ) -> Scores:
         """Return `start` plus the weighted scores of `scorers` at `positions`.
 
-        Replaces the failures at `positions` in `broken`.
+        `broken` maps positions to failures of Score plugins; its entries at `positions` are
+        replaced.
         """
         if broken:
             for position in positions.tolist():
@@ -186,7 +187,7 @@ class RowEvaluator:
         """Return the raw scores of one plugin for the nodes at `positions`.
 
         Where the plugin fails or its score is out of range, the score is 0 and the error is added
-        to `broken`.
+        to `broken`, by position.
         """
         try:
             found = self.raw_scores(point, pod, positions)

@@ -33,8 +33,8 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return the amounts that a request consumes of the device's capacities.
 
-    Returns None if the request names a capacity that the device does not have, or an amount that
-    the policy does not allow.
+    `wanted` are the capacities that the request states (None: none). Returns None if the request
+    names a capacity that the device does not have, or an amount that the policy does not allow.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """

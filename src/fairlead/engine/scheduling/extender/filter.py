@@ -60,7 +60,7 @@ def pass_extenders(
 def passes_extenders(
     extenders: Sequence[ExtenderCalls], node: NodeInfo, found: Feasibility
 ) -> Consultation[bool]:
-    """Return whether all extenders accept `node` and it still exists.
+    """Return whether all extenders accept `node`, and `node` still exists.
 
     Returns False if an extender that is not `ignorable` failed.
 

@@ -32,7 +32,7 @@ def best_with_extenders(
 ) -> Consultation[Rows | Status]:
     """Return the plan positions of the best nodes, or an ERROR status if a plugin failed.
 
-    The result is empty if all these nodes were deleted during the extender calls.
+    The result is empty if all feasible nodes were deleted during the extender calls.
     """
     ranked = prioritize(plans, pod, found)
     if ranked.error is not None:

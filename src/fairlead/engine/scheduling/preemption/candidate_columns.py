@@ -27,7 +27,7 @@ class CandidateColumns:
     finds the victims of a candidate for which only the costs are stored.
 
     The best candidates of the last search (`keep_best`) are kept. If only a few results have been
-    stored since then, only these are compared with them.
+    stored since then, only these results are compared with the best candidates.
     """
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:

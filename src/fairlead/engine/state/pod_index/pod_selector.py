@@ -83,7 +83,10 @@ class AnchorIndex(Generic[Entry]):
             del self._by_anchor[anchor]
 
     def candidates(self, labels: Mapping[str, str]) -> list[Entry]:
-        """Return the entries that may match `labels`: first those without anchor, then by label."""
+        """Return the entries that may match `labels`.
+
+        Entries without an anchor come first, then the entries for each label.
+        """
         found = list(self._by_anchor.get(None, ()))
         for label in labels.items():
             found.extend(self._by_anchor.get(label, ()))

@@ -44,8 +44,9 @@ def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
 def fast_path_group(groups: Sequence[Pods], node: Node) -> int | None:
     """Return the index of the group for which packing by arithmetic saves the most steps.
 
-    If several groups save the same number of steps, the last of them is chosen. Returns None if no
-    group can be packed by arithmetic. Only the requests of a pod's first container count.
+    If several groups save the same number of steps, the last of these groups is chosen. Returns
+    None if no group can be packed by arithmetic. Only the requests of a pod's first container
+    count.
     """
     best, found = 0, None
     for index, pods in enumerate(groups):

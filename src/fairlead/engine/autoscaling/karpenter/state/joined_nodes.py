@@ -31,7 +31,10 @@ class JoinedNodes:
     """The list of joined nodes. `marked` and `nominated_until` use the keys of the joined nodes."""
 
     def __init__(self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node]) -> None:
-        """Follow `claims` and `nodes`. Their owner calls a method below for each change."""
+        """Join `claims` and `nodes`.
+
+        The caller must report each change of `claims` and `nodes` to a method below.
+        """
         self._claims = claims
         self._nodes = nodes
         self.marked: set[str] = set()

@@ -278,9 +278,9 @@ class Topology:
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
         """Return the requirements that the pod's groups add on a node.
 
-        If a group allows none of the node's domains, the result is that failure. `node` describes
-        the node without its hostname, and `host` is the requirement on the hostname. Each group is
-        evaluated for the unchanged node; the caller intersects the results.
+        If a group allows none of the node's domains, the result is an UnsatisfiableTopology. `node`
+        describes the node without its hostname, and `host` is the requirement on the hostname. Each
+        group is evaluated for the unchanged node; the caller intersects the results.
         """
         # upstream: topology.go:AddRequirements
         shape, strict = pending.labels_shape, pending.facts.strict
