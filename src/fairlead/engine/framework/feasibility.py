@@ -45,7 +45,7 @@ class Feasibility(Struct, eq=False):
 
     @property
     def statuses(self) -> list[Status]:
-        """The statuses to which `codes` refers: those of the plan, then those of this cycle."""
+        """The statuses to which `codes` refers: the plan's statuses, then this cycle's."""
         return self._verdicts or self.plan.statuses
 
     @property
@@ -87,7 +87,7 @@ class Feasibility(Struct, eq=False):
         self.codes[gone] = DEAD
 
     def keep(self, positions: Rows) -> None:
-        """Limit the feasible nodes to those at `positions`."""
+        """Limit the feasible nodes to the nodes at `positions`."""
         self.judge(positions, {})
 
     def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:

@@ -105,7 +105,7 @@ class PluginOrder:
     def queue_sort(self) -> Plugin:
         """Return the plugin that orders the queue.
 
-        Raises PointError if the profile has no such plugin or several.
+        Raises PointError if the profile has no QueueSort plugin, or more than one.
         """
         found = self.at("QueueSort")
         if len(found) != 1:

@@ -72,7 +72,7 @@ class NodePods:
         return [there[key] for key in sorted(there)]
 
     def nodes(self) -> list[str]:
-        """Return the sorted names of the nodes that have pods. Such a node need not exist."""
+        """Return the sorted names of the nodes that have pods. The Node object need not exist."""
         return sorted(self._by_node)
 
 

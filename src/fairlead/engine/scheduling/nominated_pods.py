@@ -1,4 +1,4 @@
-"""Verdicts on nodes with nominated pods: the pod must fit both with and without those pods.
+"""Verdicts on nodes with nominated pods: the pod must fit both with and without the nominated pods.
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
@@ -13,8 +13,8 @@ If NodeResourcesFit is the only Filter that depends on pods, a verdict is comput
 Otherwise the nominated pods are added to the node hypothetically.
 
 Example: 400 pods are nominated to 400 full nodes. NodeResourcesFit rejects a pod with anti-affinity
-to its own workload on all of these nodes. The next such pod evaluates only the nodes whose pods or
-nominations have changed.
+to its own workload on all of these nodes. The next pod of this workload evaluates only the nodes
+whose pods or nominations have changed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class NominatedVerdicts:
         return (*named, *touched)
 
     def best(self) -> HighestTotals:
-        """Return the search for the best of the nodes that are not rejected.
+        """Return the HighestTotals of the nodes that are not rejected.
 
         The plan must have all rows.
         """
@@ -198,7 +198,7 @@ def with_nominated_verdicts(
 def best_beside_nominated(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState
 ) -> HighestTotals:
-    """Return the search for the best node that accepts `pod` with and without nominated pods.
+    """Return the HighestTotals of the nodes that accept `pod` with and without nominated pods.
 
     No Filter that runs in `state` may depend on more than the node, `plan` must have all rows, and
     `pod` itself must not be nominated.

@@ -1,4 +1,4 @@
-"""Runs the PostFilter plugins if no node fits, and calls extenders to filter their candidates.
+"""Runs the PostFilter plugins if no node fits; extenders may filter the plugins' candidates.
 
 upstream: framework/runtime/framework.go: RunPostFilterPlugins
 """

@@ -6,13 +6,13 @@ claims, and no affinity term of another pod concerns them. The cycle of the seco
 finds out whether this is so. The cycles of the following equal pods only bring the plan up to date
 and choose one of the best nodes.
 
-    two pods      PreFilter, Filter, PreScore, Score of all plugins; `keep`
+    pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
 An entry is valid until something changes that one of these plugins reads: a node, a related object,
-a DeviceClass, or the affinity terms of placed pods. Placed pods without such terms change nothing.
-If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are stored,
-too.
+a DeviceClass, or the affinity terms of placed pods. Placed pods without affinity terms change
+nothing. If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are
+stored, too.
 
 Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
 All plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses

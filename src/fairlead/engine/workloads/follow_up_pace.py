@@ -2,7 +2,7 @@
 
 The status of an owner, and the next step of its rollout, follow the changes of its pods. With
 thousands of pods that start one after the other, each change would cause a status that the next
-change makes obsolete. Upstream's controllers combine such changes, because a sync of a large owner
+change makes obsolete. Upstream's controllers combine these changes, because a sync of a large owner
 takes time and one owner has one sync at a time. Here a sync takes no time, so the changes within an
 interval are combined, except the first.
 """

@@ -1,7 +1,7 @@
 """The parts of objects that the autoscaler reads. Changes to other parts cannot affect a loop.
 
-Cluster Autoscaler does not read heartbeats, the scheduler's messages, or most of the status of
-workloads, which change often.
+Heartbeats, the scheduler's messages and the status of workloads change often. Of these, Cluster
+Autoscaler reads only parts of the status.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise NodeClaims exist only in this controller.
 
-Without a change of the cluster, a loop would have the same result as the last loop. Such loops do
+Without a change of the cluster, a loop would have the same result as the last loop. These loops do
 not run, so that idle hours cost nothing.
 """
 

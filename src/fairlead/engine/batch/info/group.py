@@ -112,7 +112,7 @@ def group_name(pod: Pod) -> str:
 def shadow_group(pod: Pod) -> GroupInfo:
     """Return the implied group of a pod without a PodGroup.
 
-    All such pods of one controller share a group, which is created from the first of them. A pod
+    All pods of one controller share a group, which is created from the first of these pods. A pod
     without a controller has its own group.
 
     upstream: cache/util.go: createShadowPodGroup

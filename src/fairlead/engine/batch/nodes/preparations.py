@@ -169,7 +169,7 @@ class Preparations:
         return self._preparing.next_check() if self._preparing.works else None
 
     def check(self, now: Instant) -> list[PreparationCommands]:
-        """Check the preparations that are due; return the results of the completed ones."""
+        """Check the preparations that are due; return the results of the completed preparations."""
         return [self._prepared(prepared) for prepared in self._preparing.check(now)]
 
     def _prepared(self, prepared: PreparationResult) -> PreparationCommands:

@@ -24,7 +24,7 @@ class PluginSplit:
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
-        """Split the plugins of `framework` except those in `idle`."""
+        """Split the plugins of `framework`, except the plugins in `idle`."""
         self.idle = tuple(idle)
         filters = [point for point in framework.filters if point.name not in idle]
         self.static_filters = _leading(filters, (Locality.NODE,))

@@ -217,7 +217,7 @@ class ShapePlan:
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self, mask: Mask | None = None) -> int:
-        """Return the number of feasible nodes; with `mask`, of those at which it is True.
+        """Return the number of feasible nodes; with `mask`, only nodes at which it is True count.
 
         `mask` must not change between two calls.
         """

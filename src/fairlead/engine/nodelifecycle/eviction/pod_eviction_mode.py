@@ -2,8 +2,8 @@
 
 For a node that reports NotReady, the timeout starts with this status. For a node that does not
 report, the timeout starts with its last heartbeat. Nodes are processed at the zone's rate, and all
-their pods except those of DaemonSets are deleted. A processed node is not processed again before
-it has been ready.
+their pods are deleted, except the pods of DaemonSets. A processed node is not processed again
+before it has been ready.
 
 upstream (1.16): pkg/controller/nodelifecycle/node_lifecycle_controller.go:monitorNodeHealth,
 doEvictionPass, pkg/controller/util/node/controller_utils.go:DeletePods, SetPodTerminationReason

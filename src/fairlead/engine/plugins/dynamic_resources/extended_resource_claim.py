@@ -7,7 +7,7 @@ exists only in memory until the pod is placed. PreBind creates the claim and wri
 the pod's status.
 
 Each container gets its own request. An init container that terminates before later containers start
-reuses the devices of these containers. All such init containers share one request for the
+reuses the devices of these containers. All init containers of this kind share one request for the
 additional devices that they need.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are

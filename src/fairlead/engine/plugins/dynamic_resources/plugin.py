@@ -359,8 +359,9 @@ class DynamicResources:
     ) -> PostFilterResult:
         """Deallocate a claim that makes nodes unavailable, if no other pod uses the claim.
 
-        If there is no such claim, delete the special claim of an earlier attempt. If several claims
-        make nodes unavailable, upstream picks one at random; Fairlead picks the first.
+        If no claim makes nodes unavailable, delete the special claim of an earlier attempt. If
+        several claims make nodes unavailable, upstream picks one at random; Fairlead picks the
+        first.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))

@@ -236,7 +236,7 @@ class CachedCodes:
 
     @property
     def is_usable(self) -> bool:
-        """False if one of the counts in `sources` is no longer updated."""
+        """Whether all counts in `sources` are still updated."""
         return not any(source.dropped for source in self._sources)
 
     def codes(self, state: AffinityState) -> Codes:

@@ -111,7 +111,7 @@ class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fi
 class PodTopologySpreadArgs(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
 ):
-    """The plugin arguments of PodTopologySpread: constraints for pods that have none of their own.
+    """The plugin arguments of PodTopologySpread: constraints for pods whose spec has none.
 
     The constraints are upstream's defaults or `default_constraints`, depending on
     `defaulting_type`.
@@ -146,7 +146,7 @@ class PodTopologySpreadArgs(
 
     @property
     def constraints(self) -> tuple[TopologySpreadConstraint, ...]:
-        """The constraints for pods that have none of their own."""
+        """The constraints for pods whose spec has no constraints."""
         return SYSTEM_CONSTRAINTS if self.defaulting_type == SYSTEM else self.default_constraints
 
 

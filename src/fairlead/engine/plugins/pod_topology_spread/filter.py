@@ -79,9 +79,9 @@ class _HypotheticalSpread:
 class SpreadState:
     """The data that PreFilter computes for hard constraints, including the changes of a hypothesis.
 
-    A pod that a hypothesis adds or removes counts if its namespace and labels match, even if it is
-    terminating or the selector is empty. The initial counts exclude such pods. As in upstream, a
-    count can therefore become negative (filtering.go: updateWithPod).
+    The initial counts exclude terminating pods, and all pods if the selector is empty. A pod that a
+    hypothesis adds or removes counts nevertheless if its namespace and labels match. As in
+    upstream, a count can therefore become negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")

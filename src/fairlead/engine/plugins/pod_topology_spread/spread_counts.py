@@ -2,8 +2,8 @@
 
 A node counts for a constraint if it has the topology keys of all constraints in the set and passes
 the constraint's node inclusion policies. The keys are not required for the system's default
-constraints. Which nodes count depends only on Node objects and is recomputed only when nodes
-change. The pod counts are updated with each pod.
+constraints. The set of nodes that count depends only on Node objects, and is recomputed only when
+nodes change. The pod counts are updated with each pod.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TaintToleration and NodeAffinity of 1.19, whose rejection reasons differ from the current ones.
+"""TaintToleration and NodeAffinity of 1.19, whose rejection reasons differ from current reasons.
 
 The reason of TaintToleration contains the taint, so nodes with different taints are counted
 separately in messages.

@@ -2,8 +2,9 @@
 
     1 remove every pod and group of lower priority, and schedule the group; if the group does not
       fit then, preemption cannot help
-    2 reprieve the pods and groups one by one while the group still fits: first those that a
-      disruption budget protects, then the others, each from the most to the least important
+    2 reprieve the pods and groups one by one while the group still fits: first the pods and groups
+      whose removal would violate a disruption budget, then the others; in both steps from the most
+      to the least important
     3 the pods and groups that could not be reprieved are the victims
 
 Preemption for one pod evaluates single nodes. This search covers all nodes together, so that a

@@ -3,12 +3,12 @@
 The result for a node depends on the pod's shape and priority, the node and its pods, the disruption
 budgets, and the pods nominated to the node. Results are cached per shape and priority, and only
 changed nodes are evaluated again. With topology spread or pod affinity, a result also depends on
-the pod's namespace and labels, on the pods of all nodes, and on related objects. Such results are
-cached until any of these changes. If anti-affinity is the only rule that depends on other nodes, a
-result depends only on the pods in the node's topology domains. A changed pod then affects only the
-nodes in its domains. The cache is not used if another Filter plugin depends on other nodes, or if a
-plugin of the profile decides which pods are eligible victims. Configuration can limit the search to
-a sample.
+the pod's namespace and labels, on the pods of all nodes, and on related objects. These results are
+cached until one of these inputs changes. If anti-affinity is the only rule that depends on other
+nodes, a result depends only on the pods in the node's topology domains. A changed pod then affects
+only the nodes in its domains. The cache is not used if another Filter plugin depends on other
+nodes, or if a plugin of the profile decides which pods are eligible victims. Configuration can
+limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without

@@ -20,7 +20,7 @@ Slot 2: the pod of 2 cores is lost on node 0.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
 rewrites the rows that the logs name. At first, the pods of all nodes are read. Most of them have
-been loaded, and nothing else has happened on their nodes (`LoadedPods`). Such pods are read and
+been loaded, and nothing else has happened on their nodes (`LoadedPods`). These pods are read and
 sorted by groups of replicas.
 """
 

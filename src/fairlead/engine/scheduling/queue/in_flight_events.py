@@ -35,7 +35,10 @@ class InFlightEvents:
         self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
-        """Stop keeping events for `queued`; return those since `begin` that concern this pod."""
+        """Stop keeping events for `queued`.
+
+        Returns the events since `begin` that concern this pod.
+        """
         since = self._since.pop(queued, None)
         if since is None:
             return []

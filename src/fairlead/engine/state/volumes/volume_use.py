@@ -2,7 +2,7 @@
 
 Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have only one
 user, and some in-tree disks only one writer. `NodeTable` keeps this index up to date, including the
-changes of hypotheses (`fork`). Pods without such volumes cost nothing.
+changes of hypotheses (`fork`). Pods without these kinds of volumes cost nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Key = TypeVar("_Key")
 class VolumeUse:
     """The claims and exclusive disks that placed pods use; only `NodeTable` changes it.
 
-    `pods` is the number of pods with volumes on each row that has such pods.
+    `pods` maps rows to the number of pods with volumes, if that is not 0.
     """
 
     def __init__(self) -> None:

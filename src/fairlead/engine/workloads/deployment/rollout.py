@@ -3,7 +3,7 @@
 A Deployment creates a ReplicaSet if none has its template. `rolling_update` computes the sizes, and
 `sync` runs each step.
 
-A dump may contain a Deployment and its pods but not the ReplicaSets between them. Such ReplicaSets
+A dump may contain a Deployment and its pods but not the ReplicaSets between them. These ReplicaSets
 are *implied*: the owner references of the pods contain their names,
 `<deployment>-<pod-template-hash>`. Their pods are controlled as if the ReplicaSets existed.
 
@@ -69,7 +69,7 @@ class RequestedScale(Struct, frozen=True):
 
 
 class Rollout(Struct):
-    """A Deployment with its known ReplicaSets (`replica_sets`) and its `implied` ones, by key.
+    """A Deployment with its known `replica_sets` and its `implied` ReplicaSets, by key.
 
     `current` is the key of the ReplicaSet that has `template`, "" if there is none. `sizes` are the
     desired sizes of implied ReplicaSets. `requested` are patched sizes that are not yet observed.

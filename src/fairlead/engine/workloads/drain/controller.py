@@ -6,8 +6,9 @@
 
 The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
 uncordoning the node cancels the drain. Static pods, finished pods and pods of DaemonSets are not
-evicted; all other pods are, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod
-that is bound to the node during the drain is also evicted, unless it tolerates the cordon's taint.
+evicted; all other pods are evicted, as with `--force --ignore-daemonsets --delete-emptydir-data`. A
+pod that is bound to the node during the drain is also evicted, unless it tolerates the cordon's
+taint.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. Refused changes of the node are retried. `blocked` lists the pods that block

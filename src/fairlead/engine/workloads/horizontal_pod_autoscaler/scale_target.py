@@ -46,7 +46,7 @@ class ScaleError(ValueError):
 class Scale(Struct, frozen=True):
     """The number of replicas of a workload, the selector of its pods, and its annotated load.
 
-    `ref` is the workload.
+    `ref` identifies the workload.
     """
 
     ref: ObjectRef

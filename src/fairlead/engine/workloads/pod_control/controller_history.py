@@ -105,7 +105,7 @@ class History(Struct):
         """Return the next writes of ControllerRevisions.
 
         The first write creates the update revision, the second gives it the highest number, and the
-        last ones delete old revisions that exceed the history limit. `live` contains the names of
+        last writes delete old revisions that exceed the history limit. `live` contains the names of
         the revisions that existing pods have.
         """
         view = self.views.get(self.update)

@@ -109,7 +109,7 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
 
 
 def set_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
-    """Return the patch that sets the default class on a claim without a class."""
+    """Return the patch that sets the default class `name` on a claim without a class."""
     return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
 
 
@@ -126,7 +126,8 @@ def provision(
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    If `node` is None or has no topology labels, the volume is accessible from every node.
+    `csi_node` tells which labels of `node` are topology labels of the driver. If `node` is None or
+    has no topology labels, the volume is accessible from every node.
     """
     driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

@@ -82,7 +82,7 @@ class DeletionOutcome(Struct, frozen=True):
     """The result of a call to the provider that deletes nodes of `group`.
 
     The scale-down delays of each group start at this result; a deletion that was abandoned before
-    the call has no such result.
+    the call has no result.
     """
 
     group: str

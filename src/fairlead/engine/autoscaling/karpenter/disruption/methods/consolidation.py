@@ -242,7 +242,7 @@ class Consolidation:
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
     """Return `request` with only the types that surely launch for less than `price`.
 
-    If no such type remains, or too few for minValues, return upstream's reason instead.
+    If no type remains, or too few types for minValues, return upstream's reason instead.
     """
     # upstream: nodeclaim.go:RemoveInstanceTypeOptionsByPriceAndMinValues
     types = tuple(

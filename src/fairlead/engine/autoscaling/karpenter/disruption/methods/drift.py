@@ -39,7 +39,7 @@ class Drift:
     ) -> list[DisruptionCommand]:
         """Return the command for the first node within budgets whose pods fit other or new nodes.
 
-        Returns [] if there is no such node. Empty nodes come first, then the other nodes by the
+        Returns [] if no drifted node qualifies. Empty nodes come first, then the other nodes by the
         time at which they drifted.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])

@@ -59,7 +59,7 @@ class DaemonOverhead(Struct, frozen=True):
 class AddRefusal(Struct, frozen=True):
     """The reason why a pod cannot be added. `reserved` is set if reservations are used up.
 
-    As in upstream, the text is built when it is read, so its counts of topology domains are those
+    As in upstream, the text is built when it is read, so it contains the counts of topology domains
     at the end of the pass.
     """
 

@@ -248,7 +248,7 @@ class Topology:
     # --- placing ---------------------------------------------------------------------------------
 
     def register_host(self, host: str) -> None:
-        """Register the new node `host` with all groups over hosts."""
+        """Register the new node `host` with all groups whose topology key is the hostname."""
         for groups in (self.groups, self.inverse):
             for group in groups.values():
                 if group.key == HOSTNAME:
