@@ -307,9 +307,10 @@ class PermitPlugin(Plugin, Protocol):
     """A plugin that can delay or reject the binding of a placed pod."""
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Return None to allow the binding, `Wait` to hold the pod until `allow`, or a rejection.
+        """Return None to allow the binding, `Wait` to hold the pod for now, or a rejection.
 
-        A rejection reverts the placement.
+        A held pod waits until the plugin calls `WaitingPods.allow`. A rejection reverts the
+        placement.
         """
         ...
 

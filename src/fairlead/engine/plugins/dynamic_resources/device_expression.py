@@ -79,7 +79,10 @@ def _described(one: PoolDevice) -> dict[str, Any]:
 
 
 def qualified(name: str, driver: str) -> tuple[str, str]:
-    """Split `name` into its domain and its own name; the default domain is the driver's name."""
+    """Split the qualified name `name` into (domain, name within the domain).
+
+    If `name` has no domain, the domain is `driver`.
+    """
     domain, separator, own_name = name.partition("/")
     return (domain, own_name) if separator else (driver, name)
 

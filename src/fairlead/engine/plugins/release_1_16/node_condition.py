@@ -56,7 +56,10 @@ class CheckNodePressure:
     locality = Locality.NODE
 
     def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
-        """Reject nodes with `condition`; if `only_best_effort`, only for best-effort pods."""
+        """Reject nodes whose `condition`, such as MemoryPressure, is True.
+
+        If `only_best_effort` is set, the nodes reject only best-effort pods.
+        """
         self.name = f"CheckNode{condition}"
         self._condition = condition
         self._only_best_effort = only_best_effort

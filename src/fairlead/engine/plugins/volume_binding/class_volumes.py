@@ -181,7 +181,7 @@ def selector_of(volume: PersistentVolume) -> NodeSelector | None:
 
 
 def size_of(obj: PersistentVolume | PersistentVolumeClaim) -> int:
-    """Return a volume's capacity or a claim's request in nano-bytes; 0 if not set."""
+    """Return a volume's capacity or a claim's request in units of 10^-9 bytes; 0 if not set."""
     amount: QuantityText = 0
     if isinstance(obj, PersistentVolume):
         amount = obj.spec.capacity.get("storage", 0)

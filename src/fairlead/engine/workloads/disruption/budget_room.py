@@ -55,9 +55,11 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def counts_no_replicas(self) -> bool:
-        """Whether a percentage or maxUnavailable limits pods without a controller that has a scale.
+        """Whether the budget needs the pods' replica counts, but no controller states them.
 
-        Such a budget never allows a disruption; only a number as minAvailable limits such pods.
+        This happens if the limit is a percentage or maxUnavailable, and the pods have no controller
+        with a scale. The budget then never allows a disruption. For these pods, minAvailable must
+        be a number.
         """
         # upstream: pkg/controller/disruption/disruption.go:getExpectedScale
         return bool(self.problem) or self.wanted == 0

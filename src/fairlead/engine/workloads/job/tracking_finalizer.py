@@ -175,8 +175,8 @@ class JobOrphans(Struct):
 class EndedJobPods(Struct, frozen=True):
     """Removes the tracking finalizer of each Job's pod that finishes or terminates.
 
-    No status is written. Invariant: the Job's rule has counted the pod already, because it handles
-    the stimulus before this controller.
+    No status is written. Invariant: the Job's rule has counted the pod already, because the rule
+    handles each stimulus before this controller.
     """
 
     issuer: ClassVar[Issuer] = controller_account("job-controller")

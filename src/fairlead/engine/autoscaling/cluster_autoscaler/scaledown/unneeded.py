@@ -66,7 +66,7 @@ class UnneededNodes:
     def removable_at(
         self, now: Instant, left: MinimumLeft, deletions: Mapping[str, int]
     ) -> tuple[list[NodeToBeRemoved], dict[str, UnremovableReason]]:
-        """Return (the nodes to delete now, the reasons for keeping the other nodes by name).
+        """Return (the nodes to delete now, the reason to keep each other node, by name).
 
         Empty nodes come first. `deletions` is the number of deletions in progress by group. Each
         returned node counts against the minimum sizes of its group and of the cluster.

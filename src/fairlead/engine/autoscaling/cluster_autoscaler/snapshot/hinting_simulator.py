@@ -1,4 +1,4 @@
-"""HintingSimulator: places pods one by one, trying first the node that a pod fitted last time.
+"""HintingSimulator: places pods one by one, first on the node that each pod fitted last time.
 
 upstream: simulator/scheduling/{hinting_simulator,hints,similar_pods}.go
 """

@@ -6,7 +6,7 @@ set {a, b}; `NotIn a` is the complement of {a}; `Exists` is the complement of th
 by intersection.
 
     In [a b] ∩ NotIn [b]     = In [a]
-    Gt 4     ∩ In [3 5 x]    = In [5]         values outside the bounds, or no integers, are dropped
+    Gt 4     ∩ In [3 5 x]    = In [5]         only integers within the bounds are kept
     In [a]   ∩ In [b]        = DoesNotExist
 
 upstream: pkg/scheduling/requirement.go

@@ -43,7 +43,7 @@ class ConsolidationMemory:
     def still_holds(self, method: str, now: Instant) -> bool:
         """Return whether the method has found nothing in the current state.
 
-        Unlike `is_consolidated`, this never starts a new state.
+        Unlike `is_consolidated`, this method never changes the memory.
         """
         is_recent = now - self._changed_at < _FORGET_AFTER_NS
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
