@@ -38,8 +38,8 @@ NO_DEADLINE: Final = 2**31 - 1
 class PodCounts(Struct, frozen=True, kw_only=True):
     """Numbers of pods of a Deployment's ReplicaSets.
 
-    `requested` is the sum of their spec.replicas. `updated` is the number in the status of the
-    current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
+    `requested` is the sum of the ReplicaSets' spec.replicas. `updated` is the number in the status
+    of the current ReplicaSet. The other fields are sums over the status of all ReplicaSets.
     """
 
     requested: int
