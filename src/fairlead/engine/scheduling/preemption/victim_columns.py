@@ -177,21 +177,19 @@ class VictimColumns:
         is_known[rows] = True
         is_known[list(changed)] = False
         row, priority, start, kind = self._group_facts(loaded.groups)
-        # Stable sorts by importance and then by row.
-        order = np.lexsort((start, -priority))
+        # Stable sorts by name, by importance and then by row. Groups are loaded sorted by name, so
+        # the first sort has little to do.
+        keys = [key for group in loaded.groups for key in group.replicas.keys]
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+        order = order[np.lexsort((start[order], -priority[order]))]
         order = order[np.argsort(_narrowed(row[order], capacity), kind="stable")]
         order = order[is_known[row[order]]]
-        row, priority, start, kind = row[order], priority[order], start[order], kind[order]
+        row = row[order]
         counts = np.bincount(row, minlength=capacity)
         slot = np.arange(len(row)) - (np.cumsum(counts) - counts)[row]
-        self._priority[slot, row] = priority
-        self._start[slot, row] = start
-        self._kind[slot, row] = kind
-        ties = (row[1:] == row[:-1]) & (priority[1:] == priority[:-1]) & (start[1:] == start[:-1])
-        ties &= kind[1:] != kind[:-1]
-        is_tied = np.zeros(capacity, np.bool_)
-        is_tied[row[1:][ties]] = True
-        self._order_by_name(np.flatnonzero(is_tied))
+        self._priority[slot, row] = priority[order]
+        self._start[slot, row] = start[order]
+        self._kind[slot, row] = kind[order]
         return rows[~is_known[rows]]
 
     def _group_facts(self, groups: Sequence[LoadedGroup]) -> tuple[Rows, Ints, Ints, Kinds]:

@@ -512,17 +512,23 @@ def test_pods_of_a_node_that_is_gone_are_not_on_the_next_node_in_its_row():
 
 @pytest.mark.parametrize("start", ["", "2026-01-01T00:00:00Z"])
 @pytest.mark.parametrize("is_changed", [False, True])
-def test_loaded_pods_are_read_without_being_made(start, is_changed):
-    """Only one of each workload is made, if other pods have come to their nodes since."""
+@pytest.mark.parametrize("priorities", [(0, 1, 2), (0, 0, 0)])
+def test_loaded_pods_are_read_without_being_made(start, is_changed, priorities):
+    """Equally important pods are ordered by name without being made, too.
+
+    If other pods have come to their nodes since, one of each workload is made; and all pods of
+    workloads that are equally important.
+    """
     pods = [
         make_pod(
             f"{app}-{number}",
             node=NODES[number],
-            priority=number_of_app,
+            priority=priority,
             labels={"app": app},
+            requests={"cpu": cpu},
             status={"startTime": start} if start else {},
         )
-        for number_of_app, app in enumerate("abc")
+        for app, cpu, priority in zip("cab", ("1", "2", "3"), priorities, strict=True)
         for number in range(30)
     ]
     cluster = Cluster()
@@ -531,4 +537,5 @@ def test_loaded_pods_are_read_without_being_made(start, is_changed):
         cluster.apply(ObjectChanged(make_pod(f"new-{name}", node=name, priority=3)))
     assert VictimColumns(cluster.table).refresh()
     late = [node.pods for node in cluster.table.nodes() if isinstance(node.pods, LateDict)]
-    assert sum(len(list(pods.rows())) for pods in late) == len(pods) - 3 * is_changed
+    made = 0 if not is_changed else 3 if len({*priorities}) == 3 else len(pods)
+    assert sum(len(list(pods.rows())) for pods in late) == len(pods) - made
