@@ -22,6 +22,7 @@ class EndState:
         """Read the nodes and pods that `recorder` knows."""
         self._recorder = recorder
         self._kept: dict[str, tuple[Node, NodeEnd]] = {}
+        self._kept_names: frozenset[str] | None = None  # the nodes of the pods then
         self._workloads_total = 0
 
     def keep(self) -> Sequence[object]:
@@ -30,6 +31,7 @@ class EndState:
         Return the objects that later results refer to if they have not changed.
         """
         listed, pods = self._recorder.keep_ends()
+        self._kept_names = frozenset(pod.node for pod in pods)
         nodes = dict(self._recorder.outage.nodes)
         self._kept = {end.name: (nodes[end.name], end) for end in nodes_at_end(nodes, pods)}
         self._workloads_total = count_workloads(self._recorder.samples())
@@ -54,7 +56,11 @@ class EndState:
         deletes it, so it is not in the result.
         """
         ends = self._recorder.ends()
-        gone = {end.node for end in ends.values()} - {node.name for node in nodes}
+        if self._kept_names is None:
+            occupied = {end.node for end in ends.values()}
+        else:  # these and some others
+            occupied = self._recorder.changed_nodes() | self._kept_names
+        gone = occupied - {node.name for node in nodes}
         if gone <= {""}:
             return ends
         return {key: end for key, end in ends.items() if not end.is_placed or end.node not in gone}

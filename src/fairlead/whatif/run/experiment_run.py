@@ -457,8 +457,10 @@ class ExperimentRun:
         self, undrained: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
     ) -> dict[WorkloadRef, WorkloadReadiness]:
         """Return the readiness of the workloads that changed, and of the `undrained` workloads."""
-        recorder, pods = self._recorder.workloads, list(self._recorder.existing_pods())
-        wanted = wanted_pods(self._world.store, pods, recorder.touched(since) | undrained)
+        recorder = self._recorder.workloads
+        concerned = recorder.touched(since) | undrained
+        pods = list(self._recorder.pods_of(concerned))
+        wanted = wanted_pods(self._world.store, pods, concerned)
         begin = until + 1 if self._experiment.compares_packings else since
         return dict(recorder.readiness(pods, wanted, begin, until, settled=settled))
 

@@ -16,6 +16,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.run.recorders.pod_count_recorder import RUNNING
 from fairlead.whatif.run.recorders.pod_track import OwnerFacts, PodTrack
 
@@ -31,6 +32,11 @@ class LoadedTracks:
         self._facts = facts
         self._requests = requests
         self._now = now
+
+    @property
+    def owner(self) -> WorkloadRef:
+        """The workload of all pods."""
+        return self._facts.owner
 
     def track(self, index: int) -> PodTrack:
         """Return a new track of the pod at `index`; its end is set if `ends` was read before."""

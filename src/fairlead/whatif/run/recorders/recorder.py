@@ -11,7 +11,7 @@ replacements are called the incarnations of one pod.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
@@ -62,7 +62,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Recurrence,
     Undrained,
 )
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
@@ -117,6 +117,8 @@ class Recorder(Struct):
     )  # {uid: pod of the run}
     _loaded: dict[int, LoadedTracks] = field(default_factory=dict)  # by id of the replicas
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
+    # {key: the last pod with this key whose eviction was refused}
+    _refused: dict[str, PodTrack] = field(default_factory=dict)
     counts: PodCountRecorder = field(default_factory=PodCountRecorder)
     _kept: KeptEnds | None = None
     _like: OwnerFacts | None = None  # of the last pod whose PodEnd was made
@@ -282,6 +284,7 @@ class Recorder(Struct):
             case CommandFailed(EvictPod(pod=ref), _, message):
                 if track := self._known.get(ref.uid):
                     track.refusal = message
+                    self._refused[track.pod.key] = track
                     self.budgets.refused(track.pod, now)
 
     def _see_readiness(self, pod: Pod) -> bool:
@@ -501,6 +504,16 @@ class Recorder(Struct):
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
+    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[Pod]:
+        """Yield the existing pods of `workloads`, whose readiness may have changed since."""
+        loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
+        for one in self._tracks.raw() if workloads else ():
+            if not isinstance(one, tuple):
+                if workload_of(one.pod) in workloads:
+                    yield one.pod
+            elif id(one[0]) in loaded:
+                yield one[0][one[1]]
+
     def samples(self) -> Iterable[Pod]:
         """Return the existing pods; of unchanged replicas of an owner, return only one."""
         alike = {id(replicas): replicas for _, (replicas, _) in self._tracks.rows()}
@@ -519,7 +532,8 @@ class Recorder(Struct):
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
-        pending = sorted(key for key, one in self._tracks.made() if one.state == PENDING)
+        made = self._tracks.made() if self.counts.has_pending() else ()
+        pending = sorted(key for key, one in made if one.state == PENDING)
         found += [(self._tracks[key].pod, self._tracks[key].pending_since, None) for key in pending]
         return [
             PodWait(original_key(pod), workload_of(pod), max(since, begin), until, group_name(pod))
@@ -529,11 +543,12 @@ class Recorder(Struct):
 
     def undrained(self) -> list[Undrained]:
         """Return the pods whose eviction is still refused, sorted by name."""
-        refused = sorted(key for key, track in self._tracks.made() if track.refusal)
         return [
             Undrained(pod=self._end_of(track), why=self._refusal(track))
-            for track in map(self._tracks.__getitem__, refused)
-            if not is_terminating(track.pod) and not is_terminal(track.pod)
+            for key, track in sorted(self._refused.items())
+            if self._tracks.get(key) is track
+            and not is_terminating(track.pod)
+            and not is_terminal(track.pod)
         ]
 
     def _refusal(self, track: PodTrack) -> str:

@@ -11,6 +11,7 @@ from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
+from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.run.recorders.recorder import Recorder
 
 NAMES = ("web-1", "web-2", "web-3", "web-4", "web-5")
@@ -93,10 +94,13 @@ def recorded(loaded, then, *, keeps):
         recorder.keep_ends()
     for at, stimulus in enumerate(then):
         recorder.observe(stimulus, at)
-    outage = recorder.outage
+    outage, existing = recorder.outage, list(recorder.existing_pods())
+    some = sorted({workload_of(one) for one in existing})[::2]
+    assert list(recorder.pods_of(some)) == [one for one in existing if workload_of(one) in some]
     return (
         list(recorder.ends().items()),
         recorder.all_pods(),
+        existing,
         list(recorder.counts.samples_since(0)),
         recorder.waits(0),
         [outage.pods_on(node) for node in ("a", "b", "absent")],
