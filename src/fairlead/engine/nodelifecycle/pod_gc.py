@@ -55,7 +55,9 @@ class PodGarbageCollector:
     """Deletes the finished pods over a threshold, and pods that have no working node."""
 
     issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
-    interest: ClassVar[Interest] = Interest(changed=(Node, Pod), succeeded=(), failed=())
+    interest: ClassVar[Interest] = Interest(
+        changed=(Node, Pod), succeeded=(), failed=(), readiness=False
+    )
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """Create the controller. Its first pass runs `gc_offset` after `start`."""

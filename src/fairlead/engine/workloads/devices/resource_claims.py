@@ -60,6 +60,7 @@ class ResourceClaims:
         deleted=(Pod, ResourceClaim, ResourceClaimTemplate),
         succeeded=(),
         failed=(CreateObject, PatchStatus, DeleteObject),
+        readiness=False,
     )
 
     def __init__(self) -> None:
