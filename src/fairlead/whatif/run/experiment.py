@@ -27,6 +27,7 @@ from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
@@ -95,7 +96,7 @@ def with_batch(
     """
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
-    known, initial, steps = experiment.scheduler, experiment.initial, tuple(steps)
+    known, initial, steps = experiment.scheduler, samples(experiment.initial), tuple(steps)
     config = batch_config(options, known, initial, steps)
     scheduler = with_deployed_profile(known, config, initial, steps)
     note = () if scheduler is known else (DEPLOYED_NOTE,)

@@ -40,6 +40,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
+from fairlead.whatif.snapshot.samples import samples
 
 NEWEST: Final = (1, 36)
 # (version, rule that changed in it), newest first.
@@ -103,8 +104,12 @@ def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if pods are bound to nodes that are not in the dump."""
     # upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
     nodes = {one.ref.name for one in manifests if one.kind is NODE}
-    on_nodes = ((one, _node_name(one)) for one in manifests if one.kind is POD)
-    bound = [f"{one.ref.key} ({node})" for one, node in on_nodes if node and node not in nodes]
+    nodes.add("")
+    bound = [
+        f"{one.ref.key} ({node})"
+        for one in manifests
+        if one.kind is POD and (node := _node_name(one)) not in nodes
+    ]
     if bound:
         more = f" and {len(bound) - _NAMED_MAX:,} more" if len(bound) > _NAMED_MAX else ""
         are, them = f"{len(bound):,} pods are bound to nodes", "them"
@@ -137,12 +142,10 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds that pods refer to, with repetitions."""
     has_claims = False
-    before: Manifest | None = None
-    for manifest in manifests:
+    for manifest in samples(manifests):
         pod = _pod(manifest)
-        if pod is None or (before is not None and manifest.is_replica_of(before)):
+        if pod is None:
             continue
-        before = manifest
         owner = controller_of(pod.metadata)
         if owner is not None and owner.kind in _OWNERS:
             yield _OWNERS[owner.kind]

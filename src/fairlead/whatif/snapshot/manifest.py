@@ -190,8 +190,9 @@ class Manifest(Struct, frozen=True):
 
     def _as(self, kind: type[View]) -> View:
         """Return the object as `kind`. Raises InputError for a field of the wrong type."""
-        if isinstance(self.view, kind):
-            return self.view
+        view = self.view
+        if isinstance(view, kind):
+            return view
         try:
             return decode_as(kind, self.value)
         except DecodeError as cause:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from fairlead.api.objects import Deployment, Node, Pod, ReplicaSet, StatefulSet
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 PODS_PER_WORKLOAD_MAX: Final = 1_000_000
 QUEUES_ABOVE_MAX: Final = 100
@@ -16,7 +17,7 @@ _COUNTS: Final = ("replicas", "parallelism", "completions")
 
 def refuse_excess(manifests: Iterable[Manifest]) -> None:
     """Raise InputError for workloads with too many pods and for queues nested too deeply."""
-    manifests = tuple(manifests)
+    manifests = samples(manifests)
     _refuse_deep_queues({one.ref.name: one for one in manifests if one.ref.kind == "Queue"})
     for manifest in manifests:
         if isinstance(manifest.view, Pod | Node):

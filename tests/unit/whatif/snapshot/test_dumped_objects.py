@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
@@ -23,6 +24,7 @@ from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
 from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
     Snapshot,
@@ -337,6 +339,14 @@ def test_a_pod_like_another_does_not_keep_its_own_text():
     ]
     assert [isinstance(one.text, bytes) for one in found] == [True] * 3 + [False] * 5 + [True]
     assert [bytes(one.text) for one in found[:-1]] == texts
+
+
+def test_only_one_of_the_pods_that_are_certainly_replicas_is_a_sample():
+    texts = texts_of([*pods_of_a_workload(), node()])
+    found = snapshot_of_texts("c", texts, {}).manifests
+    left_out = [two for one, two in pairwise(found) if two.is_replica_of(one)]
+    assert [one.ref.name for one in left_out] == ["web-g", "web-h", "web-j", "web-k"]
+    assert samples(found) == [one for one in found if one not in left_out]
 
 
 def test_items_of_a_typed_list_get_their_kind():

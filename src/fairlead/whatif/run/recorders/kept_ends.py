@@ -35,9 +35,14 @@ class KeptEnds:
     Both are sorted and must not be changed.
     """
 
-    def __init__(self, pods: Mapping[str, Incarnation], end_of: Callable[[str], PodEnd]) -> None:
-        """List `pods`, which are the existing pods by their own keys."""
-        self.by_key: dict[str, PodEnd] = {key: end_of(key) for key in sorted(pods)}
+    def __init__(
+        self,
+        pods: Mapping[str, Incarnation],
+        ends: Mapping[str, PodEnd],
+        end_of: Callable[[str], PodEnd],
+    ) -> None:
+        """List `pods`, which are the existing pods by their own keys; `ends` are their PodEnds."""
+        self.by_key: dict[str, PodEnd] = {key: ends[key] for key in sorted(ends)}
         self.listed = self.by_key
         self._replacing = [key for key, end in self.by_key.items() if end.key != key]
         if self._replacing:

@@ -465,7 +465,7 @@ class Recorder(Struct):
 
     def keep_ends(self) -> tuple[Mapping[str, PodEnd], Iterable[PodEnd]]:
         """Return the results of `ends` and `all_pods`; later results share what has not changed."""
-        self._kept = KeptEnds(self._tracks, self._end_at)
+        self._kept = KeptEnds(self._tracks, self._ends(), self._end_at)
         self._changed = set()
         return self._kept.listed, self._kept.by_key.values()
 
@@ -495,9 +495,16 @@ class Recorder(Struct):
             return self._end_of(self._tracks[key])
         return self._loaded[id(row[0])].ends[row[1]]
 
+    def _ends(self) -> dict[str, PodEnd]:
+        """Return the existing pods by their own keys, as `_end_at` does."""
+        loaded = self._loaded
+        ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
+        ends.update((key, self._end_of(track)) for key, track in self._tracks.made())
+        return ends
+
     def all_pods(self) -> list[PodEnd]:
         """Return all existing pods, including terminating and replaced pods, sorted by name."""
-        return [self._end_at(key) for key in sorted(self._tracks)]
+        return [end for _, end in sorted(self._ends().items())]
 
     def existing_pods(self) -> Iterable[Pod]:
         """Return the existing pods, whose readiness may have changed since."""
