@@ -160,8 +160,8 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
 def require_same_end(kind: Kind, old: Json, new: Json) -> None:
     """Refuse a write that marks an object for deletion or changes its grace period.
 
-    The deletionTimestamp of an object that is already being deleted is not compared. Raises
-    ApiError 422.
+    If the object is already being deleted, its deletionTimestamp is not checked. Raises ApiError
+    422.
     """
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessorUpdate
     before, meta = old["metadata"], new["metadata"]

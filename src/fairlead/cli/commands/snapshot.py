@@ -66,9 +66,9 @@ def snapshot(
     Without options, the command reads the cluster that kubectl would use. It only lists objects,
     and reads no Secrets, ConfigMaps or Events. If you are not allowed to read a resource, the
     command prints the resource and the effect on later answers. Other commands and scenarios read
-    the file like the output of kubectl. To keep the file small and fast to load, pods that differ
-    only in strings, such as names and times, are written as one pod and lists of these strings;
-    --list writes all objects in full.
+    the file like the output of kubectl. To keep the file small and fast to load, the command writes
+    pods that differ only in strings, such as names and times, as one pod and lists of these
+    strings. With --list, it writes all objects in full.
 
     With --anonymise, names, namespaces, images, labels and annotations are replaced by pseudonyms
     that sort like the original names, and fields that no command reads are removed. Commands give

@@ -28,7 +28,7 @@ _VOLATILE: Final = ("Event", "Lease", "Node", "ConfigMap cluster-autoscaler-stat
 
 
 class FinalState:
-    """The contents of a store at rest. Raises LawBrokenError if a check fails."""
+    """Checks the contents of a store at rest; a check that fails raises LawBrokenError."""
 
     def __init__(
         self,

@@ -114,7 +114,10 @@ class PlanMatrix:
     # --- members ---------------------------------------------------------------------------
 
     def add(self, plan: MatrixMember) -> None:
-        """Add an up-to-date `plan` that has all rows; does nothing if the matrix is full."""
+        """Add `plan`, which is up to date.
+
+        Do nothing if the matrix is full, or if the plan does not have all rows.
+        """
         self.refresh()
         if not self.plans:
             self._start(self._table.size)

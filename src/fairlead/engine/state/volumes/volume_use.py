@@ -42,7 +42,7 @@ class VolumeUse:
         return sorted(self._disks.get(disk, ()))
 
     def add(self, row: int, pod: PodInfo) -> None:
-        """Add the volumes of `pod` on `row`; undone by `remove`."""
+        """Add the volumes of `pod` on `row`; `remove` reverts this."""
         self._count(row, pod, 1)
 
     def remove(self, row: int, pod: PodInfo) -> None:
