@@ -95,7 +95,7 @@ class NominatedVerdicts:
     def best(self) -> HighestTotals:
         """Return the HighestTotals of the nodes that are not rejected.
 
-        The plan must have all rows.
+        The plan must cover all rows of the node table.
         """
         if self._best is None:
             self._best = HighestTotals(self.plan.table.pod_log, self.codes <= 0)

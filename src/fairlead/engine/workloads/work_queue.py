@@ -64,7 +64,10 @@ class WorkQueue:
             del self._writers[target]
 
     def next_due(self) -> Instant | None:
-        """Return 0 if keys are queued, else the time of the next retry, or None."""
+        """Return 0 (already due) if keys are queued, else the time of the next retry.
+
+        Returns None if no retry is scheduled either.
+        """
         return 0 if self._keys else self._retries.next_due()
 
     def pop_due(self, now: Instant) -> Iterator[Key]:

@@ -5,7 +5,7 @@
     ready again       the next pass removes both taints
 
 The not-ready and the unreachable taint exclude each other. If `requeues` is set, each pass queues
-every not-ready node without its taint again. So the order in the queue depends on the last pass,
+again every not-ready node that lacks its taint. So the order in the queue depends on the last pass,
 not on the time of the failure.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:processTaintBaseEviction,

@@ -181,7 +181,7 @@ class DefaultPreemption:
     ) -> tuple[DryRun, Pick | None]:
         """Rate `candidates` as if they were results of dry runs, and pick the best.
 
-        The Pick is None if `candidates` is empty.
+        The DryRun holds the ratings. The Pick is None if `candidates` is empty.
         """
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:

@@ -18,7 +18,7 @@ _PREEMPTED: Final = "preempted"
 
 
 class UnboundVictims(Struct, frozen=True):
-    """Takes the node from pods that wait on Permit (`waiting`) or PreBind.
+    """Takes victims off their nodes while they wait on Permit (`waiting`) or PreBind.
 
     `cancel(pod)` cancels the PreBind phase of a pod, and returns whether the pod was in it.
     """

@@ -24,7 +24,7 @@ Entry = tuple[tuple[int, ...], int, QueuedPod]
 
 
 class EntryQueue:
-    """The pods at `place`, the pod with the lowest key first."""
+    """The pods of the queue `place`, in ascending order of the key given to `push`."""
 
     def __init__(self, place: QueueName) -> None:
         """Start without pods."""

@@ -50,7 +50,8 @@ class StepKind(Enum):
 class BindingStep(Struct, frozen=True):
     """The next step for a claim; two steps with equal fields have the same effect.
 
-    `volume` is the volume to bind. `storage_class` is the class to set or to provision from.
+    `volume` is the volume to bind. `storage_class` is the class to set or to provision from. Either
+    is None if the step does not need it.
     """
 
     kind: StepKind

@@ -30,7 +30,7 @@ class ProviderError(Exception):
 
 
 class InstanceError(Struct, frozen=True):
-    """The error for which an instance cannot be created.
+    """The reason why an instance could not be created.
 
     `error_class` is `OutOfResource` or `Other`.
     """

@@ -159,8 +159,9 @@ class ClusterStateRegistry:
     ) -> None:
         """Update the state from `nodes` and from the provider's instances.
 
-        `groups_with_template` contains the ids of the groups with a known template. Classifies
-        nodes, closes requests that are complete or have timed out, and handles create errors.
+        `groups_with_template` contains the ids of the groups with a known template. The method
+        classifies nodes, closes scale-up requests that are complete or have timed out, and handles
+        create errors.
         """
         self._now = now
         for group in self._provider.node_groups():

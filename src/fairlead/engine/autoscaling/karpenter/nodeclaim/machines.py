@@ -70,7 +70,7 @@ class Machines:
     ) -> None:
         """Start without machines; `seed` determines names and provision times.
 
-        `start` is the start of the run, from which outages count.
+        The times of the configured outages are relative to `start`, the start of the run.
         """
         self._config = config
         self._offerings = offerings

@@ -266,9 +266,9 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Let the protection of held nodes end one nomination window after `renewed`.
+        """End the hold of `hold_nominations`; return whether any node was held.
 
-        Returns whether any node was held.
+        The nodes stay protected for one nomination window after `renewed`.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

@@ -96,9 +96,9 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Let the nominations of held nodes end one nomination window after `renewed`.
+        """End the hold of `hold_nominations`; return whether any node was held.
 
-        Returns whether any node was held.
+        The nodes stay nominated for one nomination window after `renewed`.
         """
         held, self._held = self._held, set()
         for key in held:
