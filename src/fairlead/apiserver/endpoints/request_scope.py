@@ -112,7 +112,7 @@ class RequestScope(Struct, frozen=True):
     def manager(self, options: WriteOptions) -> str:
         """Return the field manager in `options`; by default, the start of the User-Agent header.
 
-        Without such a header, this is "unknown".
+        If the request has neither, return "unknown".
         """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]

@@ -91,7 +91,7 @@ class CostTracker:
         self.strain(steps * work_of(value, STRAIN_MAX // steps))
 
     def write(self, characters: int) -> None:
-        """Add the strain of building a string of `characters`. Raises CostLimitError."""
+        """Add the work of building a string with `characters`. Raises CostLimitError."""
         self.strain(characters // _CHARACTERS_A_STEP)
 
 

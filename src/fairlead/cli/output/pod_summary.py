@@ -62,7 +62,8 @@ def undrained(rows: Sequence[Undrained]) -> Section:
 def pending(difference: Difference) -> Section:
     """Return the section of pending pods, grouped by reason and workload.
 
-    If the head already contains the reason, the section has only the pods.
+    If all pods have the same reason, the head of the answer contains it, and the section lists the
+    pods.
     """
     by_reason: dict[str, dict[str, None]] = defaultdict(dict)
     counts: Counter[str] = Counter()

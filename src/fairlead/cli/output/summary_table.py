@@ -50,7 +50,10 @@ def _after(start: Instant, at: Instant) -> str:
 
 
 def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
-    """Print preempted pods, their preemptors, and the rule that picked the node."""
+    """Print preempted pods, their preemptors, and the rule that picked the node.
+
+    Times are counted from `start`.
+    """
     cells = [
         (
             _after(start, one.at),
@@ -66,7 +69,7 @@ def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant)
 
 
 def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
-    """Print the pods that a controller evicted."""
+    """Print the pods that a controller evicted, with their times since `start`."""
     cells = [
         (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.reason)
         for one in rows
@@ -94,7 +97,10 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
 
 
 def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
-    """Print the disruption budgets with more disruptions than they allowed."""
+    """Print the disruption budgets with more disruptions than they allowed.
+
+    Times are counted from `start`.
+    """
     _table(
         console,
         f"disruption budgets breached ({len(rows):,})",
@@ -129,7 +135,10 @@ def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
 
 
 def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:
-    """Print displacement cycles, starving workloads and nominations without effect."""
+    """Print displacement cycles, starving workloads and nominations without effect.
+
+    Times are counted from `start`.
+    """
     _table(
         console,
         f"repeatedly displaced ({len(rows):,})",

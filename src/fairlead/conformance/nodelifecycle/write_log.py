@@ -21,7 +21,7 @@ EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")
 
 
 def stamp_ms(text: str) -> int:
-    """Return an API timestamp in the recorder's milliseconds."""
+    """Return an API timestamp in milliseconds after the recorder's start."""
     return (parse_timestamp(text) - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 

@@ -37,7 +37,8 @@ class Shrinker:
     def shrink(self) -> Result:
         """Return the smallest failing run that was found.
 
-        If the failure does not happen again with its faults listed, return the original run.
+        If the run does not fail again when its faults are listed explicitly, return the original
+        run.
         """
         if not self._accepts(replace(self.result.scenario, faults=self.result.faults)):
             return self.result

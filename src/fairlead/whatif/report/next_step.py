@@ -145,7 +145,7 @@ def _pending(effect: Effect) -> Iterator[NextStep]:
 def more_nodes(
     verb: str, pending: Collection[PodEnd], outcome: RunOutcome, other: RunOutcome | None = None
 ) -> Iterator[NextStep]:
-    """Yield a what-if with new nodes for those of the `pending` pods that lack room.
+    """Yield a what-if with new nodes for the `pending` pods that lack room.
 
     `verb` begins the sentence of the step. The new nodes are like a node of `outcome`. `other` is
     another run, in which pods of the same workloads have nodes.

@@ -275,7 +275,7 @@ class ExperimentRun:
         return desired_pods(self._world.store, workload)
 
     def set_steps(self, steps: tuple[ScriptedStep, ...], begin: DurationNs | None) -> None:
-        """Replace the steps of the experiment and `steps_begin`; call this before `finish`."""
+        """Replace the experiment's `steps` and `steps_begin`; call this before `finish`."""
         self._experiment = replace(self._experiment, steps=steps, steps_begin=begin)
 
     def stop_logging(self) -> None:

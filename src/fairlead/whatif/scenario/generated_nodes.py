@@ -35,9 +35,9 @@ class GeneratedNodeGroup(StrictForm, frozen=True, kw_only=True):
 
 
 class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
-    """Generated nodes: `nodes` nodes plus those of `groups`; `zones` is a number or names.
+    """Generated nodes: `nodes` nodes plus the nodes of `groups`.
 
-    Groups inherit allocatable, labels and taints.
+    `zones` is the number of zones, or their names. Groups inherit allocatable, labels and taints.
     """
 
     nodes: int = 0

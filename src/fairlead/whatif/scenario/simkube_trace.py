@@ -72,7 +72,10 @@ class RecordedLifecycle(Struct, frozen=True, order=True):
 
 
 class SimKubeTrace(Struct, frozen=True):
-    """A trace, as steps that count from its first event; `lifecycles` are ordered by start."""
+    """A trace as steps, timed from its first event at `start`.
+
+    `lifecycles` contains the recorded pods of each workload, ordered by their start.
+    """
 
     source: str
     start: Instant

@@ -35,7 +35,7 @@ class CallLater(Protocol):
 
 
 class RefusedResourceLog:
-    """Collects changes of the access to resources, and logs the changes of an incident together."""
+    """Collects which resources the server refuses or serves again, and logs them together."""
 
     def __init__(
         self,

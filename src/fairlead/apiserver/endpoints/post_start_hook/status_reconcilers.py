@@ -49,7 +49,10 @@ class StatusReconcilers:
     """Records changes in the store; `reconcile` writes statuses."""
 
     def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
-        """Subscribe to `store`. Existing objects keep their statuses until they change."""
+        """Subscribe to `store`. Existing objects keep their statuses until they change.
+
+        `late` contains the delays of the writes.
+        """
         self._store = store
         self._late: Mapping[str, int] = {
             FLOW_SCHEMA.kind: late.flow_status,

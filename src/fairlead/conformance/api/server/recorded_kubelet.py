@@ -108,7 +108,10 @@ class RecordedKubelet:
 
 
 def behavior_of(pod: Json) -> str:
-    """Return the planned behavior of a pod; "" means that it keeps running."""
+    """Return the behavior that a pod's annotation BEHAVIOR plans, or the default behavior.
+
+    "" means that the pod keeps running.
+    """
     asked: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
     if asked:
         return asked

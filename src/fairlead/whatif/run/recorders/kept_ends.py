@@ -76,7 +76,7 @@ class KeptEnds:
         return ends if is_sorted else {key: ends[key] for key in sorted(ends)}
 
     def nodes_of(self, changed: Iterable[str]) -> set[str]:
-        """Return the nodes on which the pods with keys in `changed` were at that instant."""
+        """Return the nodes of the pods with keys in `changed`, at the instant of this object."""
         return {self.by_key[key].node for key in changed if key in self.by_key}
 
 

@@ -50,7 +50,7 @@ class LoadedTracks:
 
     @cached_property
     def ends(self) -> list[PodEnd]:
-        """The `PodTrack.new_end` of each pod, valid until the pod changes."""
+        """Each pod as `PodTrack.new_end` returns it; valid until the pod changes."""
         replicas = self._replicas
         first = self.track(0).new_end(self._requests, self._facts)
         instants = {text: self._instant(text) for text in {*replicas.created}}

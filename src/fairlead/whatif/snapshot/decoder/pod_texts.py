@@ -101,7 +101,7 @@ class PodTemplate:
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod whose text has `strings` in the placeholders.
 
-        The timestamps are those in `strings`, and the newest of those that all pods share.
+        These are the timestamps in `strings`, and the newest timestamp that all pods share.
         """
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
