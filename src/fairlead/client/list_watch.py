@@ -29,7 +29,7 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """`on_updates` is called with the differences, even if there are none.
+        """`on_updates` is called with the changes of the objects; the list can be empty.
 
         `clock` returns the time in ns.
         """

@@ -80,8 +80,9 @@ class PreparationContext(Struct, frozen=True):
 class MirroredField(Struct, frozen=True):
     """A value that is stored both in a single field and in the first item of a list.
 
-    If the two differ, the single field's value is used. `single` and `listed` are fields of `part`.
-    `key` is the field of the item that contains the value; "" if the item itself is the value.
+    If the two differ, the single field's value is used. `part` is a member of the object, such as
+    `spec`. `single` and `listed` are the names of the field and of the list in it. `key` is the
+    field of the item that contains the value; "" if the item itself is the value.
     """
 
     part: str

@@ -50,7 +50,7 @@ def upgrade_check(
         str,
         named(
             "LABEL",
-            "Node label whose values are the pools (default: the node pool label of Karpenter, "
+            "Node label that names the pool of a node (default: the node pool label of Karpenter, "
             "EKS, GKE or AKS; if nodes have none of these, equal nodes form a pool).",
         ),
     ] = "",

@@ -19,8 +19,8 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 class PodInfo:
     """One version of a pod; read-only.
 
-    `id` is the pod's uid, which is new if the pod is created again, or the pod's key if it has no
-    uid.
+    `id` is the pod's uid. If a pod is deleted and created again, its uid is new. For a pod without
+    a uid, `id` is the pod's key.
     """
 
     __slots__ = (
