@@ -121,3 +121,43 @@ def test_namespaces_that_refuse_events_do_not_hold_up_others(connection):
         await clean(direct)
 
     assert scheduled(connection, story) == []
+
+
+RESOURCE_API = "/apis/resource.k8s.io/v1"
+
+
+def test_devices_of_extended_resources_get_claims(connection):
+    """The scheduler creates the claim of a pod whose request only a DeviceClass provides."""
+    version = {"apiVersion": "resource.k8s.io/v1"}
+    pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool}
+    devices["devices"] = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    gpus = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "spec": devices}
+    a_class = {
+        **version,
+        "kind": "DeviceClass",
+        "spec": {"extendedResourceName": "example.com/gpu"},
+    }
+
+    async def prepare(direct):
+        body = {**gpus, "metadata": {"name": "node-1-gpu"}}
+        await direct.send("POST", f"{RESOURCE_API}/resourceslices", body)
+        body = {**a_class, "metadata": {"name": "gpu"}}
+        await direct.send("POST", f"{RESOURCE_API}/deviceclasses", body)
+
+    async def story(direct):
+        pods = [pod(f"gpu-{at}", "10m") for at in range(3)]
+        for one in pods:
+            resources = one["spec"]["containers"][0]["resources"]
+            resources["requests"]["example.com/gpu"] = "1"
+            resources["limits"] = {"example.com/gpu": "1"}
+        await direct.create(pods)
+        found = await direct.eventually(lambda found: sum(map(bool, map(node_of, found))) == 2, 20)
+        placed = [one for one in found if node_of(one)]
+        claims = (await direct.send("GET", f"{RESOURCE_API}/resourceclaims"))["items"]
+        used = {one["status"]["extendedResourceClaimStatus"]["resourceClaimName"] for one in placed}
+        assert used == {one["metadata"]["name"] for one in claims}
+        assert all(one["status"]["reservedFor"] for one in claims)
+        await clean(direct)
+
+    assert scheduled(connection, story, prepare=prepare) == []

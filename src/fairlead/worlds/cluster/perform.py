@@ -31,6 +31,7 @@ from fairlead.engine.core.command import (
     Bind,
     Command,
     Condition,
+    CreateObject,
     DeleteObject,
     EvictPod,
     ObjectRef,
@@ -50,6 +51,7 @@ _TOO_MANY, _INTERNAL_ERROR = 429, 500
 # Answers after which the same request may succeed: timeouts, overload, a gateway without a server.
 _TRANSIENT: Final = (0, 408, 429, 502, 503, 504)
 _CONFLICT, _NOT_FOUND = 409, 404
+_CREATED_KIND: Final = "ResourceClaim"  # the only kind that the scheduler creates
 _OBJECT_START: Final = b"{"
 # Kinds whose conditions a strategic merge patch merges by type.
 _STRATEGIC_KINDS: Final = ("Pod", "Node")
@@ -139,6 +141,8 @@ def perform(
         case PatchObject(target, patch):
             body = _with_identity(patch, target.uid, "")
             return (yield from _patch(command, target, resources, (MERGE, "", body), jitter))
+        case CreateObject() if command.target.kind == _CREATED_KIND:
+            return (yield from _create(command, resources, jitter))
         case DeleteObject():
             return (yield from _delete(command, resources, jitter))
         case EvictPod(pod, _):
@@ -217,6 +221,30 @@ def _patch(
     path = resource.path(target.namespace, target.name, subresource)
     request = ApiRequest("PATCH", path, msgspec.json.encode(body), content_type)
     answer, _ = yield from _definite(request, jitter)
+    if not answer.is_success:
+        return _failed(command, answer)
+    version = _found(answer).metadata.resource_version
+    return Performed(CommandSucceeded(command), WrittenEffect(target, version=version))
+
+
+def _create(command: CreateObject, resources: Resources, jitter: Jitter) -> Steps:
+    """Create the claim of a pod that uses devices by an extended resource.
+
+    upstream: dynamicresources.go: createExtendedResourceClaimInAPI
+    """
+    target, resource = command.target, resources.get(command.target.kind)
+    if resource is None:
+        message = "the server could not find the requested resource"
+        return Performed(CommandFailed(command, FailureReason.NOT_FOUND, message))
+    body = msgspec.json.encode(command.manifest)
+    request = ApiRequest("POST", resource.collection(target.namespace), body)
+    answer, tries = yield from _definite(request, jitter)
+    if answer.status == _CONFLICT and tries > 1:
+        # An earlier attempt without an answer may have created it; the name is random.
+        shown, _ = yield from _definite(
+            ApiRequest("GET", resource.path(target.namespace, target.name)), jitter
+        )
+        answer = shown if shown.is_success else answer
     if not answer.is_success:
         return _failed(command, answer)
     version = _found(answer).metadata.resource_version

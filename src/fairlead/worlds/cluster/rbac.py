@@ -34,7 +34,7 @@ _WRITTEN: Final = {
         ("", "pods/status", ("patch",)),
         ("", "persistentvolumeclaims", ("patch",)),
         ("", "persistentvolumes", ("patch",)),
-        ("resource.k8s.io", "resourceclaims", ("patch",)),
+        ("resource.k8s.io", "resourceclaims", ("get", "create", "patch", "delete")),
         ("resource.k8s.io", "resourceclaims/status", ("patch",)),
     ),
     BATCH: tuple(

@@ -381,16 +381,26 @@ class ClusterRunner:
         """Report each overcommitted node on which a pod has just been bound or changed.
 
         A node can become overcommitted if two schedulers bind pods to it at the same moment, or if
-        a binding was in flight when leadership was lost.
+        a binding was in flight when leadership was lost. Resources that the node does not list, and
+        that the devices of a DeviceClass provide, are not counted.
         """
         assert self.engine is not None
         assert self._world is not None
+        cluster = self.engine.cluster
+        names, of_devices = cluster.table.resources.names, cluster.devices.extended
         for name in self._world.take_bound_nodes():
-            info = self.engine.cluster.table.find(name)
+            info = cluster.table.find(name)
             if info is None:
                 continue
-            columns = range(len(info.requested))
-            if any(info.requested_of(one) > info.allocatable_of(one) for one in columns):
+            lacking = [
+                column
+                for column in range(len(info.requested))
+                if info.requested_of(column) > info.allocatable_of(column)
+            ]
+            if any(
+                info.allocatable_of(one) or of_devices.class_of(names[one]) is None
+                for one in lacking
+            ):
                 self.overcommitments += 1
                 self._options.log(f"node {name} has less allocatable than its pods request")
 

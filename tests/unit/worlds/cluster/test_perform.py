@@ -166,3 +166,26 @@ def test_a_disruption_budgets_refusal_is_final():
 def test_other_commands_are_refused():
     _, performed = run(CreateObject({"kind": "Pod", "apiVersion": "v1"}))
     assert performed.outcome.reason is FailureReason.INVALID
+
+
+CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "web-0-extended-resources-x7", "namespace": "shop"},
+}
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/shop/resourceclaims"
+
+
+def test_the_claim_of_an_extended_resource_is_created():
+    (request,), performed = run(CreateObject(CLAIM), OK)
+    assert (request.method, request.path, json.loads(request.body)) == ("POST", CLAIMS, CLAIM)
+    assert performed.outcome == CommandSucceeded(CreateObject(CLAIM))
+    assert performed.effect.version == "7"
+
+
+@pytest.mark.parametrize(("shown", "succeeds"), [(OK, True), (refusal(404), False)])
+def test_a_claim_created_without_an_answer_has_succeeded(shown, succeeds):
+    done, performed = run(CreateObject(CLAIM), NO_ANSWER, refusal(409, "AlreadyExists"), shown)
+    name = CLAIM["metadata"]["name"]
+    assert requests(done) == [("POST", CLAIMS), ("POST", CLAIMS), ("GET", f"{CLAIMS}/{name}")]
+    assert isinstance(performed.outcome, CommandSucceeded) == succeeds
