@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import deploy_manifests
@@ -131,3 +134,51 @@ def test_the_roles_allow_no_more(cluster, verb, resource):
     }
     found = client.AuthorizationV1Api().create_subject_access_review(review)
     assert not found.status.allowed
+
+
+def open_url(url):
+    context = ssl._create_unverified_context()
+    with urllib.request.urlopen(url, context=context) as answer:
+        return answer.status
+
+
+def test_the_container_starts_with_its_arguments_and_answers_its_probes(cluster, tmp_path):
+    """Only the address, the connection and the folder of the ConfigMap differ from a pod's."""
+    path, _ = cluster
+    by_kind = {one["kind"]: one for one in manifests()}
+    settings = by_kind["ConfigMap"]["data"]["scheduler.yaml"]
+    (tmp_path / "scheduler.yaml").write_text(settings)
+    (container,) = by_kind["Deployment"]["spec"]["template"]["spec"]["containers"]
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    (mount,) = (one["mountPath"] for one in container["volumeMounts"] if one["name"] == "config")
+    replaced = {
+        "--in-cluster": f"--kubeconfig={as_service_account(path, tmp_path)}",
+        f"--config={mount}/scheduler.yaml": f"--config={tmp_path}/scheduler.yaml",
+        f"--listen=0.0.0.0:{ports['https']}": "--listen=127.0.0.1:18261",
+    }
+    assert replaced.keys() <= set(container["args"])
+    arguments = [replaced.get(one, one) for one in container["args"]]
+    environment = {**os.environ, **{one["name"]: "pod-0" for one in container["env"]}}
+    command = [sys.executable, "-m", "fairlead.cli", *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert "running in" in process.stderr.readline()
+        for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+            request = container[name]["httpGet"]
+            assert (request["port"], request["scheme"]) == ("https", "HTTPS")
+            assert open_url(f"https://127.0.0.1:18261{request['path']}") == 200
+        lease = client.CoordinationV1Api().read_namespaced_lease("fairlead", "fairlead")
+        assert lease.spec.holder_identity.startswith("pod-0")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
+def test_a_pod_starts_again_when_the_scheduler_name_changes():
+    """The scheduler reads its configuration only when it starts."""
+    (deployment,) = (one for one in manifests() if one["kind"] == "Deployment")
+    annotations = deployment["spec"]["template"]["metadata"]["annotations"]
+    chart = (DEPLOY / "helm" / "fairlead" / "templates" / "fairlead.yaml").read_text()
+    assert annotations == {"scheduler-name": "fairlead"}
+    assert 'annotations: {scheduler-name: "{{ .Values.schedulerName }}"}' in chart
