@@ -55,8 +55,9 @@ _KEPT: Final = (
 
 
 class RelatedObjects:
-    """The related objects, keyed by kind and by `namespace/name`.
+    """The objects besides nodes and pods that plugins and preemption read.
 
+    The objects are keyed by kind and by `namespace/name`, or by `name` if they have no namespace.
     `storage_log` contains kind and key of the storage objects that changed. `version` increases
     with every change of an object of another kind, except budgets and device objects (see
     `engine.state.devices`).

@@ -76,7 +76,10 @@ class MatrixMember(Protocol):
 
 
 class PlanMatrix:
-    """A matrix of `plans` that all have the ROW plugins `filters` and `scorers`."""
+    """The totals of `plans`, as a matrix with one row per plan and one column per node.
+
+    All plans have the ROW plugins `filters` and `scorers`.
+    """
 
     def __init__(
         self, table: NodeTable, filters: Sequence[FilterPoint], scorers: Sequence[ScorePoint]

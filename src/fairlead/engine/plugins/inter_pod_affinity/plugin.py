@@ -169,8 +169,8 @@ class InterPodAffinity:
         """Return the topology keys whose domains contain all pods that can affect a node's verdict.
 
         Returns None if the pod has required affinity. Then any pod in the cluster can affect the
-        verdict: if no pod matches the affinity, the incoming pod may be the first, which every node
-        with the topology keys accepts.
+        verdict: if no pod matches the affinity, the incoming pod may be the first of its group. The
+        first pod is accepted by every node with the topology keys.
         """
         return state.read(AffinityState).reach()
 

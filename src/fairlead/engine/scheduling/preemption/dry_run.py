@@ -201,7 +201,10 @@ class DryRuns:
         potential: Rows,
         sample: CandidateSample | None = None,
     ) -> DryRun:
-        """Evaluate the rows in `potential` (ascending); `sample` limits the search."""
+        """Evaluate the rows in `potential` (ascending); `sample` limits the search.
+
+        `found` is the result of filtering for `pod`.
+        """
         framework = self._plans.framework
         table = framework.cluster.table
         columns = self._current(pod, found, table)

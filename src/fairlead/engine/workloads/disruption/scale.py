@@ -2,7 +2,7 @@
 
     Deployment > ReplicaSet, ReplicationController, StatefulSet     spec.replicas
     DaemonSet, Job, Node                                            no scale: an error
-    other kinds, and owners missing from the snapshot               the peak of its active pods
+    other kinds, and owners missing from the snapshot               the peak number of active pods
 
 Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
 the highest number of simultaneously active pods is used as the scale.

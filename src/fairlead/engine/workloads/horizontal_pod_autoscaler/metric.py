@@ -171,7 +171,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield the instant, if any, at which the groups change without a change of pods."""
+        """Yield `groups.until`, if the groups are known and have this instant."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 

@@ -77,7 +77,7 @@ class Topology:
     ) -> None:
         """Count the pods that run on `nodes`, except the pods with keys in `moved`.
 
-        Pods of the pass count only after their placement. Preferences form groups only if
+        The pods to schedule count only after their placement. Preferences form groups only if
         `respects_preferences` is set.
         """
         self._cluster = cluster
