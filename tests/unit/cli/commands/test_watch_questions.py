@@ -41,6 +41,7 @@ def test_questions_are_split_into_words(tmp_path):
         ("questions: [{name: a, ask: ''}]", "questions[0].ask: must not be empty"),
         ("questions: [{name: a, ask: other.yaml}]", "must begin with an option"),
         ("questions: [{name: a, ask: --context x}]", "--context cannot be part of a question"),
+        ("questions: [{name: a, ask: --drain n -ojson}]", "-o cannot be part of a question"),
         ("questions: [{name: a, ask: --drain n}, {name: a, ask: --drain m}]", "is used twice"),
         ("every: 1ms\nquestions: [{name: a, ask: --drain n}]", "every: must be at least 1s"),
         ("questions: [{name: a, ask: --drain n, if: x}]", "unknown field"),
@@ -102,7 +103,10 @@ def test_a_full_disk_is_reported(tmp_path, capsys):
 
 
 def test_a_question_that_has_no_answer_is_reported_once(tmp_path, capsys, monkeypatch):
-    completed = [Completed(0, b"Usage: fairlead whatif", ""), Completed(2, b"", "no such node")]
+    completed = [
+        Completed(0, b"Usage: fairlead whatif", ""),
+        Completed(2, b"", "fairlead: no such node"),
+    ]
     outcomes = iter([completed[0], completed[0], completed[1]])
 
     async def run_own_command(_arguments):

@@ -168,7 +168,8 @@ class Inquiry:
             error = f"took longer than {ANSWER_SECONDS_MAX} seconds"
             return Answer(question, self.read_at, error=error)
         if completed.code not in _ANSWERED:
-            return Answer(question, self.read_at, error=completed.error)
+            error = completed.error.removeprefix("fairlead: ")
+            return Answer(question, self.read_at, error=error)
         try:
             return Answer(question, self.read_at, msgspec.json.decode(completed.output))
         except msgspec.DecodeError:  # after --help, for example

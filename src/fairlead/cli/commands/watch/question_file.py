@@ -75,6 +75,8 @@ def _words(path: str, field: str, text: str) -> tuple[str, ...]:
         name = word.partition("=")[0]
         if not word.startswith("-") and word == words[0]:
             raise InputError(path, "must begin with an option of fairlead whatif", field=field)
+        if name.startswith("-o"):  # also -ojson, a value without a space
+            name = "-o"
         if name in _OURS:
             raise InputError(path, f"{name} cannot be part of a question", field=field)
     return words
