@@ -105,8 +105,8 @@ class HttpConnection(asyncio.Protocol):
     def send(self, request: bytes, on_end: OnEnd, deadline: float | None) -> None:
         """Send a request; `on_end` receives the response or an exception.
 
-        The pool fails the request at `deadline`, in the loop's time. If it is None, each part of
-        the response sets a new deadline.
+        The pool fails the request at `deadline`, in the loop's time. If `deadline` is None, each
+        part of the response sets a new deadline.
         """
         assert self._transport is not None
         self._on_end = on_end

@@ -269,7 +269,7 @@ class Store:
         write: Write = PLAIN,
         subresource: str = "",
     ) -> WebhookCalls[Json]:
-        """Store `new` in place of `old`, the newest version; return the stored object.
+        """Store `new` in place of the newest version `old`; return the stored object.
 
         `new` has been decoded. Its status is ignored, unless the kind's strategy has
         `updates_status`. If `new` has a resourceVersion or uid, it must equal that of `old`. Raises

@@ -433,5 +433,5 @@ def _queueing_order(one: ApiObject) -> tuple[bool, str]:
 
 
 def operations(scenario: Json) -> Iterator[Json]:
-    """Yield the operations of `script`, sorted by time."""
+    """Yield the operations in the scenario's `script`, sorted by time."""
     yield from sorted(scenario["script"], key=lambda operation: operation["t_ms"])

@@ -57,7 +57,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The state with its number of pods, and the effect of a new rule: `blocks 3 pods`."""
+        """The state and its number of pods (`blocks 3 pods`), and `new_rule` if the rule is new."""
         if not self.has_new_rule:
             return self._state_words
         touched = self.displaced or self.blocked

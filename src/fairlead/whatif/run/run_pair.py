@@ -1,8 +1,8 @@
 """Runs an experiment with and without its steps, from one loaded state if possible.
 
-Loading and everything due at the start is the same in both runs. So the process is forked after the
-start: the child process runs without the steps and sends its outcome; the parent process runs with
-the steps. The runs do not affect each other, and they share unchanged memory.
+Loading, and all work due at the start, are the same in both runs. So the process is forked after
+the start: the child process runs without the steps and sends its outcome; the parent process runs
+with the steps. The runs do not affect each other, and they share unchanged memory.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def read_autoscalers(
 
 
 def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> bool:
-    """Return whether Karpenter acts.
+    """Return whether Karpenter is the autoscaler that acts.
 
     Karpenter acts if `options` name it. With `auto` and no node groups, Karpenter acts if the
     cluster `initial` has NodePools and no Cluster Autoscaler.

@@ -99,7 +99,7 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget. `first` are the workloads whose pods must be placed
-    before the other pods, because these would take their room.
+    before the other pods, because the other pods would take their room.
     """
 
     node: str
