@@ -88,7 +88,7 @@ def _verdict(limit: BudgetLimit, pods: int) -> str:
         return f"{name} allows no disruption: {limit.problem}."
     if not pods:
         return f"{name} selects no pod, so it protects nothing and blocks nothing."
-    if limit.counts_no_replicas:
+    if limit.lacks_scale:
         return (
             f"{name} never allows a disruption: it counts the replicas of controllers, and its "
             "pods have no controller."

@@ -140,8 +140,8 @@ class ServedResources:
         key = type(command).__name__, command.target.name
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
-    def without_deleted_nodes(self, name: str, now: Instant) -> None:
-        """Delete a removed NodeClaim again later, because the API server still has it."""
+    def delete_again(self, name: str, now: Instant) -> None:
+        """Retry the deletion of a removed NodeClaim, because the API server still has it."""
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:

@@ -54,7 +54,7 @@ class BudgetLimit(Struct, frozen=True):
         return self.at_best < 1
 
     @property
-    def counts_no_replicas(self) -> bool:
+    def lacks_scale(self) -> bool:
         """Whether the budget needs the pods' replica counts, but no controller states them.
 
         This happens if the limit is a percentage or maxUnavailable, and the pods have no controller

@@ -317,14 +317,14 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
     rule, healthy, needed = limit.rule, limit.healthy, limit.desired
     if limit.is_permanent:
         why = f"{rule} with {limit.wanted} wanted leaves no room even if all are ready"
-        if limit.counts_no_replicas:
+        if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
         scaled_up = _scaled_up(pod, limit)
         edit = scaled_up or _relaxed(limit)
         yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
         if scaled_up:
             healthy += 1  # the new replica
-        elif limit.counts_no_replicas:
+        elif limit.lacks_scale:
             needed = _ready_to_spare(limit)
             rule = f"minAvailable {needed}"
         else:
@@ -339,7 +339,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
 def _relaxed(limit: BudgetLimit) -> str:
     namespace, _, name = limit.key.partition("/")
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
-    if limit.counts_no_replicas:
+    if limit.lacks_scale:
         patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{_ready_to_spare(limit)}}}}}'
     return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
 

@@ -220,7 +220,7 @@ class NodeClaimLifecycle:
         that a user requested starts.
         """
         if served.is_removed(claim.name):
-            served.without_deleted_nodes(claim.name, now)
+            served.delete_again(claim.name, now)
             return
         served.stored(claim)
         known = self._context.cluster.node_claims.get(claim.name)
