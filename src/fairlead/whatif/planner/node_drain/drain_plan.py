@@ -17,6 +17,7 @@ with fewer pods, then by name.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -199,11 +200,14 @@ def _verdict(plan: DrainPlan) -> str:
     total, count, best = len(plan.nodes), len(plan.drains), plan.best
     blocked = len(plan.blocked)
     if not count:
-        return (
-            f"None of {counted(total, 'node')} can be drained."
+        owners = Counter(one.owner for one in plan.blockers if one.owner)
+        because = f": blocked by {listed([owner for owner, _ in owners.most_common()], 2)}"
+        which = (
+            f"None of {counted(total, 'node')} can be drained"
             if total > 1
-            else (f"{plan.nodes[0]} cannot be drained.")
+            else f"{plan.nodes[0]} cannot be drained"
         )
+        return f"{which}{because if owners else ''}."
     which = "All nodes" if not blocked and total > 1 else f"{count:,} of {counted(total, 'node')}"
     if total == 1:
         which = plan.nodes[0]

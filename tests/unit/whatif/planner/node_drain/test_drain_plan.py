@@ -312,6 +312,27 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     assert found["order"][0]["lost"] == ["default/alone"]
 
 
+def test_a_verdict_without_a_drain_names_what_blocks_most_pods(planner, make):
+    objects = [
+        *(make.node("a", pool="db"), make.node("b")),
+        *deployment(make, "web", ["a", "a"]),
+        *deployment(make, "one", ["b"]),
+        *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
+        budget("web", maxUnavailable=0),
+        budget("one", minAvailable=1),
+    ]
+    verdicts = {
+        ("b",): "b cannot be drained: blocked by pdb/default/one.",
+        ("b", "a"): (
+            "None of 2 nodes can be drained: blocked by pdb/default/web, pdb/default/one and 1 "
+            "more."
+        ),
+    }
+    for nodes, verdict in verdicts.items():
+        plan = plan_of(planner(*objects), nodes)
+        assert drain_answer(plan, "dump.yaml", ()).to_json()["verdict"] == verdict
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_plan_that_is_run_breaks_no_budget_and_empties_its_nodes(planner, experiment, make, seed):
     """On random clusters, at every pace: all planned nodes are emptied, and all pods run again."""
