@@ -87,7 +87,8 @@ def what_if(
     notes += _runtime_notes(snapshot, known, after, starts)
     notes += _startup_note(pair, effect, conditions)
     if notes:
-        effect = replace(effect, changed=replace(after, notes=(*notes, *after.notes)))
+        notes += effect.changed.notes
+        effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
     verdict = verdict_of(effect)
     others = _other_seeds(snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]

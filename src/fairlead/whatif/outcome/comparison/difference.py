@@ -309,7 +309,7 @@ def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
     """Yield a role for each pod that changed in either run, by key; unpaired pods come last."""
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
-    for key in _keys(without, changed):
+    for key in changed_keys(without, changed):
         before, after = without.pods.get(key), changed.pods.get(key)
         if before is not None and after is not None:
             yield _Role(before, after)
@@ -324,7 +324,8 @@ def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
     yield from (_Role(_ABSENT, pod) for pod in new)
 
 
-def _keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
+def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
+    """Return the keys of the pods that changed in either run, sorted."""
     if without.touched is None or changed.touched is None:
         return sorted({*without.pods, *changed.pods})
     return sorted(without.touched | changed.touched)

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
-from fairlead.whatif.outcome.comparison.difference import Difference, difference
+from fairlead.whatif.outcome.comparison.difference import Difference, changed_keys, difference
+from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
@@ -43,6 +44,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     Node hours and costs of both runs are counted until the end of the longer run.
     """
     without, changed = _counted_to(changed, without), _counted_to(without, changed)
+    changed = with_exchanged_names(without, changed, changed_keys(without, changed))
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = _lost(without, changed)

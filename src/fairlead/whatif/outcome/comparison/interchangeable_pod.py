@@ -1,0 +1,76 @@
+"""Pairs pods of a workload that change places: one waits because another waits no longer.
+
+If a displaced pod of a Deployment waits at the end, and a pod that waits without the change has a
+node instead, the workload has as many running pods as before. Only the names differ: a replacement
+gets a new name and the last place in the scheduler's queue. Such pods exchange their names, so that
+the answer does not report a pod as pending because of the change.
+
+    without the change   web-1 on a     web-2 pending
+    with the change      web-1 pending  web-2 on b
+    as reported          web-1 on b     web-2 pending
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.apiserver.kind import DEPLOYMENT, JOB, REPLICA_SET, REPLICATION_CONTROLLER
+from fairlead.engine.workloads.job.progress import INDEX
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+
+# The pods of a StatefulSet have identities, and those of a DaemonSet have nodes.
+_INTERCHANGEABLE: Final = frozenset(
+    kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, JOB)
+)
+
+
+def with_exchanged_names(
+    without: RunOutcome, changed: RunOutcome, keys: Iterable[str]
+) -> RunOutcome:
+    """Return `changed` with the names of interchangeable pods as in the run `without`.
+
+    `keys` are the keys of the pods that changed in either run.
+    """
+    waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
+    placed: dict[Hashable, list[PodEnd]] = defaultdict(list)
+    for key in keys:
+        before, after = without.pods.get(key), changed.pods.get(key)
+        if before is None or after is None or not _is_interchangeable(before):
+            continue
+        if before.is_placed and after.is_pending:
+            waiting[_identity(before)].append(after)
+        elif before.is_pending and after.is_placed and not after.is_terminating:
+            placed[_identity(before)].append(after)
+    pairs = [
+        pair
+        for identity, pods in waiting.items()
+        for pair in zip(pods, placed.get(identity, ()), strict=False)
+    ]
+    if not pairs:
+        return changed
+    renamed = {
+        one.key: replace(one, name=other.name)
+        for pair in pairs
+        for one, other in (pair, pair[::-1])
+    }
+    pods = {one.key: one for one in (renamed.get(pod.key, pod) for pod in changed.pods.values())}
+    nodes = tuple(
+        replace(node, pods=tuple(renamed.get(pod.key, pod) for pod in node.pods))
+        if any(pod.key in renamed for pod in node.pods)
+        else node
+        for node in changed.nodes
+    )
+    return replace(changed, pods=dict(sorted(pods.items())), nodes=nodes)
+
+
+def _is_interchangeable(pod: PodEnd) -> bool:
+    return pod.workload.kind in _INTERCHANGEABLE and INDEX not in pod.labels
+
+
+def _identity(pod: PodEnd) -> Hashable:
+    """Return what interchangeable pods have in common."""
+    return pod.workload, pod.revision, pod.priority, *sorted(pod.requests.items())
