@@ -285,12 +285,13 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     """The outcome of a run: pods sorted by key, everything else by time, then name.
 
     `started_at` is the instant of the change, from which all times and counts start. `outage` is
-    None if no node failed; `drains` are the rolling drains. `workloads` are those with changed
-    pods, out of `workloads_total`. `budgets` are all that exist at the end or cover displaced or
-    refused pods. `touched` contains the keys of all pods that changed since the cluster was loaded;
-    None if unknown. `autoscaling` is None if no node autoscaler acted. `waits` are the pods' waits
-    for a node, oldest first. `cluster_history` is None if it was too large to keep. `notes` are
-    sentences about rules that did not apply and defaults that were filled in.
+    None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
+    pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
+    the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
+    changed since the cluster was loaded; None if unknown. `autoscaling` is None if no node
+    autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
+    None if it was too large to keep. `notes` are sentences about rules that did not apply and
+    defaults that were filled in.
     """
 
     started_at: Instant

@@ -44,10 +44,10 @@ _COPIED: Final = ("labels", "annotations")
 class NewPods(Struct, frozen=True):
     """A template for pods in `namespace`; `title` names the template in answers.
 
-    `source` is the file or the option that names it. `owner` is the owner reference of the pods.
-    `stateful_set` determines the names and claims of the pods; `first` is the first new ordinal.
-    `replicas` is the present number of replicas of the workload of --like, None for a Job, a
-    CronJob and templates of --pod.
+    `source` is the template's file, or the option that names the template. `owner` is the owner
+    reference of the pods. `stateful_set` determines the names and claims of the pods; `first` is
+    the first new ordinal. `replicas` is the present number of replicas of the workload of --like,
+    None for a Job, a CronJob and templates of --pod.
     """
 
     source: str
