@@ -130,7 +130,7 @@ def wrap_methods(
 
 
 def original_of(plugin: object) -> object:
-    """Return the plugin that the wrapper `plugin` measures; other plugins are returned unchanged.
+    """Return the plugin behind `plugin`, if that measures it or is a facet of it, else `plugin`.
 
     The wrapper that guards a user's plugin is returned unchanged as well.
     """
@@ -138,5 +138,5 @@ def original_of(plugin: object) -> object:
 
 
 def type_of(plugin: object) -> type:
-    """Return the class of `plugin`; for a measured plugin, the class of the original."""
+    """Return the class of `original_of(plugin)`."""
     return type(original_of(plugin))

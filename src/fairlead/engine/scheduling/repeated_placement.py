@@ -27,7 +27,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.pods.facts import controller_of
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.extension_point import type_of
@@ -37,22 +36,17 @@ from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.equal_pods import EqualPods, Version, are_comparable
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.nominated_pods import best_beside_nominated
-from fairlead.engine.state.pod_index.affinity_term import has_pod_affinity
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins whose PreFilter and PreScore skip a pod, or not, by what `_key` and `_State` contain.
-_KNOWN: Final = (InterPodAffinity, PodTopologySpread, DynamicResources)
 # Plugins that read the state of a cycle when a pod is bound, and write only what they read. If
 # their PreFilter skips a pod, they store nothing there, and do nothing when the pod is bound.
 _READERS: Final = (DynamicResources, VolumeBinding)
 _KEPT_MAX: Final = 1_024
-# The position of the log of nodes, and the versions of all else that the `_KNOWN` plugins read.
-_State = tuple[int, int, int, int]
 
 
 class _Kept(Struct, frozen=True, eq=False):
@@ -74,13 +68,13 @@ class RepeatedPlacements:
         """Start without entries, for the pods that are scheduled with `plans`."""
         framework = plans.framework
         self._plans = plans
-        self._cluster = framework.cluster
+        self._equal = EqualPods(framework.cluster)
         self._nominator = framework.nominator
         self._table = framework.cluster.table
         binding = (*framework.reserve, *framework.permit, *framework.pre_bind)
         self._shares_state = all(type_of(plugin) in _READERS for plugin in binding)
         self._binding = {plugin.name for plugin in binding}
-        self._state: _State | None = None
+        self._version: Version | None = None
         self._kept: dict[Hashable, _Kept] = {}
 
     def find(self, pod: PodInfo, tie_break: TieBreak) -> Placement | None:
@@ -90,10 +84,10 @@ class RepeatedPlacements:
         """
         if not self._kept or self._is_special(pod):
             return None
-        if self._state != self._current():
+        if self._version != self._equal.version():
             self._kept.clear()
             return None
-        kept = self._kept.get(self._key(pod))
+        kept = self._kept.get(self._equal.key(pod))
         if kept is None:
             return None
         plan = self._plans.plan_for(pod)
@@ -129,18 +123,11 @@ class RepeatedPlacements:
         `found` are the verdicts of the cycle, which has found at least one node. Nothing is stored
         for the first pod of a shape, because no second pod may follow.
         """
-        if not found.plan.is_reused:
-            return
-        if self._is_special(pod) or has_pod_affinity(pod.shape.spec):
-            return
         plan, skipped = found.plan, found.state.skipped_filters
-        split = plan.split
-        running = [point for point in split.cluster_filters if point.name not in skipped]
-        if plan.static.live or not (
-            all(type_of(plugin) in _KNOWN for plugin in split.cluster_pre_filters)
-            and all(type_of(point.plugin) is InterPodAffinity for point in running)
-            and all(point.scores_alike(pod) for point in split.cluster_scorers)
-        ):
+        if not plan.is_reused or self._is_special(pod) or not are_comparable(plan, pod):
+            return
+        running = [point for point in plan.split.cluster_filters if point.name not in skipped]
+        if not all(type_of(point.plugin) is InterPodAffinity for point in running):
             return
         accepted = None
         if running:
@@ -149,27 +136,12 @@ class RepeatedPlacements:
             # The cycle has asked about the feasible nodes only.
             mask: Mask = plan.ask(running[0], found.state, pod, plan.rows) == 0
             accepted = HighestTotals(self._table.pod_log, mask)
-        state = self._current()
-        if self._state != state or len(self._kept) >= _KEPT_MAX:
+        version = self._equal.version()
+        if self._version != version or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
-            self._state = state
+            self._version = version
         at_once = self._shares_state and self._binding <= skipped.keys()
-        self._kept[self._key(pod)] = _Kept(found.state.clone(), accepted, at_once)
-
-    def _current(self) -> _State:
-        cluster, table = self._cluster, self._table
-        return (
-            table.node_log.position,
-            cluster.related.version,
-            cluster.devices.class_version,
-            table.pod_index.term_changes,
-        )
-
-    def _key(self, pod: PodInfo) -> Hashable:
-        """Return a key that is equal for pods that the `_KNOWN` plugins cannot tell apart."""
-        meta = pod.pod.metadata
-        pods = self._table.pod_index.pod_class_of(pod)
-        return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
+        self._kept[self._equal.key(pod)] = _Kept(found.state.clone(), accepted, at_once)
 
     def _is_special(self, pod: PodInfo) -> bool:
         """Return whether `pod` has a nomination or belongs to a PodGroup."""

@@ -1,7 +1,8 @@
 """NodeChoice: finds the nodes that can take a task, and the best of these nodes.
 
     verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
-    verdicts and scores that depend on more (affinity, spread)  evaluated for every task
+    verdicts and scores that depend on more (affinity, spread)  evaluated for every task, unless
+                                                                they do not matter for equal tasks
 
 There is one instance for each kind of resources that a task may need on the node (`NodeChoices`).
 The instances differ only in the filters of their frameworks.
@@ -11,7 +12,8 @@ upstream: pkg/scheduler/util/scheduler_helper.go
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -23,8 +25,12 @@ from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
 from fairlead.engine.framework.points import ScorePoint
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.plugins.equal_pods import EqualPods, Version, are_comparable
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
+
+_NOWHERE: Final[Rows] = np.zeros(0, np.int64)
+_DECIDED_MAX: Final = 1_024
 
 
 class RankedNodes(Struct, frozen=True):
@@ -56,6 +62,9 @@ class NodeChoice:
         self.framework = framework
         self._plans = PlanCache(framework)
         self._table = framework.cluster.table
+        self._equal = EqualPods(framework.cluster)
+        self._version: Version | None = None
+        self._decided_by_plan: dict[Hashable, None] = {}
         self._name_rank: Rows = np.zeros(0, np.int64)
         self._ranked_at = -1
 
@@ -72,19 +81,43 @@ class NodeChoice:
 
         `tie_break` chooses among nodes with equal scores.
         """
-        found = self.find(pod)
-        best = self._best(pod, found)
+        if self._is_decided_by_plan(pod):
+            plan = self._plans.plan_for(pod)
+            best = plan.best_positions() if plan.count_feasible() else _NOWHERE
+        else:
+            found = self.find(pod)
+            plan, best = found.plan, self._best(pod, found)
         if not len(best):
             return None
-        chosen = int(best[tie_break.pick(len(best))])
-        return self._table.at(found.plan.row(chosen))
+        return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
+
+    def _is_decided_by_plan(self, pod: PodInfo) -> bool:
+        """Return whether the plan alone has decided about an equal pod, and nothing has changed."""
+        if not self._decided_by_plan:
+            return False
+        if self._version != self._equal.version():
+            self._decided_by_plan.clear()
+            return False
+        return self._equal.key(pod) in self._decided_by_plan
+
+    def _note_decided_by_plan(self, pod: PodInfo) -> None:
+        version = self._equal.version()
+        if self._version != version or len(self._decided_by_plan) >= _DECIDED_MAX:
+            self._decided_by_plan.clear()
+            self._version = version
+        self._decided_by_plan[self._equal.key(pod)] = None
 
     def _best(self, pod: PodInfo, found: Feasibility) -> Rows | array[int]:
         """Return the plan positions of the best nodes, ascending; empty if none is feasible."""
         if found.rejected is not None:
-            return np.zeros(0, np.int64)
+            return _NOWHERE
         plan, asked = found.plan, _asked(found.plan, pod)
         if not asked and not plan.static.live and found.is_cached and plan.count_feasible():
+            skipped = found.state.skipped_filters
+            if are_comparable(plan, pod) and all(
+                point.name in skipped for point in plan.split.cluster_filters
+            ):
+                self._note_decided_by_plan(pod)
             return plan.best_positions()
         positions = found.positions()
         if not len(positions):

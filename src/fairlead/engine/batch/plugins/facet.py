@@ -40,10 +40,11 @@ _SCORING: Final = (
 
 
 class Facet:
-    """Some of a plugin's methods, under the name of the plugin."""
+    """Some of the methods of the plugin `wrapped`, under its name (see `original_of`)."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
         """Copy the methods in `members` that `plugin` has."""
+        self.wrapped = plugin
         self.name = plugin.name
         self.locality = locality_of(plugin)
         for member in members:
