@@ -101,6 +101,8 @@ def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker])
         pods = counted(len({one.pod for one in refused}), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
     if isinstance(emptied, Blocker):
+        if emptied.preempts:
+            return f"After a drain of {name}, {emptied.pod} fits on no node: {emptied.why}."
         return f"A drain of {name} would leave {emptied.pod} pending: {emptied.why}."
     targets = len({move.target for move in emptied.moves})
     if not emptied.moves:

@@ -67,6 +67,16 @@ def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
     assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each one alone
 
 
+def test_a_node_says_that_a_drain_needs_preemption(explained, make):
+    """A drained pod preempts in a what-if; plans do not rely on that."""
+    important = make.pod("important", node_name="a", owner="rs", cpu="3", priority=9)
+    other = make.pod("other", node_name="b", owner="rs", cpu="3")
+    answer = explained("node/a", make.node("a"), make.node("b"), important, other)
+    assert answer.verdict.startswith("After a drain of a, default/important fits on no node: Insuf")
+    assert answer.verdict.endswith("; it would preempt pods of lower priority.")
+    assert not answer.facts["can_be_drained"]
+
+
 def test_a_node_says_which_budget_blocks_its_drain(explained, make):
     pods = [replica(make, number, "a") for number in range(2)]
     objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods, budget(2)]

@@ -74,7 +74,8 @@ class Blocker(Struct, frozen=True):
 
     `pod` is "" if the node itself is the obstacle. `owner` is the object to change, such as
     `pdb/shop/web`; `why` explains the cause, and `edit` is a command or change that removes the
-    cause, "" if none is known.
+    cause, "" if none is known. `preempts` is True if the scheduler would make room for the pod by
+    preemption, which plans do not rely on.
     """
 
     node: str
@@ -83,6 +84,7 @@ class Blocker(Struct, frozen=True):
     owner: str
     why: str
     edit: str = ""
+    preempts: bool = False
 
 
 class PodMove(Struct, frozen=True):
@@ -110,11 +112,15 @@ class PlannedDrain(Struct, frozen=True):
 
 
 class _Unplaced(Struct, frozen=True):
-    """A replacement of `workload` that fits no node, with the scheduler's `message`."""
+    """A replacement of `workload` that fits no node, with the scheduler's `message`.
+
+    `preempts` states whether it finds room by preemption.
+    """
 
     pod: PodInfo
     workload: str
     message: str
+    preempts: bool
 
 
 class DrainPlanner:
@@ -199,10 +205,17 @@ class DrainPlanner:
             new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
             decision = self.model.schedule(new)
             if not isinstance(decision, Placement):
-                return _Unplaced(new, workload, decision.message)
+                return _Unplaced(new, workload, decision.message, self._would_preempt(new))
             moves.append(PodMove(pod.key, workload, node, decision.node.name))
         charged = self._charged(pods)
         return PlannedDrain(node, tuple(moves), tuple(lost), charged, tuple(first))
+
+    def _would_preempt(self, pod: PodInfo) -> bool:
+        """Return whether preemption makes room for `pod`, which fits no node; preempt nothing."""
+        self.model.preempts = True
+        decision = self.model.schedule(pod)
+        self.model.preempts = False
+        return not isinstance(decision, Placement) and decision.room is not None
 
     def has_room_elsewhere(self, node: str) -> bool:
         """Return whether the other open nodes have enough free resources in total for the pods.
@@ -284,7 +297,10 @@ def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:
 def _no_place(node: str, found: _Unplaced, edit: str, *, is_first: bool) -> Blocker:
     """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
-    return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message), edit)
+    why = short_reason(found.message)
+    if found.preempts:
+        why += "; it would preempt pods of lower priority"
+    return Blocker(node, found.pod.key, cause, found.workload, why, edit, found.preempts)
 
 
 def _wrong_order(node: str, unplaced: _Unplaced, first: Sequence[str]) -> Blocker:
