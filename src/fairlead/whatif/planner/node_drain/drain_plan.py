@@ -261,6 +261,8 @@ def unsafe_because(run: DrainRun) -> str:
         parts.append(f"{listed(replicated, 2)} {verb} for a time")
     if run.pending:
         parts.append(f"{counted(len(run.pending), 'pod')} without a node at the end")
+    if run.lost:
+        parts.append(f"{counted(len(run.lost), 'pod')} on other nodes gone for good")
     if run.breaches:
         parts.append(f"{counted(run.breaches, 'eviction')} against a budget")
     return ", ".join(parts)
@@ -357,6 +359,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "stopped": [str(one.workload) for one in run.stopped],
             "stops": len(run.stopped),
             "pending": list(run.pending),
+            "lost": list(run.lost),
             "unfinished": list(run.unfinished),
             "safe": run.is_safe,
             "result": "safe" if run.is_safe else unsafe_because(run),

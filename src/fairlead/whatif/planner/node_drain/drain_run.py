@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -26,7 +26,7 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.outcome.workload import WorkloadRef
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
 from fairlead.whatif.run.progress import Progress
@@ -57,11 +57,13 @@ class StoppedWorkload(Struct, frozen=True):
 class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain, in which the cluster was at rest `after` a time.
 
-    `pending` pods have no node at the end; `breaches` is the number of evictions against a budget.
+    `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
+    number of evictions against a budget.
     """
 
     after: DurationNs
     pending: dict[str, WorkloadRef]  # {key: workload}
+    lost: frozenset[str]
     breaches: int
 
 
@@ -70,9 +72,10 @@ class DrainRun(Struct, frozen=True):
 
     `took` is the time until the last node was empty and, if nodes return, back in service; None if
     the `unfinished` nodes never became empty or never returned. `stopped` workloads had no ready
-    pod for a time. `pending` pods have no node at the end because of the drain. A budget refused
-    the eviction of `waited` pods at least once. `breaches` is the number of evictions against a
-    budget; a run with breaches is not safe.
+    pod for a time. `pending` pods have no node at the end because of the drain. `lost` pods had no
+    controller and were evicted or preempted on other nodes because of the drain, for example pods
+    of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
+    `breaches` is the number of evictions against a budget; a run with breaches is not safe.
     """
 
     pace: DrainPace
@@ -82,13 +85,17 @@ class DrainRun(Struct, frozen=True):
     unfinished: tuple[str, ...]
     stopped: tuple[StoppedWorkload, ...]
     pending: tuple[str, ...]
+    lost: tuple[str, ...]
     breaches: int
 
     @property
     def is_safe(self) -> bool:
-        """Whether all nodes are drained, every pod runs again, and no replicated workload stops."""
+        """Whether all nodes are drained, every pod runs again, and no replicated workload stops.
+
+        Pods without a controller on the drained nodes may be lost.
+        """
         replicated = [one for one in self.stopped if one.wanted > 1]
-        return not (self.unfinished or replicated or self.pending or self.breaches)
+        return not (self.unfinished or replicated or self.pending or self.lost or self.breaches)
 
 
 def run_drains(
@@ -171,7 +178,20 @@ def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
 
 def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
-    return _Baseline(outcome.rest.after or 0, pending, len(outcome.pdb_breaches))
+    lost = frozenset(_lost(outcome))
+    return _Baseline(outcome.rest.after or 0, pending, lost, len(outcome.pdb_breaches))
+
+
+def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
+    """Return the pods without a controller that were displaced from nodes that are not `drained`.
+
+    Pods that are pending or run at the end are left out.
+    """
+    displaced = (*outcome.evicted, *outcome.preempted)
+    found = {
+        one.pod.key for one in displaced if one.pod.workload.kind == POD and one.node not in drained
+    }
+    return sorted(found.difference(outcome.pods))
 
 
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
@@ -215,6 +235,7 @@ def _drain_run(
         unfinished,
         stopped,
         _pending_since(outcome, baseline),
+        tuple(pod for pod in _lost(outcome, wanted) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
     )
 

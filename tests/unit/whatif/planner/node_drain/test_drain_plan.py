@@ -8,8 +8,15 @@ from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import ReleaseChoice
+from fairlead.whatif.planner.baseline import baseline_experiment
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.node_drain.drain_plan import drain_answer, plan_drains, run_plan
+from fairlead.whatif.planner.node_drain.drain_plan import (
+    drain_answer,
+    plan_drains,
+    run_plan,
+    unsafe_because,
+)
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
     DrainPlanner,
@@ -17,6 +24,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 )
 from fairlead.whatif.planner.node_drain.drain_run import DrainPace, run_drains
 from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 NODES = ("a", "b", "c")
 RELAXED = (
@@ -351,3 +359,12 @@ def test_a_plan_that_is_run_breaks_no_budget_and_empties_its_nodes(planner, expe
     run_plan(plan, experiment(*objects), NoProgress())
     for run in plan.runs:
         assert (run.breaches, run.unfinished, run.pending) == (0, (), ())
+
+
+def test_a_drain_that_breaks_a_gang_is_not_safe():
+    """Two pods of a gang run; without the drained one the gang is below its minimum."""
+    read = read_snapshot("examples/gangs/cluster.yaml")
+    experiment = baseline_experiment(read, SchedulerConfig(), ReleaseChoice(), 0)
+    [run] = run_drains(experiment, ["gpu-1"], [DrainPace(1)], NoProgress())
+    assert run.lost == ("default/forecast-1",)
+    assert unsafe_because(run) == "1 pod on other nodes gone for good"
