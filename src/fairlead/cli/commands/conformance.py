@@ -54,9 +54,10 @@ def conformance(
     files
         Files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        For the kinds `kubebatch` and `nodelifecycle`, whose upstream has known defects: `upstream`
-        reproduces the defects, as in the recordings. `fixed` corrects the defects, as other
-        commands do by default, and lists the cases that depend on a defect.
+        What Fairlead does with known defects of upstream, for the kinds `kubebatch` and
+        `nodelifecycle`. With `upstream`, it reproduces the defects, as in the recordings. With
+        `fixed`, it corrects the defects, as other commands do by default, and lists the cases that
+        depend on a defect.
     only
         Replay only cases with names that match this pattern. With kind `api` and a name without
         wildcards, print all differences of the case instead of only the first difference.

@@ -76,8 +76,8 @@ class ControllerOptions:
         str,
         named(
             "NODES",
-            "A zone with more nodes than this is large. While any other zone is partially "
-            "unhealthy, none of its nodes are tainted (default: 50).",
+            "A zone with more nodes than this is large. In a zone that is not large, no nodes are "
+            "tainted while the zone is partially unhealthy (default: 50).",
         ),
     ] = ""
     terminated_pod_gc_threshold: Annotated[

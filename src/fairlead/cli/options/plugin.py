@@ -30,9 +30,10 @@ BatchConfig = Annotated[
         "FILE",
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
         "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
-        "no batch scheduler runs, and every pod is scheduled on its own. Default: fairlead, if a "
-        "pod's schedulerName is kube-batch or volcano, or if it is fairlead and there are "
-        "PodGroups or Queues.",
+        "no batch scheduler runs, and every pod is scheduled on its own. Default: the "
+        "configuration fairlead if the schedulerName of any pod is kube-batch or volcano, or if "
+        "there are PodGroups or Queues and the schedulerName of any pod is fairlead; otherwise no "
+        "batch scheduler runs.",
     ),
 ]
 RunningBatchConfig = Annotated[

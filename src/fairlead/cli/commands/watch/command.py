@@ -33,10 +33,10 @@ def watch(
     """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
     A YAML file contains the questions. Each question consists of options of `fairlead whatif`. The
-    command reads the cluster once per interval (`every`) and answers the questions again if the
-    cluster has changed. It serves the answers as a web page (/), as JSON (/answers) and as
-    Prometheus metrics (/metrics). Clients must send the token, as a bearer token or as ?token= in
-    the URL. A file with two questions:
+    field `every` is the interval at which the command reads the cluster. If the cluster has
+    changed, the command answers the questions again. It serves the answers as a web page (/), as
+    JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token, as a bearer
+    token or as ?token= in the URL. A file with two questions:
 
         every: 1m
         questions:

@@ -20,8 +20,8 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION holds: pending>0 (pods), undrained, pdb-breached, loop (pods are \
 displaced repeatedly), workload-below=80% (fewer than 80% of a workload's wanted pods were ready \
-at some time), or any displaced pod matches priority>=1000, namespace=store, name=web-* or \
-labels.app=web.
+at some time), or a property that any displaced pod has: priority>=1000, namespace=store, \
+name=web-* or labels.app=web.
 """
 
 
@@ -298,7 +298,7 @@ class RunOptions:
         named(
             "FILE",
             "File with the load of workloads, which HorizontalPodAutoscalers follow in both "
-            "simulations: YAML like load: in a scenario, or CSV "
+            "simulations: YAML in the format of a scenario's field load, or CSV "
             "(docs/horizontal-pod-autoscaler.md).",
         ),
     ] = None
