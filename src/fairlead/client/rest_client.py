@@ -121,8 +121,8 @@ class RestClient:
     ) -> None:
         """Prepare the client; connections are opened with the first request.
 
-        `observe` is called with each request of `exchange`; it returns a function that is called
-        with the response.
+        `observe` is called with each request that is passed to `exchange`. It returns a function,
+        which is then called with the response to this request.
 
         A response with a body of more than `bytes_max` bytes counts as a failed connection. A
         BodyLimit limits the bodies of all responses together. Several clients of a server may share

@@ -30,8 +30,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For histories without nodes: largest difference at which a simulated and a recorded "
-            "start time count as equal (default: 10s).",
+            "For files that do not record on which node pods started: largest difference at which "
+            "a simulated and a recorded start time count as equal (default: 10s).",
         ),
     ] = "10s",
     present: RecordedOptions = RECORDED_DEFAULTS,

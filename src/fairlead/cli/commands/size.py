@@ -63,7 +63,7 @@ def size(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Find the cheapest set of nodes that runs all pods, with --survive even after failures.
+    """Find the cheapest set of nodes that runs all pods (with --survive, even after failures).
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without

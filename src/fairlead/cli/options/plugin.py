@@ -30,10 +30,10 @@ BatchConfig = Annotated[
         "FILE",
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
         "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
-        "no batch scheduler runs, and every pod is scheduled on its own. Default: the "
-        "configuration fairlead if the schedulerName of any pod is kube-batch or volcano, or if "
-        "there are PodGroups or Queues and the schedulerName of any pod is fairlead; otherwise no "
-        "batch scheduler runs.",
+        "no batch scheduler runs, and every pod is scheduled on its own. By default, the built-in "
+        "configuration fairlead is used if any pod has the schedulerName kube-batch or volcano, or "
+        "if any pod has the schedulerName fairlead, and it names its group or there are PodGroups "
+        "or Queues; otherwise no batch scheduler runs.",
     ),
 ]
 RunningBatchConfig = Annotated[

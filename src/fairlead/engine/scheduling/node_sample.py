@@ -36,7 +36,7 @@ def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
 
 
 class NodeRotation:
-    """The position at which the next search starts; all profiles of a scheduler share it."""
+    """Where the next search for feasible nodes starts; all profiles of a scheduler share it."""
 
     def __init__(self, table: NodeTable) -> None:
         """Start the first search at the first node of `table`."""

@@ -1,4 +1,4 @@
-"""Owners: the kinds that control pods, and the rule for each kind."""
+"""Owners: the kinds that control pods, and the rules that decide about the pods of an owner."""
 
 from __future__ import annotations
 

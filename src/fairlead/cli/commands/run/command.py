@@ -75,10 +75,11 @@ def run(
 ) -> int:
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
-    The scheduler schedules pods with the schedulerName of one of its profiles. Without --config,
-    its only profile is default-scheduler, so kube-scheduler must not run at the same time. Replicas
-    elect a leader through the Lease of kube-scheduler (kube-system/kube-scheduler), or through the
-    Lease that --config names. docs/production.md describes the deployment and the permissions.
+    The scheduler handles all pods whose schedulerName is the name of one of its profiles. Without
+    --config, its only profile is default-scheduler, so kube-scheduler must not run at the same
+    time. Replicas elect a leader through the Lease of kube-scheduler (kube-system/kube-scheduler),
+    or through the Lease that --config names. docs/production.md describes the deployment and the
+    permissions.
 
     With --shadow, the command writes nothing to the cluster. It compares the decisions that it
     would have taken with those of the cluster's own schedulers, and prints a summary at the end.

@@ -82,8 +82,8 @@ def sweep(
     Every combination of the values is a case. By default, all cases run; with --random, only a
     sample of them runs. The command writes to FOLDER: cases.csv (a row for each case), cases/ (the
     full result of each case), report.html, and worst.html (the full report of the worst case). An
-    interrupted sweep continues where it stopped, because results in FOLDER are reused while the
-    scenario, the values and the files are unchanged.
+    interrupted sweep continues where it stopped: the result of a case in FOLDER is reused if the
+    scenario, the files that it names and the values of the case have not changed.
 
     Try:
 

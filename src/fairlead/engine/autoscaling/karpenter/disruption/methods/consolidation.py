@@ -89,7 +89,7 @@ def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
 def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:
     """Return the candidates by ascending disruption cost.
 
-    Go's sort orders candidates of equal cost.
+    Candidates of equal cost have the order in which Go's sort.Slice leaves them.
     """
     order = _order_by_cost(tuple(one.cost for one in candidates))
     return [candidates[index] for index in order]
