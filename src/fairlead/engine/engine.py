@@ -9,8 +9,8 @@ When a deadline is reached, its controller does one unit of work at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain, count
+from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Final, TypeVar
 
 from fairlead.api.objects import Pod
@@ -38,11 +38,20 @@ class _Member:
 
     def __init__(self, place: int, controller: Controller) -> None:
         self.place = place
-        self.alone = (self,)
+        self.alone = _Group((self,))
         self.controller = controller
         self.issuer = controller.issuer
         self.handle_pod = controller.handle_pod if isinstance(controller, PodHandler) else None
         self.interest: Interest = getattr(controller, "interest", EVERYTHING)
+
+
+class _Group:
+    """Members that handle the same stimuli; compared by identity."""
+
+    __slots__ = ("members",)
+
+    def __init__(self, members: tuple[_Member, ...]) -> None:
+        self.members = members
 
 
 class Engine:
@@ -60,19 +69,18 @@ class Engine:
         self.cluster = cluster
         self.controllers = tuple(controllers)
         self._members = tuple(map(_Member, count(), controllers))
+        self._everyone = _Group(self._members)
         self._is_selective = any(member.interest.is_selective for member in self._members)
-        # The next deadline of each member that is not in a tuple in `_touched`. These tuples, by
-        # their ids, contain the members that have handled something since they were asked.
+        # The next deadline of each member that is in no group in `_touched`. The members of these
+        # groups have handled something since they were asked.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
-        self._touched: dict[int, tuple[_Member, ...]] = {}
-        self._touch(self._members)
-        self._always_asked = tuple(
-            member for member in self._members if not member.interest.keeps_deadline
-        )
+        self._touched: dict[_Group, None] = {self._everyone: None}
+        always = [member for member in self._members if not member.interest.keeps_deadline]
+        self._always_asked = {_Group(tuple(always)): None} if always else {}
         # Topics are few: they are pairs of classes.
-        self._concerned: dict[Topic, tuple[_Member, ...]] = {}
+        self._concerned: dict[Topic, _Group] = {}
         # Members by the class of a command that succeeded; None if the kind that it wrote matters.
-        self._concerned_by_success: dict[type, tuple[_Member, ...] | None] = {}
+        self._concerned_by_success: dict[type, _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
 
@@ -96,9 +104,9 @@ class Engine:
         if isinstance(stimulus, ObjectChanged) and type(stimulus.object) is Pod:
             return self._handle_pod(stimulus, stimulus.object, now)
         issued: list[Issued] = []
-        concerned = self._selected(stimulus) if self._is_selective else self._members
-        self._touch(concerned)
-        for member in concerned:
+        concerned = self._selected(stimulus) if self._is_selective else self._everyone
+        self._touched[concerned] = None
+        for member in concerned.members:
             commands = member.controller.handle(stimulus, now)
             if commands:
                 issuer = member.issuer
@@ -110,8 +118,8 @@ class Engine:
         issued: list[Issued] = []
         is_readiness = type(changed) is ReadinessChanged
         concerned = self._concerned_by_readiness if is_readiness else self._concerned_by_pods
-        self._touch(concerned)
-        for member in concerned:
+        self._touched[concerned] = None
+        for member in concerned.members:
             handle = member.handle_pod
             commands = (
                 member.controller.handle(changed, now) if handle is None else handle(pod, now)
@@ -121,7 +129,7 @@ class Engine:
                 issued += [Issued(command, issuer) for command in commands]
         return issued
 
-    def _selected(self, stimulus: Stimulus) -> tuple[_Member, ...]:
+    def _selected(self, stimulus: Stimulus) -> _Group:
         """Return the members that need `stimulus`; most outcomes are found by two classes."""
         if type(stimulus) is CommandSucceeded:
             command = type(stimulus.command)
@@ -132,7 +140,7 @@ class Engine:
                 return found
         return self._concerned_by(topic_of(stimulus))
 
-    def _after_success(self, stimulus: CommandSucceeded) -> tuple[_Member, ...] | None:
+    def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the members that need the success of any command of this class.
 
         Returns None if they depend on the kind that the command wrote.
@@ -142,11 +150,11 @@ class Engine:
             return None
         return self._concerned_by(topic_of(stimulus))
 
-    def _concerned_by(self, topic: Topic) -> tuple[_Member, ...]:
+    def _concerned_by(self, topic: Topic) -> _Group:
         concerned = self._concerned.get(topic)
         if concerned is None:
-            concerned = tuple(one for one in self._members if one.interest.includes(topic))
-            self._concerned[topic] = concerned
+            members = tuple(one for one in self._members if one.interest.includes(topic))
+            concerned = self._concerned[topic] = _Group(members)
         return concerned
 
     def next_deadline(self) -> Instant | None:
@@ -178,24 +186,27 @@ class Engine:
                 issued += self._handle_deadline_of(member, now)
         return issued
 
-    def _touch(self, members: tuple[_Member, ...]) -> None:
-        """Ask `members` for their next deadlines before these are next used."""
-        self._touched[id(members)] = members
-
     def _asked_deadlines(self) -> list[Instant]:
         """Return the next deadline of each member, _NEVER if it has none.
 
         Only those members are asked whose deadlines can have changed.
         """
-        deadlines = self._deadlines
-        for member in dict.fromkeys(chain.from_iterable(self._touched.values())):
-            due = member.controller.next_deadline()
-            deadlines[member.place] = _NEVER if due is None else due
-        self._touched.clear()
-        self._touch(self._always_asked)
+        deadlines, touched = self._deadlines, self._touched
+        if touched:
+            members: Iterable[_Member]
+            if len(touched) > 1:
+                members = dict.fromkeys([one for group in touched for one in group.members])
+            else:
+                (group,) = touched
+                members = group.members
+            for member in members:
+                due = member.controller.next_deadline()
+                deadlines[member.place] = _NEVER if due is None else due
+            touched.clear()
+            touched.update(self._always_asked)
         return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:
-        self._touch(member.alone)
+        self._touched[member.alone] = None
         issuer = member.issuer
         return [Issued(command, issuer) for command in member.controller.handle_deadline(now)]
