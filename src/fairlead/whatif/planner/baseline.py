@@ -43,11 +43,16 @@ from fairlead.whatif.snapshot.snapshot import Snapshot, encode_snapshot
 
 
 class Baseline(Struct, frozen=True):
-    """The cluster in which a plan begins: a snapshot and its model. `notes` are for the answer."""
+    """The cluster in which a plan begins: a snapshot and its model.
+
+    `created` is the note about created pods, "" if none were created. `notes` are all notes for the
+    answer.
+    """
 
     snapshot: Snapshot
     model: ClusterModel
     notes: tuple[str, ...]
+    created: str = ""
 
 
 def read_baseline(
@@ -77,7 +82,8 @@ def read_baseline(
     created = {ref: after[ref] - before[ref] for ref in lacking if after[ref] > before[ref]}
     if not created:  # for example, because a quota allows no more
         return Baseline(snapshot, model, notes)
-    return Baseline(complete, completed, (*notes, _created_words(created)))
+    words = _created_words(created)
+    return Baseline(complete, completed, (*notes, words), words)
 
 
 def baseline_experiment(
@@ -160,4 +166,4 @@ def _created_words(created: Mapping[WorkloadRef, int]) -> str:
     number = sum(created.values())
     named = listed([f"{count:,} of {ref}" for ref, count in created.items()], 5)
     verb = "is" if number == 1 else "are"
-    return f"{counted(number, 'pod')} that workloads lack {verb} created before the plan: {named}."
+    return f"{counted(number, 'pod')} that workloads lack {verb} created first: {named}."

@@ -45,6 +45,41 @@ def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, 
 
 
 @pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("deploy/web", "All 2 wanted pods of deploy/default/web are ready."),
+        ("pdb/web", "needs 2 ready of 2 wanted pods"),
+        ("node/node-00", "node-00 cannot be drained now: pdb/default/web refuses the eviction"),
+    ],
+)
+def test_workloads_of_a_file_without_pods_are_explained_with_pods(
+    tmp_path, capsys, target, sentence
+):
+    """All answers are about the same cluster, in which the Deployment's pods run."""
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": POD["spec"]}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+    }
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": labels}},
+    }
+    dump = tmp_path / "dump.json"
+    items = [NODES[0], web, budget]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    main.run(["explain", str(dump), target])
+    printed = capsys.readouterr()
+    assert sentence in " ".join(printed.out.split())
+    assert "2 pods that workloads lack are created first: 2 of deploy/default/web." in printed.err
+
+
+@pytest.mark.parametrize(
     ("nodes", "sentence"),
     [
         (1, "Preempts 1 pod on node-00: default/old-00."),

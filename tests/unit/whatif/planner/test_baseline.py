@@ -35,7 +35,7 @@ def test_pods_of_manifests_are_created(snapshot, make, baseline):
     read = snapshot(*manifests, other)
     base = baseline(read)
     note = (
-        "7 pods that workloads lack are created before the plan: 1 of deploy/default/api, "
+        "7 pods that workloads lack are created first: 1 of deploy/default/api, "
         "6 of deploy/default/web."
     )
     assert note in base.notes
@@ -95,7 +95,7 @@ def test_a_gap_of_one_pod_is_closed_where_the_others_stay(make, baseline):
     read = parse_snapshot("dump.json", msgspec.json.encode(text))
     base = baseline(read)
     assert [note for note in base.notes if "lack" in note] == [
-        "1 pod that workloads lack is created before the plan: 1 of deploy/default/api."
+        "1 pod that workloads lack is created first: 1 of deploy/default/api."
     ]
     before = {(pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in objects
               if pod["kind"] == "Pod"}  # fmt: skip

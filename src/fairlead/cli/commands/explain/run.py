@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.json import Json
+from fairlead.apiserver.kind import POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
@@ -46,6 +47,7 @@ from fairlead.whatif.explain.target import explain_object, group_to_explain, new
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.planner.baseline import read_baseline
 from fairlead.whatif.question import waiting_starts
 from fairlead.whatif.result.effect_json import start_times_json
 from fairlead.whatif.result.tabular_answer import (
@@ -155,6 +157,7 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
         explanation = explain_new_pod(cluster, new, scheduler)
         _print_unreadable(snapshot)
         return _print_pod(explanation, releases, output, all_nodes=all_nodes)
+    snapshot = _with_pods(snapshot, scheduler, request.release)
     answer = explain_object(snapshot, target, scheduler, request.release)
     if answer is not None:
         if wants_starts:
@@ -231,6 +234,20 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
     plugins = UserPlugins(request.plugins)
     allowed = request.allow_extenders
     return read_scheduler_config(config, plugins, release, allow_extenders=allowed)
+
+
+def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
+    """Return `snapshot`; if it has no pods, with the pods that its workloads need.
+
+    A note on standard error says so. Raises InputError.
+    """
+    if any(one.kind is POD for one in snapshot.manifests):
+        return snapshot
+    with ProgressBar() as progress:
+        base = read_baseline(snapshot, scheduler, release, progress)
+    if base.snapshot is not snapshot:
+        print(base.created, file=sys.stderr)
+    return base.snapshot
 
 
 def _print_unreadable(snapshot: Snapshot) -> None:
