@@ -159,7 +159,7 @@ def ordered_by_price(
 ) -> list[InstanceType]:
     """Return `types` by their cheapest compatible offering.
 
-    Go's sort orders types of equal price.
+    Types of equal price have the order in which Go's sort.Slice leaves them.
     """
     prices = [one.cheapest_price(requirements, well_known) for one in types]
     return go_sorted(list(types), prices)
