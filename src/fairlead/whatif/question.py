@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.kind import POD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -26,6 +28,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.start_time import StartTimes
+from fairlead.whatif.result.tabular_answer import counted, listed
 from fairlead.whatif.run.allocation import nodes_in
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, run_experiment
@@ -81,6 +84,7 @@ def what_if(
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
     effect = _effect(pair, snapshot, conditions, before, after)
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
+    notes += _lost_without_change(snapshot, before)
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
@@ -105,6 +109,23 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
+
+
+def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
+    """Return a note about pods without a controller that are lost in the run without the change."""
+    gone = (without.touched or frozenset()) - without.pods.keys()
+    if not gone:
+        return []
+    lost = [
+        one.ref.key
+        for one in snapshot.manifests
+        if one.kind is POD and one.ref.key in gone and controller_of(one.pod.metadata) is None
+    ]
+    if not lost:
+        return []
+    verb = "is" if len(lost) == 1 else "are"
+    what = f"{counted(len(lost), 'pod')} without a controller {verb} evicted or preempted"
+    return [f"Without the change, too, {what} and gone for good: {listed(lost)}."]
 
 
 def _effect(

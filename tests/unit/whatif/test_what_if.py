@@ -55,6 +55,18 @@ def test_a_more_important_pod_preempts_a_less_important_one(ask, make):
     assert keys(found.displaced) == ["default/low"]
 
 
+def test_a_pod_that_is_lost_without_the_change_as_well_is_named(ask, make):
+    bare = make.pod("bare", cpu="3", node_name="a")
+    waiting = make.pod("waiting", cpu="3", priority=9)
+    answer = ask([make.node("a"), make.node("b", cpu="1"), bare, waiting], drain=("b",))
+    assert answer.difference.is_empty
+    [note] = [note for note in answer.changed.notes if "Without the change" in note]
+    assert note == (
+        "Without the change, too, 1 pod without a controller is evicted or preempted and gone for "
+        "good: default/bare."
+    )
+
+
 def test_a_preempted_pod_that_finds_room_has_moved_under_its_name(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     high = make.pod("high", cpu="3", priorityClassName="urgent", nodeSelector={"disk": "ssd"})
