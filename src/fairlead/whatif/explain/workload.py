@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.facts import condition, controller_of
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.core.instant import to_seconds
@@ -21,6 +21,7 @@ from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_
 from fairlead.whatif.planner.cluster_model import Refusal
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -161,6 +162,7 @@ def _one_more(
 ) -> tuple[str, str, list[Refusal]]:
     """Schedule one more pod as a trial; return (node, reason for no node, refusals).
 
+    The pods that wait already are placed first.
     The node is "" if the pod fits no node. The reason is "" if the pod fits a node.
     """
     model = planner.model
@@ -174,6 +176,7 @@ def _one_more(
     except ApiError as refused:
         return "", refused.message, []
     with model.hypothesis():
+        place_waiting_pods(model)
         for claim in claims:
             model.put(claim)
         pod = model.pod_info(created)
@@ -204,7 +207,9 @@ def _why_pending(planner: DrainPlanner, pod: PodInfo) -> str:
         model.remove(pod)
         decision = model.schedule(model.replacement(pod))
     if isinstance(decision, Placement):
-        return f"the scheduler has not tried it yet; it would go to {decision.node.name}"
+        is_tried = condition(pod.pod, "PodScheduled") is not None
+        why = "there is room now" if is_tried else "the scheduler has not tried it yet"
+        return f"{why}; it would go to {decision.node.name}"
     return short_reason(decision.message)
 
 

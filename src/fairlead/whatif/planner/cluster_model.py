@@ -325,12 +325,15 @@ class ClusterModel:
                 placed.unreserve()
                 return status.by(plugin.name)
         self._placed[pod.id] = placed
+        waiting = self.cluster.pods.get(pod.key)
         bound = _running(pod.pod, node)
         self.cluster.apply(ObjectChanged(bound))
 
         def undo() -> None:
             self.cluster.apply(ObjectDeleted(bound))
             self._placed.pop(pod.id).unreserve()
+            if waiting is not None:
+                self.cluster.apply(ObjectChanged(waiting.pod))
 
         self._undo.append(undo)
         return None

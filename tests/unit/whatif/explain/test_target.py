@@ -143,6 +143,19 @@ def test_a_workload_says_why_its_pods_wait_and_where_one_more_goes(explained, ma
     assert rows(answer, "refusals")[0]["nodes"] == 2
 
 
+def test_one_more_pod_of_a_workload_comes_after_the_pods_that_wait(explained, make):
+    """Two pods of 2 cores wait, of which the scheduler has tried one, and 4 cores are free."""
+    tried = replica(make, 1, "", cpu="2")
+    tried["status"] = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
+    untried = replica(make, 2, "", cpu="2")
+    answer = explained("rs/web", make.node("a"), replica_set(make, 2, cpu="1"), tried, untried)
+    assert "One more pod would have no node: 0/1 nodes are available" in answer.findings[0]
+    assert sorted(row["why"] for row in rows(answer, "pending")) == [
+        "the scheduler has not tried it yet; it would go to a",
+        "there is room now; it would go to a",
+    ]
+
+
 def test_only_what_has_an_explanation_is_explained(explained, make):
     with pytest.raises(InputError, match="a PriorityClass cannot be explained; only Pod, Deploy"):
         explained("pc/high", make.node("a"), make.priority_class("high", 9))
