@@ -8,6 +8,9 @@
     3  plan       from the original state, the chosen nodes are cordoned together and emptied one
                   after another, so that each pod moves once (`plan_drains`); a node that fails in
                   this step stays
+    4  proof      after the plan, the nodes that a rule blocks are emptied, too. If this fails, the
+                  node must stay even without the rule, because a pod fits nowhere else, or because
+                  pods need the node's room
 
 Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
 nodes, would place pods on the nodes that are removed next. The result is the best of these orders,
@@ -17,6 +20,7 @@ not necessarily the largest possible number of nodes; `most` is a proven upper l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -51,6 +55,7 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
+    listed,
 )
 from fairlead.whatif.run.progress import Progress
 
@@ -61,8 +66,9 @@ class ConsolidationPlan(Struct):
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
     removed. `blockers` are rules, and pods that fit no other node. A node in `needed` could be
     removed alone. It cannot be removed together with the nodes of the plan, because their pods need
-    its room. `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound`
-    is the minimum number of candidates that must stay.
+    its room. A node in `needed_anyway` is blocked by a rule or a budget, and would be in `needed`
+    without it. `prices` maps nodes to hourly prices; nodes without a known price are missing.
+    `bound` is the minimum number of candidates that must stay.
     """
 
     total: int
@@ -71,6 +77,7 @@ class ConsolidationPlan(Struct):
     bound: NodeBound
     blockers: list[Blocker] = field(default_factory=list)
     needed: list[str] = field(default_factory=list)
+    needed_anyway: list[str] = field(default_factory=list)
     prices: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -113,34 +120,75 @@ def consolidate(
     plan = plan_drains(planner, chosen, progress)
     plan.blockers.clear()  # the room of nodes that fail in the second round is needed
     going = {drain.node for drain in plan.drains}
-    needed = [name for name in chosen if name not in going]
-    unplaced: list[Blocker] = []
-    for name in failed:
-        with model.hypothesis():
+    needed, unplaced = _tried_alone(planner, failed)
+    needed = [*(name for name in chosen if name not in going), *needed]
+    with _after(planner, plan):
+        stuck = _stuck_without_rules(planner, blockers, progress)
+    needed_anyway, also_unplaced = _tried_alone(planner, stuck)
+    blockers += _with_remedies(planner, plan, [*unplaced, *also_unplaced])
+    return ConsolidationPlan(
+        model.table.count,
+        len(nodes),
+        plan,
+        fewest_nodes(model, nodes),
+        blockers,
+        needed,
+        needed_anyway,
+        prices,
+    )
+
+
+def _tried_alone(planner: DrainPlanner, nodes: Sequence[str]) -> tuple[list[str], list[Blocker]]:
+    """Return those of `nodes` that can be emptied alone, and the blockers of the others."""
+    emptied: list[str] = []
+    blockers: list[Blocker] = []
+    for name in nodes:
+        with planner.model.hypothesis():
             alone = planner.empty(name)
         if isinstance(alone, PlannedDrain):
-            needed.append(name)
+            emptied.append(name)
         else:
-            unplaced.append(alone)
-    blockers += _with_remedies(planner, plan, unplaced)
-    bound = fewest_nodes(model, nodes)
-    return ConsolidationPlan(model.table.count, len(nodes), plan, bound, blockers, needed, prices)
+            blockers.append(alone)
+    return emptied, blockers
+
+
+@contextmanager
+def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
+    """Let the block see the model after the plan's drains; the end of the block reverts them."""
+    with planner.model.hypothesis():
+        for drain in plan.drains:
+            planner.model.cordon(drain.node)
+        for drain in plan.drains:
+            planner.empty(drain.node)
+        yield
+
+
+def _stuck_without_rules(
+    planner: DrainPlanner, blockers: Sequence[Blocker], progress: Progress
+) -> list[str]:
+    """Return the nodes of `blockers` whose pods find no place even if the blockers are removed.
+
+    Nodes with the same causes are emptied one after another, because `--ignore` removes a cause of
+    all nodes.
+    """
+    by_node: dict[str, set[BlockCause]] = {}
+    for one in blockers:
+        by_node.setdefault(one.node, set()).add(one.cause)
+    groups: dict[frozenset[BlockCause], list[str]] = {}
+    for name, causes in by_node.items():
+        groups.setdefault(frozenset(causes), []).append(name)
+    return [name for names in groups.values() for name in _choose(planner, names, progress)[1]]
 
 
 def _with_remedies(
     planner: DrainPlanner, plan: DrainPlan, blockers: Sequence[Blocker]
 ) -> Iterator[Blocker]:
     """Yield `blockers` with changes that help after the plan's drains, on the nodes that stay."""
-    model = planner.model
     if not blockers:
         return
-    with model.hypothesis():
-        for drain in plan.drains:
-            model.cordon(drain.node)
-        for drain in plan.drains:
-            planner.empty(drain.node)
+    with _after(planner, plan):
         for one in blockers:
-            with model.hypothesis():
+            with planner.model.hypothesis():
                 found = planner.empty(one.node, with_remedy=True)
             if isinstance(found, Blocker) and found.pod == one.pod:
                 yield replace(one, edit=found.edit)
@@ -228,6 +276,7 @@ def consolidate_answer(
         "at_most": found.most,
         "bound_by": found.bound.binds,
         "needed": found.needed,
+        "needed_anyway": found.needed_anyway,
         "saving_per_hour": round(found.saving, 4) if found.prices else None,
         "saving_per_month": round(found.saving * HOURS_PER_MONTH, 2) if found.prices else None,
         "at_once": None if best is None else best.pace.at_once,
@@ -278,6 +327,11 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         parts.append(f"{len(found.needed):,} must stay to have room for the pods")
     if parts:
         sentences.append(f"{others}, {' and '.join(parts)}.")
+    if found.needed_anyway:
+        names, them = listed(found.needed_anyway), "it" if len(found.needed_anyway) == 1 else "them"
+        sentences.append(
+            f"Even if nothing blocked {them}, {names} must stay to have room for pods."
+        )
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))
     return sentences
@@ -314,7 +368,7 @@ def _cause_rows(found: ConsolidationPlan) -> list[Json]:
         {
             "cause": cause.value,
             "nodes": len(nodes),
-            "alone": sum(only[name] == {cause} for name in nodes),
+            "alone": sum(only[name] == {cause} for name in nodes.difference(found.needed_anyway)),
         }
         for cause, nodes in sorted(by_cause.items(), key=lambda item: (-len(item[1]), item[0]))
     ]

@@ -92,14 +92,14 @@ def test_a_system_pod_needs_a_budget(planner, make):
 
 
 def test_the_answer_names_the_rule_to_ignore_and_one_edit_for_all(planner, make):
-    """Local storage alone keeps both nodes; the pods of both owners need the same annotation."""
+    """Local storage keeps both nodes, of which one could go; both owners need one annotation."""
     scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     objects = [*map(make.node, NODES[:2])]
     objects += [make.pod(name, node_name=name, owner=f"rs-{name}", **scratch) for name in "ab"]
     made = planner(*objects)
     answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
     assert (
-        "Only this keeps 2 nodes: the pod has local storage. --ignore local-storage plans without "
+        "Only this keeps 1 node: the pod has local storage. --ignore local-storage plans without "
         "the rule."
     ) in answer["findings"]
     [edit] = answer["edits"]
@@ -125,6 +125,36 @@ def test_a_budget_keeps_the_nodes_of_its_pods(planner, make):
     found = consolidated(planner(*objects, budget("web", maxUnavailable=0)))
     assert [one[0] for one in kept(found)] == ["a", "b"]
     assert found.going == ["c"]
+
+
+@pytest.mark.parametrize("kind", ["budget", "annotation"])
+def test_a_node_that_a_rule_keeps_is_also_kept_by_a_pod_without_a_place(planner, make, kind):
+    """Without its first blocker, node b stays for the pod that only its label admits."""
+    objects = [make.node("a"), make.node("b", pool="db")]
+    objects += deployment(make, "db", ["b"], nodeSelector={"pool": "db"})
+    if kind == "budget":
+        objects.append(budget("db", maxUnavailable=0))
+    else:
+        objects[-1]["metadata"]["annotations"] = {SAFE: "false"}
+    made = planner(*objects)
+    found = consolidated(made)
+    assert [(one.node, one.owner) for one in found.blockers][1:] == [("b", "deploy/default/db")]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert [row["alone"] for row in answer["causes"]] == [0, 0]
+    assert not any("--ignore" in one for one in answer["findings"])
+
+
+def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
+    """Of b and c, which both have local storage, only one could go: the other takes its pod."""
+    scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    objects = [make.node(name) for name in "bc"]
+    objects += [make.pod(name, cpu="2", node_name=name, owner=name, **scratch) for name in "bc"]
+    made = planner(*objects)
+    found = consolidated(made)
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert found.needed_anyway == ["c"]
+    assert [(row["nodes"], row["alone"]) for row in answer["causes"]] == [(2, 1)]
+    assert "Even if nothing blocked it, c must stay to have room for pods." in answer["findings"]
 
 
 def test_the_expensive_node_goes(planner, make):
