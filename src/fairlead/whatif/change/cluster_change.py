@@ -332,11 +332,13 @@ def _apply(collected: _Steps) -> None:
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
     from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces  # noqa: PLC0415
+    from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields  # noqa: PLC0415
 
     namespace = change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in change.apply for document in read(path)]
     written = manifests_to_apply(documents, namespace)
     found = [manifest for manifest, _ in written]
+    refuse_unknown_fields(found)
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):

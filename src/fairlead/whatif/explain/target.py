@@ -41,6 +41,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces
 from fairlead.whatif.snapshot.snapshot import Snapshot
+from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 
 WORKLOADS: Final = (
     DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
@@ -89,7 +90,7 @@ def group_to_explain(
     `target` names a group, or a pod of the batch scheduler; "" means the only pod of the files.
     Return None if `target` is neither. Raises InputError.
     """
-    written = manifests([document for path in files for document in read(path)])
+    written = _written(files)
     pods = [one for one in written if one.kind is POD]
     subject = target or (f"pod/{pods[0].ref.key}" if len(pods) == 1 else "")
     inventory = Inventory(snapshot.manifests)
@@ -108,7 +109,7 @@ def new_pod_to_explain(
 
     `target` names a Pod or workload of the files; "" means the only one. Raises InputError.
     """
-    written = manifests([document for path in files for document in read(path)])
+    written = _written(files)
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
     chosen = _chosen(written, candidates, files, target)
     inventory = Inventory(snapshot.manifests)
@@ -122,6 +123,13 @@ def new_pod_to_explain(
     ]
     cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
     return cluster, new_pods_of(chosen.source, chosen, Inventory())
+
+
+def _written(files: Sequence[str]) -> list[Manifest]:
+    """Return the objects of `files`. Raises InputError, also for unknown fields."""
+    found = manifests([document for path in files for document in read(path)])
+    refuse_unknown_fields(found)
+    return found
 
 
 def _chosen(

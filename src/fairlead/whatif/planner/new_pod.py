@@ -32,6 +32,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
+from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 
 LIKE: Final = "--like"
 _WORKLOADS: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB)
@@ -141,6 +142,7 @@ def pod_source(
     if len(wanted) != 1:
         problem = f"contains {len(wanted)} pods and workloads; expected one"
         raise InputError(pod_file, problem)
+    refuse_unknown_fields(found_in_file)
     known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
     for one in found_in_file:
         if one.kind is STORAGE_CLASS and one.ref.name not in known:

@@ -1,0 +1,57 @@
+"""Fields that the kind of an object does not have, such as misspelled fields.
+
+kubectl apply has the API server refuse them (fieldValidation=Strict). A snapshot may come from a
+newer cluster, so there they only cause notes.
+
+upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/cmd/apply/apply.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from difflib import get_close_matches
+
+from fairlead.apiserver.schema.decoder import read
+from fairlead.apiserver.schema.field_location import FieldLocation, Notes
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.scalar import TypeMismatchError
+from fairlead.whatif.snapshot.manifest import Manifest
+
+
+class _UnknownFields(Notes):
+    """The locations of unknown fields, each with the nearest name of a known field or ""."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+
+    def unknown(self, location: FieldLocation) -> None:
+        """Record an unknown field."""
+        known = {} if location.owner is None else location.owner.fields
+        names = {name.lower(): name for name in known}
+        near = get_close_matches(str(location.step).lower(), names, 1)
+        self.found.append((location.path, names[near[0]] if near else ""))
+
+
+def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
+    """Return (path, nearest known name or "") of each unknown field, in the order of the object.
+
+    Return [] for a kind without a schema, such as a custom resource.
+    """
+    value = manifest.value
+    schema = schema_of(value["apiVersion"], manifest.kind.kind)
+    if schema is None:
+        return []
+    notes = _UnknownFields()
+    with suppress(TypeMismatchError):  # reported when the object is loaded
+        read(schema, value, FieldLocation(), notes)
+    return notes.found
+
+
+def refuse_unknown_fields(manifests: Iterable[Manifest]) -> None:
+    """Raise InputError for the first unknown field, as kubectl apply does."""
+    for manifest in manifests:
+        for path, near in unknown_fields(manifest):
+            hint = f"; did you mean {near}?" if near else ""
+            raise manifest.refuse(f"unknown field{hint}", field=path)

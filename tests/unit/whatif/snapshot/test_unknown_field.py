@@ -1,0 +1,65 @@
+"""Unknown fields of objects: found at any depth, and only for kinds with a schema."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields, unknown_fields
+
+
+def read(*values):
+    return manifests([Document("f.yaml", value) for value in values])
+
+
+def test_all_unknown_fields_are_found_with_the_nearest_names(make):
+    web = make.workload()
+    web["spec"]["replcas"] = 3
+    web["spec"]["template"]["spec"]["containers"][0]["Image"] = "a"
+    web["spec"]["template"]["spec"]["zzz"] = {"name": "inner fields are not listed"}
+    [one] = read(web)
+    assert sorted(unknown_fields(one)) == [
+        ("spec.replcas", "replicas"),
+        ("spec.template.spec.containers[0].Image", "image"),
+        ("spec.template.spec.zzz", ""),
+    ]
+
+
+def test_a_value_of_a_wrong_type_hides_no_unknown_field(make):
+    pod = make.pod("p")
+    pod["spec"] |= {"hostNetwork": "yes", "containrs": []}
+    [one] = read(pod)
+    assert unknown_fields(one) == [("spec.containrs", "containers")]
+
+
+def test_keys_of_maps_and_custom_resources_have_no_unknown_fields(make):
+    pod = make.pod("p")
+    pod["metadata"]["labels"] = {"nam": "p"}
+    pod["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    other = {
+        "apiVersion": "example.com/v1",
+        "kind": "Pod",
+        "metadata": {"name": "x", "namespace": "a"},
+        "specc": {},
+    }
+    former = {
+        "apiVersion": "autoscaling/v1",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "h", "namespace": "a"},
+        "spec": {
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+            "maxReplicas": 3,
+            "targetCPUUtilizationPercentage": 50,
+        },
+    }
+    assert [unknown_fields(one) for one in read(pod, other, former)] == [[], [], []]
+
+
+def test_the_first_unknown_field_is_refused(make):
+    pod = make.pod("p") | {"stats": {}, "zzz": 1}
+    with pytest.raises(InputError) as refused:
+        refuse_unknown_fields(read(make.pod("q"), pod))
+    line = "f.yaml: Pod default/p: stats: unknown field; did you mean status?"
+    assert str(refused.value) == line
