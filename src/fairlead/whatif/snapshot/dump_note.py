@@ -91,12 +91,14 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
-    Hand-written objects have only the notes about pods on missing nodes and unknown annotations.
+    Hand-written objects have only the notes about pods on missing nodes, nodes without resources
+    and unknown annotations.
     """
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
         yield from _other_versions(manifests)
     yield from _without_nodes(manifests)
+    yield from _without_allocatable(manifests)
     yield from unknown_annotations(manifests)
 
 
@@ -118,6 +120,21 @@ def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
         yield (
             f"{are} that the dump does not have, so pod garbage collection deletes {them}: "
             f"{', '.join(bound[:_NAMED_MAX])}{more}."
+        )
+
+
+def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if nodes do not state their resources."""
+    found = [
+        one.ref.name
+        for one in manifests
+        if one.kind is NODE and not one.node.status.allocatable and not one.node.status.capacity
+    ]
+    if found:
+        more = f" and {len(found) - _NAMED_MAX:,} more" if len(found) > _NAMED_MAX else ""
+        yield (
+            f"No pod fits on {', '.join(found[:_NAMED_MAX])}{more}, because status.allocatable is "
+            "missing there."
         )
 
 

@@ -10,6 +10,7 @@ from fairlead.apiserver.kind import find_kind
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
+from fairlead.whatif.snapshot.dump_note import dump_notes
 
 BUDGET = {
     "apiVersion": "policy/v1",
@@ -149,3 +150,13 @@ def test_unknown_annotations_of_applied_objects_are_named(make, snapshot, write)
         "The annotation fairlead.dev/runduration of Pod default/p is unknown and has no effect; "
         "did you mean fairlead.dev/run-duration?"
     ) in whatif_result(answer)["notes"]
+
+
+def test_nodes_that_do_not_state_their_resources_are_named(make, found):
+    capacity = {"cpu": "4", "pods": "10"}
+    nodes = [make.node(name) for name in ("a", "b", "c")]
+    nodes[0]["status"] = {}
+    nodes[1]["status"] = {"capacity": capacity}
+    assert [note for note in dump_notes(found(*nodes)) if "allocatable" in note] == [
+        "No pod fits on a, because status.allocatable is missing there."
+    ]
