@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.engine.state.resource_columns import CPU, MEMORY
+from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
@@ -36,10 +37,12 @@ from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, Autoscal
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
+    flag_findings,
     moves_table,
     order_findings,
     pace_table,
     plan_drains,
+    unsafe_findings,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
@@ -119,7 +122,8 @@ def consolidate(
     chosen, failed = _best_choice(planner, free, prices, progress)
     plan = plan_drains(planner, chosen, progress)
     plan.blockers.clear()  # the room of nodes that fail in the second round is needed
-    going = {drain.node for drain in plan.drains}
+    going = [drain.node for drain in plan.drains]
+    plan.flags = needed_flags(pod.pod for name in going for pod in model.node(name).pods.values())
     needed, unplaced = _tried_alone(planner, failed)
     needed = [*(name for name in chosen if name not in going), *needed]
     with _after(planner, plan):
@@ -304,6 +308,8 @@ def _verdict(found: ConsolidationPlan) -> str:
     if not count:
         return f"None of {total} can go now."
     share = f"{100 * count / found.total:.0f}%"
+    if found.plan.runs and found.plan.best is None:
+        return f"{count:,} of {total} could go ({share}), but no pace of their drains is safe."
     money = ""
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH
@@ -319,7 +325,10 @@ def _findings(found: ConsolidationPlan) -> list[str]:
             f"Cordon them all, then drain {best.pace.at_once} at a time in this order: "
             f"{for_readers(best.took or 0)}."
         )
+    elif found.plan.runs:
+        sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)
+    sentences += flag_findings(found.plan.flags)
     blocked = len({one.node for one in found.blockers})
     others = "Of the others" if found.going else "Of these"
     parts = [f"{blocked:,} {'is' if blocked == 1 else 'are'} blocked"] if blocked else []
@@ -349,7 +358,8 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
 def _limit(found: ConsolidationPlan) -> str:
     most, binds = counted(found.most, "node"), found.bound.binds
     if not found.bound.count:
-        return f"No plan can remove more than {most}: the sums of requests need none of them."
+        why = "the pods that controllers would create again need none of them"
+        return f"No plan can remove more than {most}: {why}."
     stay = counted(found.bound.count, "node")
     if binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
         why = f"the sum of the {binds} requests needs {stay}"
@@ -390,15 +400,19 @@ def _going(found: ConsolidationPlan, model: ClusterModel) -> ResultTable:
             "node": drain.node,
             "type": model.node(drain.node).labels.get(INSTANCE_TYPE, ""),
             "price": found.prices.get(drain.node),
-            "pods": len(drain.moves) + len(drain.lost),
+            "pods": len(drain.moves),
+            "lost": list(drain.lost),
+            "gone": len(drain.lost),
         }
         for number, drain in enumerate(found.plan.drains, 1)
     ]
+    gone = (ResultColumn("gone", "pods gone for good", NUMBER),)
     columns = (
         ResultColumn("step", "step", NUMBER),
         ResultColumn("node", "node", NAME),
         ResultColumn("type", "type", NAME, 1),
         ResultColumn("price", "per hour", NUMBER),
         ResultColumn("pods", "pods to move", NUMBER),
+        *(gone if any(row["gone"] for row in rows) else ()),
     )
     return ResultTable("going", "nodes that can go", columns, rows, 8)

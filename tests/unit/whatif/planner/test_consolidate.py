@@ -12,6 +12,7 @@ from fairlead.whatif.planner.consolidate import consolidate, consolidate_answer
 from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
+from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRun
 from fairlead.whatif.run.progress import NoProgress
 
 NODES = ("a", "b", "c")
@@ -155,6 +156,35 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     assert found.needed_anyway == ["c"]
     assert [(row["nodes"], row["alone"]) for row in answer["causes"]] == [(2, 1)]
     assert "Even if nothing blocked it, c must stay to have room for pods." in answer["findings"]
+
+
+def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
+    made = planner(make.node("a"), make.node("b"), make.pod("bare", node_name="a"))
+    found = consolidated(made, ignored=(IgnoredRule.UNMANAGED,))
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["findings"] == [
+        "kubectl drain needs --force (1 pod).",
+        "default/bare has no controller and will be gone for good.",
+        (
+            "No plan can remove more than 2 nodes: the pods that controllers would create again "
+            "need none of them."
+        ),
+    ]
+    assert [(row["node"], row["pods"], row["lost"]) for row in answer["going"]] == [
+        ("b", 0, []),
+        ("a", 0, ["default/bare"]),
+    ]
+
+
+def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_go(planner, make):
+    made = planner(make.node("a"), make.node("b"))
+    found = consolidated(made)
+    found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), ("default/web",), (), 0)]
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == (
+        "2 of 2 nodes could go (100%), but no pace of their drains is safe."
+    )
+    assert answer["findings"][0] == "1 node at once: 1 pod without a node at the end."
 
 
 def test_the_expensive_node_goes(planner, make):

@@ -220,14 +220,17 @@ def _verdict(plan: DrainPlan) -> str:
 
 
 def _pace_findings(plan: DrainPlan) -> list[str]:
-    found = []
-    for run in plan.runs:
-        if not run.is_safe:
-            found.append(f"{counted(run.pace.at_once, 'node')} at once: {unsafe_because(run)}.")
-            break
+    found = list(unsafe_findings(plan.runs))
     if len(plan.drains) > 1 and all(run.pace.away is None for run in plan.runs):
         found.append("Cordon all of them first, so that no pod moves twice.")
     return found
+
+
+def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
+    """Yield a sentence about the first of `runs` that is not safe, if any."""
+    run = next((one for one in runs if not one.is_safe), None)
+    if run is not None:
+        yield f"{counted(run.pace.at_once, 'node')} at once: {unsafe_because(run)}."
 
 
 def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     blocker_tables,
+    flag_findings,
     order_findings,
     pace_table,
     unsafe_because,
@@ -199,6 +200,7 @@ def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit
         took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
         yield f"Draining the other {len(plan.drains):,} {took}."
     yield from order_findings(plan.drains)
+    yield from flag_findings(plan.flags)
     single = [] if run is None else [one for one in run.stopped if one.wanted == 1]
     if single:
         yield f"{counted(len(single), 'single replica')} will stop while its pod moves."

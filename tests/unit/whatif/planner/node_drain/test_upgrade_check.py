@@ -84,6 +84,14 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
 
 
+def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
+    plan = checked(planner(make.node("a"), make.pod("bare", node_name="a")))
+    assert upgrade_answer(plan, (), 1, "dump.yaml", ()).to_json()["findings"] == [
+        "kubectl drain needs --force (1 pod).",
+        "default/bare has no controller and will be gone for good.",
+    ]
+
+
 def not_ready(node):
     """`node` as its controller leaves it when its kubelet is silent; it is the newest one."""
     node["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
