@@ -216,6 +216,8 @@ CASES = [
          "n.csv: has no column 'cpu'", files=(("n.csv", "name\na\n"),)),
     plan("survival of nothing known", "size dump.yaml --survive rack",
          "--survive: 'rack' is not zone, node or nodes=N"),
+    plan("survival of more nodes than exist", "size dump.yaml --survive nodes=99",
+         "--survive: nodes=99 is more than the only node of the cluster (and than 10)"),
     plan("headroom of all", "size dump.yaml --headroom 100%", "--headroom: '100%' is not a share"),
     plan("keeping every node", "size dump.yaml --keep n1", "--keep: matches every node"),
     plan("types of another architecture", "size dump.yaml --instance-types n.csv",

@@ -53,7 +53,8 @@ def size(
         int,
         Parameter(
             help="How long to search for cheaper nodes: at most N scheduling cycles per pod on "
-            "average. A larger N never makes the answer worse.",
+            "average, and for fewer than 100 pods, as for 100. A larger N never makes the answer "
+            "worse.",
             metavar="N",
             converter=integer,
         ),
@@ -97,6 +98,7 @@ def size(
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
     from fairlead.whatif.planner.cluster_size.size_option import (
         EFFORT_MAX,
+        check_survival,
         parse_headroom,
         parse_survival,
     )
@@ -112,6 +114,7 @@ def size(
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
             raise InputError("--keep", "matches every node, so that none is left to choose")
+        check_survival(survival, model.table.count)
         offers = node_offers(replaced, types, share)
         if not offers:
             problem = "has no type for the architectures and zones of the nodes"

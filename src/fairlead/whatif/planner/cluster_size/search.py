@@ -22,7 +22,7 @@ from math import ceil, gcd
 from typing import Final
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.decision import Failure, Placement
@@ -37,6 +37,7 @@ from fairlead.whatif.planner.cluster_model import (
 )
 from fairlead.whatif.planner.cluster_size.cost_bound import CostBound, cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import most_exclusive
 from fairlead.whatif.run.progress import Progress
@@ -45,37 +46,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
-
-
-class SizeResult(Struct):
-    """The result of a search; `nodes` contains the offers of the new nodes, by node name.
-
-    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
-    failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes
-    cannot be removed. `tried` is the number of failures that were tried on the final nodes.
-    `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if all pods were
-    created at one instant on the final nodes.
-    """
-
-    nodes: dict[str, NodeOffer] = field(default_factory=dict)
-    unplaceable: dict[str, str] = field(default_factory=dict)
-    pinned: dict[tuple[str, str], None] = field(default_factory=dict)
-    obstacles: dict[str, int] = field(default_factory=dict)
-    bound: CostBound = field(default_factory=lambda: CostBound(0.0))
-    tried: int = 0
-    cycles: int = 0
-    waiting_at_once: int = 0
-
-    @property
-    def cost(self) -> float:
-        """The price of all new nodes per hour."""
-        return sum(offer.price for offer in self.nodes.values())
-
-    @property
-    def is_cheapest(self) -> bool:
-        """Whether it is proven that no cheaper set of nodes can run all pods."""
-        runs_all = not self.unplaceable and not self.pinned
-        return runs_all and self.cost <= self.bound.cost + 1e-9
+_PODS_MIN: Final = 100  # the effort for fewer pods is that for so many
 
 
 class _Manner(Struct, frozen=True):
@@ -122,7 +93,7 @@ class SizeSearch:
         """Search for nodes that run the pods of the nodes `replaced` and the waiting pods.
 
         `effort` limits the scheduling cycles of the improvement, as a multiple of the number of
-        pods.
+        pods, or of 100 if there are fewer pods.
         """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
@@ -131,14 +102,10 @@ class SizeSearch:
         self.result.bound = self._bound(pods, self._survival)
         self._begin(pods)
         self._spent = self.result.cycles
-        self._limit = effort * max(len(pods), 1)
+        self._limit = effort * max(len(pods), _PODS_MIN)
         self._progress.begin("improving", self._limit)
         self._improve()
-        # Each check breaks ties differently; nodes that one check finds missing are added.
-        for _ in range(_SURVIVAL_ROUNDS_MAX):
-            if not self._survival.is_any or self._survives():
-                break
-            self._become_survivable()
+        self.result.survives = not self._survival.is_any or self._is_survivable()
         self.result.waiting_at_once = self._waiting_at_once()
         if self.result.unplaceable or self.result.pinned:
             # The limit must hold for the pods that run, and for the failures that all pods survive.
@@ -153,12 +120,14 @@ class SizeSearch:
         for manner in _MANNERS:
             with self._model.hypothesis():
                 self._build(pods, manner)
+                self._become_survivable(only_hardest=True)
                 cost = (len(self.result.unplaceable), self.result.cost)
             if best is None or cost < best[0]:
                 best = cost, manner
             self.result.nodes, self.result.unplaceable, self.result.pinned = {}, {}, {}
         assert best is not None
         self._build(pods, best[1])
+        self._become_survivable()
 
     def _build(self, pods: Sequence[PodInfo], manner: _Manner) -> None:
         self._manner = manner
@@ -172,7 +141,6 @@ class SizeSearch:
             self._left[-1] -= 1
             for column, amount in pod.shape.requests:
                 self._left[column] -= amount
-        self._become_survivable()
 
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if they are scheduled again in queue order.
@@ -320,20 +288,39 @@ class SizeSearch:
 
     # --- surviving -------------------------------------------------------------------------
 
-    def _become_survivable(self) -> None:
-        """Add the nodes that are missing after each failure, until a round adds none."""
+    def _become_survivable(self, *, only_hardest: bool = False) -> None:
+        """Add the nodes that are missing after each failure, until a round adds none.
+
+        With `only_hardest`, only the sets of nodes are tried that are hardest to lose.
+        """
         if not self._survival.is_any:
             return
         self._progress.begin("surviving failures", 0)
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             added = False
-            for name, gone in list(self._survival.failures(self._model.table.nodes())):
+            for name, gone in self._failures(only_hardest=only_hardest):
                 missing = self._missing_after(name, gone)
                 for offer in missing:
                     self._add(offer)
                     added = True
             if not added:
                 return
+
+    def _is_survivable(self) -> bool:
+        """Add missing nodes until a check finds none; return False if the checks do not end.
+
+        Each check breaks ties differently, so that it can find nodes missing on which the last
+        check survived.
+        """
+        for _ in range(_SURVIVAL_ROUNDS_MAX):
+            if self._survives():
+                return True
+            self._become_survivable()
+        return self._survives()
+
+    def _failures(self, *, only_hardest: bool = False) -> list[tuple[str, Sequence[str]]]:
+        infos, offers = self._model.table.nodes(), self.result.nodes
+        return list(self._survival.failures(infos, offers, only_hardest=only_hardest))
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
         """Return the nodes to add to survive the failure; record pods that cannot survive it."""
@@ -364,7 +351,7 @@ class SizeSearch:
     def _survives(self) -> bool:
         """Return whether the pods survive every failure; `pinned` pods are not counted."""
         tried = 0
-        for failure, gone in list(self._survival.failures(self._model.table.nodes())):
+        for failure, gone in self._failures():
             tried += 1
             with self._model.hypothesis():
                 for pod in self._fail(gone):
@@ -372,6 +359,9 @@ class SizeSearch:
                     if lost and (pod.key, failure) not in self.result.pinned:
                         return False
         self.result.tried = tried
+        if self._survival.nodes > 1:
+            sets = self._survival.node_sets(self._model.table.nodes(), self.result.nodes)
+            self.result.sets_covered, self.result.sets = sets.covered, sets.total
         return True
 
     # --- improving -------------------------------------------------------------------------

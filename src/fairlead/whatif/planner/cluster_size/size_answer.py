@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.planner.cluster_size.search import SizeResult
+from fairlead.whatif.planner.cluster_size.size_result import SizeResult
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE
 from fairlead.whatif.result.tabular_answer import (
@@ -59,6 +59,8 @@ def size_answer(
         "estimated_prices": list(question.estimated),
         "survives": _survival_words(question.survival),
         "failures_tried": found.tried,
+        "node_sets_tried": found.sets_covered,
+        "node_sets": found.sets,
         "headroom": question.headroom,
         "effort": question.effort,
         "scheduling_cycles": found.cycles,
@@ -80,8 +82,7 @@ def size_answer(
 def _verdict(question: SizeQuestion, found: SizeResult) -> str:
     nodes = counted(len(found.nodes), "node")
     kept = f" beside {counted(question.kept, 'kept node')}" if question.kept else ""
-    survives = _survival_words(question.survival)
-    also = f", also without any {survives}" if survives else ""
+    also = _survived(question.survival, found)
     today = f"today {question.replaced:,}"
     money = ""
     if question.is_priced:
@@ -92,6 +93,19 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
         left = counted(len(found.unplaceable), "pod")
         return f"{nodes}{money}{kept} {verb} all but {left} ({today})."
     return f"{nodes}{money}{kept} {verb} everything{also} ({today})."
+
+
+def _survived(survival: Survival, found: SizeResult) -> str:
+    """Return which failures everything survives, for the verdict; "" if none are known."""
+    words = _survival_words(survival)
+    if not words or not found.survives:
+        return ""
+    pods = len({pod for pod, _ in found.pinned})
+    also = f"and all but {counted(pods, 'pod')} also" if pods else "also"
+    tried = ""
+    if found.sets_covered < found.sets:
+        tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,})"
+    return f", {also} without any {words}{tried}"
 
 
 def _survival_words(survival: Survival) -> str:
@@ -122,10 +136,13 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield (
             "No set of these types is cheaper (proven)." if found.is_cheapest else f"{limit}{more}."
         )
-    if question.survival.nodes > 1:
+    if not found.survives:
+        lost = _survival_words(question.survival)
+        yield f"No nodes were found that survive the loss of any {lost}."
+    elif found.sets_covered < found.sets:
         yield (
-            f"Of the sets of {question.survival.nodes} nodes, only {found.tried} were tried: the "
-            "fullest by cpu, memory and pods, of all nodes and of each zone."
+            f"Of the sets of {question.survival.nodes} nodes, those were tried that are hardest to "
+            "lose: the fullest and the largest nodes, of all nodes and of each pool and zone."
         )
     if found.pinned:
         pods = sorted({pod for pod, _ in found.pinned})

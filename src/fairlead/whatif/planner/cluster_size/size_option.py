@@ -10,6 +10,7 @@ from fairlead.whatif.planner.cluster_size.survival import Survival
 
 EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100
+_NODES_OF_ANY_CLUSTER: Final = 10  # so many may fail in a plan that has one node of each pool
 _SHARE_MAX: Final = 0.9
 
 
@@ -31,6 +32,17 @@ def parse_survival(texts: Iterable[str]) -> Survival:
             problem = f"{text!r} is not zone, node or nodes=N with N from 1 to {_NODES_MAX}"
             raise InputError("--survive", problem)
     return Survival(zones, nodes)
+
+
+def check_survival(survival: Survival, nodes: int) -> None:
+    """Raise InputError if more nodes than the `nodes` of today are to fail at a time.
+
+    Up to 10 may always fail, so that a file can have one node of each pool.
+    """
+    if survival.nodes > max(nodes, _NODES_OF_ANY_CLUSTER):
+        have = "the only node" if nodes == 1 else f"the {nodes:,} nodes"
+        problem = f"nodes={survival.nodes} is more than {have} of the cluster"
+        raise InputError("--survive", f"{problem} (and than {_NODES_OF_ANY_CLUSTER})")
 
 
 def parse_headroom(text: str) -> float:

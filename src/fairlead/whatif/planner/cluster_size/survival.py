@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.state.node_info import NodeInfo
-
-_FULLNESS: Final[dict[str, Callable[[NodeInfo], int]]] = {
-    "cpu": lambda info: info.requested[0],
-    "memory": lambda info: info.requested[1],
-    "pods": lambda info: len(info.pods),
-}
+from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+from fairlead.whatif.planner.cluster_size.node_set import NodeSets, sets_to_try
 
 
 class Survival(Struct, frozen=True):
     """The failures to survive: of a zone (if `zones` is set), and of `nodes` nodes at a time.
 
-    If `nodes` is more than 1, only the worst sets of nodes are tried.
+    If `nodes` is more than 1 and there are many sets of nodes, only the worst sets are tried.
     """
 
     zones: bool = False
@@ -31,8 +26,18 @@ class Survival(Struct, frozen=True):
         """Whether any failure must be survived."""
         return self.zones or self.nodes > 0
 
-    def failures(self, infos: Sequence[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Yield (name, failed nodes) for each failure of the nodes `infos`."""
+    def failures(
+        self,
+        infos: Sequence[NodeInfo],
+        offers: Mapping[str, NodeOffer],
+        *,
+        only_hardest: bool = False,
+    ) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield (name, failed nodes) for each failure of the nodes `infos`.
+
+        `offers` contains the offers of the new nodes by name. All sets of several nodes have the
+        same name; with `only_hardest`, those that are hardest to lose are enough.
+        """
         if self.zones:
             for zone in _zones(infos):
                 yield f"zone {zone}", [info.name for info in _in_zone(infos, zone)]
@@ -40,20 +45,13 @@ class Survival(Struct, frozen=True):
             for info in infos:
                 yield f"node {info.name}", [info.name]
         elif self.nodes > 1:
-            yield from self._worst_sets(infos)
+            found = self.node_sets(infos, offers)
+            for names in found.sets[: found.hardest] if only_hardest else found.sets:
+                yield f"{self.nodes} nodes", names
 
-    def _worst_sets(self, infos: Sequence[NodeInfo]) -> Iterator[tuple[str, list[str]]]:
-        """Yield (name, nodes) for sets of nodes whose failure is hard to survive.
-
-        These are the nodes with the most requested cpu, with the most requested memory and with the
-        most pods, of all nodes and of each zone. There are too many other sets to try them all.
-        """
-        for zone in ["", *_zones(infos)]:
-            there = _in_zone(infos, zone) if zone else infos
-            for what, amount in _FULLNESS.items():
-                worst = sorted(there, key=lambda info: (-amount(info), info.name))[: self.nodes]
-                where = f" of {zone}" if zone else ""
-                yield f"the {self.nodes} nodes{where} with most {what}", [one.name for one in worst]
+    def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
+        """Return the sets of `nodes` nodes that `failures` yields, and how many sets exist."""
+        return sets_to_try(infos, offers, self.nodes)
 
 
 def _zones(infos: Sequence[NodeInfo]) -> list[str]:

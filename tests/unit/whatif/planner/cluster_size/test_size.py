@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 
@@ -9,6 +11,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.planner.cluster_size import node_set
 from fairlead.whatif.planner.cluster_size.cost_bound import cost_bound
 from fairlead.whatif.planner.cluster_size.node_offer import (
     estimated_types,
@@ -17,7 +20,11 @@ from fairlead.whatif.planner.cluster_size.node_offer import (
 )
 from fairlead.whatif.planner.cluster_size.search import SizeSearch
 from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
-from fairlead.whatif.planner.cluster_size.size_option import parse_headroom, parse_survival
+from fairlead.whatif.planner.cluster_size.size_option import (
+    check_survival,
+    parse_headroom,
+    parse_survival,
+)
 from fairlead.whatif.planner.cluster_size.survival import Survival
 from fairlead.whatif.run.progress import NoProgress
 
@@ -94,6 +101,57 @@ def test_without_any_node_the_rest_runs_everything(planner, make):
     assert len(sized(made, survival=Survival(nodes=1)).nodes) == 2
     made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
     assert len(sized(made, survival=Survival(nodes=2)).nodes) == 3
+
+
+def two_pools(make):
+    """Three nodes of the pool web, and one of the pool db with a pod of six cores."""
+    zones = ("z1", "z1", "z2")
+    nodes = [make.node(f"w{at}", pool="web", **{ZONE: zone}) for at, zone in enumerate(zones)]
+    nodes.append(make.node("d", cpu="8", pool="db", **{ZONE: "z2"}))
+    web = deployment(make, "web", ["w0", "w0", "w1", "w1", "w2"], nodeSelector={"pool": "web"})
+    return [*nodes, *web, *deployment(make, "db", ["d"], cpu="6", nodeSelector={"pool": "db"})]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_without_all_nodes_of_a_small_pool_the_rest_runs_everything(planner, make, count):
+    """To lose any N nodes, each pool needs N nodes more than its pods fill."""
+    found = sized(planner(*two_pools(make)), survival=Survival(nodes=count), effort=1)
+    pools = [offer.pool for offer in found.nodes.values()]
+    assert pools.count("pool=db") >= count + 1
+    assert pools.count("pool=web") >= count + 2
+    assert found.survives
+    assert found.sets_covered == found.sets == comb(len(pools), count)
+
+
+def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypatch):
+    monkeypatch.setattr(node_set, "SETS_MAX", 5)
+    survival = Survival(nodes=2)
+    found = sized(planner(*two_pools(make)), survival=survival)
+    assert found.sets_covered < found.sets == comb(len(found.nodes), 2)
+    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
+    tried = f"({found.sets_covered} of {found.sets})"
+    assert verdict.endswith(f", also without any 2 nodes, as far as tried {tried} (today 4).")
+
+
+def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypatch):
+    monkeypatch.setattr(SizeSearch, "_survives", lambda search: False)
+    survival = Survival(nodes=1)
+    found = sized(planner(*two_pools(make)), survival=survival)
+    question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
+    assert "without" not in answer["verdict"]
+    assert "No nodes were found that survive the loss of any node." in answer["findings"]
+
+
+def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    pinned = deployment(make, "db", ["a"], nodeSelector={ZONE: "z1"})
+    survival = Survival(zones=True)
+    found = sized(planner(*nodes, *pinned), survival=survival)
+    question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
+    verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
+    assert verdict == "1 node runs everything, and all but 1 pod also without any zone (today 2)."
 
 
 def test_pods_that_cannot_leave_their_zone_are_named(planner, make):
@@ -235,6 +293,17 @@ def test_failures_are_read(texts, survival):
 def test_an_unknown_failure_is_refused(text):
     with pytest.raises(InputError, match="is not zone, node or nodes=N"):
         parse_survival((text,))
+
+
+@pytest.mark.parametrize(("count", "nodes"), [(10, 1), (12, 12)])
+def test_as_many_failures_as_nodes_are_accepted(count, nodes):
+    check_survival(Survival(nodes=count), nodes)
+
+
+@pytest.mark.parametrize(("count", "nodes"), [(11, 1), (13, 12)])
+def test_more_failures_than_nodes_are_refused(count, nodes):
+    with pytest.raises(InputError, match=f"nodes={count} is more than"):
+        check_survival(Survival(nodes=count), nodes)
 
 
 @pytest.mark.parametrize(("text", "share"), [("", 0.0), ("20%", 0.2), ("0.5", 0.5)])

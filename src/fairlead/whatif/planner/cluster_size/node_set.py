@@ -1,0 +1,165 @@
+"""NodeSets: the sets of N nodes whose loss is tried, and how many of all sets they stand for.
+
+All sets are tried if there are few. Equal nodes reduce their number: if two new nodes are copies of
+the same kind and run equal pods, losing one is the same as losing the other. So of all sets with
+equal numbers of nodes of each class, one is tried. If even these are too many, only the sets whose
+loss is hardest to survive are tried.
+
+Example: 3 equal nodes and 2 others, all different, have 10 sets of 2 nodes, of which 4 are tried:
+2 equal nodes, an equal node with each of the others, and both others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from math import comb, prod
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.pods.facts import is_daemon_pod
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+
+SETS_MAX: Final = 300
+
+# What makes the loss of a node hard to survive: its pods, then its size.
+_AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
+    lambda info: info.requested[0],
+    lambda info: info.requested[1],
+    lambda info: len(info.pods),
+    lambda info: info.allocatable[0],
+    lambda info: info.allocatable[1],
+)
+
+
+class NodeSets(Struct, frozen=True):
+    """The `sets` of node names to try; the first `hardest` of them are the hardest to lose.
+
+    They stand for `covered` sets of equal nodes, of `total` sets that exist.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    hardest: int
+    covered: int
+    total: int
+
+
+def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
+    """Return the sets of `count` of the nodes `infos` whose loss is to be tried.
+
+    `offers` contains the offers of the new nodes by name; other nodes are equal to no node. With at
+    most `count` nodes, the only set contains all nodes.
+    """
+    if len(infos) <= count:
+        return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)
+    total = comb(len(infos), count)
+    kinds = [info.name if total <= SETS_MAX else _kind(info, offers) for info in infos]
+    classes: dict[Hashable, list[str]] = {}
+    for kind, info in zip(kinds, infos, strict=True):
+        classes.setdefault(kind, []).append(info.name)
+    members = list(classes.values())
+    class_of = {name: at for at, names in enumerate(members) for name in names}
+    found: dict[tuple[tuple[int, int], ...], tuple[str, ...]] = {}
+    for names in _hardest(infos, offers, count):
+        found.setdefault(_signature([class_of[name] for name in names]), names)
+        if len(found) >= SETS_MAX:
+            break
+    hardest = len(found)
+    sizes = [len(names) for names in members]
+    if _choices(sizes, count) <= SETS_MAX:
+        for taken in _chosen(sizes, count):
+            names = tuple(name for at, number in taken for name in members[at][:number])
+            found.setdefault(taken, names)
+    covered = sum(prod(comb(sizes[at], number) for at, number in taken) for taken in found)
+    return NodeSets(tuple(found.values()), hardest, covered, total)
+
+
+def _kind(info: NodeInfo, offers: Mapping[str, NodeOffer]) -> Hashable:
+    """Return a value that two nodes share only if they and their pods are equal, up to names."""
+    offer = offers.get(info.name)
+    if offer is None:
+        return info.name
+    # The DaemonSet pods are copies of those on the sample, so that equal offers have equal ones.
+    pods: dict[Hashable, int] = {}
+    for pod in info.pods.values():
+        if not is_daemon_pod(pod.pod):
+            kind = _pod_kind(pod)
+            pods[kind] = pods.get(kind, 0) + 1
+    return offer.pool, offer.node_type, offer.zone, id(offer), frozenset(pods.items())
+
+
+def _pod_kind(pod: PodInfo) -> Hashable:
+    """Return a value that two pods share only if the scheduler treats them alike."""
+    if pod.shape.has_volumes or pod.pod.spec.resource_claims:
+        return pod.id
+    owners = tuple(owner.uid for owner in pod.pod.metadata.owner_references)
+    labels = frozenset(pod.labels.items())
+    return pod.namespace, pod.shape.id, labels, pod.priority, owners
+
+
+def _hardest(
+    infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int
+) -> Iterator[tuple[str, ...]]:
+    """Yield sets whose loss is hard to survive; a set can occur several times.
+
+    For each group of nodes, these are its nodes with the most requested cpu, requested memory and
+    pods, and its largest nodes. A group that has fewer than `count` nodes is lost as a whole, with
+    such nodes of the other groups. The groups are pools, zones, and pools in a zone, the smallest
+    first. The group of all nodes comes before them; the nodes to keep count as a pool.
+    """
+    groups: dict[tuple[str, str], list[str]] = {}
+    for info in infos:
+        zone = info.labels.get(ZONE, "")
+        offer = offers.get(info.name)
+        pool = "kept" if offer is None else f"pool {offer.pool}"
+        for key in dict.fromkeys(((pool, ""), ("", zone), (pool, zone))):
+            if key != ("", ""):
+                groups.setdefault(key, []).append(info.name)
+    by_size = sorted(groups.items(), key=lambda item: (len(item[1]), item[0]))
+    orders = [
+        [info.name for info in sorted(infos, key=lambda info: (-amount(info), info.name))]
+        for amount in _AMOUNTS
+    ]
+    for order in orders:
+        yield tuple(order[:count])
+    for _, members in by_size:
+        inside = set(members)
+        for order in orders:
+            first = [name for name in order if name in inside][:count]
+            others = [name for name in order if name not in inside]
+            yield (*first, *others[: count - len(first)])
+
+
+def _signature(classes: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return the number of nodes of each class, as (class, number), in the order of the classes."""
+    return tuple((at, classes.count(at)) for at in sorted(set(classes)))
+
+
+def _choices(sizes: Sequence[int], count: int) -> int:
+    """Return how many ways there are to take `count` nodes from classes with these `sizes`."""
+    ways = [1] + [0] * count
+    for size in sizes:
+        ways = [sum(ways[max(0, at - size) : at + 1]) for at in range(count + 1)]
+    return ways[count]
+
+
+def _chosen(sizes: Sequence[int], count: int) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield each way to take `count` nodes from classes with these `sizes`, as (class, number)."""
+    after = [0]  # after[-1 - at] is the number of nodes of the classes from `at` on
+    for size in reversed(sizes):
+        after.append(after[-1] + size)
+
+    def take(at: int, left: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        if not left:
+            yield ()
+            return
+        for number in range(min(sizes[at], left), -1, -1):
+            if left - number > after[len(sizes) - at - 1]:
+                return
+            for rest in take(at + 1, left - number):
+                yield ((at, number), *rest) if number else rest
+
+    yield from take(0, count)

@@ -1,0 +1,44 @@
+"""SizeResult: the nodes that a search found, and what is known about them."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from fairlead.whatif.planner.cluster_size.cost_bound import CostBound
+from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
+
+
+class SizeResult(Struct):
+    """The result of a search; `nodes` contains the offers of the new nodes, by node name.
+
+    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
+    failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes
+    cannot be removed. `tried` is the number of failures that were tried on the final nodes, and
+    `survives` tells whether all of them were survived, except by `pinned` pods. The tried sets of
+    several nodes stand for `sets_covered` of the `sets` that exist (`NodeSets`). `cycles` is the
+    number of scheduling cycles. `waiting_at_once` pods would wait if all pods were created at one
+    instant on the final nodes.
+    """
+
+    nodes: dict[str, NodeOffer] = field(default_factory=dict)
+    unplaceable: dict[str, str] = field(default_factory=dict)
+    pinned: dict[tuple[str, str], None] = field(default_factory=dict)
+    obstacles: dict[str, int] = field(default_factory=dict)
+    bound: CostBound = field(default_factory=lambda: CostBound(0.0))
+    tried: int = 0
+    survives: bool = True
+    sets_covered: int = 0
+    sets: int = 0
+    cycles: int = 0
+    waiting_at_once: int = 0
+
+    @property
+    def cost(self) -> float:
+        """The price of all new nodes per hour."""
+        return sum(offer.price for offer in self.nodes.values())
+
+    @property
+    def is_cheapest(self) -> bool:
+        """Whether it is proven that no cheaper set of nodes can run all pods."""
+        runs_all = not self.unplaceable and not self.pinned
+        return runs_all and self.cost <= self.bound.cost + 1e-9
