@@ -21,6 +21,7 @@ kind: Node
 metadata: {name: n1, labels: {pool: old}}
 status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}
 """
+BARE_NODE = NODE.partition("status")[0]
 POD = """\
 apiVersion: v1
 kind: Pod
@@ -218,6 +219,8 @@ CASES = [
          "--survive: 'rack' is not zone, node or nodes=N"),
     plan("survival of more nodes than exist", "size dump.yaml --survive nodes=99",
          "--survive: nodes=99 is more than the only node of the cluster (and than 10)"),
+    plan("a size of nodes without a size", "size n.yaml",
+         "n.yaml: Node n1: status.allocatable: is absent or empty", files=(("n.yaml", BARE_NODE),)),
     plan("headroom of all", "size dump.yaml --headroom 100%", "--headroom: '100%' is not a share"),
     plan("keeping every node", "size dump.yaml --keep n1", "--keep: matches every node"),
     plan("types of another architecture", "size dump.yaml --instance-types n.csv",

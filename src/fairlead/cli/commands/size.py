@@ -98,6 +98,7 @@ def size(
     from fairlead.whatif.planner.cluster_size.size_answer import SizeQuestion, size_answer
     from fairlead.whatif.planner.cluster_size.size_option import (
         EFFORT_MAX,
+        check_allocatable,
         check_survival,
         parse_headroom,
         parse_survival,
@@ -115,6 +116,7 @@ def size(
         if not replaced:
             raise InputError("--keep", "matches every node, so that none is left to choose")
         check_survival(survival, model.table.count)
+        check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(replaced, types, share)
         if not offers:
             problem = "has no type for the architectures and zones of the nodes"

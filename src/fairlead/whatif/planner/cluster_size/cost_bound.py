@@ -82,7 +82,7 @@ def _vertices(matrix: Floats, limit: Floats) -> list[Floats]:
     """
     size = matrix.shape[1]
     # Kinds with the most capacity for their price come first; other kinds are rarely tight.
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(limit > 0, matrix.max(axis=1) / limit, np.inf)
     kinds = np.argsort(-value, kind="stable")[:_KINDS_MAX]
     rows = np.vstack([matrix[kinds], np.eye(size)])

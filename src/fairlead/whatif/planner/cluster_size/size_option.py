@@ -1,12 +1,16 @@
-"""The options of `fairlead size`: the failures to survive, and the share to keep free."""
+"""The input of `fairlead size`: the failures to survive, the share to keep free, usable nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
+from fairlead.api.quantity import milli_value
+from fairlead.apiserver.kind import NODE
+from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_size.survival import Survival
+from fairlead.whatif.snapshot.manifest import Manifest
 
 EFFORT_MAX: Final = 100_000
 _NODES_MAX: Final = 100
@@ -43,6 +47,30 @@ def check_survival(survival: Survival, nodes: int) -> None:
         have = "the only node" if nodes == 1 else f"the {nodes:,} nodes"
         problem = f"nodes={survival.nodes} is more than {have} of the cluster"
         raise InputError("--survive", f"{problem} (and than {_NODES_OF_ANY_CLUSTER})")
+
+
+def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:
+    """Raise InputError for the first node of `infos` that has no cpu or no memory to allocate.
+
+    No number of such nodes runs a pod, and nothing is known about their size. The error names the
+    node's file, which `manifests` contain.
+    """
+    for info in infos:
+        allocatable = info.node.status.allocatable
+        for resource in ("cpu", "memory"):
+            if milli_value(allocatable.get(resource, 0)) > 0:
+                continue
+            missing = f"{resource} is absent or 0" if allocatable else "is absent or empty"
+            name = info.name
+            source = next(
+                (one.source for one in manifests if one.kind is NODE and one.ref.name == name), ""
+            )
+            raise InputError(
+                source,
+                f"{missing}, so the size of the node is unknown",
+                object_name=f"Node {name}",
+                field="status.allocatable",
+            )
 
 
 def parse_headroom(text: str) -> float:
