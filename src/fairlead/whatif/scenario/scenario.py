@@ -92,6 +92,7 @@ from fairlead.whatif.snapshot.manifest import (
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import DEFAULT_START, start_of_time
+from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 _FAILED: Final = {"phase": "Failed"}
 
@@ -192,6 +193,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *autoscaling.notes,
             *unread_loads(loads, inventory),
             *unknown_annotations(initial),
+            *unknown_field_notes(initial),
         ),
     )
     if batch.source:

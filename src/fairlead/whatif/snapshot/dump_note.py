@@ -41,6 +41,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
 from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
 # (version, rule that changed in it), newest first.
@@ -91,8 +92,8 @@ _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
-    Hand-written objects have only the notes about pods on missing nodes, nodes without resources
-    and unknown annotations.
+    Hand-written objects have only the notes about pods on missing nodes, nodes without resources,
+    and unknown annotations and fields.
     """
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
@@ -100,6 +101,7 @@ def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     yield from _without_nodes(manifests)
     yield from _without_allocatable(manifests)
     yield from unknown_annotations(manifests)
+    yield from unknown_field_notes(manifests)
 
 
 def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:

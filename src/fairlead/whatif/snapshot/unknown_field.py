@@ -8,15 +8,19 @@ upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
+from typing import Final
 
 from fairlead.apiserver.schema.decoder import read
 from fairlead.apiserver.schema.field_location import FieldLocation, Notes
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.scalar import TypeMismatchError
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+_NAMED_MAX: Final = 3
 
 
 class _UnknownFields(Notes):
@@ -55,3 +59,20 @@ def refuse_unknown_fields(manifests: Iterable[Manifest]) -> None:
         for path, near in unknown_fields(manifest):
             hint = f"; did you mean {near}?" if near else ""
             raise manifest.refuse(f"unknown field{hint}", field=path)
+
+
+def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the unknown fields of hand-written objects, which are those without uid.
+
+    Objects of dumps are not looked at: their cluster may have newer fields.
+    """
+    written = samples(one for one in manifests if not one.ref.uid)
+    found = [
+        f"{path} of {one.title}{f' (did you mean {near}?)' if near else ''}"
+        for one in written
+        for path, near in unknown_fields(one)
+    ]
+    if found:
+        more = f" and {len(found) - _NAMED_MAX:,} more" if len(found) > _NAMED_MAX else ""
+        are = "An unknown field has" if len(found) == 1 else "Unknown fields have"
+        yield f"{are} no effect: {', '.join(found[:_NAMED_MAX])}{more}."

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.manifest import manifests
-from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields, unknown_fields
+from fairlead.whatif.snapshot.unknown_field import (
+    refuse_unknown_fields,
+    unknown_field_notes,
+    unknown_fields,
+)
 
 
 def read(*values):
@@ -63,3 +70,36 @@ def test_the_first_unknown_field_is_refused(make):
         refuse_unknown_fields(read(make.pod("q"), pod))
     line = "f.yaml: Pod default/p: stats: unknown field; did you mean status?"
     assert str(refused.value) == line
+
+
+def misspelled(make, name):
+    pod = make.pod(name)
+    pod["spec"]["nodeNam"] = "a"
+    return pod
+
+
+def test_a_note_names_the_unknown_fields_of_hand_written_objects(make):
+    [note] = unknown_field_notes(read(misspelled(make, "p"), make.pod("q")))
+    assert note == (
+        "An unknown field has no effect: spec.nodeNam of Pod default/p (did you mean nodeName?)."
+    )
+
+
+def test_many_unknown_fields_are_counted(make):
+    pods = [misspelled(make, f"p{number}") for number in range(5)]
+    [note] = unknown_field_notes(read(*pods))
+    assert note.startswith("Unknown fields have no effect: spec.nodeNam of Pod default/p0 (did you")
+    assert note.endswith("Pod default/p2 (did you mean nodeName?) and 2 more.")
+
+
+def test_dumped_objects_are_not_looked_at(make, monkeypatch):
+    pod = misspelled(make, "p")
+    pod["metadata"]["uid"] = "1"
+    monkeypatch.delattr("fairlead.whatif.snapshot.unknown_field.read")
+    assert list(unknown_field_notes(read(pod))) == []
+
+
+def test_an_answer_names_the_unknown_fields_of_the_snapshot(make, snapshot):
+    answer = what_if(snapshot(make.node("a"), misspelled(make, "p")), ClusterChange(drain=("a",)))
+    notes = whatif_result(answer)["notes"]
+    assert any(one.startswith("An unknown field has no effect: spec.nodeNam") for one in notes)
