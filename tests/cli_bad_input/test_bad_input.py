@@ -460,6 +460,10 @@ CASES = [
            "serves by default",
            content=POD.replace("v1", "certificates.k8s.io/v1beta1", 1)
            .replace("Pod", "PodCertificateRequest", 1)),
+    change("a misspelt kind in a snapshot", "--drain n1",
+           "dump.yaml: Deploymnt shop/web: kind: apps/v1 has no kind Deploymnt; did you mean "
+           "Deployment?",
+           cluster=documents(NODE, DEPLOYMENT.replace("Deployment", "Deploymnt"))),
     change("apply a misspelt field", "--apply change.yaml",
            "change.yaml: Deployment shop/web: spec.replcas: unknown field; did you mean replicas?",
            content=DEPLOYMENT.replace("replicas", "replcas")),

@@ -41,6 +41,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
 from fairlead.whatif.snapshot.samples import samples
+from fairlead.whatif.snapshot.served_kind import is_served
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
@@ -93,7 +94,7 @@ def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
     Hand-written objects have only the notes about pods on missing nodes, nodes without resources,
-    and unknown annotations and fields.
+    and unknown annotations, fields and kinds.
     """
     if any(one.ref.uid for one in manifests):
         yield from _missing(manifests)
@@ -102,6 +103,21 @@ def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     yield from _without_allocatable(manifests)
     yield from unknown_annotations(manifests)
     yield from unknown_field_notes(manifests)
+    yield from _unknown_kinds(manifests)
+
+
+def _unknown_kinds(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note for each kind that its group of Kubernetes' own API does not have."""
+    found: dict[Kind, list[str]] = {}
+    for one in manifests:
+        if one.view is None and not is_served(one.kind):
+            found.setdefault(one.kind, []).append(one.title)
+    for kind, titles in found.items():
+        more = f" and {len(titles) - 1:,} more have" if len(titles) > 1 else " has"
+        yield (
+            f"{kind.api_version} has no kind {kind.kind} that Kubernetes serves by default, so "
+            f"{titles[0]}{more} no effect."
+        )
 
 
 def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:

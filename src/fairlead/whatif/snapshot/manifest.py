@@ -8,7 +8,6 @@ kept. Most objects of a dump need no such change and remain texts with typed vie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -55,6 +54,7 @@ from fairlead.whatif.snapshot.fairlead_annotation import (
     pod_annotation_problem,
     unknown_annotation_notes,
 )
+from fairlead.whatif.snapshot.served_kind import is_served, nearest_kind
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -229,13 +229,15 @@ def manifests(
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
     `on_read` is called with the number of objects read so far. Raises InputError, also for an
-    object that appears twice.
+    object that appears twice, and for a hand-written object whose kind seems to be misspelled.
     """
     found = [one for document in documents for one in _manifests(document, namespace, on_read)]
     refuse_duplicates(found)
     for manifest in found:
         if manifest.view is not None:
-            continue  # the object has none of Fairlead's annotations
+            continue  # the object is of a known kind and has none of Fairlead's annotations
+        if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
+            _require_known_kind(manifest)
         if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
             raise manifest.refuse(problem, field=FIELD)
         if problem := pod_annotation_problem(manifest.value):
@@ -271,15 +273,12 @@ def manifests_to_apply(
 
 def _require_known_kind(manifest: Manifest) -> None:
     """Raise InputError for a kind that a group of Kubernetes' own API does not have."""
-    group, kind = manifest.kind.group, manifest.kind.kind
-    kinds = [one.kind for one in KINDS if one.group == group and not one.is_custom]
-    if not kinds or kind in kinds:
-        return  # the kind may belong to a custom resource
-    cased = {one.lower(): one for one in kinds}
-    near = get_close_matches(kind.lower(), cased, 1, cutoff=0.8)
+    if is_served(manifest.kind):
+        return
+    near = nearest_kind(manifest.kind)
     # LeaseCandidate and others exist, but are off by default
-    hint = f"; did you mean {cased[near[0]]}?" if near else " that Kubernetes serves by default"
-    problem = f"{manifest.value['apiVersion']} has no kind {kind}{hint}"
+    hint = f"; did you mean {near}?" if near else " that Kubernetes serves by default"
+    problem = f"{manifest.kind.api_version} has no kind {manifest.kind.kind}{hint}"
     raise manifest.refuse(problem, field="kind")
 
 

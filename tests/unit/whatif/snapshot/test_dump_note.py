@@ -160,3 +160,21 @@ def test_nodes_that_do_not_state_their_resources_are_named(make, found):
     assert [note for note in dump_notes(found(*nodes)) if "allocatable" in note] == [
         "No pod fits on a, because status.allocatable is missing there."
     ]
+
+
+def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
+    def obj(version, kind, name, uid=""):
+        metadata = {"name": name, "namespace": "a", **({"uid": uid} if uid else {})}
+        return {"apiVersion": version, "kind": kind, "metadata": metadata}
+
+    found = notes(
+        obj("apps/v1", "Fleet", "x"),
+        obj("apps/v1", "Fleet", "y"),
+        obj("apps/v1", "Deploymnt", "dumped", uid="1"),
+        obj("example.com/v1", "Fleet", "custom"),
+    )
+    why = "that Kubernetes serves by default, so"
+    assert [one for one in found if why in one] == [
+        f"apps/v1 has no kind Fleet {why} Fleet a/x and 1 more have no effect.",
+        f"apps/v1 has no kind Deploymnt {why} Deploymnt a/dumped has no effect.",
+    ]

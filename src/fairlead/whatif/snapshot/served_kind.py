@@ -1,0 +1,34 @@
+"""Kinds that a group of Kubernetes' own API does not have, such as misspelled kinds."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import cache
+from typing import Final
+
+from fairlead.apiserver.kind import KINDS, Kind
+
+_CUTOFF: Final = 0.8
+
+
+def is_served(kind: Kind) -> bool:
+    """Return whether Kubernetes serves `kind` by default, or `kind` may be a custom resource."""
+    names = _names().get(kind.group)
+    return names is None or names.get(kind.kind.lower()) == kind.kind
+
+
+def nearest_kind(kind: Kind) -> str:
+    """Return the kind of the group of `kind` with the nearest name; "" if none is near."""
+    names = _names().get(kind.group, {})
+    near = get_close_matches(kind.kind.lower(), names, 1, cutoff=_CUTOFF)
+    return names[near[0]] if near else ""
+
+
+@cache
+def _names() -> dict[str, dict[str, str]]:
+    """Return the kinds of each built-in group, keyed by their names in lower case."""
+    found: dict[str, dict[str, str]] = {}
+    for one in KINDS:
+        if not one.is_custom:
+            found.setdefault(one.group, {})[one.kind.lower()] = one.kind
+    return found
