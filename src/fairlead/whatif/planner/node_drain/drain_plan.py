@@ -257,7 +257,8 @@ def unsafe_because(run: DrainRun) -> str:
     """Return the reasons why a run is not safe, as text; "" if it is safe."""
     parts = []
     if run.unfinished:
-        parts.append(f"{counted(len(run.unfinished), 'node')} never empty")
+        verb = "becomes" if len(run.unfinished) == 1 else "become"
+        parts.append(f"{listed(run.unfinished, 2)} never {verb} empty{_silence(run)}")
     replicated = [str(one.workload) for one in run.stopped if one.wanted > 1]
     if replicated:
         verb = "stops" if len(replicated) == 1 else "stop"
@@ -269,6 +270,15 @@ def unsafe_because(run: DrainRun) -> str:
     if run.breaches:
         parts.append(f"{counted(run.breaches, 'eviction')} against a budget")
     return ", ".join(parts)
+
+
+def _silence(run: DrainRun) -> str:
+    """Return the cause in brackets if kubelets of unfinished nodes do not answer; "" otherwise."""
+    if not run.silent:
+        return ""
+    if run.silent == run.unfinished and len(run.silent) == 1:
+        return " (its kubelet does not answer, so pods never stop)"
+    return f" (no answer from the kubelet of {listed(run.silent, 2)}, so pods never stop)"
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
@@ -364,6 +374,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "pending": list(run.pending),
             "lost": list(run.lost),
             "unfinished": list(run.unfinished),
+            "silent": list(run.silent),
             "safe": run.is_safe,
             "result": "safe" if run.is_safe else unsafe_because(run),
         }

@@ -21,7 +21,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.core.instant import DurationNs, seconds, to_seconds
+from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
@@ -76,6 +78,8 @@ class DrainRun(Struct, frozen=True):
     controller and were evicted or preempted on other nodes because of the drain, for example pods
     of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
     `breaches` is the number of evictions against a budget; a run with breaches is not safe.
+    `silent` are the unfinished nodes whose Ready condition is Unknown in the snapshot: their
+    kubelets do not answer, so evicted pods never stop.
     """
 
     pace: DrainPace
@@ -87,6 +91,7 @@ class DrainRun(Struct, frozen=True):
     pending: tuple[str, ...]
     lost: tuple[str, ...]
     breaches: int
+    silent: tuple[str, ...] = ()
 
     @property
     def is_safe(self) -> bool:
@@ -106,6 +111,7 @@ def run_drains(
     Raises InputError.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
+    silent = _silent_nodes(experiment, nodes)
     has_extenders = bool(
         experiment.scheduler.extenders
     )  # connections to extenders cannot be shared with a forked process
@@ -113,7 +119,9 @@ def run_drains(
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
         return _until_unsafe(
-            _drain_run(pace, nodes, _run_apart(base, nodes, pace, after, progress), baseline)
+            _drain_run(
+                pace, nodes, silent, _run_apart(base, nodes, pace, after, progress), baseline
+            )
             for pace in paces
         )
     run = ExperimentRun(base, None)
@@ -129,9 +137,21 @@ def run_drains(
         outcome = in_child(partial(_finish, run, _steps(nodes, pace), after, progress), shared)
         if outcome is None:
             outcome = _run_apart(base, nodes, pace, after, progress)
-        return _drain_run(pace, nodes, outcome, baseline)
+        return _drain_run(pace, nodes, silent, outcome, baseline)
 
     return _until_unsafe(map(drained, paces))
+
+
+def _silent_nodes(experiment: Experiment, nodes: Sequence[str]) -> frozenset[str]:
+    """Return those of `nodes` whose Ready condition is Unknown in the snapshot."""
+    wanted = frozenset(nodes)
+    return frozenset(
+        manifest.ref.name
+        for manifest in experiment.initial
+        if manifest.kind is NODE
+        and manifest.ref.name in wanted
+        and ready_status(manifest.node) == UNKNOWN
+    )
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
@@ -212,7 +232,11 @@ def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
 
 
 def _drain_run(
-    pace: DrainPace, nodes: Sequence[str], outcome: RunOutcome, baseline: _Baseline
+    pace: DrainPace,
+    nodes: Sequence[str],
+    silent: frozenset[str],
+    outcome: RunOutcome,
+    baseline: _Baseline,
 ) -> DrainRun:
     wanted = set(nodes)
     drains = [one for one in outcome.drains if one.node in wanted]
@@ -237,6 +261,7 @@ def _drain_run(
         _pending_since(outcome, baseline),
         tuple(pod for pod in _lost(outcome, wanted) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
+        tuple(name for name in unfinished if name in silent),
     )
 
 

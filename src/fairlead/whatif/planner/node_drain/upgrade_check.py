@@ -197,8 +197,9 @@ def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit
     if stuck:
         yield f"{counted(len(stuck), 'workload')} cannot be placed elsewhere, even with surge."
     if run is not None and plan.blocked:
+        because = f": {unsafe_because(run)}" if not run.is_safe else ""
         took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
-        yield f"Draining the other {len(plan.drains):,} {took}."
+        yield f"Draining the other {len(plan.drains):,} {took}{because}."
     yield from order_findings(plan.drains)
     yield from flag_findings(plan.flags)
     single = [] if run is None else [one for one in run.stopped if one.wanted == 1]

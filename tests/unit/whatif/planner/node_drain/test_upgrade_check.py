@@ -84,19 +84,33 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
 
 
+def not_ready(node):
+    """`node` as its controller leaves it when its kubelet is silent; it is the newest one."""
+    node["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
+    node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "reason": "Silent"}]
+    return node
+
+
+def test_the_answer_names_a_node_that_never_becomes_empty(planner, experiment, make):
+    """The kubelet of a does not answer; b cannot be drained at all."""
+    silent = not_ready(make.node("a"))
+    objects = [silent, make.node("b"), *deployment(make, "web", ["a"])]
+    objects += [*deployment(make, "strict", ["b"]), budget("strict", maxUnavailable=0)]
+    plan = checked(planner(*objects), surge=0)
+    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
+    because = "a never becomes empty (its kubelet does not answer, so pods never stop)"
+    assert f"Draining the other 1 never ends: {because}." in found["findings"]
+    [pace] = found["paces"]
+    assert (pace["result"], pace["unfinished"], pace["silent"]) == (because, ["a"], ["a"])
+
+
 def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
     plan = checked(planner(make.node("a"), make.pod("bare", node_name="a")))
     assert upgrade_answer(plan, (), 1, "dump.yaml", ()).to_json()["findings"] == [
         "kubectl drain needs --force (1 pod).",
         "default/bare has no controller and will be gone for good.",
     ]
-
-
-def not_ready(node):
-    """`node` as its controller leaves it when its kubelet is silent; it is the newest one."""
-    node["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
-    node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "reason": "Silent"}]
-    return node
 
 
 def test_a_surge_node_is_a_copy_of_a_ready_node(planner, make):
