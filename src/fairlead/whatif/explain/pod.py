@@ -41,6 +41,7 @@ from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -57,7 +58,8 @@ REMEDIES_MAX: Final = 200
 class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` contains small changes that would make an infeasible node feasible, keyed by node.
+    `remedies` contains small changes that would make an infeasible node feasible, keyed by node;
+    nodes that are not Ready have none, because the pod would not start there.
     `unasked` is the number of infeasible nodes after the first REMEDIES_MAX, for which no remedy
     was searched. `notes` name what the explanation assumes.
     """
@@ -131,19 +133,18 @@ def _explanation(
 def _remedies(
     built: BuiltProfile, pod: PodInfo, evaluation: Evaluation
 ) -> tuple[dict[str, Remedy], int]:
-    refused = [
-        (name, why)
-        for name, why in evaluation.verdicts.items()
-        # extenders have unknown rules, so no remedy is searched
-        if why is not None and why.plugin != REJECTOR
-    ]
-    refused.sort(key=lambda verdict: verdict[0])
     table, found = built.framework.cluster.table, {}
-    for name, why in refused[:REMEDIES_MAX]:
-        node = table.find(name)
-        remedy = find_remedy(built.framework, pod, node, why) if node is not None else None
+    refused = [
+        (node, why)
+        for name, why in sorted(evaluation.verdicts.items())
+        # Extenders have unknown rules, and on a node that is not Ready the pod would not start.
+        if why is not None and why.plugin != REJECTOR
+        if (node := table.find(name)) is not None and is_ready(node.node)
+    ]
+    for node, why in refused[:REMEDIES_MAX]:
+        remedy = find_remedy(built.framework, pod, node, why)
         if remedy is not None:
-            found[name] = remedy
+            found[node.name] = remedy
     return found, max(len(refused) - REMEDIES_MAX, 0)
 
 

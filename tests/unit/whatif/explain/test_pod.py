@@ -37,6 +37,16 @@ def test_feasible_nodes_have_scores_and_the_best_are_equals(explained, make):
     assert found["totals"]["a"] == found["totals"]["b"]
 
 
+def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
+    """The pod would not start on c even if it fitted or tolerated the taint."""
+    dead = make.node("c", cpu="500m")
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+    dead["spec"] = {"taints": [taint]}
+    dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    found = explained("pod/web", make.node("b", cpu="500m"), dead, make.pod("web"))
+    assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
+
+
 def test_a_bound_pod_is_looked_at_as_if_it_were_pending(explained, make):
     found = explained(
         "pod/default/web", make.node("a"), make.node("b", cpu="1"),

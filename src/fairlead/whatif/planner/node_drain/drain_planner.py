@@ -43,6 +43,7 @@ from fairlead.whatif.planner.cluster_model import (
     moves_with_drain,
 )
 from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
 _REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
@@ -258,7 +259,8 @@ class DrainPlanner:
     def _remedy(self, node: str, pod: PodInfo) -> str:
         """Return the smallest change that gives `pod` a node; "" if none is found.
 
-        It changes the pod or a node, or adds a node.
+        It changes the pod or a node, or adds a node. Nodes that are not Ready get no remedy,
+        because the pod would not start there.
         """
         built = self.model.profile_of(pod)
         diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -278,7 +280,8 @@ class DrainPlanner:
 
 
 def _may_help(info: NodeInfo, node: str) -> bool:
-    return info.name != node and not info.node.spec.unschedulable
+    """Return whether `info` is a node in service other than `node`."""
+    return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
 
 
 def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:

@@ -164,6 +164,25 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+@pytest.mark.parametrize("sign", ["condition", "taint"])
+def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
+    """Node b, where no pod would start, needs one change; node c, which is ready, needs two."""
+    dead = make.node("b", pool="db")
+    key = "node.kubernetes.io/unreachable" if sign == "taint" else "example.com/broken"
+    dead["spec"] = {"taints": [{"key": key, "effect": "NoSchedule"}]}
+    if sign == "condition":
+        dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    objects = [
+        *(make.node("a", pool="db"), dead, make.node("c", cpu="1")),
+        *deployment(make, "db", ["a"], cpu="2", nodeSelector={"pool": "db"}),
+    ]
+    [(_, _, edit)] = blocked(planner(*objects), "a")
+    assert edit == (
+        "deploy/default/db: label node c pool=db, then lower the cpu request by 1 to 1 (then c "
+        "takes one of its pods)"
+    )
+
+
 def one_order(make):
     """Placed in queue order, app takes the room on b, the only other node for the pod of db."""
     return [
