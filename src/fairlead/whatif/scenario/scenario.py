@@ -80,7 +80,12 @@ from fairlead.whatif.scenario.simkube_trace import (
     SimKubeTrace,
     parse_simkube_trace,
 )
-from fairlead.whatif.scenario.timed_event import TimedEvent, capacity_outages_of, steps_of
+from fairlead.whatif.scenario.timed_event import (
+    TimedEvent,
+    capacity_outages_of,
+    refuse_late_events,
+    steps_of,
+)
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
@@ -161,6 +166,8 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     initial, inventory, start = cluster.initial, cluster.inventory, cluster.start
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
+    if scenario.duration is not None:
+        refuse_late_events(path, scenario.events, scenario.duration)
     if not inventory.of_kind(NODE):
         raise InputError(path, "has no nodes, and no event creates one", field="cluster")
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))

@@ -119,6 +119,16 @@ def steps_of(
     return steps
 
 
+def refuse_late_events(source: str, events: Iterable[TimedEvent], duration: Duration) -> None:
+    """Raise InputError for an event after the end of the scenario, which lasts `duration`."""
+    end = field_duration(source, "duration", duration) or 0
+    for number, event in enumerate(events):
+        field = f"events[{number}].at"
+        if (field_duration(source, field, event.at) or 0) > end:
+            problem = f"{event.at} is after the end of the scenario (duration: {duration})"
+            raise InputError(source, problem, field=field)
+
+
 def capacity_outages_of(source: str, events: Iterable[TimedEvent]) -> list[StatedOutage]:
     """Return the capacity outages among the events of `source`. Raises InputError."""
     found: list[StatedOutage] = []
