@@ -464,6 +464,8 @@ CASES = [
            "dump.yaml: Deploymnt shop/web: kind: apps/v1 has no kind Deploymnt; did you mean "
            "Deployment?",
            cluster=documents(NODE, DEPLOYMENT.replace("Deployment", "Deploymnt"))),
+    change("a snapshot in place of a configuration", "--config dump.yaml",
+           "dump.yaml: contains 4 documents; expected one KubeSchedulerConfiguration"),
     change("apply a misspelt field", "--apply change.yaml",
            "change.yaml: Deployment shop/web: spec.replcas: unknown field; did you mean replicas?",
            content=DEPLOYMENT.replace("replicas", "replcas")),
@@ -629,6 +631,8 @@ CASES = [
              "s.yaml: line 2: duration: '5 parsecs'"),
     scenario("negative instant", SCENARIO + "events: [{at: -1m, drain: node-0}]",
              "s.yaml: line 2: events[0].at: -1m is negative"),
+    scenario("a snapshot in place of a scenario", documents(NODE, POD),
+             "s.yaml: contains 2 documents; expected one scenario"),
     scenario("an event after the end",
              SCENARIO + "duration: 10m\nevents: [{at: 10m, cordon: node-0}, "
              "{at: 50m, drain: node-0}]",

@@ -80,7 +80,7 @@ class _Quotas(_Form, frozen=True):
 
 def read_limited_resources(path: str) -> tuple[LimitedResource, ...]:
     """Return the limited resources in the AdmissionConfiguration at `path`. Raises InputError."""
-    document = read_one(path)
+    document = read_one(path, "AdmissionConfiguration")
     form = decode_strictly(document, _Configuration)
     _require_type(document.source, "", form, _TYPES)
     found: list[LimitedResource] = []

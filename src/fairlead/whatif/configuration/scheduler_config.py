@@ -57,7 +57,7 @@ def read_scheduler_config(
         config = default_config(release, plugins.factories())
         profiles = tuple(plugins.placed(profile) for profile in config.profiles)
         return _served(replace(config, profiles=profiles), OPTION, only_profile=True)
-    document = file if isinstance(file, Document) else read_one(file)
+    document = file if isinstance(file, Document) else read_one(file, KIND)
     form, path = _form(document), document.source
     only_profile = document.value["apiVersion"] == ALPHA
     try:

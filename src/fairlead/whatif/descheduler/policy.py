@@ -265,7 +265,7 @@ class PolicyFile:
 
 def read_policy(path: str) -> PolicyFile:
     """Return the policy in the file `path`. Raises InputError."""
-    document = read_one(path)
+    document = read_one(path, KIND)
     value: Any = document.value
     if not isinstance(value, dict) or (value.get("apiVersion"), value.get("kind")) != (
         API_VERSION,

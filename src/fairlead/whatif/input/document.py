@@ -140,13 +140,17 @@ def _with_listing(document: Document) -> Document:
     return document
 
 
-def read_one(path: str) -> Document:
-    """Return the single document of the file `path`. Raises InputError."""
+def read_one(path: str, expected: str = "") -> Document:
+    """Return the single document of the file `path`, in messages a document of kind `expected`.
+
+    Raises InputError.
+    """
     if Path(path).is_dir():
         raise InputError(path, "is a directory; expected a file")
     found = read(path)
     if len(found) != 1:
-        raise InputError(path, f"contains {len(found)} documents; expected one")
+        problem = f"contains {len(found)} documents; expected one {expected}".rstrip()
+        raise InputError(path, problem)
     return found[0]
 
 

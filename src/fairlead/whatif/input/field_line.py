@@ -54,7 +54,11 @@ def with_lines_of(path: str) -> Iterator[None]:
     except InputError as cause:
         if path == "-":
             raise
-        with with_lines(read_one(path)):
+        try:
+            document = read_one(path)
+        except InputError:
+            raise cause from None
+        with with_lines(document):
             raise cause from None
 
 

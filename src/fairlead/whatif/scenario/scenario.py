@@ -137,7 +137,7 @@ class Scenario(StrictForm, frozen=True, kw_only=True):
 
 def read_scenario(path: str) -> Scenario:
     """Return the scenario in the file `path`. Raises InputError."""
-    document = read_one(path)
+    document = read_one(path, "scenario")
     with with_lines(document):
         return decode_strictly(document, Scenario)
 

@@ -90,7 +90,7 @@ def run_sweep(request: SweepRequest) -> int:
 
 def _cases(request: SweepRequest) -> list[Case]:
     path = request.scenario
-    document = read_one(path)
+    document = read_one(path, "scenario")
     with with_lines(document):
         scenario = decode_strictly(document, Scenario)
     variations: list[Variation] = [parse_variation(text) for text in request.vary]
