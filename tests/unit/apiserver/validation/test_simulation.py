@@ -193,7 +193,7 @@ def pod_asking(**resources):
         ),
         (
             obj("Node", namespace="", spec={"taints": [{"key": "a", "effect": "NoExecute"}] * 2}),
-            "metadata.taints[1]",
+            "spec.taints[1]",
             (
                 'Duplicate value: {"Key":"a","Value":"","Effect":"NoExecute","TimeAdded":null}: '
                 "taints must be unique by key and effect pair"

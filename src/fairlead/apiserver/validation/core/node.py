@@ -40,15 +40,21 @@ def _twice(field: str, taint: Taint) -> Cause:
 
 def check_node(obj: Json, view: Node) -> Causes:
     """Yield the errors of a Node."""
-    yield from check_scheduled_node(view)
+    # upstream: pkg/apis/core/validation/validation.go:ValidateNode names spec.taints like this
+    yield from _check_scheduled_node(view, "metadata.taints")
     yield from _check_pod_ranges(obj["spec"].get("podCIDRs") or [])
 
 
 def check_scheduled_node(node: Node) -> Causes:
-    """Yield the errors in the fields of a Node that the scheduler reads."""
+    """Yield the errors in the fields of a Node that the scheduler reads, named as in a file."""
+    yield from _check_scheduled_node(node, "spec.taints")
+
+
+def _check_scheduled_node(node: Node, taints: str) -> Causes:
+    """Yield the errors as `check_scheduled_node` does; `taints` is the path of the taints."""
     seen: dict[tuple[str, str], None] = {}
     for index, taint in enumerate(node.spec.taints):
-        field = f"metadata.taints[{index}]"
+        field = f"{taints}[{index}]"
         for problem in label_key_problems(taint.key):
             yield invalid(f"{field}.key", taint.key, problem)
         problems = label_value_problems(taint.value)
