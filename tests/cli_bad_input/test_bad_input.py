@@ -636,10 +636,6 @@ CASES = [
              "s.yaml: line 2: events[0].at: -1m is negative"),
     scenario("a snapshot in place of a scenario", documents(NODE, POD),
              "s.yaml: contains 2 documents; expected one scenario"),
-    scenario("an event after the end",
-             SCENARIO + "duration: 10m\nevents: [{at: 10m, cordon: node-0}, "
-             "{at: 50m, drain: node-0}]",
-             "s.yaml: line 3: events[1].at: 50m is after the end of the scenario (duration: 10m)"),
     scenario("unknown node", SCENARIO + "events: [{at: 1m, drain: node-9}]",
              "s.yaml: line 2: events[0].drain: there is no Node node-9"),
     scenario("two verbs", SCENARIO + "events: [{at: 1m, drain: node-0, cordon: node-1}]",

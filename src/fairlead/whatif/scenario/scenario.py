@@ -83,7 +83,7 @@ from fairlead.whatif.scenario.simkube_trace import (
 from fairlead.whatif.scenario.timed_event import (
     TimedEvent,
     capacity_outages_of,
-    refuse_late_events,
+    late_event_notes,
     steps_of,
 )
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
@@ -166,8 +166,9 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     initial, inventory, start = cluster.initial, cluster.inventory, cluster.start
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
+    late: tuple[str, ...] = ()
     if scenario.duration is not None:
-        refuse_late_events(path, scenario.events, scenario.duration)
+        late = tuple(late_event_notes(path, scenario.events, scenario.duration))
     if not inventory.of_kind(NODE):
         raise InputError(path, "has no nodes, and no event creates one", field="cluster")
     provider = provider_of(path, settings, capacity_outages_of(path, scenario.events))
@@ -201,6 +202,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *unread_loads(loads, inventory),
             *unknown_annotations(initial),
             *unknown_field_notes(initial),
+            *late,
         ),
     )
     if batch.source:

@@ -119,14 +119,26 @@ def steps_of(
     return steps
 
 
-def refuse_late_events(source: str, events: Iterable[TimedEvent], duration: Duration) -> None:
-    """Raise InputError for an event after the end of the scenario, which lasts `duration`."""
+def late_event_notes(
+    source: str, events: Iterable[TimedEvent], duration: Duration
+) -> Iterator[str]:
+    """Yield a note about events after the end of the scenario, which lasts `duration`.
+
+    Raises InputError for invalid times.
+    """
     end = field_duration(source, "duration", duration) or 0
-    for number, event in enumerate(events):
-        field = f"events[{number}].at"
-        if (field_duration(source, field, event.at) or 0) > end:
-            problem = f"{event.at} is after the end of the scenario (duration: {duration})"
-            raise InputError(source, problem, field=field)
+    late = [
+        f"events[{number}] at {event.at}"
+        for number, event in enumerate(events)
+        if (field_duration(source, f"events[{number}].at", event.at) or 0) > end
+    ]
+    if late:
+        more = f" and {len(late) - 3:,} more" if len(late) > 3 else ""
+        verb = "does" if len(late) == 1 else "do"
+        yield (
+            f"{', '.join(late[:3])}{more} {verb} not happen: the scenario ends before "
+            f"(duration: {duration})."
+        )
 
 
 def capacity_outages_of(source: str, events: Iterable[TimedEvent]) -> list[StatedOutage]:

@@ -47,10 +47,7 @@ TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 
 
 def scenario(folder, settings, *objects, duration="2h"):
-    """A node, a Deployment that grows after a minute and shrinks after half an hour.
-
-    A scenario of at most 20 minutes ends before the Deployment shrinks.
-    """
+    """A node, a Deployment that grows after a minute and shrinks after half an hour."""
     (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
     (folder / "types.csv").write_text(TYPES)
     (folder / "pools.yaml").write_text(yaml.safe_dump(POOL))
@@ -66,8 +63,6 @@ def scenario(folder, settings, *objects, duration="2h"):
     }
     if duration:
         content["duration"] = duration
-    if duration in ("10m", "20m"):
-        del content["events"][1]
     path.write_text(yaml.safe_dump(content))
     return str(path)
 

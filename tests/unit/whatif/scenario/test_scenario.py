@@ -178,3 +178,10 @@ def test_a_scenario_that_cannot_be_run_is_refused(experiment, text, line):
         experiment(text)
     assert line in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_events_after_the_end_are_named(experiment):
+    """An event at the end happens."""
+    events = "events: [{at: 10m, cordon: node-0}, {at: 50m, drain: node-0}]\n"
+    [note] = experiment(f"{CLUSTER}duration: 10m\n{events}").notes
+    assert note == "events[1] at 50m does not happen: the scenario ends before (duration: 10m)."
