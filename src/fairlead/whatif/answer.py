@@ -24,8 +24,9 @@ class WhatIfAnswer(Struct, frozen=True, kw_only=True):
     """Both runs of a what-if, the effect of the change, and its verdict.
 
     `source` is the snapshot as the user named it; `releases` contains the versions of both runs.
-    `scheduler_config` is the file of the run without the change, "" for kube-scheduler's defaults,
-    and `scheduler_plugins` contains the user's plugins in that run.
+    `scheduler_config` is the path of the scheduler's configuration file in the run without the
+    change, "" for kube-scheduler's defaults. `scheduler_plugins` are the names of the user's
+    plugins in that run.
     """
 
     source: str

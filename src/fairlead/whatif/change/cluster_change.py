@@ -222,9 +222,9 @@ class _Steps(Struct):
 def script_of_change(
     change: ClusterChange, snapshot: Snapshot, seed: int = 0, new_node: Sequence[Json] = ()
 ) -> ChangeScript:
-    """Return the steps and notes of `change`; `seed` selects the nodes of a fraction.
+    """Return the steps and notes of `change`; `seed` selects the nodes of --fail-fraction.
 
-    `new_node` contains the templates of the instance type of new nodes, one for each zone.
+    `new_node` contains node templates of the instance type for --add-nodes, one for each zone.
     Raises InputError for files that cannot be read and for objects that are missing or not allowed.
     """
     if change.reschedule_order not in (BY_PRIORITY, AS_SCHEDULED):

@@ -1,9 +1,10 @@
 """--apply-vpa: sets the requests that VerticalPodAutoscalers recommend in their status.
 
 The recommended target of each container becomes its request in the pod template of the VPA's
-workload, and a rollout follows, as with --set-resources. Limits keep their ratio to the requests,
-unless `controlledValues` is RequestsOnly; then a request is at most its limit. Containers with mode
-Off are left alone. The VPA's update mode is ignored, because the option requests the change.
+workload, and a rollout follows, as with --set-resources. Limits keep their ratio to the requests.
+With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
+Containers with mode Off do not change. The VPA's update mode is ignored, because the option
+requests the change.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go

@@ -64,7 +64,7 @@ Points = list[tuple[DurationNs, int]]
 
 
 class DailyForm(StrictForm, frozen=True, kw_only=True):
-    """A cosine over 24 hours from `low` to `high`; `peak` is the time of `high` after the start."""
+    """A cosine over 24 hours from `low` to `high`; `high` occurs at `peak` after the start."""
 
     low: Amount
     high: Amount

@@ -2,8 +2,8 @@
 
 LowNodeUtilization evicts pods from overutilized nodes (at least one resource is above its target)
 while underutilized nodes (all resources are below their thresholds) have room up to their targets.
-HighNodeUtilization empties underutilized nodes, so that an autoscaler can remove them; their pods
-go to all other nodes.
+HighNodeUtilization evicts pods from underutilized nodes while the other nodes have room, so that an
+autoscaler can remove the empty nodes.
 
 upstream: nodeutilization/nodeutilization.go, lownodeutilization.go, highnodeutilization.go
 """

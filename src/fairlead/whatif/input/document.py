@@ -141,7 +141,7 @@ def _with_listing(document: Document) -> Document:
 
 
 def read_one(path: str, expected: str = "") -> Document:
-    """Return the single document of the file `path`, in messages a document of kind `expected`.
+    """Return the only document in the file `path`; `expected` names its kind in error messages.
 
     Raises InputError.
     """

@@ -46,9 +46,9 @@ class InputError(ValueError):
 
 @contextmanager
 def named_by(source: str, field: str) -> Iterator[None]:
-    """Add the file `source` and its `field` to errors in another file that the field names.
+    """Add the file `source` and its `field` to errors about the file that this field refers to.
 
-    Errors in `source` itself and in options stay as they are.
+    The block reads that other file. Errors about `source` itself and about options do not change.
 
     Example: `loads.csv: line 2: ...` becomes `day.yaml: load: loads.csv: line 2: ...`.
     """

@@ -24,8 +24,8 @@ _STEP: Final = re.compile(r"\[(\d+)\]|\[([^\]]*)\]|([^.\[]+)")  # (an index, a k
 def with_lines(document: Document) -> Iterator[None]:
     """Add the line number to errors about a field of `document`.
 
-    Example: `groups.yaml: node-groups[0].min: ...` becomes
-    `groups.yaml: line 3: node-groups[0].min: ...`. Errors in other files stay as they are.
+    Errors in other files do not change. The error `groups.yaml: node-groups[0].min: ...`, for
+    example, becomes `groups.yaml: line 3: node-groups[0].min: ...`.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def with_lines(document: Document) -> Iterator[None]:
 def with_lines_of(path: str) -> Iterator[None]:
     """Add line numbers to errors about fields of the file `path`; reads the file again.
 
-    Errors about standard input stay as they are, because it cannot be read again.
+    Errors about standard input do not change, because it cannot be read again.
     """
     try:
         yield

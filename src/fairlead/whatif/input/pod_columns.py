@@ -12,8 +12,8 @@ differs between the pods. A column has one entry for each pod:
 An entry is the text of a JSON string without its quotes but with its escapes, so a text is restored
 byte by byte.
 
-Reading builds neither texts nor JSON values: a view is made from the view of the first pod and the
-entries of a row (`TemplateText`).
+Reading builds neither texts nor JSON values: the typed view of each pod is made from the view of
+the first pod and the pod's entries in the columns (`TemplateText`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def with_pods(
     """Return all objects of a snapshot in order: `items`, with the pods of `pods` between them.
 
     Raises ColumnError for wrong columns and for the `api_version` of another version of Fairlead.
-    Raises msgspec.DecodeError if `pods` has another form.
+    Raises msgspec.DecodeError if `pods` is malformed.
     """
     if api_version != API_VERSION:
         problem = f"{api_version!r} is not {API_VERSION!r}, which this version of Fairlead reads"

@@ -211,7 +211,7 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAllocation(Struct, frozen=True, kw_only=True):
-    """Amounts of one resource over all nodes: allocatable, requested at the start, at the end."""
+    """Amounts of one resource over all nodes: allocatable, and requested at the start and end."""
 
     resource: str
     allocatable: int

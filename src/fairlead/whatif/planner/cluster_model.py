@@ -233,7 +233,7 @@ class ClusterModel:
         return in_queue_order(found)
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """Return `pod` with its shape in this model."""
+        """Return `pod` with its `Shape`, the part of its spec that affects scheduling."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def replacement(self, pod: PodInfo) -> PodInfo:

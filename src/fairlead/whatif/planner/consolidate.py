@@ -68,10 +68,10 @@ class ConsolidationPlan(Struct):
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
     removed. `blockers` are rules, and pods that fit no other node. A node in `needed` could be
-    removed alone. It cannot be removed together with the nodes of the plan, because their pods need
-    its room. A node in `needed_anyway` is blocked by a rule or a budget, and would be in `needed`
-    without it. `prices` maps nodes to hourly prices; nodes without a known price are missing.
-    `bound` is the minimum number of candidates that must stay.
+    removed if no other node were removed. It cannot be removed in addition to the nodes of the
+    plan, because their pods need its room. A node in `needed_anyway` is blocked by a rule or a
+    budget, and would be in `needed` without it. `prices` maps nodes to hourly prices; nodes without
+    a known price are missing. `bound` is the minimum number of candidates that must stay.
     """
 
     total: int

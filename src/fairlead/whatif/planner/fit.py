@@ -5,7 +5,7 @@ defaults, quotas count them, and each pod goes through a scheduling cycle. The c
 first pod that admission refuses or that fits no node. Pending pods of the snapshot are placed
 first, by preemption if necessary, because the scheduler does so before it sees a new pod.
 
-source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and plugins are in addition
+source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' plugins are additions
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def preemption_words(preempted: int, lost: int) -> str:
 def place(model: ClusterModel, pod: PodInfo, victims: list[PodInfo]) -> Decision:
     """Place `pod`, by preemption if `model` allows it; return the placement, or the failure.
 
-    Pods that are preempted are added to `victims`. This ends because each repetition removes at
-    least one pod.
+    Pods that are preempted are added to `victims`. The pod is tried again after each preemption;
+    this ends because each preemption removes at least one pod.
     """
     while True:
         decision = model.schedule(pod)

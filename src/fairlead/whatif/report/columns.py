@@ -1,8 +1,8 @@
 """Tables stored as columns: the compact form of tables embedded in the page.
 
 A column with few distinct values becomes {"of": values, "at": indices}, because thousands of pods
-share a few dozen shapes, nodes and reasons. `static/data.js` decodes it. Numbers that JSON cannot
-represent (NaN, infinity) become null, which the page shows as a dash.
+share a few dozen nodes, priorities and reasons. `static/data.js` decodes it. Numbers that JSON
+cannot represent (NaN, infinity) become null, which the page shows as a dash.
 """
 
 from __future__ import annotations

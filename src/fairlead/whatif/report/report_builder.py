@@ -95,7 +95,8 @@ def whatif_report(
 ) -> ReportData:
     """Return the report of a what-if: the verdict, and the lists of its JSON.
 
-    `conditions` are those of --fail-on, `group_by` is the label of the node pools.
+    `conditions` are those of --fail-on. `group_by` is the label of the node pools, "" for the pool
+    label of `answer`.
     """
     result = whatif_result(answer, conditions, group_by)
     found, changed = answer.difference, answer.changed

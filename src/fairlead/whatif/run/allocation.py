@@ -27,7 +27,7 @@ class RequestsByShape:
     """The requests of pods; pods with equal specs share a dictionary, which must not be changed."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Read the requests of the pods in `cluster` from their shapes."""
+        """Read the requests of the pods in `cluster` from their `Shape` objects."""
         self._cluster = cluster
         self._known: dict[tuple[Shape, bool], Mapping[str, int]] = {}
 

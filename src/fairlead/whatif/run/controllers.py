@@ -1,4 +1,4 @@
-"""RunControllers: the controllers of an engine that a run asks about its progress and outcome."""
+"""RunControllers: the controllers of an engine that show the progress and outcome of a run."""
 
 from __future__ import annotations
 

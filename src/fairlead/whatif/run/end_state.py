@@ -1,4 +1,4 @@
-"""EndState: the nodes and pods at the end of a run; unchanged ones are computed only once.
+"""EndState: the nodes and pods at the end of a run. Unchanged nodes and pods are computed once.
 
 `keep` computes the nodes and pods before the process is forked, so both runs of a what-if share all
 nodes and pods that neither run changes.

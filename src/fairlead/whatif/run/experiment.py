@@ -49,11 +49,11 @@ class Experiment(Struct, frozen=True, kw_only=True):
     node. If `ends_when_filled` contains a workload and a number, the run also ends when so many new
     pods of the workload have a node.
 
-    Steps and outcome are counted from `steps_begin`, a delay after `start`. If it is None, steps
-    are counted from `start`, and the outcome from the time at which the cluster is at rest. `loads`
-    are the loads of workloads. `notes` are added to the outcome. With `compares_packings`, running
-    pods are pending at the start, so that no workload has ready pods at first; then readiness is
-    counted only at the end.
+    The times of the steps and of the outcome count from `start` plus `steps_begin`. If
+    `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
+    the time at which the cluster is at rest. `loads` are the loads of workloads. `notes` are added
+    to the outcome. With `compares_packings`, running pods are pending at the start, so that no
+    workload has ready pods at first; then readiness is counted only at the end.
     """
 
     title: str

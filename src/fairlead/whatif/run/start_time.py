@@ -55,7 +55,7 @@ def start_times(
 ) -> StartTimes:
     """Return the start times of the pods that wait at the end of `outcome`.
 
-    `experiments` repeat the experiment of `outcome` with other seeds, which draw other run times of
+    `experiments` repeat the experiment of `outcome` with other seeds, which draw other runtimes of
     pods from `runtimes`. `covered` is the coverage of the running pods by `runtimes`. Each
     experiment covers 24 hours, or its horizon if that is longer. Times count from the start of
     `outcome`. Raises InputError.

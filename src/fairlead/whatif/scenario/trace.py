@@ -1,7 +1,8 @@
 """Clusters from CSV tables in the format of the openb trace (Alibaba, cluster-trace-gpu-v2023).
 
 Each table has one of two formats, recognized by the header: one row per node or pod (`sn,…`,
-`name,…`) or one row per distinct shape with a count (`nodes,…`, `pods,…`).
+`name,…`) or one row per distinct shape, which is a combination of values, with the number of nodes
+or pods of this shape (`nodes,…`, `pods,…`).
 
 Rows become objects as follows:
 

@@ -1,4 +1,4 @@
-"""Makes gangs of a trace's pods: each gang has members of one shape and arrives in a queue.
+"""Makes gangs of a trace's pods: each gang has members from one row and arrives in a queue.
 
     jobs:
       queues:
@@ -7,8 +7,8 @@
       members: [2, 4, 8]
       runtimes: [20m, 40m]
 
-`jobs` is the number of gangs of a queue. Each gang gets one of the numbers of members, and its pods
-one of the runtimes, at random.
+`jobs` is the number of gangs of a queue. Each gang gets at random a row of the pod table, from
+which all its members are made, one of the numbers of members, and one of the runtimes for its pods.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def job_arrivals(
 ) -> list[ArrivingObject]:
     """Return PodGroups and pods in order of arrival, each with its time since the start.
 
-    `seed` determines the shape, the number of members and the runtime of each gang. Raises
+    `seed` determines the row, the number of members and the runtime of each gang. Raises
     InputError; its message names `scenario`, the scenario file.
     """
     _check(jobs, pod_source.rows, scenario)

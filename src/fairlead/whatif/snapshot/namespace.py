@@ -24,8 +24,9 @@ _SYSTEM: Final = frozenset(("default", "kube-node-lease", "kube-public", "kube-s
 def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> None:
     """Raise InputError for an object of `new` in a namespace that does not exist.
 
-    The namespace may be new as well, and the objects in `inventory` may be in a namespace whose
-    Namespace is missing. `inventory` must not contain `new` yet.
+    A namespace exists if its Namespace is in `new` or `inventory`, if an object of `inventory` is
+    in it, or if every cluster has it. Without any Namespace in `inventory`, nothing is checked.
+    `inventory` must not contain `new` yet.
     """
     if not (known := [one.ref.name for one in inventory.of_kind(NAMESPACE)]):
         return

@@ -1,4 +1,4 @@
-"""Samples: objects without the replicas of other objects, for questions that these answer alike."""
+"""Samples: objects with one pod of each set of replicas, if more replicas would add nothing."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Failures(Struct, frozen=True, kw_only=True):
     def outages(self, inventory: Inventory, seed: int) -> list[Outage]:
         """Return the outages; if several outages select a node, it belongs to the first one.
 
-        `seed` selects the nodes of a fraction. Raises InputError.
+        `seed` selects the nodes of --fail-fraction. Raises InputError.
         """
         self._refuse_unused_options()
         at, lasts = option_duration("--at", self.at) or 0, option_duration("--for", self.lasts)

@@ -41,7 +41,7 @@ def offered_zones(
 
     The zones are those of the subnets of the node classes that `pools` refer to. If `manifests` do
     not show the zones of each of these node classes, or if the node classes have different zones,
-    they are the zones of `nodes`.
+    the result contains the zones of `nodes`.
 
     source: karpenter-provider-aws pkg/providers/instancetype/offering: offerings are limited to the
     zones of the subnets in the status of the EC2NodeClass.

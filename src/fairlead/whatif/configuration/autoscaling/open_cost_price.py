@@ -42,7 +42,8 @@ def is_price_table(text: str) -> bool:
 def read_prices(path: str, text: str, nodes: Sequence[Node]) -> Mapping[str, Prices]:
     """Return the prices in `text`, the file at `path`, by instance type.
 
-    If several rows have a price for the same type and place, the first row is used. Raises
+    The prices of a type are keyed by (capacity type, zone); the zone is "" for a row with an
+    InstanceType. If several rows have the same type and key, the first row is used. Raises
     InputError.
     """
     header, rows = read_table(path, text)

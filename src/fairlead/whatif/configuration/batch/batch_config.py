@@ -1,4 +1,4 @@
-"""Chooses the configuration of the batch scheduler: a shipped configuration, a file, or none.
+"""Chooses the configuration of the batch scheduler: built-in, from a file, or none.
 
 By default, the recommended configuration schedules pods whose schedulerName is one of
 SCHEDULER_NAMES (`kube-batch`, `volcano`, `fairlead`); if there are no such pods, no batch scheduler
@@ -7,8 +7,9 @@ groups.
 
 The name `fairlead` has two meanings: it is also the profile that the manifests of `fairlead run`
 deploy in place of kube-scheduler. The batch scheduler schedules pods with this name in three cases:
-an option says so, there is a PodGroup or a Queue, or one of these pods names its group. Otherwise
-the first profile schedules them.
+its configuration (--batch-config) contains the name, the input contains a PodGroup or a Queue, or
+one of these pods names its group. Otherwise the first profile of the scheduler schedules these
+pods.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def recommended_config(scheduler_names: tuple[str, ...]) -> BatchConfig:
 
 
 def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
-    """Return the shipped configuration with the name `source`, else the configuration in that file.
+    """Return the built-in configuration `source`, or else the configuration in the file `source`.
 
     `plugins` are the classes of users' plugins and actions. Raises InputError.
     """

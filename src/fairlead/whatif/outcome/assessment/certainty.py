@@ -119,7 +119,7 @@ def _row(subject: str, what: str, amounts: Sequence[float], total: int) -> Certa
 def order_matters(first: SeedOutcome, other: SeedOutcome) -> str:
     """Return a text about the effect of another order of arrival; "" if it has no effect.
 
-    `first` is the outcome with the usual order, and `other` that with the other order.
+    `first` is the outcome with the usual order, and `other` is the outcome with the other order.
     """
     parts = []
     for what in _COUNTS:

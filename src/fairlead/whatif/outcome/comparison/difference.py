@@ -79,8 +79,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced and are back on the same node at the end
-    - `removed`: pods that were deleted for another reason, such as fewer replicas or the deletion
-      of their node, even if they were displaced before; a finalizer may keep such a pod
+    - `removed`: pods that were deleted for another reason, such as fewer replicas; these include
+      DaemonSet pods and static pods of deleted nodes, displaced pods whose workload has all wanted
+      replicas at the end, and pods that only a finalizer keeps
     - `fewer`: pods in `removed` that a workload created after the change, but only in the run
       without the change
     - `reallocated`: the resources whose requested total changes

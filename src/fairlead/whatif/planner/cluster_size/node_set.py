@@ -1,9 +1,10 @@
-"""NodeSets: the sets of N nodes whose loss is tried, and how many of all sets they stand for.
+"""NodeSets: the sets of N nodes whose loss a search tries, and how many sets this covers.
 
-All sets are tried if there are few. Equal nodes reduce their number: if two new nodes are copies of
-the same kind and run equal pods, losing one is the same as losing the other. So of all sets with
-equal numbers of nodes of each class, one is tried. If even these are too many, only the sets whose
-loss is hardest to survive are tried.
+If there are few sets of N nodes, the loss of each set is tried. Otherwise, nodes are divided into
+classes: two new nodes are in one class if they are copies of the same kind and run equal pods,
+because losing one has the same effect as losing the other. Two sets with the same number of nodes
+of each class are equivalent, and one of them is tried. If even these sets are too many, only the
+sets whose loss is hardest to survive are tried.
 
 Example: 3 equal nodes and 2 others, all different, have 10 sets of 2 nodes, of which 4 are tried:
 2 equal nodes, an equal node with each of the others, and both others.
@@ -38,7 +39,8 @@ _AMOUNTS: Final[tuple[Callable[[NodeInfo], int], ...]] = (
 class NodeSets(Struct, frozen=True):
     """The `sets` of node names to try; the first `hardest` of them are the hardest to lose.
 
-    They stand for `covered` sets of equal nodes, of `total` sets that exist.
+    `covered` is the number of sets that are equivalent to one of `sets`, including these, and
+    `total` is the number of all sets.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -50,8 +52,8 @@ class NodeSets(Struct, frozen=True):
 def sets_to_try(infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int) -> NodeSets:
     """Return the sets of `count` of the nodes `infos` whose loss is to be tried.
 
-    `offers` contains the offers of the new nodes by name; other nodes are equal to no node. With at
-    most `count` nodes, the only set contains all nodes.
+    `offers` contains the offers of the new nodes by name. Each other node is a class of one node.
+    With at most `count` nodes, the only set contains all nodes.
     """
     if len(infos) <= count:
         return NodeSets((tuple(info.name for info in infos),), 1, 1, 1)

@@ -27,10 +27,9 @@ class SizeQuestion(Struct, frozen=True):
     """The question of `fairlead size`: about `replaced` nodes that cost `cost` per hour today.
 
     `kept` is the number of nodes that stay. `survival`, `headroom` and `effort` are the options of
-    these names. `is_priced` is set if prices are stated, not estimated.
-    `estimated` are the types, on offer or of the replaced nodes, whose price is an estimate
-    although other prices are stated. `resources` are the names of resources in the order of the
-    columns.
+    these names. `is_priced` is set if prices are stated, not estimated. `estimated` are the types,
+    on offer or of the replaced nodes, whose price is an estimate although other prices are stated.
+    `resources` are the names of resources in the order of the columns.
     """
 
     replaced: int

@@ -39,9 +39,9 @@ def parse_survival(texts: Iterable[str]) -> Survival:
 
 
 def check_survival(survival: Survival, nodes: int) -> None:
-    """Raise InputError if more nodes than the `nodes` of today are to fail at a time.
+    """Raise InputError if more nodes are to fail at a time than the cluster has (`nodes`).
 
-    Up to 10 may always fail, so that a file can have one node of each pool.
+    Up to 10 are always accepted, because a file may contain only one node of each pool.
     """
     if survival.nodes > max(nodes, _NODES_OF_ANY_CLUSTER):
         have = "the only node" if nodes == 1 else f"the {nodes:,} nodes"
@@ -52,8 +52,8 @@ def check_survival(survival: Survival, nodes: int) -> None:
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:
     """Raise InputError for the first node of `infos` that has no cpu or no memory to allocate.
 
-    No number of such nodes runs a pod, and nothing is known about their size. The error names the
-    node's file, which `manifests` contain.
+    The size of such a node is unknown, and no pod fits it. The error names the file of the node,
+    which is found in `manifests`.
     """
     for info in infos:
         allocatable = info.node.status.allocatable

@@ -11,13 +11,14 @@ from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 class SizeResult(Struct):
     """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
-    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` pods, as (pod,
-    failure), do not survive a failure on any set of nodes. `obstacles` counts the reasons why nodes
-    cannot be removed. `tried` is the number of failures that were tried on the final nodes, and
-    `survives` tells whether all of them were survived, except by `pinned` pods. The tried sets of
-    several nodes stand for `sets_covered` of the `sets` that exist (`NodeSets`). `cycles` is the
-    number of scheduling cycles. `waiting_at_once` pods would wait if all pods were created at one
-    instant on the final nodes.
+    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` contains (pod,
+    failure) for pods that fit no node on offer after the failure. `obstacles` counts the reasons
+    why nodes cannot be removed. `tried` is the number of failures that were tried on the final
+    nodes, and `survives` tells whether all of them were survived, except by `pinned` pods. If
+    several nodes fail at a time, `sets` is the number of all sets of so many nodes, and
+    `sets_covered` is the number of sets that were tried or are equivalent to a tried set
+    (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if
+    all pods were created at one instant on the final nodes.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)

@@ -158,7 +158,7 @@ def run_plan(
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
-    """Return the paces to try for `nodes` nodes, each of which is `away` before it returns.
+    """Return the paces to try for `nodes` nodes, each of which is out of service for `away`.
 
     The only pace is `at_once` nodes at a time, if that is set. Otherwise the paces are 1 and the
     PACES below `nodes`.

@@ -12,8 +12,9 @@ that it chooses itself. A node is checked in up to three steps (`budget_blockers
 Step 2 can only exclude a node; a node can be emptied if step 3 finds a node for every pod. Moved
 pods stay on their new nodes, so all nodes emptied one after another can be empty at the same time.
 
-The order matters because pods with few possible nodes lose them to others. In a real drain, it
-depends on when budgets allow the evictions, and on how fast controllers replace the pods.
+The order matters because other pods can take the room on the few nodes that a pod fits. In a real
+drain, the order depends on when budgets allow the evictions, and on how fast controllers replace
+the pods.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class DrainPlanner:
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.
 
-        A pod has two blockers if its budget allows no eviction now even after the first is removed.
+        A pod has two blockers if its budget allows no eviction now even without the first blocker.
         """
         return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
@@ -219,7 +220,9 @@ class DrainPlanner:
         return not isinstance(decision, Placement) and decision.room is not None
 
     def has_room_elsewhere(self, node: str) -> bool:
-        """Return whether the other open nodes have enough free resources in total for the pods.
+        """Return whether the other schedulable nodes together have enough free resources.
+
+        The free resources are compared with the requests of the pods that must leave `node`.
 
         False proves that `node` cannot be emptied; True proves nothing.
         """

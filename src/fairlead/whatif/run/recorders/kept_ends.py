@@ -1,4 +1,4 @@
-"""KeptEnds: the list of pods at an instant of a run, reused for the list of pods at its end.
+"""KeptEnds: the list of pods at an instant of a run, reused for the list at the end of the run.
 
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
 before the process is forked, and at the end each run replaces only those that it has changed.
@@ -88,9 +88,10 @@ class _Best(Struct, frozen=True):
 def listed(
     pods: Mapping[str, Incarnation], keys: Iterable[str], end_of: Callable[[str], PodEnd]
 ) -> dict[str, PodEnd]:
-    """Return the pods with `keys`, which are sorted, by the keys of their originals, sorted.
+    """Return the pods with `keys`, one for each original, keyed and sorted by original key.
 
-    If several incarnations of a pod exist, return the one that is not ending.
+    `keys` are the pods' own keys, sorted. If several incarnations of an original exist, return the
+    incarnation that is not ending.
     """
     best: dict[str, _Best] = {}
     for key in keys:

@@ -507,12 +507,12 @@ class Recorder(Struct):
         return [end for _, end in sorted(self._ends().items())]
 
     def existing_pods(self) -> Iterable[Pod]:
-        """Return the existing pods, whose readiness may have changed since."""
+        """Return the existing pods; their readiness may be out of date."""
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
     def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[Pod]:
-        """Yield the existing pods of `workloads`, whose readiness may have changed since."""
+        """Yield the existing pods of `workloads`; their readiness may be out of date."""
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():
             if not isinstance(one, tuple):

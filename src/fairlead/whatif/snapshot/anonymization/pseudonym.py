@@ -85,9 +85,9 @@ class Pseudonyms:
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
     def strangers_in(self, text: str) -> list[str] | None:
-        """Return the unknown pseudonyms in `text`; None if it contains more known pseudonyms.
+        """Return the unknown pseudonyms in `text`; None if most pseudonyms in it are known.
 
-        Known are the pseudonyms of this snapshot. A text about another snapshot contains mainly
+        The pseudonyms of this snapshot are known. A text about another snapshot contains mainly
         unknown pseudonyms, or pseudonyms of another width.
         """
         known: set[str] = set()
