@@ -1,7 +1,7 @@
 """data_folder: where the data files of a package are.
 
-They are read by their path, because importlib.resources loads zipfile, tempfile and lzma, which a
-short command does not need.
+Data files are read by their path, because importlib.resources loads zipfile, tempfile and lzma,
+which a short command does not need.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ types have a marker of that name, so OpenAPI publishes the fact. Facts without a
 upstream's defaults.go and validation.go.
 
 Defaults and immutable fields need no further code. All other facts have an effect only where the
-code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type. The call is at
-the point where upstream reports the errors of the type. If the call lists fields, only the facts of
-these fields are checked. Some enums are read with `values_of` instead.
+code of the group (`apiserver/validation/<group>`) calls `check_fields` for the type, at the point
+where upstream reports the errors of the type. If the call lists fields, only the facts of these
+fields are checked. Some enums are read with `values_of` instead.
 
     +enum, enum          allowed values; `enum` is what validation allows if that differs
     +default, default    the value of an absent field, as JSON; `unfilled`: published only

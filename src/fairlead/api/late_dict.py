@@ -1,8 +1,9 @@
 """LateDict: a dictionary whose loaded values are made when they are first read.
 
-A load gives some indexes an entry for each of 100,000 pods, of which a simulation reads a few
-hundred. Such an entry is a *row* at first: a group of similar objects and a position in it. All
-indexes share the rows of a group, so entering a group takes one call.
+When a dump is loaded, some indexes get an entry for each of its pods, for example 100,000. A
+simulation reads a few hundred of these entries. Such an entry is a *row* at first: a group of
+similar objects and a position in it. All indexes share the rows of a group, so one call enters a
+whole group.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
     d["a/web-2"]          make(group, 1) is called, and its result replaces the row
@@ -22,7 +23,7 @@ _set = dict.__setitem__
 
 
 class LateDict(dict[str, Value]):
-    """A dictionary of str; `make` returns the value for a row. No value is a tuple.
+    """A dictionary with str keys; `make` returns the value for a row. No value may be a tuple.
 
     It behaves like a dictionary that contains all values. Only `rows`, `made` and `row` show the
     difference.

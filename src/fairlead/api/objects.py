@@ -405,14 +405,14 @@ class ContainerStatus(_View, frozen=True):
 
 
 class PodResourceClaimStatus(_View, frozen=True):
-    """An entry of status.resourceClaimStatuses: the claim created from a template, or ""."""
+    """An entry of status.resourceClaimStatuses: the claim created from a template, "" if none."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """An entry of requestMappings: the request of the special claim for a container's resource."""
+    """An entry of requestMappings: the claim's request for an extended resource of a container."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -420,7 +420,7 @@ class ContainerExtendedResourceRequest(_View, frozen=True):
 
 
 class PodExtendedResourceClaimStatus(_View, frozen=True):
-    """The claim that the scheduler created for the pod's extended resources that devices back."""
+    """The claim that the scheduler created for extended resources that devices provide."""
 
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
     resource_claim_name: str = ""
@@ -622,7 +622,7 @@ class ReplicationController(_Object, frozen=True):
 
 
 class RollingUpdate(_View, frozen=True):
-    """The field rollingUpdate of a Deployment, StatefulSet or DaemonSet; None: the default."""
+    """The field rollingUpdate of a Deployment, StatefulSet or DaemonSet; None means the default."""
 
     max_surge: IntOrString | None = None
     max_unavailable: IntOrString | None = None
@@ -737,9 +737,10 @@ class PodFailurePolicy(_View, frozen=True):
 
 
 class SuccessPolicyRule(_View, frozen=True):
-    """An entry of successPolicy.rules: some indexes of a Job must succeed.
+    """An entry of successPolicy.rules, which is met when enough indexes of a Job have succeeded.
 
-    These are `succeeded_count` (None: all) of `succeeded_indexes` (None: all indexes of the Job).
+    Of the indexes in `succeeded_indexes` (None: all indexes of the Job), at least `succeeded_count`
+    (None: all of them) must have succeeded.
     """
 
     succeeded_indexes: str | None = None

@@ -53,7 +53,7 @@ def _first_wrong(kind: _Type, parse: _Parse, value: ApiObject) -> WrongQuantity 
 
 
 def _is_quantity(kind: _Type) -> bool:
-    """Return whether `kind` is QuantityText, the only type that has floats and other types."""
+    """Return whether `kind` is QuantityText, the only union of str and float."""
     types = [type(one) for one in kind.types] if isinstance(kind, inspect.UnionType) else ()
     return inspect.FloatType in types and inspect.StrType in types
 

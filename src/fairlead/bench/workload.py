@@ -3,7 +3,7 @@
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-disturb     returns the stimuli of the i-th disturbance, which follow each `disturb_every` cycles
+disturb     returns the stimuli of disturbance i; one precedes each block of `disturb_every` cycles
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Workload(Struct, frozen=True):
 
     @property
     def disturb_every(self) -> int | None:
-        """Number of measured pods between two disturbances, None without disturbances."""
+        """Number of measured pods between two disturbances; None if there are no disturbances."""
         if self.disturb_interval_s is None or self.threshold is None:
             return None
         return max(1, round(self.disturb_interval_s * self.threshold))

@@ -4,8 +4,8 @@
                       tree -> interpreter -> closures         for evaluation
 
 `compiler` checks an expression for the API server's validation; `program` evaluates it. `library`
-contains the functions, `value` the types of values, `error` the messages. Every step works as
-upstream: types, estimates, cost units at run time, messages.
+contains the functions, `value` the types of values, `error` the messages. Types, estimates, costs
+at run time and messages are the same as upstream's.
 
 Law: this package imports `fairlead.api` and nothing above it. Functions that need more than their
 arguments are passed to `CelEnvironment` by the caller, as the API server does with `authorizer`.

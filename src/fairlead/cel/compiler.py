@@ -58,7 +58,8 @@ def compiled(
 ) -> Checked:
     """Return the checked expression over `variables`. Raises ExpressionError.
 
-    `fields` are the fields of structured types. `has_bindings` permits the macro `cel.bind`.
+    `fields` maps the names of structured types to their fields. `has_bindings` permits the macro
+    `cel.bind`.
     """
     tree = parsed(expression, has_bindings=has_bindings)
     try:

@@ -1,6 +1,6 @@
 """CEL expressions that select devices: the variable `device`, and the sizes of its fields.
 
-They can use `device` with these fields, the functions of `library`, and `cel.bind`.
+The expressions can use the fields of `device`, the functions of `library`, and `cel.bind`.
 
 upstream: dynamic-resource-allocation/cel/compile.go
 """

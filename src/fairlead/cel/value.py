@@ -5,7 +5,7 @@
     list map                list, dict: JSON values need no conversion
     timestamp duration      Timestamp, Duration: whole nanoseconds
     optional_type type      OptionalValue, TypeValue
-    quantities, addresses   frozen dataclasses of `library`, each with a `type_name`
+    quantities, addresses   frozen records of `library`, each with a `type_name`
 
 In Python True equals 1; in CEL it does not. So code that distinguishes a bool from an int compares
 `type(value)`, because `isinstance` accepts a bool as an int.

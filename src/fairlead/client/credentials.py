@@ -1,7 +1,7 @@
 """Credentials: the headers and client certificate of a user, renewed when they expire.
 
-An exec plugin may take a minute. So it runs in a thread, and before its credential expires: until
-then, requests use the credential that they have.
+An exec plugin may take a minute. So it runs in a thread, before the current credential expires.
+Until then, requests use the current credential.
 
 upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go,
 client-go/transport/cert_rotation.go

@@ -193,7 +193,8 @@ class LeaderElection:
     def _holders_duration(self) -> int:
         """Return for how long (ns) the holder may leave the Lease without renewal.
 
-        This replica's own duration is used if the Lease does not say so, which the API permits.
+        If the Lease does not state a duration, which the API permits, this replica's duration is
+        used.
         """
         known = self._spec.get("leaseDurationSeconds")
         if isinstance(known, int) and known > 0:
@@ -201,7 +202,7 @@ class LeaderElection:
         return self.config.lease_duration
 
     def _transitions(self) -> int:
-        """Return how often the Lease was taken; 0 if it does not say so."""
+        """Return how often the Lease was taken; 0 if the Lease does not state this."""
         known = self._spec.get("leaseTransitions")
         return known if isinstance(known, int) else 0
 

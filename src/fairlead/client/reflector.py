@@ -125,7 +125,7 @@ class Reflector:
         self._not_before = 0
         self._failures = 0  # since the last success
 
-    # --- what to do ------------------------------------------------------------------------
+    # --- the next action -------------------------------------------------------------------
 
     def next_action(self, now: int) -> ReadPage | OpenWatch | PauseUntil:
         """Return the action to perform at `now` (ns)."""
@@ -149,7 +149,7 @@ class Reflector:
         common = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         return OpenWatch(common | query, seconds)
 
-    # --- what came of it -------------------------------------------------------------------
+    # --- results of actions ----------------------------------------------------------------
 
     def listed(self, body: bytes, now: int) -> list[ObjectUpdate]:
         """Process a page of a list; return the differences to the known objects."""
@@ -242,9 +242,9 @@ class Reflector:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
         `code` is 0 if there was no response; `problem` says why. `repeats` means that the server
-        answered, but with an event or a page that cannot be used, so that the same request may fail
-        always: after REFUSED_WATCHES_MAX such watches the resource is listed again, and the next
-        page is half as long. After a refusal to stream a list, the first page of the list is
+        answered with an event or a page that cannot be used, so the same request may fail every
+        time. In this case, the resource is listed again after REFUSED_WATCHES_MAX watches, and the
+        next page is half as long. After a refusal to stream a list, the first page of the list is
         requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream

@@ -52,7 +52,7 @@ _NODES: Final = "node-lifecycle"
 class _Line(Struct, frozen=True):
     """One log line: verbosity, component, message and key-value pairs.
 
-    `is_warning` for findings.
+    `is_warning` marks a finding that needs attention: its severity is W instead of I.
     """
 
     verbosity: int

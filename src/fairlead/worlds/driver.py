@@ -13,7 +13,7 @@ never settles, or with an engine that always has work due.
 A run can be paused and continued, so that a server can answer requests during the pause. If time
 passed during the pause, other controllers may have work due behind a long list of unfinished work.
 Before a paused run continues, three things happen: the controllers learn what has happened so far,
-each controller with due work does one unit of it, and the commands of different issuers are
+each controller with due work does one unit of it, and the commands of different controllers are
 performed in turn.
 """
 
@@ -221,7 +221,7 @@ class Driver:
     def _take_turns(self) -> None:
         """Handle all stimuli so far, and let each controller do one unit of due work.
 
-        Then interleave the commands of all issuers.
+        Then interleave the commands of all controllers, one command of each in turn.
         """
         if self._handle_overdue is None:
             return

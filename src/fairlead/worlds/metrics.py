@@ -105,7 +105,7 @@ class SchedulerMetrics:
         self.registry.register(_OnScrapeCollector(self, plugin_times, names))
         self._nodes = NodeMetrics(self.registry, NODE_NAMES[node_version])
         self._batch = BatchMetrics(self.registry, frozenset(job_profiles))
-        # Looking up a labelled series takes longer than counting.
+        # Looking up a series by its labels takes longer than incrementing it.
         self._attempt_series: dict[tuple[str, str], tuple[Counter, Histogram]] = {}
         self._ran_series: dict[tuple[tuple[str, ...], str, str], tuple[Histogram, ...]] = {}
         self._attempts = Counter(

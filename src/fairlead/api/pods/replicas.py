@@ -1,8 +1,8 @@
 """Replicas: pods that are equal in everything but the parts that identify or locate a pod.
 
-The pods of a workload are neighbours in a load. The equal parts are examined once for all of them.
-Indexes of pods get their entries from the columns of the group: `names`, `keys`, `uids`, `nodes`,
-`rows`.
+In a dump, the pods of a workload usually follow each other. Their equal parts are examined once for
+all of them. Indexes of pods get their entries from the columns of `Replicas`: `names`, `keys`,
+`uids`, `nodes`, `rows`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _to_pods(affinity: Affinity | None) -> tuple[PodAffinity | None, PodAffinity
 
 
 class LoadedObjects(list[ApiObject]):
-    """All objects at the start, pods last.
+    """All objects that exist at the start, pods last.
 
     `templates` has an entry for each pod. Pods whose entries are the same object are replicas,
     provided that all or none of them have a node and a start time. A pod whose entry is None is

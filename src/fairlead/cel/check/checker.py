@@ -86,7 +86,7 @@ class Checked(Struct):
 
 
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
-    """Check an expression over `variables`; `fields` are the fields of the structured types.
+    """Check an expression over `variables`; `fields` maps structured types to their fields.
 
     `problems` of the result are ordered by position.
     """

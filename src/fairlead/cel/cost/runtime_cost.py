@@ -10,7 +10,7 @@ where the name has eleven characters:
     ==                1   the shorter text, 5 characters: ceil(5 * 0.1)
                       3
 
-Upstream's units leave out some work. Comparing two lists costs as much as comparing their lengths,
+Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
 even if they contain lists, and `text.replace("", other)` costs nothing for its result. `strain`
 counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
 budget can block the server. Only hostile expressions reach its limit.
@@ -41,10 +41,10 @@ class OutOfBudgetError(Exception):
 
 
 class CostBudget:
-    """The remaining cost units of one request, for all CEL evaluations or for one kind of check.
+    """The cost units that one request has left, for its CEL evaluations or for one kind of check.
 
-    The cost of some checks is a product of several sizes, each of which is within its own limit.
-    The meaning of a unit depends on the budget.
+    A check needs a budget if its cost is a product of several sizes: each size can be within its
+    own limit while the product is huge. The meaning of a unit depends on the budget.
     """
 
     __slots__ = ("left",)

@@ -66,9 +66,10 @@ def _compare_projections(recorded: Json, found: Json) -> Mismatch | None:
 def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch of the projections; None if they agree.
 
-    If a case depends on a corrected defect, return a remark instead. This dependence was determined
-    by the projections. Other parts of the outcome, such as resources that are held without being
-    used, may change even if no projection does.
+    If a case depends on a corrected defect, return a remark instead. A case depends on a defect if
+    its correction in kube-batch changed a projection. Without such a change, only the projections
+    are compared: other parts of the outcome may differ, such as resources that are held without
+    being used.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

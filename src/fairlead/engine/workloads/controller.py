@@ -1,8 +1,9 @@
 """Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
 
-Each owner has an `OwnerRule` that decides about its pods, and each Deployment has a `Rollout`. This
-controller finds the owners affected by a stimulus and runs their rules. A snapshot is stored
-completely before any rule runs, so that pods listed after their owner are counted.
+An *owner* is an object that controls pods, such as a ReplicaSet. Each owner has an `OwnerRule` that
+decides about its pods, and each Deployment has a `Rollout`. This controller finds the owners
+affected by a stimulus and runs their rules. The objects that exist at the start (a *snapshot*) are
+all stored before any rule runs, so that pods listed after their owner are counted.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class Workloads:
     def _is_large(self, key: str) -> bool:
         """Return whether the owner `key` has many pods, and its rule does not follow each of them.
 
-        The rule of a StatefulSet does.
+        Only the rules of StatefulSets and DaemonSets follow the changes of every pod.
         """
         pods = self._pod_sets.sets.get(key)
         is_large = pods is not None and len(pods.pods) >= LARGE

@@ -57,14 +57,14 @@ _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )
 _PLUGIN_ERROR: Final = re.compile(r"plugin '(\w+)' failed: .+")
-_RATE_TOLERANCE: Final = seconds(0.1)  # of the periodic passes that take the turns
-# A turn is taken when a pass chooses a node. Its write waits until the write before it (another
-# taint of the same node) was shown, so a late one moves the write and not the turn: a run had
-# turns at 2271.24 s and 2281.29 s, with writes at 2271.94 s and 2281.29 s. A delay within the
-# tolerance of rates does not matter.
+_RATE_TOLERANCE: Final = seconds(0.1)  # the period of the passes that take turns
+# A pass takes a turn when it chooses a node to taint. The taint is written only after the previous
+# write (of another taint of the node) has been observed. So a late observation delays the write,
+# but not the turn. Example: turns at 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s.
+# A delay within the tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
 _LATE: Final = _RATE_TOLERANCE
-# longer than five refusals with late answers, and a jump of the clock (900 s) between them
+# Longer than five refusals with late outcomes, with a jump of the clock (900 s) between them.
 _RETRIES: Final = seconds(960)
 
 
@@ -81,21 +81,21 @@ class Auditor:
         self._checked = checked
         self._on_command = on_command
         self._pods: dict[str, Pod] = {}
-        self._seen_on_node: dict[str, Instant] = {}  # when the engine was shown a pod on its node
+        self._seen_on_node: dict[str, Instant] = {}  # when the engine received a pod
         self._by_node: dict[str, dict[str, None]] = {}
         self._by_group: dict[str, dict[str, None]] = {}
         self._groups: dict[str, PodGroup] = {}
         self._nodes: dict[str, Node] = {}
         self._changed_at: dict[str, Instant] = {}  # by node, when its capacity changed
-        self._arrived: dict[str, Instant] = {}  # by uid, when a pod was placed or shown on a node
+        self._arrived: dict[str, Instant] = {}  # by uid, when a pod got its node
         self._taints: dict[str, list[tuple[str, Instant]]] = {}
         self._evicted: dict[str, Instant] = {}  # by uid, the last eviction that a taint allowed
         self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
-        self._binding: dict[str, str] = {}  # those of which the Bind is unanswered
+        self._binding: dict[str, str] = {}  # by uid; the Bind has no outcome yet
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
-        self._unseen_writes: dict[str, Instant] = {}  # by node, of which no change was shown yet
-        self._unanswered: dict[str, Instant] = {}  # by node, the first write without an answer
-        self._delayed: dict[str, Instant] = {}  # by node, when a write was shown or answered late
+        self._unseen_writes: dict[str, Instant] = {}  # by node, not observed yet
+        self._unanswered: dict[str, Instant] = {}  # by node, the first write without an outcome
+        self._delayed: dict[str, Instant] = {}  # by node, when a write was observed late
         self._last_turn: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
         self._karpenter = KarpenterAuditor(checked, self._nodes, self._pods, self._pods_on)
@@ -189,16 +189,16 @@ class Auditor:
                 if state in ("", "Initial"):
                     self._last_turn.pop(zone, None)
             case NodeTainted(node, zone, _, True):
-                # The record comes with the answer, which may be late; a write took the turn, of
-                # several after conflicts the first one. A write that had to wait until the write
-                # before it was answered and shown took its turn at an unknown time.
+                # The record comes with the outcome, which may be late. The turn was taken by the
+                # write; if conflicts caused several writes, by the first of them. If a write had to
+                # wait until an earlier write was observed, the time of its turn is unknown.
                 sent = self._taint_sent.pop(node, [])
                 if sent:
                     self._check_rate(zone, sent)
             case _:
                 pass
 
-    # --- what the engine was shown ------------------------------------------------------------
+    # --- what the engine received -------------------------------------------------------------
 
     def _learn(self, stimulus: Stimulus) -> None:
         match stimulus:
@@ -390,7 +390,7 @@ class Auditor:
         in_own_words = record.is_error or record.is_binding or self._group_of(record.pod.uid)
         has_reason = bool(record.message if in_own_words else _REFUSAL.match(record.message))
         self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
-        # A scheduler catches what its plugins raise, and says so in the reason.
+        # A scheduler catches exceptions of its plugins, and its reason names the plugin.
         error = _PLUGIN_ERROR.search(f"{record.message} {record.post_filter}")
         is_meant = error is None or error[1] == UnreliablePlugin.name
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")
@@ -402,7 +402,7 @@ class Auditor:
         if last is None or not rate:
             return
         gap = seconds(1 / rate) - _RATE_TOLERANCE
-        apart = max(abs(at - last) for at in sent)  # answers may come in another order
+        apart = max(abs(at - last) for at in sent)  # outcomes may arrive in another order
         self._require(apart >= gap, Law.ZONE_RATE, f"zone {zone}: {apart / 1e9:.1f} s")
 
     def _check_taint_eviction(self, deletion: DeleteObject) -> None:
@@ -416,7 +416,7 @@ class Auditor:
             and max(since, placed) + seconds(limit) <= self.now
             for key, since in stretch
         )
-        # Upstream repeats a refused deletion five times without another look at the taints.
+        # Upstream repeats a refused deletion five times without checking the taints again.
         uid = deletion.target.uid
         is_repeated = self.now - self._evicted.get(uid, -_RETRIES) < _RETRIES
         if may:
@@ -437,8 +437,8 @@ class Auditor:
             raise LawBrokenError(Law.STATE, f"node {cause}") from cause
         for info in table.nodes():
             known = {pod.metadata.uid for pod in self._pods_on(info.name)}
-            # A pod that is deleted while an extender answers is assumed until its Bind is refused,
-            # upstream too (schedule_one.go: schedulingCycle, which assumes without another look).
+            # A pod that is deleted during the call of an extender stays assumed until its Bind is
+            # refused, as upstream (schedule_one.go: schedulingCycle does not look it up again).
             known |= {
                 uid
                 for uid, node in self._placed.items()

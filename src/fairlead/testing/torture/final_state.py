@@ -1,4 +1,4 @@
-"""FinalState: properties that a cluster at rest must have.
+"""FinalState: checks the properties of a cluster at rest, whose objects no longer change.
 
 check      workloads have their pods, no object waits without a reason, no object is left over
 compare    a process that starts now sends no command; this proves that the running process has

@@ -54,7 +54,7 @@ _CUT: Final = ("Pod", "Node", "ReplicaSet", "PodGroup", "PodDisruptionBudget", "
 
 
 def draw(seed: int, *, chaos_ms: int = CHAOS_MS, nodes: int = NODES) -> TortureScenario:
-    """Return the scenario of `seed`, with `nodes` nodes and changes during `chaos_ms`."""
+    """Return the scenario of `seed`: `nodes` nodes, and changes during the first `chaos_ms` ms."""
     return _Draw(seed, chaos_ms, nodes).scenario()
 
 
@@ -101,7 +101,7 @@ class _Draw:
             changes=tuple(sorted(self.changes, key=lambda one: one.at_ms)),
         )
 
-    # --- what there is at the start -----------------------------------------------------------
+    # --- the initial objects ------------------------------------------------------------------
 
     def _environment(self) -> list[Json]:
         namespaces = [
@@ -473,7 +473,7 @@ class _Draw:
         self.changes.append(Patch(at + 1, "ResourceQuota", "quota", patch, namespace))
 
     def _calm_down(self) -> None:
-        """At the end of chaos, repair most nodes and suspend all CronJobs.
+        """At the end of the phase `chaos`, repair most nodes and suspend all CronJobs.
 
         Half of the time, also delete all quotas.
         """

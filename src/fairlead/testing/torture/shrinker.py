@@ -71,7 +71,7 @@ class Shrinker:
         return items
 
     def _shorten(self) -> None:
-        """End the run's chaos soon after the last change."""
+        """End the phase `chaos` of the run soon after the last change."""
         scenario = self.result.scenario
         last = max((one.at_ms for one in scenario.changes), default=0)
         if last + 60_000 < scenario.chaos_ms:

@@ -167,7 +167,7 @@ def _bind(command: Bind, resources: Resources, jitter: Jitter) -> Steps:
     if answer.is_success:
         return bound
     if answer.status in (_CONFLICT, _INTERNAL_ERROR) and tries > 1:
-        # An earlier attempt without an answer may have bound the pod.
+        # An earlier attempt without a response may have bound the pod.
         get = ApiRequest("GET", resources["Pod"].path(pod.namespace, pod.name))
         shown, _ = yield from _definite(get, jitter)
         found = _found(shown)
@@ -240,7 +240,7 @@ def _create(command: CreateObject, resources: Resources, jitter: Jitter) -> Step
     request = ApiRequest("POST", resource.collection(target.namespace), body)
     answer, tries = yield from _definite(request, jitter)
     if answer.status == _CONFLICT and tries > 1:
-        # An earlier attempt without an answer may have created it; the name is random.
+        # An earlier attempt without a response may have created the claim; its name is random.
         shown, _ = yield from _definite(
             ApiRequest("GET", resource.path(target.namespace, target.name)), jitter
         )

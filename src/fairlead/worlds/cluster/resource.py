@@ -19,7 +19,7 @@ TAINT_EVICTION: Final = "taint-eviction"
 CONTROLLERS: Final = (SCHEDULER, BATCH, NODE_LIFECYCLE, TAINT_EVICTION)
 
 LEASES_NAMESPACE: Final = "kube-node-lease"
-# Without these, no decision is possible.
+# No decision is possible unless these resources can be read.
 REQUIRED: Final = ("nodes", "pods")
 _STORAGE: Final = (
     "persistentvolumeclaims",

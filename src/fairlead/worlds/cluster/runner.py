@@ -85,8 +85,8 @@ class RunnerOptions(Struct, frozen=True, kw_only=True):
     events; if it is empty, no events are written. `log` is called with one line per incident.
     `meter` contains the times of the engine's plugins, for the log of slow cycles. `tracer` makes
     spans of the engine's units of work and of requests, except watches and the lists of nodes for
-    extenders. Resources that cannot be read are logged once no further resource has become
-    readable or unreadable for `quiet_seconds`. `on_start` is called with the new engine.
+    extenders. When resources become unreadable or readable again, this is logged after
+    `quiet_seconds` without a further such change. `on_start` is called with the new engine.
     `on_updates` is called with the differences of every list and watch, also before this replica
     leads.
     """
@@ -144,7 +144,7 @@ class ClusterRunner:
         )
         self.overcommitments = 0
 
-    # --- what callers see ------------------------------------------------------------------
+    # --- state for callers -----------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:

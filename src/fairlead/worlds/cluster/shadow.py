@@ -128,7 +128,7 @@ class Shadow:
     # --- CommandSource ---------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
-        """Compare another scheduler's placement in `stimulus` with Fairlead's; then apply it."""
+        """Compare a placement in `stimulus` with Fairlead's choice; then apply `stimulus`."""
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
             self._compare(stimulus.object, now)
         self.cluster.apply(stimulus)

@@ -64,7 +64,7 @@ class SlowCycles:
         """Run one unit of the engine's work at `now`, and log the unit if it was slow."""
         if self._meter is not None:
             self._meter.begin_unit()
-        self._take_steps()  # of cycles that an answer of an extender has continued
+        self._take_steps()  # drop those of cycles that an extender's response has continued
         if self._tracer is not None:
             self._tracer.begin_unit()
         began = self._stopwatch()

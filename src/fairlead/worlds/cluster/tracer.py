@@ -8,8 +8,8 @@
     HTTP GET /api/v1/nodes                                     a request outside of any cycle
 
 A cycle that decides about several pods, such as a session of the batch scheduler, is a span with
-one child for each pod. A binding or a patch of a pod is a child of its last cycle. This module
-makes plain values; `SpanExporter` passes them to an SDK.
+one child for each pod. A binding or a patch of a pod is a child of the pod's last cycle. This
+module makes plain values; `SpanExporter` passes them to an SDK.
 
 upstream: schedule_one.go: schedulePod (the trace "Scheduling"), metrics.go (results),
 component-base/tracing (the names of requests)

@@ -55,7 +55,7 @@ class ClusterWorld:
         self._deadlines: deque[tuple[Instant, tuple[str, str]]] = deque()
         self._bound: dict[str, None] = {}
 
-    # --- what happened ---------------------------------------------------------------------
+    # --- updates and outcomes --------------------------------------------------------------
 
     def observe(self, updates: Sequence[ObjectUpdate]) -> None:
         """Queue the object changes of a reflector as stimuli; called only after `start`."""

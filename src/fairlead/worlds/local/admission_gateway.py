@@ -46,7 +46,7 @@ class PendingCommand(Struct, frozen=True):
 
 
 class AdmissionGateway:
-    """Performs commands on `store` through admission, as the user of each command's issuer."""
+    """Performs commands on `store` through admission, as the user of the issuing component."""
 
     def __init__(self, store: Store, field_managers: FieldManagers) -> None:
         """Write to `store`.
@@ -145,7 +145,10 @@ class AdmissionGateway:
     def write_of(
         self, issuer: Issuer, now: Instant, user: User | None = None
     ) -> Callable[[Kind, str], Write]:
-        """Return a function of kind and subresource that returns the Write of `issuer`."""
+        """Return a function that returns the Write of `issuer` for a kind and a subresource.
+
+        A Write contains the field manager of a request, and the user who sends it.
+        """
 
         def write(kind: Kind, subresource: str) -> Write:
             track = self._field_managers.of(issuer.component, kind, subresource, now)

@@ -30,8 +30,8 @@ def kubeconfig(
     """Return the kubeconfig for the URL `server`; `authority` is the CA's PEM text, "" without TLS.
 
     `token` is the administrator's token. `others` are the tokens of other users, keyed by name;
-    each user gets a context of the same name. Users in `pairs` (keyed by context name) authenticate
-    by a client certificate instead of a token.
+    each user gets a context of the same name. `pairs` are client certificates with their keys,
+    keyed by context name; these users authenticate by certificate instead of token.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:

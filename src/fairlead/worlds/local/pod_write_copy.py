@@ -90,8 +90,8 @@ class PodWrite(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The result of a write as a text with places for strings: managed fields, labels and status.
 
-    The places are `%b`, and `order` brings the values of `PodWrite.strings` in their order. Parts
-    that the write does not change are null. `fields` has an item for each entry of
+    The places are `%b`, and `order` puts the values of `PodWrite.strings` into the order of the
+    places. Parts that the write does not change are null. `fields` has an item for each entry of
     managedFields: the entry's set of fields, which all pods share, or None if the set contains
     markers and is part of the text. `keys` are the names of the members of metadata and of spec, in
     order.
@@ -348,7 +348,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _format(text: bytes) -> tuple[bytes, Callable[[Sequence[bytes]], Any]]:
-    """Return a text with markers as a format, and a function that brings strings in its order."""
+    """Return a text with markers as a format, and a function that puts strings into its order."""
     first, *others = _MARK_IN_TEXT.split(text.replace(b"%", b"%%"))
     numbers = [ord(mark) - ord("A") for mark in others[::2]]
     places = b"".join((first, *(b"%b" + after for after in others[1::2])))

@@ -116,7 +116,8 @@ class ConditionWrites:
     def _stored(self, key: Key, view: Pod) -> tuple[DumpedObject | Json | None, tuple[_Write, ...]]:
         """Return the object to which `view` belongs, and the writes to it so far.
 
-        Without an object, another version is stored under `key`, or its view is not known.
+        The object is None if another version is stored under `key`, or if the view of the stored
+        version is not known.
         """
         found = self._storage.find_deferred(POD, key)
         if type(found) is PatchedPod and found.view is view:
@@ -131,7 +132,7 @@ class ConditionWrites:
 
 
 def is_of_readiness(command: PatchStatus, pod: Pod) -> bool:
-    """Return whether `command`, which changed only conditions of `pod`, is a ReadinessChanged."""
+    """Return whether `command` changed only the readiness of `pod`, as ReadinessChanged reports."""
     if not pod.spec.node_name or is_terminating(pod) or is_terminal(pod):
         return False
     return all(one.type in _READINESS for one in command.conditions)

@@ -224,7 +224,7 @@ class ClusterAutoscaler:
         requests = tuple((name, one.increase) for name, one in sorted(registry.requests.items()))
         return (record.scale_down.result, results, unneeded, reasons, remain, requests)
 
-    # --- when a loop could come to something else ------------------------------------------
+    # --- when a loop can have another result -----------------------------------------------
 
     def _times(self) -> Iterator[Instant]:
         """Yield the times at which a rule that compares times can change its result."""

@@ -81,8 +81,8 @@ class NodeResources:
     def _gpus(self, node: Node, group: str | None) -> int:
         """Return the number of GPUs that a node with the GPU label has, or will have.
 
-        While its driver is missing, the node has those of the provider's template. Raises
-        GpuCountError if there is no template.
+        While the GPU driver is missing, the node counts with the GPUs of the provider's template.
+        Raises GpuCountError if there is no template.
         """
         # upstream: processors/customresources/gpu_processor.go: GetNodeGpuTarget
         resource = gpu_resource(node)

@@ -125,7 +125,7 @@ class StaticAutoscaler:
         # The nodes of the last loop by name, as they are stored and as loops read them.
         self._listed: dict[str, tuple[Node, Node]] = {}
 
-    # --- following the cluster -------------------------------------------------------------
+    # --- changes of the cluster ------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
         """Pass a new or changed object to the listers and the snapshot."""

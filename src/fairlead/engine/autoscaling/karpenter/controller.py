@@ -100,7 +100,7 @@ class Karpenter:
         """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         return self._claims.price_of(claim)
 
-    # --- what happens ------------------------------------------------------------------------
+    # --- stimuli -----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Apply a change of the cluster and return commands."""
@@ -228,7 +228,7 @@ class Karpenter:
         self._batcher.change(now)
         self._claims.change(now)
 
-    # --- when ----------------------------------------------------------------------------------
+    # --- deadlines -----------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which a part of Karpenter next has work; None if no part has work."""

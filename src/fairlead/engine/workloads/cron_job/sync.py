@@ -43,7 +43,7 @@ MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 
 
 class CronJobState(Struct):
-    """A CronJob with its Jobs by name; `last` is the last scheduled time that created a Job.
+    """A CronJob with its Jobs by name; `last` is the last scheduled time that got a Job.
 
     If the Job cannot be created, `last` is reset to its previous value, `before`. Four fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`

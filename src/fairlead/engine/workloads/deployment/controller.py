@@ -38,9 +38,9 @@ WRITES_PER_REPLICA: Final = 8
 
 
 class Rollouts(Struct):
-    """The rollouts of all Deployments; `pod_sets` controls the pods of implied ReplicaSets.
+    """The rollouts of all Deployments; `changed` contains the keys of the Deployments to sync.
 
-    `changed` contains the keys of the Deployments to sync.
+    `pod_sets` controls the pods of implied ReplicaSets, which a dump lacks (see `rollout`).
     """
 
     config: WorkloadsConfig

@@ -1,7 +1,8 @@
 """OwnerRule: decides which pods one owner creates and deletes.
 
 Each kind of owner has an implementation. A rule reads a `PodSet` and returns a `Plan`, and
-`pod_sets` executes the plan.
+`pod_sets` executes the plan. Some owners have a *slot* for each pod, such as a node or a pod name
+(see `pod_set`).
 """
 
 from __future__ import annotations
@@ -70,5 +71,8 @@ class OwnerRule(Protocol):
         ...
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
-        """Return changes because of pod readiness, after all changes of the instant are handled."""
+        """Return the changes that the readiness of pods requires.
+
+        Called after all changes of an instant are handled.
+        """
         ...

@@ -90,7 +90,10 @@ class NoOpRule(Struct, frozen=True):
 
 
 class DeletedOwnerRule(Struct, frozen=True):
-    """Deletes the pods of an implied ReplicaSet after its Deployment was deleted."""
+    """Deletes the pods of an implied ReplicaSet after its Deployment was deleted.
+
+    Module `deployment.rollout` explains implied ReplicaSets.
+    """
 
     is_watchful: ClassVar[bool] = False
 

@@ -1,7 +1,7 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-The rule serves ReplicaSets, ReplicationControllers, and ReplicaSets that are implied by a
-Deployment and its pods. Terminating and finished pods do not count as replicas, so their
+The rule serves ReplicaSets, ReplicationControllers, and ReplicaSets that a dump lacks but that its
+Deployments and pods imply. Terminating and finished pods do not count as replicas, so their
 replacements are created immediately.
 
 upstream: pkg/controller/replicaset/replica_set.go:manageReplicas

@@ -33,7 +33,7 @@ from fairlead.engine.core.timer_queue import TimerQueue
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
 WRITES: Final = (ApplyStatus, CreateObject, DeleteObject, PatchObject, PatchStatus)
-# Other refusals last until something changes, which the controller is shown.
+# Other refusals last until an object changes, and the controller receives that change.
 _TRANSIENT: Final = (
     FailureReason.CONFLICT,
     FailureReason.TOO_MANY_REQUESTS,

@@ -55,7 +55,7 @@ class EventStrings(Struct, frozen=True):
 
 
 class _Template(Struct, frozen=True):
-    """The text of an event with `%b` in place of its own strings, which `order` brings in order.
+    """The text of an event with `%b` in place of its own strings; `order` puts these in order.
 
     `order` takes a sequence of the JSON texts of `EventStrings.own` and those of `_added`.
     """

@@ -1,1 +1,1 @@
-"""The cloud provider: the port through which node groups are resized, and a simulated provider."""
+"""The cloud provider: the interface through which node groups are resized, and a simulation."""

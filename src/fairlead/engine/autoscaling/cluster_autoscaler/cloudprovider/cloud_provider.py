@@ -1,4 +1,4 @@
-"""CloudProvider: the port through which node groups are read and resized.
+"""CloudProvider: the interface through which node groups are read and resized.
 
 upstream: cloudprovider/cloud_provider.go
 """

@@ -205,7 +205,7 @@ class SimulatedProvider:
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self.commands: list[Command] = []
 
-    # --- the port --------------------------------------------------------------------------
+    # --- CloudProvider ---------------------------------------------------------------------
 
     def node_groups(self) -> Sequence[SimulatedNodeGroup]:
         """Return all groups."""

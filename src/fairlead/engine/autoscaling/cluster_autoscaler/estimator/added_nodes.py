@@ -40,7 +40,10 @@ class AddedNodes:
         self.pods.append([])
 
     def room(self, shape: Shape, node: int) -> int:
-        """Return how many more pods of `shape` fit the new node with index `node`."""
+        """Return how many more pods of `shape` fit the new node with index `node`.
+
+        Pods with equal specs share a shape.
+        """
         free, found = self._free[node], self._free_slots[node]
         load = dict(shape.load)
         for column, amount in shape.wanted:

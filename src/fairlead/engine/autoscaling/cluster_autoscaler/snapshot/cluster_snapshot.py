@@ -80,7 +80,7 @@ class ClusterSnapshot:
         self._revisions: dict[str, int] = {}
         self.last_index = 0
 
-    # --- following the cluster -------------------------------------------------------------
+    # --- changes of the cluster ------------------------------------------------------------
 
     def put(self, changed: ApiObject) -> None:
         """Store a new or changed object; remove a pod that the snapshot must no longer contain.

@@ -213,9 +213,9 @@ class DisruptionController:
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time at which a loop could have a new result without a change of the cluster.
 
-        This is the end of a nomination. If the last loop skipped a method, it is also the time at
-        which all methods run again. Such a loop was triggered by a NodeClaim that became
-        Consolidatable, which does not start a new state. Returns None if neither is due.
+        This is the end of the next nomination, or the time at which all methods run again,
+        whichever is earlier. The second time counts only if the last loop skipped a method. Returns
+        None if there is no such time.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

@@ -78,7 +78,7 @@ class NodeClaimLifecycle:
         self._draining: dict[str, Instant] = {}
         self._failed_taints: dict[str, Instant] = {}  # by node, when the write is repeated
 
-    # --- when ----------------------------------------------------------------------------------
+    # --- deadlines -----------------------------------------------------------------------------
 
     def next_due(self) -> Instant | None:
         """Return the time of the next Node, condition change, drain step or retry.

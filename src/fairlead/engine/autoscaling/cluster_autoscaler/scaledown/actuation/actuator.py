@@ -5,15 +5,15 @@
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
 
-A node whose annotations delay its deletion becomes ready when they are gone, or after a timeout. In
-a group that scales only from zero to all nodes, nodes wait until all of them are ready. With a
-batch interval, the first ready node of a group opens a batch. The batch is deleted at the end of
-the interval.
+A node whose annotations delay its deletion becomes ready when these annotations are gone, or after
+a timeout. With a batch interval, the first ready node of a group opens a batch. The batch is
+deleted at the end of the interval.
 
-Some groups scale only from zero to all nodes. If the deletion of a node in such a group fails, the
-group's other deletions are cancelled when their nodes are ready. As in upstream, the next
-scale-down forgets the failure. A node that becomes ready later waits for nodes whose deletion was
-cancelled. It waits until another deletion in the group starts or fails.
+*Atomic* groups scale only from zero to all nodes. Their nodes wait until all of them are ready. If
+the deletion of one node fails, the group's other deletions are cancelled, at the latest when their
+nodes are ready. As in upstream, the next scale-down forgets the failure. A node that becomes ready
+after that waits for the nodes whose deletion was cancelled, until enough other nodes of the group
+are ready, or the deletion of another node fails.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -81,8 +81,8 @@ class _Deletion(Struct, frozen=True):
 class DeletionOutcome(Struct, frozen=True):
     """The result of a call to the provider that deletes nodes of `group`.
 
-    The scale-down delays of each group start at this result; a deletion that was abandoned before
-    the call has no result.
+    The group's scale-down delays after a deletion or a failure start at the time `at`. A deletion
+    that was abandoned before the call has no DeletionOutcome.
     """
 
     group: str
