@@ -1,7 +1,7 @@
-"""Everything a batch plugin or action imports: the public interface, kept stable.
+"""The stable public interface for batch plugins and actions: they import only from here.
 
 docs/batch.md is the guide; docs/python-api.md lists every name. A plugin is a class with a `name`
-and the methods for what it decides:
+and with a method for each decision that it influences:
 
     from fairlead import batch_plugin
 

@@ -1,4 +1,4 @@
-"""Everything a scheduler plugin imports: the public interface, kept stable.
+"""The stable public interface for scheduler plugins: they import only from here.
 
 docs/plugins.md is the guide and lists every name. A plugin is a class:
 

@@ -41,7 +41,7 @@ class Subresource(Struct, frozen=True):
     version: str = ""
 
 
-# {} stands for the object's kind.
+# {} is replaced by the object's kind.
 _SUBRESOURCES: Final = (
     Subresource("approval", "{}", _READ_WRITE),
     Subresource("attach", "{}AttachOptions", _STREAM),

@@ -13,7 +13,7 @@ ANSWER_SECONDS_MAX: Final = 600
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The exit code and standard output of a command; `error` is its last line on stderr."""
+    """The exit code and standard output of a command; `error` is the last line of its stderr."""
 
     code: int
     output: bytes

@@ -148,8 +148,8 @@ class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
     If the snapshot does not list them, this runs the plugin `otherwise`; None admits every object.
-    If `plugin` would have checked the object, `unchecked` records that it was skipped. For other
-    kinds than Namespace, this admits everything except new pods without running a plugin.
+    If `plugin` would have checked the object, `unchecked` records that it was skipped. Unless
+    `kind` is Namespace, only new pods are checked; all other objects are admitted.
     """
 
     plugin: AdmissionPlugin

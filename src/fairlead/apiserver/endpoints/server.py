@@ -107,7 +107,8 @@ class PostStartHook(Protocol):
 class ApiServer:
     """The Kubernetes API for the objects in `store`. Requests are handled one at a time.
 
-    Exception: other requests may be handled while a request waits for a webhook, or at its PAUSE.
+    Exceptions: other requests may be handled while a request waits for a webhook, and while it
+    pauses after decoding a large body (see `handle`).
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server

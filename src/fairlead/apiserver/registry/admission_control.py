@@ -135,5 +135,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook or policy binding exists; both can read the requesting user."""
+    """Return whether a webhook or a policy, which can read the requesting user, is configured."""
     return any(map(storage.count, JUDGING))

@@ -187,7 +187,7 @@ class PodCopies:
         self._templates.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
-        """Return a key of everything that the stages read, except a pod's own strings and objects.
+        """Return a key of what the stages read, except stored objects and the pod's own strings.
 
         A manifest that does not have the form of a pod has its own key.
         """

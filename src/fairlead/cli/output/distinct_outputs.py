@@ -25,7 +25,7 @@ _SEPARATORS: Final = re.compile(r"[,:=\s'\"]+")
 def require_distinct(outputs: Mapping[str, Path | None], *inputs: object) -> None:
     """Raise InputError for an output file that cannot be written or would destroy another file.
 
-    `outputs` has the path of each output, keyed by its option; None for one that is not written.
+    `outputs` has the path of each output by its option; None for an output that is not written.
     `inputs` are the other options and arguments of the command: texts, paths, and collections and
     records that contain texts and paths. A text that names an existing file is an input. Links are
     followed. If a text names a directory, the snapshot files in the directory are inputs.

@@ -37,7 +37,7 @@ _FAMILIES: Final = (("compute", 2), ("general", 4), ("memory", 8))
 def karpenter_setup(
     file: str | None, zones: Iterable[str], snapshot: Snapshot | None, provider: ProviderSettings
 ) -> KarpenterConfig:
-    """Return Karpenter's configuration for a cluster with `zones`, or for that of `snapshot`.
+    """Return Karpenter's configuration for the cluster of `snapshot`, or for one with `zones`.
 
     `file` contains the instance types; None selects the default types. Raises InputError.
     """

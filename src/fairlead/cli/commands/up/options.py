@@ -110,7 +110,7 @@ class UpOptions:
 
     @property
     def job_time(self) -> DurationNs | None:
-        """The run time of Job pods and other finite pods in ns; None means forever.
+        """The time in ns for which Job pods and other finite pods run; None means forever.
 
         Raises InputError.
         """
