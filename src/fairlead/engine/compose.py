@@ -38,7 +38,7 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
 from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
-# Parts that can be left out, so that another program takes their place.
+# Parts that can be left out, so that another program can replace them.
 PARTS: Final = (
     "kubelet",
     "workloads",
@@ -66,8 +66,8 @@ def build_engine(
 
     The controllers in `first` receive each stimulus before all other controllers. The schedulers
     come last, so that a pod is only tried after all other work that is due. The parts in `without`,
-    which are names in PARTS, are left out. Raises ProfileError for a scheduler profile that cannot
-    be served, and ConfigurationError for a batch configuration with unknown names.
+    which are names in PARTS, are left out. Raises ProfileError for an invalid scheduler profile,
+    and BatchConfigurationError for a batch configuration with unknown names.
     """
     cluster, watch = _cluster(config), LoopDetector(reporter)
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
@@ -78,7 +78,8 @@ def build_engine(
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
         ("volumes", (_device_taint_eviction(config, reporter),)),
-        # The volume controller includes it; that of another program still needs it.
+        # Fairlead's volume controller also provisions volumes. If another program's volume
+        # controller runs instead, it needs a separate provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas())),
@@ -99,8 +100,9 @@ def _cluster(config: EngineConfig) -> Cluster:
 def _reads_readiness(config: EngineConfig) -> bool:
     """Return whether the state must contain the newest readiness of pods.
 
-    Plugins of users may read it, and the schedulers before 1.20 try pods again after every change
-    of a pod.
+    This is the case with users' plugins, extenders, a batch scheduler or a node autoscaler, which
+    may read the readiness. It is also the case with schedulers of versions that try pods again
+    after every change of a pod, such as 1.19.
     """
     scheduler = config.scheduler
     others = (config.batch, config.autoscaler, config.karpenter)

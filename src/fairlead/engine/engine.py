@@ -71,15 +71,16 @@ class Engine:
         self._members = tuple(map(_Member, count(), controllers))
         self._everyone = _Group(self._members)
         self._is_selective = any(member.interest.is_selective for member in self._members)
-        # The next deadline of each member that is in no group in `_touched`. The members of these
-        # groups have handled something since they were asked.
+        # The next deadline of each member. It may be outdated for members of the groups in
+        # `_touched`: they have handled something since their `next_deadline` was last called.
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
         self._touched: dict[_Group, None] = {self._everyone: None}
         always = [member for member in self._members if not member.interest.keeps_deadline]
         self._always_asked = {_Group(tuple(always)): None} if always else {}
-        # Topics are few: they are pairs of classes.
+        # There are few topics, because a topic consists only of classes and a kind.
         self._concerned: dict[Topic, _Group] = {}
-        # Members by the class of a command that succeeded; None if the kind that it wrote matters.
+        # Members by the class of a command that succeeded; None if they also depend on the kind of
+        # the object that the command wrote.
         self._concerned_by_success: dict[type, _Group | None] = {}
         self._concerned_by_pods = self._concerned_by((ObjectChanged, Pod, ""))
         self._concerned_by_readiness = self._concerned_by((ReadinessChanged, Pod, ""))
@@ -130,7 +131,7 @@ class Engine:
         return issued
 
     def _selected(self, stimulus: Stimulus) -> _Group:
-        """Return the members that need `stimulus`; most outcomes are found by two classes."""
+        """Return the members that need `stimulus`, and cache them where possible."""
         if type(stimulus) is CommandSucceeded:
             command = type(stimulus.command)
             if command not in self._concerned_by_success:
@@ -143,7 +144,7 @@ class Engine:
     def _after_success(self, stimulus: CommandSucceeded) -> _Group | None:
         """Return the members that need the success of any command of this class.
 
-        Returns None if they depend on the kind that the command wrote.
+        Returns None if they also depend on the kind of the object that the command wrote.
         """
         command = type(stimulus.command)
         if any(one.interest.depends_on_kind(CommandSucceeded, command) for one in self._members):
@@ -176,8 +177,8 @@ class Engine:
     def handle_overdue(self, now: Instant) -> list[Issued]:
         """Let every controller with due work do one unit of its work; return the commands.
 
-        Used while the first controllers always have due work, so that the other controllers get
-        their turn, too.
+        Worlds call this method if the first controllers always have due work, because
+        `handle_deadline` would then never reach the other controllers.
         """
         self.cluster.now = now
         issued: list[Issued] = []
@@ -189,7 +190,7 @@ class Engine:
     def _asked_deadlines(self) -> list[Instant]:
         """Return the next deadline of each member, _NEVER if it has none.
 
-        Only those members are asked whose deadlines can have changed.
+        Calls `next_deadline` only for members whose deadline may have changed.
         """
         deadlines, touched = self._deadlines, self._touched
         if touched:

@@ -91,8 +91,9 @@ class ExtenderBackend:
     def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
         """Return the nodes that `pod` fits after the removal of certain pods.
 
-        `candidates` maps each node to the uids of the pods to remove from it. Unknown nodes are
-        kept. Raises ExtenderBackendError if a plugin fails.
+        `candidates` maps each node to the uids of the pods to remove from it. The result also
+        contains the nodes in `candidates` that are unknown. Raises ExtenderBackendError if a plugin
+        fails.
         """
         question, table = self._question(pod), self._cluster.table
         if question is None:
@@ -117,7 +118,7 @@ class ExtenderBackend:
 
 
 class _Question(Struct, frozen=True):
-    """A pod, and the profile whose plugins evaluate it."""
+    """A pod, and the built profile with the plugins that evaluate the pod."""
 
     built: BuiltProfile
     pod: PodInfo

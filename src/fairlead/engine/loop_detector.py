@@ -1,15 +1,16 @@
 """LoopDetector: reports preemption loops, starving workloads and wasted nominations.
 
-The detector reads the records on their way from the controllers to the reporter. Each finding
-becomes a record of its own and a warning event, so that a long-running cluster shows it, too.
+The detector reads the records on their way from the controllers to the reporter. For each finding,
+the reporter gets an additional record, and the cluster gets a warning event.
 
 Displacements (preemptions, or evictions in favour of another pod) form a graph of workloads. An
 edge leads from the workload that gained to the workload that lost. A cycle means wasted work: A
 displaces B, B's successor displaces A, and so on. A breadth-first search finds the smallest cycle
 that a new displacement closes, so the report shows the displacements that cause it.
 
-The detector also reports workloads that were displaced more often than `starving_after`, and
-nominations that are never used. Memory is bounded: the oldest edges and counts are dropped first.
+The detector also reports workloads that were displaced more than STARVING_AFTER times (*starving*),
+and pods that were nominated WASTED_AFTER times in a row without using the nomination (*wasted*).
+Memory is bounded: the oldest edges and counts are dropped first.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ class Findings(Struct, frozen=True):
 class DisplacementGraph:
     """The displacements so far, as a graph of workloads.
 
-    A workload starves after `starving_after` displacements.
+    A workload starves if it was displaced more than `starving_after` times.
     """
 
     def __init__(self, starving_after: int) -> None:

@@ -66,7 +66,8 @@ class PatchStatus(Struct, frozen=True):
     """Merge `fields` into status, and `conditions` into status.conditions by type.
 
     A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
-    status changes. If `resource_version` is not empty, the object must have this version.
+    status changes. If `resource_version` is not empty, the object must have this version. `why` is
+    a reason for people who read the command; it is not sent to the API server.
     """
 
     target: ObjectRef
@@ -115,7 +116,8 @@ class DeleteObject(Struct, frozen=True):
 
     If `grace_period_s` is None, the object's own grace period applies (30 s for pods without one);
     0 removes the object immediately. If `target.uid` is not empty, the object must have this uid.
-    `policy` determines the deletion of dependents: Background, Foreground or Orphan.
+    `policy` determines the deletion of dependents: Background, Foreground or Orphan. `why` is a
+    reason for people who read the command; it is not sent to the API server.
     """
 
     target: ObjectRef
@@ -159,7 +161,10 @@ class UpdateQuotaStatus(Struct, frozen=True):
 
 
 class EvictPod(Struct, frozen=True):
-    """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429."""
+    """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429.
+
+    `why` is a reason for people who read the command; it is not sent to the API server.
+    """
 
     pod: ObjectRef
     why: str = ""

@@ -60,7 +60,7 @@ class Schedule(Struct, frozen=True):
             while True:  # bounded by the caller
                 due += self.period
                 yield due
-        # Schedules fire on whole seconds, and the current second has begun already.
+        # Schedules fire on whole seconds, and the current second has already begun.
         start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
         for found in CronSim(self.fields, start):
             yield int(found.timestamp()) * NANOSECONDS_PER_SECOND

@@ -11,7 +11,8 @@ class of commands may be limited to some kinds of objects:
 
     interest = Interest(succeeded=(WritesTo(PatchStatus, ("PodDisruptionBudget",)),))
 
-A change of only the readiness of a pod concerns few controllers (`readiness`).
+If only the readiness of a pod changes, the stimulus is a ReadinessChanged, which few controllers
+need (see the field `readiness`).
 
 The engine skips the controllers whose `handle` would ignore a stimulus. The order of the remaining
 controllers and all commands stay the same.
@@ -52,11 +53,11 @@ Commands = tuple[type | WritesTo, ...]
 class Interest(Struct, frozen=True, kw_only=True):
     """The classes of the objects and commands that a controller needs (None: all classes).
 
-    If `readiness` is False, the controller does not need a ReadinessChanged. Then its copy of a pod
-    may have outdated conditions Ready and ContainersReady. Stimuli without a field here, such as
-    ObjectsLoaded, go to every controller. If `keeps_deadline` is set, the controller's
-    `next_deadline` changes only in its `handle` and `handle_deadline`, so that the engine needs to
-    call it only after these.
+    If `readiness` is False, the controller does not need a ReadinessChanged. Then the conditions
+    Ready and ContainersReady may be outdated in the pods that the controller has stored. Stimuli
+    without a field here, such as ObjectsLoaded, go to every controller. If `keeps_deadline` is set,
+    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
+    engine needs to call it only after these.
     """
 
     changed: Classes | None = None
@@ -106,7 +107,7 @@ def _includes(one: type | WritesTo, subject: type, kind: str) -> bool:
     return issubclass(subject, one)
 
 
-# All commands but events, whose outcomes concern nobody.
+# All commands except RecordEvent, whose outcome no controller needs.
 REQUESTS: Final[Classes] = tuple(one for one in get_args(Command) if one is not RecordEvent)
 EVERYTHING: Final = Interest(keeps_deadline=False)
 

@@ -20,8 +20,8 @@ class PodPlaced(Struct, frozen=True):
 
     `via` tells how the node was chosen: "nominated" (it is the pod's nominated node), "single"
     (only this node fits) or "score". `feasible` is the number of nodes that fit (1 if the other
-    nodes were not evaluated), `equals` the number of nodes with the best score. `started` is the
-    start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
+    nodes were not evaluated), and `equals` is the number of nodes with the best score. `started` is
+    the start of the cycle; `attempt` counts the pod's scheduling attempts, from 1.
     """
 
     pod: ObjectRef
@@ -62,9 +62,9 @@ class PodPreempting(Struct, frozen=True):
 
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
 
-    `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
-    candidate" if there was just one). `candidates` is the number of nodes that were compared, and
-    `equals` the number of nodes left if no rule decided.
+    `rule` is the name of the ordered rule that decided between the candidates (`pick_one_node`), or
+    "only candidate" if there was only one. `candidates` is the number of nodes that were compared,
+    and `equals` the number of nodes left if no rule decided.
     """
 
     pod: ObjectRef

@@ -168,7 +168,7 @@ class Remaining(Struct, frozen=True):
 
     resource: str
     count: int
-    finalizers: Mapping[str, int]  # number of objects per finalizer that holds them
+    finalizers: Mapping[str, int]
 
 
 class CollectionDeleted(Struct, frozen=True):

@@ -14,7 +14,7 @@ from fairlead.engine.state.pod_info import PodInfo
 class Candidate(Struct, frozen=True):
     """A node on which the pod would fit if `victims` were removed.
 
-    `victims` are never empty. The victims are sorted by descending importance; in 1.19, victims
+    There is at least one victim. The victims are sorted by descending importance; in 1.19, victims
     whose removal violates a disruption budget come first. `pdb_violations` is the number of victims
     whose removal violates a budget.
     """

@@ -22,7 +22,7 @@ from fairlead.engine.core.status import Code, Status
 
 Codes = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.int64]
-# With more changed codes, counting all of them takes less time.
+# If more codes than this have changed, counting all codes again takes less time.
 _CHANGED_MAX: Final = 16
 
 

@@ -130,9 +130,11 @@ def wrap_methods(
 
 
 def original_of(plugin: object) -> object:
-    """Return the plugin behind `plugin`, if that measures it or is a facet of it, else `plugin`.
+    """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
-    The wrapper that guards a user's plugin is returned unchanged as well.
+    Two wrappers count: the wrapper that measures a plugin (`Meter.measured`), and a batch
+    scheduler's Facet, which has only some methods of a plugin. The wrapper that guards a user's
+    plugin does not count, so it is returned unchanged.
     """
     return getattr(plugin, "wrapped", plugin)
 

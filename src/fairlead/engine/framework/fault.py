@@ -25,7 +25,7 @@ def fault_in(plugin: str, method: str, what: str) -> PluginFault:
 def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
     """Return the fault for an exception raised by the plugin's `method`."""
     if isinstance(cause, PluginFault):
-        return cause  # raised by another plugin that this one called
+        return cause  # raised by another plugin, which this plugin called
     return fault_in(plugin, method, f"{describe(cause)}{_place(cause.__traceback__)}")
 
 

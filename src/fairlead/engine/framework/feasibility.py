@@ -149,7 +149,7 @@ def run_pre_filters(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> Feasibil
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Run the uncached PreFilter plugins in configured order; stop at the first rejection.
 
-    Cached rejections count at the place of their plugin.
+    A cached rejection takes effect when its plugin's turn comes.
     """
     plan, framework = found.plan, plans.framework
     split, rejected = plan.split, plan.rejected

@@ -321,10 +321,10 @@ PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | R
 class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
-    All `commands` are sent immediately, and each must succeed, except events. Then the plugin's
-    `is_prepared` is called every `interval` until it returns None. After `timeout` (both in ns),
-    the placement fails with the message `on_timeout`. If another pod preempts the pod in the
-    meantime, the placement fails with the message `on_cancel`.
+    All `commands` are sent immediately. All of them except RecordEvent must succeed. Then the
+    plugin's `is_prepared` is called every `interval` until it returns None. After `timeout` (both
+    in ns), the placement fails with the message `on_timeout`. If another pod preempts the pod in
+    the meantime, the placement fails with the message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

@@ -67,7 +67,7 @@ class Profile(Struct, frozen=True):
     def needed(self) -> tuple[tuple[str, int], ...]:
         """The entries of `plugins`, then the plugins that are enabled only at single points.
 
-        The latter have weight 0.
+        The plugins that are enabled only at single points have weight 0.
         """
         known = dict(self.plugins)
         at_points = (name for point in self.points.values() for name, _ in point.enabled)

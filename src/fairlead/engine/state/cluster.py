@@ -237,7 +237,7 @@ class Cluster:
         is_usual = len(found) == len(replicas) and self._are_usual(replicas)
         shape = self.shapes.shape_of(replicas[0]) if is_usual else None
         if shape is None or shape.has_volumes:
-            self._add_placed(placed)  # these pods may replace some of them
+            self._add_placed(placed)  # a pod in `replicas` may replace a pod in `placed`
             if not self.pods.keys().isdisjoint(replicas.keys):
                 self.changes = [one for change in self.changes for one in _each(change)]
             for pod in replicas:
@@ -250,7 +250,11 @@ class Cluster:
         self.changes.append(PodsLoaded(replicas, self.pods))
 
     def _are_usual(self, replicas: Replicas) -> bool:
-        """Return whether the pods `replicas` are new, use resources, and belong to no group."""
+        """Return whether `replicas` can be added in bulk: new, unfinished pods without a PodGroup.
+
+        In addition, no pod may be assumed, the pods must have distinct uids and names, and they
+        must have the same affinity to other pods.
+        """
         replica = replicas[0]
         return (
             replica.spec.scheduling_group is None
@@ -262,7 +266,7 @@ class Cluster:
         )
 
     def _loaded_pod(self, replicas: Replicas, index: int) -> PodInfo:
-        """Return the loaded pod for a row; both indexes of pods refer to the same PodInfo."""
+        """Build the PodInfo of `replicas[index]`; store it in `pods` and on its node."""
         row, pod = replicas.rows[index], replicas[index]
         _, shape = self._loaded_shapes[id(replicas)]
         if pod.spec.affinity is not replicas[0].spec.affinity:
@@ -284,7 +288,7 @@ class Cluster:
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
         if not now and new.id in self._assumed:
-            # an update that was sent before the bind and does not contain it
+            # an update that was sent before the bind, so its spec.nodeName is still empty
             now = self._assumed[new.id]
         elif now:
             self._assumed.pop(new.id, None)

@@ -8,7 +8,7 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
     columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
                                        (the last two are the rows of `nonzero`)
     columns (bool,  [row]):            alive, tainted, unschedulable
-    columns (float64, [2, row]):       offered: allocatable cpu and memory, as divisors
+    columns (float64, [2, row]):       offered: allocatable cpu and memory as floats, for divisions
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _volumes_key(spec: PodSpec) -> object:
 
 
 def _resize_key(pod: Pod) -> object:
-    """Return a key of the pod's and its containers' resources in the status, None without any."""
+    """Return a key of all resources in the pod's status, None if the status states no resources."""
     status = pod.status
     statuses = status.container_statuses
     if status.init_container_statuses:
@@ -199,7 +199,7 @@ def _resize_key(pod: Pod) -> object:
 
 
 def _have_one_resize(one: Pod, other: Pod) -> bool:
-    """Return whether the `_resize_key` of two pods is equal; fast if they share parts."""
+    """Return whether the `_resize_key` of two pods is equal; fast if the statuses share parts."""
     before, after = one.status, other.status
     statuses, others = before.container_statuses, after.container_statuses
     if (
@@ -254,9 +254,10 @@ def _share_summands(one: PodSpec, other: PodSpec) -> bool:
 
 
 def _share_rest(one: PodSpec, other: PodSpec) -> bool:
-    """Return whether two specs with one affinity and equal summands have one `_key_of`.
+    """Return True if two pods certainly have equal keys (`_key_of`), as far as the specs decide.
 
-    The result is False if that is not certain.
+    The two specs must have the same affinity, containers, init containers, overhead and resources.
+    If the result is False, the keys may still be equal.
     """
     return (
         one.node_selector is other.node_selector
@@ -284,9 +285,9 @@ def _have_one_key(volumes: Sequence[Volume], others: Sequence[Volume]) -> bool:
 class _Latest(Struct, frozen=True, eq=False):
     """The last pod for which a shape was looked up.
 
-    Most pods have the same shape as the pod before them: a dump is loaded workload by workload, and
-    the pods of a workload share the objects of their specs. The pods of a DaemonSet differ in
-    their affinity, so they share only the sums.
+    Most pods have the same shape as the pod before them: pods are loaded workload by workload, and
+    the pods of a workload share the objects of their specs. The pods of a DaemonSet differ in their
+    affinity, so they share only the sums.
     """
 
     pod: Pod
@@ -294,7 +295,7 @@ class _Latest(Struct, frozen=True, eq=False):
     key: _Key
 
     def has_sums_of(self, pod: Pod) -> bool:
-        """Return True if `pod` shares the objects on which sums depend with the last pod."""
+        """Return True if `pod` and the last pod share the objects on which the sums depend."""
         return _share_summands(self.pod.spec, pod.spec) and _have_one_resize(self.pod, pod)
 
 

@@ -71,8 +71,8 @@ class HypotheticalKeyedCounts:
     def clone(self) -> HypotheticalKeyedCounts:
         """Return an independent copy; it does not follow later changes of `source` either."""
         if self.source is not None:
-            # Kept, so that the next clone costs nothing, and so that a trial's changes of the table
-            # are not counted twice.
+            # The copies are kept for two reasons: the next clone needs no new copies, and changes
+            # that a trial makes in the table are not counted twice.
             self._by_key = self._copies()
         return HypotheticalKeyedCounts(self._table, None, self._copies())
 

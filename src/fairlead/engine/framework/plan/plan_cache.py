@@ -19,8 +19,8 @@ from fairlead.engine.state.shape import Shape
 
 _NODES_TIMES_PLANS_MAX: Final = 20_000_000  # an entry has about 30 bytes
 _PLANS_MIN: Final = 64
-_SHAPES_MANY: Final = 4  # from here on, plans in use share a matrix
-_PLANS_MAX: Final = 4_096  # some 5 KB more for each plan's shape and plugin state
+_SHAPES_MANY: Final = 4  # from this number on, the plans in use share a matrix
+_PLANS_MAX: Final = 4_096  # the shape and plugin state of a plan take another 5 KB
 
 
 class PlanCache:

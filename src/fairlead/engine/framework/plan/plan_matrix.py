@@ -109,7 +109,7 @@ class PlanMatrix:
         self._forget_sums()
 
     def _forget_sums(self) -> None:
-        """Drop the results that are known by the sums of a node, because members changed."""
+        """Drop the results in the SumsCache, because members changed."""
         if self._reads_only_sums:
             size_max = _SUMS_ENTRIES_MAX // (len(self.plans) + 1)
             self._by_sums = SumsCache(self._table, size_max)

@@ -321,9 +321,10 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The results by the sums of a node; many plans are used only once and need none.
+        """The cached results by the sums of nodes, built on first use; None without a cache.
 
-        A plan that is limited by node names has few nodes, of which hardly two have equal sums.
+        A plan that is limited by node names does not cache them: it has few nodes, which rarely
+        have equal sums.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)

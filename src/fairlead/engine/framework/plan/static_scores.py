@@ -2,8 +2,9 @@
 
     scores[index[m], row]   `static.score` of member m; NOT_FEASIBLE where a NODE plugin rejects
 
-The plans of similar shapes share their StaticResults, so there are few rows: one for pods without
-tolerations, node affinity and known images. A row whose members have all left is used again.
+The plans of similar shapes share their StaticResults, so there are few rows. For example, all
+members without tolerations, node affinity and known images use the same row. When all members of a
+row have left, the row is reused.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Nominator:
 
 
 def _counts_equally(before: PodInfo, after: PodInfo) -> bool:
-    """Return whether all verdicts beside the version `before` of a pod hold beside `after`."""
+    """Return whether Filters treat two versions of a nominated pod equally."""
     return (
         before.shape is after.shape
         and before.priority == after.priority

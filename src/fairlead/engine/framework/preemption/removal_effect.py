@@ -2,7 +2,7 @@
 
 Some Filters depend on the pods of other nodes, such as PodTopologySpread. Removing a pod of lower
 priority seldom changes the verdict of these Filters. A Filter that implements RemovalEffectPlugin
-tells which pods can change its verdict. Preemption then finds most victims without removing each
+states which pods can change its verdict. Preemption then finds most victims without removing each
 pod from the node and running the Filter again.
 """
 
@@ -22,9 +22,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class RemovalEffect(Struct, frozen=True):
     """The pods whose removal from a node can change the verdict of a Filter on that node.
 
-    `concerns` returns whether a placed pod is one of them. `locations` are the locations of all of
-    them, and possibly of more pods; None means anywhere. If `may_harm` is not set, a node that the
-    Filter accepts remains acceptable when any of its pods are removed.
+    `concerns` returns whether a placed pod is one of them. `locations` contain at least the rows of
+    all these pods; None means that these pods may be on any row. If `may_harm` is not set, a node
+    that the Filter accepts remains acceptable when any of its pods are removed.
     """
 
     concerns: Callable[[PodInfo], bool]

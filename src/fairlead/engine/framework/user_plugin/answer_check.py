@@ -151,7 +151,8 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     for victim in answer.victims:
         if not isinstance(victim, PodInfo):
             _refuse(victim, "a PodInfo among the victims")
-        # A victim's priority is always lower than the preemptor's (ARCHITECTURE.md).
+        # A victim's priority must be lower than the preemptor's
+        # (`engine.framework.preemption.policy`).
         if victim.priority >= pod.priority:
             raise ValueError(f"the victim {victim.key} has a priority as high as the preemptor's")
     return answer

@@ -1,4 +1,4 @@
-"""Wraps a user's plugin so that its failures do not stop the scheduler (`guarded`).
+"""guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
 An exception or a return value of the wrong type raises `PluginFault`. The runtime turns it into an
 ERROR status that names the plugin. For a method that returns no status, such as a sort key or a

@@ -29,7 +29,7 @@ from fairlead.api.quantity import parse_quantity
 from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION, ExtendedResources
 
-Amounts = tuple[tuple[str, int], ...]  # capacity, nanos
+Amounts = tuple[tuple[str, int], ...]  # (capacity, amount in units of 10^-9)
 Share = tuple[DeviceId, Amounts]
 
 
@@ -120,8 +120,9 @@ class DeviceLedger:
     def observe(self, changed: ApiObject) -> bool:
         """Store `changed`, an object from the API.
 
-        If `changed` is a claim with an allocation, its assumption ends. Returns whether the
-        DeviceClass of an extended resource changed.
+        If `changed` is a claim, assumptions about the claim end: the assumed reservations that its
+        status now contains, and the assumed allocation if the status contains an allocation.
+        Returns whether the DeviceClass of an extended resource changed.
         """
         match changed:
             case ResourceSlice():

@@ -35,7 +35,7 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class PoolDevice(Struct, frozen=True, eq=False):
-    """A device of a pool; `make` is the key by which results of selectors are cached."""
+    """A device of a pool; `make` is equal for devices that no CEL selector can tell apart."""
 
     id: DeviceId
     device: Device
