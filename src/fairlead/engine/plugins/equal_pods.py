@@ -1,8 +1,9 @@
 """EqualPods: which pods are equal to the plugins whose results are not cached in a plan.
 
-For most pods, these plugins do nothing: the pods have neither constraints nor claims, and no term
-of another pod concerns them. Then they do nothing for the next equal pod either, until something
-changes that they read. Placed pods without affinity terms change nothing.
+For most pods, these plugins do nothing: the pods have neither constraints nor claims, and no
+affinity term of another pod matches them. The plugins then do nothing for the next equal pod
+either, until a node or an object changes that the plugins read. Placing a pod without affinity
+terms is no such change.
 
     key       equal for pods that the plugins cannot tell apart
     version   equal as long as nothing changes that the plugins read
@@ -23,14 +24,15 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_index.affinity_term import has_pod_affinity
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins whose PreFilter and PreScore skip a pod, or not, by what `key` and `version` contain.
+# If a pod has no affinity terms, `key` and `version` determine whether PreFilter and PreScore of
+# these plugins skip the pod.
 _KNOWN: Final = (InterPodAffinity, PodTopologySpread, DynamicResources)
-# The position of the log of nodes, and the versions of all else that these plugins read.
+# (position of the node log, version of related objects, of DeviceClasses, of placed affinity terms)
 Version = tuple[int, int, int, int]
 
 
 class EqualPods:
-    """Compares pods as the plugins do that are called in every cycle."""
+    """Compares pods by the data that uncached plugins read."""
 
     def __init__(self, cluster: Cluster) -> None:
         """Compare pods of `cluster`."""
@@ -44,7 +46,7 @@ class EqualPods:
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
 
     def version(self) -> Version:
-        """Return the version of all that the plugins read."""
+        """Return the version of all cluster data that the plugins read."""
         cluster, table = self._cluster, self._table
         return (
             table.node_log.position,
@@ -55,9 +57,10 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether the plugins outside `plan` treat pods alike that have the key of `pod`.
+    """Return whether all plugins outside `plan`, except Filters, treat equal pods equally.
 
-    Filters that run for the pod are not considered. All scores must be known before the nodes are.
+    Equal pods are the pods with the key of `pod`. The result is False if a score depends on the set
+    of feasible nodes (normalisation). The caller must check the Filters that run for the pod.
     """
     return (
         not plan.static.live

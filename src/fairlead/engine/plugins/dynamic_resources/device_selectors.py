@@ -39,7 +39,8 @@ class DeviceSelectors:
         key = (expression, device.make)
         answer = self._answers.get(key)
         if answer is None:
-            # CEL takes as long to import as a small cluster to simulate; few pods have devices.
+            # Imported only when needed: few pods have devices, and the import of CEL takes as long
+            # as the simulation of a small cluster.
             from fairlead.engine.plugins.dynamic_resources.device_expression import (  # noqa: PLC0415
                 evaluated,
             )

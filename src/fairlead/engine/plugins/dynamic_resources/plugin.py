@@ -387,8 +387,8 @@ class DynamicResources:
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the node's score, which is higher if earlier alternatives of requests were chosen.
 
-        upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's if
-        some claims are already allocated.
+        upstream: computeScore. If some claims are already allocated, upstream 1.36 reads the
+        alternatives of the wrong claim.
         """
         claims = state.find(_Claims)
         if claims is None:

@@ -57,7 +57,7 @@ class SharedCounters:
                 available[counter] += sign * amount
 
     def _of(self, pool_id: PoolId) -> dict[CounterId, int]:
-        """Return the remaining amount of each counter of the pool, in thousandths."""
+        """Return the remaining amount of each counter of the pool, in thousandths of a unit."""
         found = self._available.get(pool_id)
         if found is None:
             found = self._available[pool_id] = _totals(self._pools[pool_id])

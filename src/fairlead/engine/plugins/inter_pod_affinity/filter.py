@@ -44,7 +44,7 @@ STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
     # Removing pods does not add matching pods, so preemption cannot help here,
     unresolvable("node(s) didn't match pod affinity rules").by(NAME),
-    # but here it can.
+    # but preemption can help in the next two cases.
     unschedulable("node(s) didn't match pod anti-affinity rules").by(NAME),
     unschedulable("node(s) didn't satisfy existing pods anti-affinity rules").by(NAME),
 )

@@ -29,7 +29,8 @@ from fairlead.engine.state.shape_columns import ShapeColumns
 NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
 CPU_AND_MEMORY_ROWS = slice(CPU, MEMORY + 1)
-# Up to this many changed rows, computing them one by one is faster than computing all 5,000.
+# If at most this many rows changed, computing them one by one is faster than computing all rows
+# (measured with 5,000 rows).
 _ROWS_FEW: Final = 12
 
 
@@ -98,7 +99,7 @@ class NodeResourcesBalancedAllocation:
 class _CurrentBalances:
     """The balance of each node with its current pods, updated from the change logs of the table.
 
-    Pods of all shapes need it, and a placement changes it for one node.
+    Pods of all shapes need these balances, and a placement changes only the balance of one node.
     """
 
     def __init__(self) -> None:
@@ -205,8 +206,9 @@ def _fractions(used: Scores, offered: Floats) -> Floats:
 def _balances(fractions: Floats) -> Scores:
     """Return the balance of each node from its used `fractions`, which are overwritten.
 
-    Their first axis is (cpu, memory). (2 - spread) × 50 is rounded like (1 - spread / 2) × 100,
-    because halving and doubling are exact.
+    The first axis of `fractions` is (cpu, memory). The standard deviation of two fractions is half
+    of their difference, `spread`. Halving and doubling floats is exact, so (2 - spread) × 50 is the
+    same float as (1 - spread / 2) × 100.
     """
     spread = fractions[0]
     spread -= fractions[1]

@@ -186,9 +186,9 @@ class NodeResourcesFit:
         pod: PodInfo,
         node: NodeInfo,
     ) -> tuple[tuple[int, ...], list[int]]:
-        """Return the resources left on `node` if `gone` leave, and `come` and `pod` arrive.
+        """Return the resources left on `node` without the pods `gone`, but with `come` and `pod`.
 
-        `gone` are the numbers of these pods by shape.
+        `gone` maps each shape to the number of pods of that shape to subtract.
 
         Returns (resource columns that count for `pod`, amount left of each). A negative amount
         means that `pod` does not fit.

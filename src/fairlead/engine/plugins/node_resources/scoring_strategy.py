@@ -78,7 +78,7 @@ def most_allocated(used: int, offered: int) -> int:
 class RequestedToCapacityRatio:
     """A score that is piecewise linear over utilisation.
 
-    Below the first point and above the last point, it is constant.
+    Below the first point and above the last point, the score is constant.
     """
 
     def __init__(self, points: tuple[UtilizationShapePoint, ...]) -> None:

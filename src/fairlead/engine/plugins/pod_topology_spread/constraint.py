@@ -24,8 +24,8 @@ LIST: Final = "List"
 _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 _POSITIVE: Final = "not in valid range (0, inf)"
 
-# Constraints for pods that have none (plugin.go: systemDefaultConstraints). Nodes weigh less than
-# zones, and neither constraint ever rejects a node.
+# Constraints for pods that have none (plugin.go: systemDefaultConstraints). They only affect scores
+# and never reject a node.
 SYSTEM_CONSTRAINTS: Final = (
     TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5),

@@ -41,7 +41,7 @@ def _status(flags: int) -> Status:
     return unresolvable(*reasons).by(NAME)
 
 
-# Bit flags of the reasons why a node does not fit.
+# The status for each combination of bit flags; each flag is a reason why a node does not fit.
 STATUSES: Final = (SUCCESS, *map(_status, range(1, 2 * NO_VOLUME)))
 
 

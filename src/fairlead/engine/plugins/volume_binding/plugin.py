@@ -56,8 +56,8 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
-    `shape` is used only to score by capacity, which Fairlead does not do: the feature gate is off
-    by default.
+    `shape` has no effect: upstream uses it only to score nodes by capacity, with the feature gate
+    StorageCapacityScoring, which is off by default.
     """
 
     bind_timeout_seconds: int = 600

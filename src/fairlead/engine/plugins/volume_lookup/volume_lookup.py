@@ -7,7 +7,7 @@ from typing import Final
 from fairlead.api.objects import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
 from fairlead.engine.state.related_objects import RelatedObjects
 
-# Deprecated annotations that still override the fields that replaced them.
+# A deprecated annotation, which still takes precedence over spec.storageClassName.
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
