@@ -85,10 +85,10 @@ class BindingCycles:
         """Start without bindings; an extender in `extenders` may bind instead of the plugins."""
         self._cluster = cluster
         self._extenders = extenders
-        self._asked: dict[str, CallExtender] = {}  # keyed by a pod that an extender binds
+        self._asked: dict[str, CallExtender] = {}  # by ID of the pod that an extender binds
         self._waiting = waiting
         self._preparing = PreparingPods()
-        self._canceled: dict[str, Status] = {}  # keyed by a pod whose preparation was canceled
+        self._canceled: dict[str, Status] = {}  # by ID of the pod whose preparation was canceled
         self._by_pod: dict[str, PodBinding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:

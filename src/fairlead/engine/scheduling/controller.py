@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 class _Cycle(Struct):
     """A scheduling cycle that began at `started`; `ends` is None until the cycle has decided.
 
-    In the cycle of a PodGroup, `group` contains its pods; `queued` and `pod` are those of its first
-    pod.
+    In the cycle of a PodGroup, `group` contains the pods of the PodGroup. `queued` and `pod` then
+    belong to the first of these pods.
     """
 
     queued: QueuedPod
@@ -264,7 +264,8 @@ class Scheduler:
 
     def _begin_group_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
         """Begin a cycle for the group of `queued`, with all of its pods that can be tried."""
-        # Few clusters have PodGroups of scheduling.k8s.io, and importing costs every start.
+        # Imported only when needed: few clusters have PodGroups of scheduling.k8s.io, and an import
+        # at the start would slow down every run.
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415
             decide_group,
             mixed_schedulers,

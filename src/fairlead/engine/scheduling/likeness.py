@@ -1,4 +1,4 @@
-"""Likeness: a key of pods that the scheduler treats equally, so that they share results."""
+"""likeness: returns a key that is equal for pods that the scheduler treats equally."""
 
 from __future__ import annotations
 

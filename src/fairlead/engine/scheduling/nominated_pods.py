@@ -42,7 +42,7 @@ from fairlead.engine.state.pod_info import PodInfo
 Codes = npt.NDArray[np.int32]
 _KEPT_MAX: Final = 64
 _NO_NOMINATION: Final = -2
-# Plugins that never fail while they count a nominated pod on its node.
+# Plugins whose AddPod, which counts a nominated pod on its node, never fails.
 _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 
 
@@ -248,7 +248,8 @@ def _leading_verdicts(
 ) -> tuple[Codes, list[str]]:
     """Return the rejections by the leading Filters, and the names of the nodes left to evaluate.
 
-    These are all nodes with nominations if a user's plugin may fail before the Filters run.
+    If a user's plugin may fail before the Filters run, there are no verdicts yet, and all nodes
+    with nominations are left to evaluate.
     """
     nominator = plans.framework.nominator
     if any(type_of(one) not in _COUNTING for one in plans.framework.moved_pod_trackers(state)):

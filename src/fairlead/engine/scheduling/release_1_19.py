@@ -51,8 +51,8 @@ def _any_pod(_pod: PodInfo) -> bool:
 def _first_is_highest(rule: CandidateRule) -> CandidateRule:
     """Return the cost rule of 1.19, which uses the first victim's priority as the highest.
 
-    In 1.19, victims whose eviction violates a budget come first, so that priority may not be the
-    highest.
+    In 1.19, victims whose eviction violates a budget come first, so the first victim's priority may
+    not be the highest.
 
     upstream: v1.19 defaultpreemption/default_preemption.go: pickOneNodeForPreemption
     """

@@ -1,9 +1,9 @@
 """RepeatedFailures: reuses the failure of a scheduling cycle for equal pods.
 
 If a zone fails, or a workload has more replicas than fit, many pending pods differ only in their
-names. Each change wakes all of them. Their cycles come one after another, and nothing changes
-between them that a Filter or preemption reads. So the failure of the first of these pods is also
-the failure of the others.
+names. Each change wakes all of these pods. Their cycles follow each other, and between these cycles
+nothing changes that a Filter or preemption reads. So all of these pods fail for the same reasons as
+the first of them.
 
     a pod is deleted      wakes 70 pending pods of 15 shapes
     cycles 1 to 70        the first pod of each shape is evaluated; the other 55 get its failure

@@ -1,18 +1,18 @@
 """RepeatedPlacements: reuses the common parts of the scheduling cycles of equal pods.
 
-The pods of a workload are equal except for their names. For most of them, the plugins that are not
-cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither constraints nor
-claims, and no affinity term of another pod concerns them. The cycle of the second pod of a shape
-finds out whether this is so. The cycles of the following equal pods only bring the plan up to date
-and choose one of the best nodes.
+The pods of a workload are equal except for their names. For most of these pods, the plugins whose
+results are not cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither
+constraints nor claims, and no affinity term of another pod matches them. The cycle of the second
+pod of a shape finds out whether these plugins do nothing. If so, the cycles of the following equal
+pods only bring the plan up to date and choose one of the best nodes.
 
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
 An entry is valid until something changes that one of these plugins reads: a node, a related object,
-a DeviceClass, or the affinity terms of placed pods. Placed pods without affinity terms change
-nothing. If terms of placed pods repel the equal pods, the nodes that InterPodAffinity accepts are
-stored, too.
+a DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves it
+valid. If placed pods have anti-affinity to the equal pods, the entry also contains the nodes that
+InterPodAffinity accepts.
 
 Nodes that have no room for both the pod and their nominated pods are left out (`nominated_pods`).
 All plugins run for pods that have a nomination themselves or belong to a PodGroup. Upstream reuses
@@ -43,8 +43,8 @@ from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.nominated_pods import best_beside_nominated
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins that read the state of a cycle when a pod is bound, and write only what they read. If
-# their PreFilter skips a pod, they store nothing there, and do nothing when the pod is bound.
+# Plugins that use the CycleState when a pod is bound, but each only its own data. If PreFilter of
+# such a plugin skips a pod, the plugin stores no data and does nothing when the pod is bound.
 _READERS: Final = (DynamicResources, VolumeBinding)
 _KEPT_MAX: Final = 1_024
 
@@ -52,8 +52,9 @@ _KEPT_MAX: Final = 1_024
 class _Kept(Struct, frozen=True, eq=False):
     """The common part of the cycles of equal pods.
 
-    `accepted` are the best of the nodes that InterPodAffinity accepts, None if it does not run.
-    `binds_at_once` is set if no plugin has anything to do before the pods are bound.
+    `accepted` finds the best of the nodes that InterPodAffinity accepts; None if InterPodAffinity
+    does not run for these pods. `binds_at_once` is set if no plugin has anything to do before the
+    pods are bound.
     """
 
     state: CycleState
@@ -107,7 +108,7 @@ class RepeatedPlacements:
         accepted: HighestTotals | None,
         tie_break: TieBreak,
     ) -> Placement | None:
-        """Choose one of the best nodes, if given one of those `accepted`."""
+        """Choose one of the best nodes in `plan`, or in `accepted` if that is not None."""
         feasible = plan.count_feasible(None if accepted is None else accepted.mask)
         if not feasible:
             return None
@@ -133,7 +134,7 @@ class RepeatedPlacements:
         if running:
             if plan.node_names is not None:
                 return
-            # The cycle has asked about the feasible nodes only.
+            # In its cycle, the plugin has evaluated only the nodes that were still feasible.
             mask: Mask = plan.ask(running[0], found.state, pod, plan.rows) == 0
             accepted = HighestTotals(self._table.pod_log, mask)
         version = self._equal.version()

@@ -14,7 +14,7 @@ from fairlead.engine.framework.candidate import Candidate, CandidateRule
 from fairlead.engine.framework.interface import Mask, Rows
 
 Ints = npt.NDArray[np.int64]
-# With more changed rows, searching all of them for the best takes less time.
+# If more rows than this have changed, searching all rows for the best candidates takes less time.
 _CHANGED_MAX: Final = 16
 
 
@@ -135,8 +135,8 @@ class CandidateColumns:
     def _enter(self, row: int) -> None:
         """Update the best candidates for the current result on `row`, which is potential.
 
-        Invariant: no other potential candidate has lower costs than `_lowest`, and `_best` are
-        exactly those with these costs, even while there are none.
+        Invariant: no other potential candidate has lower costs than `_lowest`, and `_best` contains
+        exactly the candidates with these costs. The list may be empty.
         """
         rows = self._best
         at = bisect_left(rows, row)

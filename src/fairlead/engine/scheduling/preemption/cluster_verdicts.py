@@ -72,7 +72,8 @@ class ClusterVerdicts(Struct, frozen=True):
     def _judge_nominated(self, pod: PodInfo, found: Feasibility, rows: Rows, codes: Codes) -> None:
         """Overwrite `codes` where a node is rejected because of pods nominated to it.
 
-        As in `Framework.run_filters_with_nominated`, a node must be accepted with and without them.
+        As in `Framework.run_filters_with_nominated`, a node must be accepted both with and without
+        the nominated pods.
         """
         nominator, table = self.framework.nominator, found.plan.table
         if not nominator:
@@ -126,8 +127,8 @@ def _is_at(effect: RemovalEffect, capacity: int) -> Mask:
 def cluster_verdicts(framework: Framework, found: Feasibility) -> ClusterVerdicts | None:
     """Return the ClusterVerdicts of this cycle; None if victims must be removed node by node.
 
-    Returns None if a Filter that depends on other nodes is no RemovalEffectPlugin. Also returns
-    None if a Filter besides NodeResourcesFit depends on the pods of a node.
+    This is the case if a Filter that depends on other nodes is no RemovalEffectPlugin, or if a
+    Filter besides NodeResourcesFit depends on the pods of a node.
     """
     fit, skipped = only_row_filter(found.plan), found.state.skipped_filters
     points = [one for one in found.plan.split.cluster_filters if one.name not in skipped]

@@ -13,11 +13,11 @@ limit the search to a sample.
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
 a trial: for many nodes together by `VictimColumns`, otherwise node by node by
-`select_victims_by_resources`. The latter is also used for nodes with nominated pods or with pods
-that a budget protects. If some Filters depend on other nodes, the victims are first computed as if
-these Filters did not exist, and cached per shape and priority. The results are then combined with
-the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are found by a trial
-on the node.
+`select_victims_by_resources`. Nodes with nominated pods, or with pods that a budget protects, are
+always computed node by node. If some Filters depend on other nodes, the victims are first computed
+as if these Filters did not exist, and cached per shape and priority. The results are then combined
+with the verdicts of these Filters (`ClusterVerdicts`). In all other cases, victims are found by a
+trial on the node.
 
 Invariant: a row of `columns` that is not `unknown` holds the result that `select_victims_on_node`
 would return now. Each log (nodes, pods, nominations) marks the rows that it names as unknown. A
@@ -77,9 +77,9 @@ from fairlead.engine.state.pod_info import PodInfo
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MIN: Final = 32
 _NODES_TIMES_KEPT_MAX: Final = 400_000  # a result takes about 300 bytes if it has victims
-# On fewer nodes, evaluating them one by one is faster.
+# If there are fewer nodes than this, evaluating them one by one is faster.
 _COLUMNS_FROM: Final = 24
-# After more changes, reading all lowest priorities from columns is faster.
+# After more changes than this, reading all lowest priorities from columns is faster.
 _CHANGES_MAX: Final = 1_024
 
 
@@ -125,7 +125,7 @@ class _CachedAnswers:
 class _LowestPriorities:
     """The lowest priority of the pods on each node; recomputed for changed nodes.
 
-    At first, and after too many changes, the priorities are those in `victims`.
+    At first, and after too many changes, all priorities are read from `victims`.
     """
 
     def __init__(self, victims: VictimColumns) -> None:
@@ -157,9 +157,9 @@ class _LowestPriorities:
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
 
     def _start(self, table: NodeTable) -> list[int]:
-        """Read all priorities from columns; return the rows of which they must be read one by one.
+        """Read all priorities from columns; return the rows that must be read one by one.
 
-        A first preemption needs the same columns a moment later.
+        Building the columns costs nothing extra: the dry runs that follow need them as well.
         """
         if table.count >= _COLUMNS_FROM and self._victims.refresh():
             self._column = self._victims.lowest_priorities()
@@ -270,9 +270,9 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        These are the rows in the logs, and the rows in their topology domains by the keys in
-        `reach`. The keys at the time of the cached results count as well, because terms of placed
-        pods may have changed.
+        These rows are the rows in the logs, and all rows in the same topology domains as these
+        rows. The topology keys are the keys in `reach`, and the keys in `reach` at the time of the
+        cached results: since then, affinity terms of placed pods may have changed.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -332,8 +332,8 @@ class DryRuns:
     def _ask(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; nodes without pods of lower priority are ruled out first.
 
-        A few rows need not be ruled out if they are then evaluated one by one, which begins in the
-        same way.
+        This step is skipped for a few rows that are evaluated one by one, because each of these
+        evaluations first looks for pods of lower priority.
         """
         table = self._plans.framework.cluster.table
         if len(rows) >= _COLUMNS_FROM or run.verdicts is not None:
@@ -356,7 +356,7 @@ class DryRuns:
             run.columns.put(row, self._evaluate(run.pod, run.found, fit, row))
 
     def _ask_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
-        """Evaluate the rows that need no trial; return the others.
+        """Evaluate the rows that need no trial; return the other rows.
 
         A node may lack resources even without its pods of lower priority. Then NodeResourcesFit
         rejects it, because Filters that depend on other nodes run later.
@@ -380,12 +380,13 @@ class DryRuns:
         return left
 
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
-        """Store the results on `rows`, which lack resources; `codes` are the other verdicts."""
+        """Store the results on `rows`, which lack resources; `codes` are the `verdicts` on them."""
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)
         by_sums.find = partial(self._evaluate, pod, found, fit)
         self._ask_by_sums(fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]])
-        # An error means that no pod need be removed: the pod does not lack resources.
+        # An ERROR (`_no_victim`) means that the pod fits without removing a pod: no resources are
+        # missing.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
         fits = by_sums.is_candidate[rows] | (errors[by_sums.refusals[rows]] & (codes != 0))
         accepted = rows[fits & (codes == 0)]

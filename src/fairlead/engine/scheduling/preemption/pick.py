@@ -31,9 +31,10 @@ class Pick(Struct, frozen=True):
 def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
     """Return the best candidates in `potential`; None if no row in `potential` is a candidate.
 
-    If several candidates are equally good, `columns` keeps them, and the next search compares only
-    the rows that have changed since. If a single candidate is best, the next search compares all
-    costs again: the name of the rule that decides (`Pick.rule`) depends on all of them.
+    If several candidates are equally good, `columns` stores these candidates, and the next search
+    compares only them and the rows that have changed since. If a single candidate is best, the next
+    search compares all costs again: the name of the rule that decides (`Pick.rule`) depends on all
+    of them.
     """
     best = columns.best_of(potential)
     if len(best) > 1:

@@ -60,7 +60,7 @@ _ENTRIES_MAX: Final = 8_000_000  # slots × rows, 20 bytes each
 _KINDS_SPARE: Final = 1024
 _NODES_PER_BLOCK: Final = 50
 _LOWEST: Final = -(1 << 62)
-# what `Candidate.priority_sum` adds for each victim
+# the offset that `Candidate.priority_sum` adds for each victim
 _PER_VICTIM: Final = 1 << 31
 
 
@@ -168,7 +168,7 @@ class VictimColumns:
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
-        """Write those of `rows` whose pods are loaded pods, as `_fill` does; return the others."""
+        """Fill the columns of `rows` that have only loaded pods; return the other rows."""
         loaded, capacity = self._table.loaded, self._table.capacity
         changed = loaded.changed_rows()
         if changed is None or not loaded.groups:
@@ -280,7 +280,7 @@ class VictimColumns:
         return [table[:, i].take(kind) for i in range(len(wanted))]
 
     def _rated(self, rows: Rows, priority: Ints, lost: Mask) -> Mapping[CandidateRule, Ints]:
-        """Return the costs of all nodes under each rule, computed from the `lost` pods."""
+        """Return the costs of the nodes at `rows` under each rule, given the `lost` pods."""
         highest: Ints = np.where(lost, priority, _LOWEST).max(axis=0, initial=_LOWEST)
         number: Ints = lost.sum(axis=0)
         total: Ints = np.where(lost, priority, 0).sum(axis=0) + number * _PER_VICTIM
@@ -292,7 +292,7 @@ class VictimColumns:
 
 
 class _Facts(Protocol):
-    """Protocol for what columns contain of a pod."""
+    """Protocol for the data of a pod from which the columns are built."""
 
     @property
     def priority(self) -> int: ...
@@ -313,9 +313,10 @@ class _Started(Struct, frozen=True):
 
 
 class _LoadedFacts:
-    """The facts of loaded pods; their PodInfos need not be made.
+    """Reads the facts of loaded pods without building their PodInfos.
 
-    Replicas have one priority and the same requests, and all or none of them have a start time.
+    Replicas have the same priority and the same requests. Either all or none of them have a start
+    time.
     """
 
     def __init__(self) -> None:
@@ -355,7 +356,7 @@ def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:
 
 
 def _narrowed(rows: Rows, capacity: int) -> npt.NDArray[Any]:
-    """Return `rows`, which are less than `capacity`, in the smallest type; it is sorted fastest."""
+    """Return `rows` in the smallest type for values below `capacity`, because it sorts fastest."""
     return rows.astype(np.min_scalar_type(capacity))
 
 
@@ -413,8 +414,8 @@ def guarded_rows(table: NodeTable, budgets: Sequence[PodDisruptionBudget]) -> Ma
         selected = np.zeros(table.capacity, np.int64)
         for pods in by_namespace.get(budget.metadata.namespace, ()):
             if selects(budget, pods.namespace, pods.labels):
-                # NumPy makes an empty list an array of floats, and a class may have no pods on
-                # nodes.
+                # The type is given because the list is empty if no pod of the class has a node, and
+                # NumPy turns an empty list into an array of floats.
                 counts = np.array(list(pods.where.rows.values()), np.int64)
                 selected[list(pods.where.rows)] += counts
         guarded |= selected > max(budget.status.disruptions_allowed, 0)

@@ -121,7 +121,7 @@ def select_victims_by_resources(
     violating, others = split_by_budget(lower, budgets)
     lost: list[PodInfo] = []
     breached = 0
-    too_large: set[int] = set()  # it cannot fit later: `spare` only shrinks
+    too_large: set[int] = set()  # these shapes cannot fit later: `spare` only shrinks
     for number, other in enumerate((*violating, *others)):
         shape = other.shape
         if places and shape.id not in too_large:

@@ -69,7 +69,7 @@ class EventHandlers(Struct, frozen=True):
                     pass
 
     def _load(self, loaded: PodsLoaded, now: Instant) -> None:
-        """Handle loaded pods, as `_assigned` does; if events wake no pod, one event is enough."""
+        """Handle loaded pods, as `_assigned` does; use a single event if events wake no pod."""
         if not self.queue.is_indifferent:
             for change in loaded.changes():
                 self._handle_pod(change, now)

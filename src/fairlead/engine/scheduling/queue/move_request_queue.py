@@ -67,7 +67,7 @@ class MoveRequestQueue(SchedulingQueue):
         yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
 
     def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
-        """Move all unschedulable pods, or only the pods with an affinity for the changed pod.
+        """Move all unschedulable pods, or only those with affinity to the changed pod.
 
         The pod with ID `spare` is not moved. Does nothing if `event` is not a move request.
         """

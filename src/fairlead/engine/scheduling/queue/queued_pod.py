@@ -26,13 +26,12 @@ class QueuedPod(Struct, eq=False):
 
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
-    rejected it in its last attempt and, since then, in PreEnqueue. `gated_by` is the PreEnqueue
-    plugin that rejects it now.
-    `likeness` is the number of the pod's likeness key; it is valid only for the version in `info`.
-    `window` is the truncated expiry of its backoff. `first_active` is the time at which it first
-    entered the active queue. `activations` is the number of its activations
-    at the time `activated_at`. A heap entry for this pod is valid only if it has the current
-    `token`.
+    rejected the pod in its last attempt and, since then, in PreEnqueue. `gated_by` is the
+    PreEnqueue plugin that rejects the pod now, "" if there is none. `likeness` is (a version of the
+    pod, the number of its likeness key); the number is valid only if that version is `info`.
+    `window` is the truncated expiry of the pod's backoff. `first_active` is the time at which the
+    pod first entered the active queue. `activations` is the number of the pod's activations at the
+    time `activated_at`. A heap entry for this pod is valid only if it has the current `token`.
     """
 
     info: PodInfo

@@ -71,13 +71,13 @@ class SchedulingQueue:
         self._active = EntryQueue(QueueName.ACTIVE)
         self._backoff = EntryQueue(QueueName.BACKOFF)
         self._error_backoff = EntryQueue(QueueName.ERROR_BACKOFF)
-        # Grouped by the plugin that gates them and the plugins that rejected them, so that an event
-        # for which no plugin of a group registered costs one check; the inner dicts keep the order
-        # of arrival.
+        # The pods are grouped by the plugin that gates them and the plugins that rejected them. For
+        # each group, one check finds out whether a plugin is registered for an event. The inner
+        # dicts keep the order of arrival.
         self._unschedulable: dict[_Group, dict[str, QueuedPod]] = {}
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
-        self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by plugins
+        self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by the names of plugins
         self._likenesses: dict[Hashable, int] = {}
         self._registered: dict[tuple[tuple[str, ...], EventKind], bool] = {}
 
@@ -271,7 +271,8 @@ class SchedulingQueue:
     ) -> list[QueuedPod]:
         """Return those of `pods`, which `plugins` rejected, that `event` may make schedulable.
 
-        If the plugins wake alike pods alike, they are asked about one pod of each likeness.
+        If the plugins give the same answer for all pods with an equal `likeness` key, they are
+        called for only one pod per key.
         """
         if len(pods) == 1 or not self._wake_alike(plugins):
             return [queued for queued in pods if self._is_woken(queued, event)]
@@ -287,7 +288,7 @@ class SchedulingQueue:
         return woken
 
     def _wake_alike(self, plugins: tuple[str, ...]) -> bool:
-        """Return whether all `plugins` wake alike pods alike, in every profile."""
+        """Return whether `wakes_alike` holds for all `plugins` in every profile."""
         found = self._wakes_alike.get(plugins)
         if found is None:
             found = self._wakes_alike[plugins] = all(
@@ -298,7 +299,7 @@ class SchedulingQueue:
         return found
 
     def _likeness(self, queued: QueuedPod) -> int:
-        """Return a number that is equal for alike pods of one profile."""
+        """Return a number that is equal for pods of one profile with an equal likeness key."""
         known = queued.likeness
         if known is not None and known[0] is queued.info:
             return known[1]

@@ -100,7 +100,8 @@ def propose_for_pod_affinity(
 ) -> Iterator[RemedyChange]:
     """Yield the deletion of each pod that may conflict, then the removal of requirements of `pod`.
 
-    Each required term is removed alone, and at the end the whole affinity to other pods.
+    Each change of the pod removes one required term. The last change removes the pod's whole
+    affinity and anti-affinity to other pods.
     """
     for other in _blockers(framework, pod, node):
         yield deleting([other], f" on node {framework.cluster.node_of(other)}")

@@ -24,9 +24,9 @@ def propose_for_resources(
 ) -> Iterator[RemedyChange]:
     """Yield changes that lower the pod's requests, then deletions of other pods on the node.
 
-    The requests are lowered to the free amounts, or to the node's allocatable amounts if they
-    exceed these. Each pod is deleted alone, then the 2, 3, … least important pods are deleted
-    together.
+    The first change lowers the insufficient requests to the free amounts. The next change lowers
+    only the requests above the node's allocatable amounts, to these amounts. Deletions begin with
+    single pods, least important first; then the 2, 3, … least important pods are deleted together.
     """
     short = _shortages(framework, pod, node)
     if short and all(free > 0 for _, _, free in short):
