@@ -58,8 +58,8 @@ tiers:
   - name: nodeorder
 """
 
-# All four actions, starting with those without evictions. Preemption compares job priorities, so
-# drf only orders jobs.
+# Fairlead's own default: all actions except enqueue. drf only orders jobs, because preemption
+# compares job priorities.
 FAIRLEAD_DEFAULT: Final = """\
 name: fairlead
 rules: fairlead

@@ -1,6 +1,6 @@
 """Batch: the controller that schedules whole jobs, in sessions, at most one session per period.
 
-    an object changes ──▶ news ──(period since the last session)──▶ session ──▶ commands
+    an object changes ──(one period after the last session)──▶ session ──▶ commands
 
 A session on an unchanged cluster would make the same decisions. So a session runs only after a
 change, or when a gang reaches a time limit. A gang has such limits if it waits, or if it lost

@@ -94,7 +94,7 @@ def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
         placed, passed_over = _place_tasks(session, statement, job, tasks)
         if not placed or not passed_over or session.tiers.is_ready(job):
             break
-        # these tasks may have affinity to a member placed in the meantime
+        # The skipped tasks may have affinity to a member that was placed after them.
         tasks.extend(passed_over)
     goes_on = placed and bool(tasks)
     _settle(session, statement, job)

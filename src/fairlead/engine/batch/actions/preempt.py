@@ -81,7 +81,7 @@ def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
 def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, search: EvictionSearch) -> bool:
     """Give `job` one turn; return whether it can start and gained resources.
 
-    Such a job gets another turn.
+    If the result is True, the job gets another turn.
     """
     statement, assigned = Statement(session), False
     while tasks:

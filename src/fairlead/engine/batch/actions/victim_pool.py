@@ -6,9 +6,10 @@ only on its queue, the answers are kept. The next search calls the plugins only 
 have moved since the last search, so its cost depends on the number of changes. Otherwise every
 search calls the plugins for every job.
 
-Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The first search calls `gang` for
-1,000 jobs and `proportion` for one job of queue a. If it evicts a member of job 7, the second
-search calls `gang` for job 7 and `proportion` for queue a.
+Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
+depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for
+1,000 jobs and `proportion` for one job of queue a. If this search evicts a member of job 7, the
+second search calls `gang` for job 7 and `proportion` again for one job of queue a.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class VictimPools:
         By default every plugin can veto, so every vote is decisive. Under the defect
         tier-first-wins, only the first tier that returns victims counts. A veto in the first tier
         is then decisive only under the defect tier-carry: later tiers start with the empty result,
-        so it stays empty. A veto in a later tier is never decisive.
+        so the result stays empty. A veto in a later tier is never decisive.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
@@ -136,10 +137,10 @@ class _QueueJobs(Struct):
 
 
 class _JobsByQueue:
-    """The jobs that no plugin spares for their own sake, by queue."""
+    """The jobs, by queue, that no plugin of SparingScope.JOB excludes as victims."""
 
     def __init__(self, session: Session, jobs: Sequence[JobInfo]) -> None:
-        """Start without answers of plugins; `refresh` asks about `jobs`."""
+        """Start without results of plugins; `refresh` calls the plugins for `jobs`."""
         self._session = session
         self._all = {job.id: job for job in jobs}
         self._moves: int | None = None
@@ -147,7 +148,7 @@ class _JobsByQueue:
         self.queues: dict[str, _QueueJobs] = {}
 
     def refresh(self, not_spared: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Ask `not_spared` about the jobs whose tasks have moved since the last call."""
+        """Call `not_spared` for the jobs whose tasks have moved since the last call."""
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)

@@ -313,7 +313,8 @@ def _room_remedies(job: JobInfo, trial: _Trial) -> list[str]:
     missing = wanted - trial.ready - trial.promised - trial.placeable
     remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
-    # Room for one member lets a gang start only if one is missing, or if its minimum is there.
+    # Room for one more member lets a gang start only if a single member is missing. A gang that has
+    # its minimum number of members can always use the room.
     if nearest is not None and (trial.has_minimum or missing == 1):
         lacking = nearest.lacking.items()
         amounts = ", ".join(f"{amount_text(name, amount)} {name}" for name, amount in lacking)

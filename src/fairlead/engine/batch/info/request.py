@@ -1,8 +1,8 @@
 """TaskRequest: the resources that a task uses, and the resources that must be free to start it.
 
 There are two rules. Kubernetes' rule counts effective requests, as the kubelet does. kube-batch's
-rule sums the requests of the containers, ignores overhead, and counts init containers only in the
-resources to start.
+rule sums the requests of the containers and ignores overhead. It counts init containers only in the
+resources that must be free to start the task.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ class TaskRequest:
     Both are pairs (column, amount), cpu in milli. `floors` are pairs (column, smallest free amount
     that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
     `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is (milli cpu,
-    memory bytes), with upstream's defaults for missing requests. `surplus` contains the amounts by
-    which the node's own sums exceed `running`, and `nonzero_surplus` the amounts by which they
-    exceed `nonzero`. Both are empty or zero for nearly all pods.
+    memory bytes), with upstream's defaults for missing requests. A node's own sums may count the
+    pod with other amounts: `surplus` contains the amounts by which they exceed `running`, and
+    `nonzero_surplus` the amounts by which they exceed `nonzero`. Both are empty or zero for nearly
+    all pods.
     """
 
     __slots__ = (

@@ -40,7 +40,7 @@ _SCORING: Final = (
 
 
 class Facet:
-    """Some of the methods of the plugin `wrapped`, under its name (see `original_of`)."""
+    """A plugin with the name and some methods of the plugin `wrapped` (see `original_of`)."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
         """Copy the methods in `members` that `plugin` has."""

@@ -21,7 +21,8 @@ class Gang:
 
     name = "gang"
     sparing_scope = SparingScope.JOB
-    # A gang evicted as a whole is not broken; see `engine.batch.actions.eviction_search`.
+    # Evicting a gang as a whole does not break it, so this plugin has no vote then
+    # (`without_gang_protection`).
     protects_gangs = True
 
     def __init__(self, defects: BatchDefects) -> None:

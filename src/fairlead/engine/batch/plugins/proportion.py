@@ -156,7 +156,8 @@ class Proportion:
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
         """Return the columns of the resources that tasks of `jobs` request, even with amount 0.
 
-        Only kube-batch considers requests of 0. By default the result is cpu and memory.
+        Only kube-batch considers requests of 0 (the defect proportion-less). Otherwise the result
+        is cpu and memory.
         """
         if not self._defects.has(Defect.PROPORTION_LESS):
             return {CPU, MEMORY}

@@ -163,8 +163,8 @@ class Reclaimable(BatchPlugin, Protocol):
 class SparingScope(Enum):
     """The input on which a plugin's decision to exclude a job depends.
 
-    JOB: the job alone. QUEUE: its queue alone. TAKER: also the job that needs resources. A plugin
-    sets its attribute `sparing_scope`; the default is TAKER.
+    JOB: only the job. QUEUE: only the job's queue. TAKER: also the job that needs resources. A
+    plugin sets its attribute `sparing_scope`; the default is TAKER.
     """
 
     JOB = "job"

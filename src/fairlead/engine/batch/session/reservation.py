@@ -5,7 +5,8 @@ become free. Of the gangs that have waited for too long, the gang with the longe
 reservation. The reservation is computed again in each session:
 
     1  Find the earliest time at which the gang could start if no other task were started. Running
-       tasks end when they declared; tasks without a declared end are assumed to end last.
+       tasks end at the time that they declared; tasks without a declared end are assumed to end
+       last.
     2  Choose nodes for that time. Nodes that were reserved before come first, so that the resources
        that have become free there stay reserved.
     3  Hide these resources from all other jobs.

@@ -48,12 +48,12 @@ RECLAIMABLE: Final = "enableReclaimable"
 QUEUE_ORDER: Final = "enableQueueOrder"
 PREDICATE: Final = "enablePredicate"
 NODE_ORDER: Final = "enableNodeOrder"
-# Volcano's names, in its spelling.
+# The names of Volcano's switches. The first two really begin with "enabled".
 OVERUSED: Final = "enabledOverused"
 ALLOCATABLE: Final = "enabledAllocatable"
 PREEMPTIVE: Final = "enablePreemptive"
 JOB_ENQUEUED: Final = "enableJobEnqueued"
-# Volcano's names for functions that no plugin here implements.
+# Volcano's switches for functions that no plugin here implements.
 WITHOUT_EFFECT: Final = (
     "enableBestNode",
     "enableHierarchy",
