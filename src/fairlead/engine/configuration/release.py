@@ -176,7 +176,8 @@ def _scheduler_version(version: str) -> SchedulerVersion:
     """Return the scheduler's rules in `version`, which is one of `SCHEDULERS`."""
     if version == V1_36.version:
         return V1_36
-    # Few runs follow 1.19, and importing its rules costs every start.
+    # Imported only when needed: few runs follow 1.19, and an import at the start would slow down
+    # every run.
     from fairlead.engine.scheduling.release_1_19 import V1_19  # noqa: PLC0415
 
     return V1_19

@@ -103,7 +103,8 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """The whole file.
 
-    `feature_gates` is a field of the file, because Fairlead has no command line flag for them.
+    kube-scheduler's file has no field `feature_gates`; it reads feature gates from the flag
+    --feature-gates. Here the file may set them as well.
     """
 
     api_version: str = ""

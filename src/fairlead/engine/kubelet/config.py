@@ -31,28 +31,31 @@ class StopAfterShare(Struct, frozen=True):
 class KubeletConfig(Struct, frozen=True, kw_only=True):
     """Settings of all simulated kubelets. Durations are in ns.
 
-    `start_delay` is the time from the binding until the pod is Running, `ready_delay` the time from
-    then until it is ready. `stop` determines when the containers of a terminating pod end, at most
-    after its grace period; `removal_delay` is the time from then until the object is deleted. For
-    single pods, `start_delays` can return another start delay, and `removal_delays` the whole time
-    from the deletion request to the removal (None: no override). If `tends_pods` is False, another
-    program starts and stops pods.
+    `start_delay` is the time from the binding until the pod is Running. `ready_delay` is the time
+    from then until the pod is ready. `stop` determines when the containers of a terminating pod
+    end; they end at the latest after the pod's grace period. `removal_delay` is the time from the
+    end of the containers until the object is deleted.
+
+    Two functions can return other times for single pods, or None for no other time: `start_delays`
+    returns the start delay, and `removal_delays` the whole time from the deletion request to the
+    removal. If `tends_pods` is False, another program starts and stops pods.
 
     A pod runs for the first of these times that is not None: `input_duration` (only for pods that
     end with their stdin, see `reads_to_the_end`), the result of `run_durations`, and `job_duration`
     (only for pods with restartPolicy Never or OnFailure). If there is none, the pod runs forever.
 
-    Annotations of the pod take precedence over all of these durations, except over the result of
-    `removal_delays`.
+    A pod's annotations can set its run duration, ready delay and stop duration
+    (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the
+    result of `removal_delays`.
 
     `lease_period` is the time between renewals of a node's lease. If `promises_renewals` is set,
     the lease states the period and is written once, for controllers that can read that
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
 
-    With `accepts_pods`, the status shows when a node has accepted a pod or observed a change. With
-    `heeds_gates`, readiness gates count. `nodes` are the names of the nodes that have a kubelet
-    (None: all nodes). `eviction` configures node-pressure eviction.
+    If `accepts_pods` is set, the pod's status shows that the node has accepted the pod or observed
+    a change of it. If `heeds_gates` is set, readiness gates count. `nodes` are the names of the
+    nodes that have a kubelet (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

@@ -31,9 +31,9 @@ class KubeletState(Struct, eq=False):
 
     `annotation` is the last value of the node's annotation, `base` the conditions without any
     pressure, `measured` the pressures that node-pressure eviction has found. Four times are None if
-    nothing is scheduled. At `flaps_at` the node starts or stops reporting. At `posts_at` it
-    compares its conditions. At `retries_at` it repeats a refused lease write. At `renews_at` it
-    writes the next renewal, if each renewal is written.
+    nothing is scheduled. At `flaps_at` the node starts or stops reporting. At `posts_at` the
+    kubelet posts its conditions again if the Node shows others. At `retries_at` it repeats a
+    refused lease write. At `renews_at` it writes the next renewal, if each renewal is written.
     """
 
     node: Node

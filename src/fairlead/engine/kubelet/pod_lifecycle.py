@@ -10,7 +10,7 @@ observed a changed specification (OBSERVE). A pod becomes ready some time after 
 whenever another controller marks it not ready.
 
 Each pod waits for at most one act. These functions compute the act and its time; they have no
-state. Containers are never restarted: a pod with a known run duration ends after it.
+state. Containers are never restarted: a pod with a known run duration ends after that time.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
     `asked_at` is the time at which the deletion request was observed. Three kinds of pods are
-    removed immediately: pods without running containers, pods with grace period 0, and mirror pods
-    of static pods, whose containers continue to run.
+    removed immediately: finished pods, pods with grace period 0, and mirror pods of static pods,
+    whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
         return asked_at

@@ -333,8 +333,8 @@ def _final_status(timer: _Timer) -> list[Command]:
 def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     """Store the new version of the pod.
 
-    If its deletion was requested just now, or with a shorter grace period, the period counts from
-    `now`.
+    If the deletion of the pod was requested just now, or again with a shorter grace period, the
+    grace period counts from `now`.
     """
     before, worker.pod = worker.pod, pod
     if worker.ready_at is None and is_ready(pod):

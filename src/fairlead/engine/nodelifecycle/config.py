@@ -36,9 +36,9 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no effect,
     and the tolerations of a pod determine how long it stays (`TaintEviction`). If
     `enable_taint_manager` is False, pods stay on tainted nodes. `node_eviction_rate` is in nodes
-    per second, for each zone. `secondary_node_eviction_rate` replaces it in partially disrupted
-    zones of more than `large_cluster_size_threshold` nodes; in smaller zones that are partially
-    disrupted, evictions stop (`zone_state.eviction_rate`).
+    per second, for each zone. In partially disrupted zones of more than
+    `large_cluster_size_threshold` nodes, the rate is `secondary_node_eviction_rate` instead. In
+    smaller zones that are partially disrupted, evictions stop (`zone_state.eviction_rate`).
 
     Options without an upstream flag:
 

@@ -98,8 +98,8 @@ class Monitor:
     def take_over(self, node: Node, now: Instant) -> None:
         """Register `node`, which existed before this controller started, and open its zone.
 
-        If `node` already has the NoExecute taint for its Ready status, the queue of its zone does
-        not taint it again.
+        If `node` already has the NoExecute taint for its Ready status, it is not queued for
+        tainting again.
         """
         name, zone = node.metadata.name, zone_key(node, self._config)
         self._shared.nodes[name].registered = node
@@ -137,7 +137,7 @@ class Monitor:
             self._shared.eviction.queues.open(zone, now)
 
     def _stop_requeuing(self, name: str) -> None:
-        """Make the node's requeued entry a timed entry in the zone where the last pass found it."""
+        """Turn the node's requeued entry into a timed entry (`zone_queues` explains the terms)."""
         zone = self._zones.zone_of(name)
         if zone is not None:
             last_requeued = self._shared.passes.before(self._shared.examinations.last_pass)

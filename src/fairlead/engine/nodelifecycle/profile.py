@@ -32,7 +32,8 @@ class VersionProfile(Struct, frozen=True, kw_only=True):
       the node has is used
     - `label_copies`: pairs (source, copy) of node labels that are kept equal
     - `excludes_labelled`: nodes with the label exclude-disruption do not count for the zone's state
-    - `excludes_masters`: nodes whose names end like the names of masters do not count either
+    - `excludes_masters`: nodes whose names end in `master`, or in `master-` and three characters,
+    do not count for the zone's state
     - `taints_by_current`: a pass taints by the Ready condition that it has just written; if False,
       by the Ready condition that it has read
     - `requeues_untainted`: each pass queues a not-ready node again if its taint is missing

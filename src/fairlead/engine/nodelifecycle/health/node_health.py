@@ -6,9 +6,9 @@ the heartbeat. So clock skew of nodes does not matter.
 
     probe + grace period < now   ⇒   Ready and the three pressure conditions become Unknown
 
-Example with a grace period of 50 s and passes every 5 s: a lease renewed at 12 s is noticed by the
-pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the first
-pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
+Example with a grace period of 50 s and passes exactly every 5 s: a lease renewed at 12 s is noticed
+by the pass at 15 s (probe = 15 s). Without further renewals the conditions become Unknown in the
+first pass after 65 s, which is the pass at 70 s (65 s is not yet later than 65 s).
 
 The startup grace period applies until a Ready condition has been posted. All functions here are
 pure; `health` is the controller's saved state of a node, and outlives the Node object.
@@ -118,8 +118,8 @@ def _with_status(
         if health is None:
             created = _creation(node)
             return NodeHealth(created, created)
-        # Losing the condition is no heartbeat: the probe stays, even that of an earlier Node
-        # object.
+        # A node that loses the condition has sent no heartbeat: the probe stays, even if it is from
+        # an earlier Node object of the same name.
         return replace(health, ready="", heartbeat="", transition="")
     fresh = NodeHealth(
         now, now, ready.status, ready.last_heartbeat_time, ready.last_transition_time

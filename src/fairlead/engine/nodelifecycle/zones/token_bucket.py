@@ -1,8 +1,10 @@
 """Token bucket with exactly client-go's arithmetic; eviction gaps of exactly 10.0 s depend on it.
 
 The bucket holds one token and refills at `rate` tokens per second. Upstream's rates are float32,
-all other numbers are float64. A shortage of less than a nanosecond is ignored. So at a rate of 0.1,
-a token is back after exactly 10 s; at a rate of 0.01, slightly later than 100 s.
+all other numbers are float64. As a float32, the rate 0.1 is slightly higher than 0.1, and the rate
+0.01 slightly lower than 0.01. A token is requested every 100 ms. So the next token is available
+after exactly 10.0 s at a rate of 0.1, and after 100.1 s at a rate of 0.01. A shortage of less than
+a nanosecond is ignored.
 
 upstream: client-go/util/flowcontrol/throttle.go, golang.org/x/time/rate/rate.go:reserveN, advance
 """
