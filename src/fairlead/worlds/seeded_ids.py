@@ -1,8 +1,12 @@
-"""SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run."""
+"""SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run.
+
+Objects that were written at the end of a simulation have ids of the same sequence. If another
+simulation with the same seed loads them, it skips their ids.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
@@ -17,9 +21,19 @@ class SeededIds:
     def __init__(self, seed: int) -> None:
         """Start the sequence for `seed`; equal seeds give equal sequences."""
         self._numbers = _numbers(seed)
+        self._taken: set[str] = set()
+
+    def skip(self, uids: Iterable[str]) -> None:
+        """Never return one of `uids`, because loaded objects have them."""
+        self._taken.update(uids)
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
-        """Return the next uid of the sequence; the arguments are ignored."""
+        """Return the next free uid of the sequence; the arguments are ignored."""
+        while (uid := self._next_uid()) in self._taken:
+            pass
+        return uid
+
+    def _next_uid(self) -> str:
         high, low = next(self._numbers), next(self._numbers)
         high = high & ~0xF000 | 0x4000  # version 4
         low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1

@@ -41,3 +41,11 @@ def test_suffixes():
     assert all(len(suffix) == 5 and set(suffix) <= set(SUFFIX_ALPHABET) for suffix in suffixes)
     assert len(set(suffixes)) == 200
     assert set("".join(suffixes)) == set(SUFFIX_ALPHABET)
+
+
+def test_uids_of_loaded_objects_are_skipped():
+    """The snapshot of a simulation contains ids that its seed gives again."""
+    first = [SeededIds(3).new_uid(POD, "a", "b")]
+    ids = SeededIds(3)
+    ids.skip(first)
+    assert ids.new_uid(POD, "a", "b") not in first

@@ -116,7 +116,7 @@ class SimulatedWorld:
         is False, new pods get no preemptionPolicy. With `group_priorities`, PodGroups get the
         priority of their class.
         """
-        ids = SeededIds(seed)
+        self._ids = ids = SeededIds(seed)
         self.admission = SimulatedAdmission(
             ids.new_suffix,
             _completed,
@@ -150,6 +150,7 @@ class SimulatedWorld:
     def load(self, manifests: Iterable[Mapping[str, Any] | DumpedObject]) -> None:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         views = self.store.load(manifests, self.now)
+        self._ids.skip(view.metadata.uid for view in views)
         self._pod_views.load(views)
         self._judges_users = None
         self._pending_stimuli.append(ObjectsLoaded(views))

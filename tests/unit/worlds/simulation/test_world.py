@@ -415,3 +415,15 @@ def test_equal_seeds_give_equal_command_logs_under_any_hash_seed():
     first, second = command_log_under("1"), command_log_under("2")
     assert first.count("\n") == 80
     assert first == second
+
+
+def test_new_objects_have_no_uid_of_a_loaded_object():
+    """A second simulation with the seed of the first continues from the objects of the first."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
+    first = SimulatedWorld(Lifecycle(), start=START, seed=5)
+    first.load([node])
+    loaded = first.store.find(NODE, "", "a")
+    second = SimulatedWorld(Lifecycle(), start=START, seed=5)
+    second.load([loaded])
+    other = second.store.create({**node, "metadata": {"name": "b"}}, START)
+    assert other["metadata"]["uid"] != loaded["metadata"]["uid"]
