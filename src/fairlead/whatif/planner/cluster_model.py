@@ -8,7 +8,8 @@
 
 Each placement is one scheduling cycle over the engine's state (`schedule_one`, then Reserve), with
 all plugins of the pod's profile. The pod then runs on its node and is ready, until the placement is
-undone. No time passes, and no controller acts. The store behind the model contains the objects of
+undone. No time passes, and no controller acts; only the claims of pods are created and released
+with their pods (`pod_claim`). The store behind the model contains the objects of
 the snapshot and admits new pods as a simulation does.
 """
 
@@ -24,7 +25,15 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject, Node, Pod, PodCondition, PodStatus, Taint
+from fairlead.api.objects import (
+    ApiObject,
+    Node,
+    Pod,
+    PodCondition,
+    PodStatus,
+    ResourceClaim,
+    Taint,
+)
 from fairlead.api.pods.facts import (
     controller_of,
     is_daemon_pod,
@@ -45,6 +54,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 from fairlead.engine.framework.runtime import Framework, attempt
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Shared, build_profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
@@ -55,6 +65,13 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.whatif.planner.pod_claim import (
+    Claim,
+    ClaimChange,
+    has_claims,
+    new_claims,
+    released_claims,
+)
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -142,6 +159,7 @@ class ClusterModel:
         self._built = self._build(config)
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
+        self._owned: dict[str, tuple[Claim, ...]] = {}  # by removed pod: the claims it owned
         self._undo: list[Callable[[], None]] = []
         self._copies = 0
         for pod in self.cluster.pods.values():
@@ -237,9 +255,15 @@ class ClusterModel:
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def replacement(self, pod: PodInfo) -> PodInfo:
-        """Return a new pod without a node, as the controller of `pod` would create it."""
+        """Return a new pod without a node, as the controller of `pod` would create it.
+
+        If `pod` was removed and owned claims, the new pod gets new claims.
+        """
         self._copies += 1
-        return self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
+        new = self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
+        for claim in new_claims(new.pod, self._owned.get(pod.id, ())):
+            self.put(claim)
+        return new
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:
         """Return the reasons why nodes refuse `pod` now, by plugin and reason, most nodes first."""
@@ -328,15 +352,30 @@ class ClusterModel:
         waiting = self.cluster.pods.get(pod.key)
         bound = _running(pod.pod, node)
         self.cluster.apply(ObjectChanged(bound))
+        claims = self._bind_claims(placed) if pod.pod.spec.resource_claims else ()
 
         def undo() -> None:
             self.cluster.apply(ObjectDeleted(bound))
             self._placed.pop(pod.id).unreserve()
+            for claim in claims:
+                self.cluster.apply(ObjectChanged(claim))
             if waiting is not None:
                 self.cluster.apply(ObjectChanged(waiting.pod))
 
         self._undo.append(undo)
         return None
+
+    def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
+        """Allocate and reserve the claims of a pod as its binding does; return them as before."""
+        before: list[ApiObject] = []
+        for plugin in placed.framework.reserve:
+            if isinstance(plugin, DynamicResources):
+                for claim in plugin.bound_claims(placed.placement.state, placed.pod):
+                    known = self.cluster.related.get(ResourceClaim, claim.key)
+                    if known is not None:
+                        before.append(known)
+                        self.cluster.apply(ObjectChanged(claim))
+        return tuple(before)
 
     def remove(self, pod: PodInfo) -> None:
         """Delete `pod`, which comes from the snapshot or was placed by the model."""
@@ -348,16 +387,30 @@ class ClusterModel:
         self.cluster.apply(ObjectDeleted(known.pod))
         if placed is not None:
             placed.unreserve()
+        claims = self._release_claims(known) if has_claims(known) else ()
 
         def undo() -> None:
             if placed is not None:
                 placed.reserve()
                 self._placed[pod.id] = placed
+            for change in claims:  # ends what Reserve assumed about them
+                self.cluster.apply(ObjectChanged(change.before))
             self.cluster.apply(ObjectChanged(known.pod))
             if ports is not None and node is not None:
                 node.used_ports = ports
 
         self._undo.append(undo)
+
+    def _release_claims(self, removed: PodInfo) -> tuple[ClaimChange, ...]:
+        """Delete and release the claims of a removed pod; return the changes."""
+        changes = tuple(released_claims(removed.pod, self.cluster))
+        for change in changes:
+            if change.after is None:
+                self.cluster.apply(ObjectDeleted(change.before))
+            else:
+                self.cluster.apply(ObjectChanged(change.after))
+        self._owned[removed.id] = tuple(one.before for one in changes if one.after is None)
+        return changes
 
     def put(self, added: ApiObject) -> None:
         """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
@@ -420,8 +473,11 @@ def is_placed_anew(pod: PodInfo) -> bool:
 
 def _unbound(pod: Pod, uid: str) -> Pod:
     meta = replace(pod.metadata, uid=uid, deletion_timestamp="", annotations={})
-    return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=PodStatus())
+    status = PodStatus(resource_claim_statuses=pod.status.resource_claim_statuses)
+    return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=""), status=status)
 
 
 def _running(pod: Pod, node: str) -> Pod:
-    return replace(pod, spec=replace(pod.spec, node_name=node), status=_RUNNING)
+    made = pod.status.resource_claim_statuses
+    status = replace(_RUNNING, resource_claim_statuses=made) if made else _RUNNING
+    return replace(pod, spec=replace(pod.spec, node_name=node), status=status)

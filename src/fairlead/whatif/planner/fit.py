@@ -25,6 +25,7 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
+from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
@@ -127,9 +128,13 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
             model.put(model.create(claim))
         created = _created_pod(model, manifest)
         pod = _with_resource_claims(model, created)
+        ephemeral = tuple(ephemeral_claims(pod))
+        for command in ephemeral:
+            model.put(model.create(dict(command.manifest)))
         yield _new(model, pod, source)
         number += 1
-        while not has_quota and not source.has_claims and pod is created:
+        is_plain = not source.has_claims and not ephemeral and pod is created
+        while is_plain and not has_quota:
             yield _new(model, _copy(pod, source.name_of(number)), source)
             number += 1
 

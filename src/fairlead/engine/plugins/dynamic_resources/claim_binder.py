@@ -58,6 +58,23 @@ class ClaimBinder:
             commands += written
         return tuple(commands)
 
+    def bound(
+        self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
+    ) -> ResourceClaim:
+        """Return `claim` as it is when `commands` have been performed.
+
+        It is reserved for `pod`, and has `allocation` unless that is None.
+        """
+        consumers = self._ledger.consumers(claim)
+        if not is_reserved_for(claim, pod.pod, self._ledger):
+            consumers = (*consumers, _consumer(pod))
+        status = structs.replace(
+            claim.status,
+            allocation=allocation or claim.status.allocation,
+            reserved_for=consumers,
+        )
+        return structs.replace(claim, status=status)
+
     def _written(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> Writes | Status:
@@ -68,8 +85,7 @@ class ClaimBinder:
             return error(f"claim {claim.key} got allocated elsewhere in the meantime")
         if is_reserved_for(shown, pod.pod, self._ledger):
             return ()
-        consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
-        self._ledger.assume_reservation(shown, consumer)
+        self._ledger.assume_reservation(shown, _consumer(pod))
         fields: dict[str, Any] = {
             "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
         }
@@ -78,6 +94,10 @@ class ClaimBinder:
             return (PatchStatus(claim_ref(shown), fields, resource_version=version),)
         fields["allocation"] = as_json(with_timestamp(allocation, self._cluster.now))
         return (*_protection(shown), PatchStatus(claim_ref(shown), fields))
+
+
+def _consumer(pod: PodInfo) -> ClaimConsumer:
+    return ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
 
 
 def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation:

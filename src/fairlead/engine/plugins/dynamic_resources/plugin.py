@@ -440,6 +440,19 @@ class DynamicResources:
         for claim in claims.all:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
+    def bound_claims(self, state: CycleState, pod: PodInfo) -> tuple[ResourceClaim, ...]:
+        """Return the claims that `pod` names as they are after its binding.
+
+        They have an allocation and are reserved for `pod`. Reserve must have succeeded; the claim
+        for extended resources is not returned.
+        """
+        claims = state.find(_Claims)
+        if claims is None:
+            return ()
+        keys = (claim.key for claim in claims.placed)
+        allocations = dict(zip(keys, claims.assumed, strict=True))
+        return tuple(self._binder.bound(one, pod, allocations.get(one.key)) for one in claims.all)
+
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 

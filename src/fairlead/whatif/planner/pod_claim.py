@@ -1,0 +1,121 @@
+"""The claims of a pod that a planner deletes or creates: PersistentVolumeClaims and ResourceClaims.
+
+    deleted   the claims that the pod owns disappear: those of its ephemeral volumes, and those from
+              a ResourceClaimTemplate. A ResourceClaim that the pod only names is no longer reserved
+              for it, and loses its devices with the last pod
+    created   the new pod owns new claims of the same names, without volumes and devices
+
+A new claim has the spec of the claim that it replaces.
+
+upstream: pkg/controller/volume/ephemeral/controller.go, pkg/controller/resourceclaim/controller.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.objects import (
+    OwnerReference,
+    PersistentVolumeClaim,
+    PersistentVolumeClaimStatus,
+    Pod,
+    PodResourceClaimStatus,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
+from fairlead.api.pods.volumes import claim_name
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.workloads.devices.resource_claims import owner_of
+
+Claim = PersistentVolumeClaim | ResourceClaim
+
+
+class ClaimChange(Struct, frozen=True):
+    """A claim before and after a change; `after` is None if the claim is deleted."""
+
+    before: Claim
+    after: Claim | None
+
+
+def has_claims(pod: PodInfo) -> bool:
+    """Return whether the deletion of `pod` may change claims."""
+    spec, status = pod.pod.spec, pod.pod.status
+    return bool(
+        spec.resource_claims
+        or status.extended_resource_claim_status
+        or (pod.shape.has_volumes and any(one.ephemeral is not None for one in spec.volumes))
+    )
+
+
+def released_claims(pod: Pod, cluster: Cluster) -> Iterator[ClaimChange]:
+    """Yield the changes of claims that follow from the deletion of `pod`."""
+    for claim in _owned_claims(pod, cluster):
+        yield ClaimChange(claim, None)
+    for wanted in pod.spec.resource_claims:
+        key = f"{pod.metadata.namespace}/{wanted.resource_claim_name}"
+        named = cluster.related.get(ResourceClaim, key) if wanted.resource_claim_name else None
+        if named is None or owner_of(named) == pod.metadata.uid:
+            continue
+        left = tuple(one for one in named.status.reserved_for if one.uid != pod.metadata.uid)
+        if len(left) < len(named.status.reserved_for):
+            allocation = named.status.allocation if left else None
+            status = replace(named.status, allocation=allocation, reserved_for=left)
+            yield ClaimChange(named, replace(named, status=status))
+
+
+def _owned_claims(pod: Pod, cluster: Cluster) -> Iterator[Claim]:
+    """Yield the claims that `pod` owns."""
+    meta = pod.metadata
+    for volume in pod.spec.volumes:
+        if volume.ephemeral is not None:
+            key = f"{meta.namespace}/{claim_name(pod, volume)}"
+            found = cluster.related.get(PersistentVolumeClaim, key)
+            owners = () if found is None else found.metadata.owner_references
+            if found is not None and any(owner.uid == meta.uid for owner in owners):
+                yield found
+    keys = [f"{meta.namespace}/{one.resource_claim_name}" for one in _made_claims(pod)]
+    special = cluster.devices.special_claim_of(meta.uid)
+    for key in dict.fromkeys((*keys, *([special] if special else ()))):
+        claim = cluster.related.get(ResourceClaim, key)
+        if claim is not None and owner_of(claim) == meta.uid:
+            yield claim
+
+
+def _made_claims(pod: Pod) -> tuple[PodResourceClaimStatus, ...]:
+    """Return the claims that were created for `pod` from templates."""
+    made = pod.status.resource_claim_statuses
+    return tuple(one for one in made if one.resource_claim_name)
+
+
+def new_claims(pod: Pod, claims: Iterable[Claim]) -> Iterator[Claim]:
+    """Yield the claims that the new `pod` owns in place of `claims`, which another pod owned.
+
+    The claim for extended resources is left out, because the scheduler creates it.
+    """
+    made = {one.resource_claim_name for one in _made_claims(pod)}
+    for claim in claims:
+        meta = claim.metadata
+        if isinstance(claim, ResourceClaim) and meta.name not in made:
+            continue
+        owner = OwnerReference(
+            api_version="v1",
+            kind="Pod",
+            name=pod.metadata.name,
+            uid=pod.metadata.uid,
+            controller=True,
+        )
+        uid = f"{pod.metadata.uid}-{meta.name}"
+        owned = replace(meta, uid=uid, owner_references=(owner,), finalizers=())
+        if isinstance(claim, ResourceClaim):
+            yield replace(claim, metadata=owned, status=ResourceClaimStatus())
+        else:
+            yield replace(
+                claim,
+                metadata=replace(owned, annotations={}),
+                spec=replace(claim.spec, volume_name=""),
+                status=PersistentVolumeClaimStatus(phase="Pending"),
+            )

@@ -1,0 +1,215 @@
+"""Claims of pods that planners move: ephemeral volumes, claims of templates, and shared claims."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import deployment
+
+from fairlead.api.objects import PersistentVolumeClaim, ResourceClaim
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.decision import Placement
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import fit
+from fairlead.whatif.planner.new_pod import pod_source
+from fairlead.whatif.planner.node_drain.drain_planner import PlannedDrain
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+
+HOSTNAME = "kubernetes.io/hostname"
+DRA = "resource.k8s.io/v1"
+CLASS = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "disk"},
+    "provisioner": "csi.example",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+CLAIM_SPEC = {
+    "accessModes": ["ReadWriteOnce"],
+    "storageClassName": "disk",
+    "resources": {"requests": {"storage": "1Gi"}},
+}
+SCRATCH = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM_SPEC}}}
+DEVICES = {"requests": [{"name": "g", "exactly": {"deviceClassName": "gpu"}}]}
+DEVICE_CLASS = {"apiVersion": DRA, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+TEMPLATE = {
+    "apiVersion": DRA,
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": "one", "namespace": "default"},
+    "spec": {"spec": {"devices": DEVICES}},
+}
+FROM_TEMPLATE = [{"name": "g", "resourceClaimTemplateName": "one"}]
+SHARED = [{"name": "g", "resourceClaimName": "shared"}]
+
+
+def owner(pod):
+    meta = pod["metadata"]
+    return {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+
+
+def bound_claim(pod, node):
+    """The claim of the ephemeral volume of `pod`, bound to a local volume on `node`, and the PV."""
+    name = f"{pod['metadata']['name']}-scratch"
+    term = {"matchExpressions": [{"key": HOSTNAME, "operator": "In", "values": [node]}]}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": f"{name}-uid",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+            "ownerReferences": [{**owner(pod), "controller": True}],
+        },
+        "spec": {**CLAIM_SPEC, "volumeName": f"pv-{name}"},
+        "status": {"phase": "Bound"},
+    }
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": name}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": f"pv-{name}"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "claimRef": {**reference, "uid": f"{name}-uid"},
+            "csi": {"driver": "csi.example", "volumeHandle": name},
+            "storageClassName": "disk",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+        "status": {"phase": "Bound"},
+    }
+    return [claim, volume]
+
+
+def devices_of(node, count):
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    found = [{"name": f"d{number}"} for number in range(count)]
+    spec = {"driver": "gpu.example", "nodeName": node, "pool": pool, "devices": found}
+    return {
+        "apiVersion": DRA,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{node}-gpus"},
+        "spec": spec,
+    }
+
+
+def allocated(name, node, device, pods, *, owned=False):
+    """A claim that holds `device` of `node`, reserved for `pods`."""
+    result = {"request": "g", "driver": "gpu.example", "pool": node, "device": device}
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    consumers = [
+        {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
+        for pod in pods
+    ]
+    meta = {"name": name, "namespace": "default", "uid": f"{name}-uid"}
+    if owned:
+        meta["ownerReferences"] = [{**owner(pods[0]), "controller": True}]
+    return {
+        "apiVersion": DRA,
+        "kind": "ResourceClaim",
+        "metadata": meta,
+        "spec": {"devices": DEVICES},
+        "status": {
+            "allocation": {
+                "devices": {"results": [result]},
+                "nodeSelector": {"nodeSelectorTerms": [term]},
+            },
+            "reservedFor": consumers,
+        },
+    }
+
+
+def with_uids(objects):
+    for one in objects:
+        if one["kind"] == "Pod":
+            one["metadata"]["uid"] = f"{one['metadata']['name']}-uid"
+    return objects
+
+
+@pytest.fixture
+def scratch(make):
+    """Two nodes, and a Deployment with an ephemeral volume on the first."""
+    objects = with_uids(deployment(make, "web", ["a"], volumes=[SCRATCH]))
+    return [make.node("a"), make.node("b"), CLASS, *objects, *bound_claim(objects[-1], "a")]
+
+
+@pytest.fixture
+def generated(make):
+    """Two nodes with a device each, and a pod that holds the first by a generated claim."""
+    objects = with_uids(deployment(make, "web", ["a"], resourceClaims=FROM_TEMPLATE))
+    status = [{"name": "g", "resourceClaimName": "web-g"}]
+    objects[-1]["status"]["resourceClaimStatuses"] = status
+    claim = allocated("web-g", "a", "d0", objects[-1:], owned=True)
+    nodes = [make.node("a"), make.node("b"), devices_of("a", 1), devices_of("b", 1)]
+    return [*nodes, DEVICE_CLASS, TEMPLATE, *objects, claim]
+
+
+@pytest.fixture
+def shared(make):
+    """Two nodes with a device each, and two pods that share the first by a named claim."""
+    objects = with_uids(deployment(make, "web", ["a", "a"], resourceClaims=SHARED))
+    claim = allocated("shared", "a", "d0", objects[-2:])
+    nodes = [make.node("a"), make.node("b"), devices_of("a", 1), devices_of("b", 1)]
+    return [*nodes, DEVICE_CLASS, *objects, claim]
+
+
+@pytest.mark.parametrize("cluster", ["scratch", "generated", "shared"])
+def test_pods_get_new_claims_on_another_node(request, planner, cluster):
+    """The old claims bind the pods to their node; the new pods have new claims, or release them."""
+    found = planner(*request.getfixturevalue(cluster)).empty("a")
+    assert isinstance(found, PlannedDrain)
+    assert {move.target for move in found.moves} == {"b"}
+
+
+@pytest.mark.parametrize("cluster", ["scratch", "generated", "shared"])
+def test_claims_are_restored(request, planner, cluster):
+    """After a hypothesis, every claim and the devices that it holds are as before."""
+    model = (plan := planner(*request.getfixturevalue(cluster))).model
+    kinds = (PersistentVolumeClaim, ResourceClaim)
+    related, ledger = model.cluster.related, model.cluster.devices
+    devices = [("gpu.example", node, "d0") for node in ("a", "b")]
+
+    def state():
+        claims = {one.key: one for kind in kinds for one in related.all_of(kind)}
+        return claims, [ledger.is_taken(device) for device in devices]
+
+    before = state()
+    with model.hypothesis():
+        assert isinstance(plan.empty("a"), PlannedDrain)
+        with model.hypothesis():
+            assert not isinstance(plan.empty("b"), PlannedDrain)
+            assert state() != before
+        moved = state()
+        with model.hypothesis():
+            for pod in list(model.node("b").pods.values()):
+                model.remove(pod)
+                new = model.replacement(pod)
+                assert isinstance(model.schedule(new), Placement)
+        assert state() == moved
+    assert state() == before
+
+
+@pytest.mark.parametrize(("cluster", "count"), [("scratch", 7), ("generated", 1), ("shared", 2)])
+def test_fit_creates_claims(request, snapshot, cluster, count):
+    """Cores limit pods with volumes, devices those with claims, and one node those that share."""
+    read = snapshot(*request.getfixturevalue(cluster))
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    found = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress())
+    assert found.count == count
+
+
+def test_fit_shares_a_claim_that_is_not_allocated(snapshot, make):
+    """The first pod allocates the claim on a node; three more pods of one core join it there."""
+    claim = {
+        "apiVersion": DRA,
+        "kind": "ResourceClaim",
+        "metadata": {"name": "shared", "namespace": "default"},
+        "spec": {"devices": DEVICES},
+    }
+    web = make.workload(replicas=0, resourceClaims=SHARED)
+    nodes = [make.node("a"), make.node("b"), devices_of("a", 1), devices_of("b", 1)]
+    read = snapshot(*nodes, DEVICE_CLASS, claim, web)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    found = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress())
+    assert (found.count, len(found.by_node)) == (4, 1)
