@@ -1,13 +1,13 @@
-"""What the API server costs: reads, durable writes, watches, many pods, and its start.
+"""Measures the cost of the API server: reads, durable writes, watches, many pods, and its start.
 
     python benchmarks/api_server.py [--pods 150000] [--only rollout idle]
 
-Prints one table, with the target beside each figure that has one; it takes three minutes on two
-cores that have nothing else to do. `--only` measures some parts: reads, writes, watches, pods,
-rollout, idle, or start. CPU times are the server's alone, of all its threads. Over
-HTTPS the server is a process of its own, and all clients together are another, with 64 connections
-that stay open. Durable writes are answered when they are on the disk, so how many there are in a
-second depends on the disk as well.
+Prints a table of the figures and their targets. All parts together take three minutes on two idle
+cores. `--only` measures only the named parts: reads, writes, watches, pods, rollout, idle or start.
+CPU times include all threads of the server, but not the clients. In measurements over HTTPS, the
+server has its own process, and all clients share another process, with 64 open connections. A
+durable write is answered when it is on the disk, so the number of durable writes per second depends
+on the disk, too.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _rollout(directory: Path, _: int) -> Iterator[Figure]:
 
 
 PARTS: Final[dict[str, Part]] = {
-    "pods": holding.many,  # first, while this process has no memory to reuse
+    "pods": holding.many,  # first, because later this process could reuse memory
     "reads": _reads,
     "writes": _writes,
     "watches": _watches,

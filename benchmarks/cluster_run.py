@@ -1,11 +1,11 @@
-"""What `fairlead run` costs over HTTPS: CPU for each pod that it binds.
+"""Measures `fairlead run` over HTTPS: the CPU time for each pod that it binds.
 
     python benchmarks/cluster_run.py [--nodes 5000] [--pods 10000]
 
-The API server is a `fairlead up` in its own process, and a third process creates pods of 2 KB.
-The figures are user and system time of the scheduler's process alone, from the first pod to the
-last outcome. First all pods wait when the scheduler starts (a burst), then they arrive while it
-runs, without events and with events.
+This process runs the scheduler. The API server is a `fairlead up` in another process, and a third
+process creates pods of 2 KB. The figures are the user and system CPU time of this process until all
+pods are bound and all requests are answered. There are three measurements: all pods wait when the
+scheduler starts; the pods arrive while it runs, without Events; and the same with Events.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ def serving(nodes: int) -> Iterator[str]:
 
 
 def connection(kubeconfig: str) -> ConnectionConfig:
-    """Return the connection of a kubeconfig."""
+    """Return the connection that the kubeconfig file `kubeconfig` describes."""
     return Kubeconfig((kubeconfig,)).connection("")
 
 
 async def create(kubeconfig: str, name: str, pods: int) -> None:
-    """Create pods of 2 KB."""
+    """Create `pods` pods of 2 KB, whose names begin with `name`."""
 
     async def one(number: int) -> None:
         requests = {"cpu": "10m", "memory": "20Mi"}
@@ -90,13 +90,16 @@ async def create(kubeconfig: str, name: str, pods: int) -> None:
 
 
 def loading(kubeconfig: str, name: str, pods: int) -> subprocess.Popen[bytes]:
-    """Create pods in another process."""
+    """Start a process that creates pods as `create` does."""
     command = [sys.executable, __file__, "--load", kubeconfig, name, str(pods)]
     return subprocess.Popen(command)  # noqa: S603 - this script
 
 
 async def measure(kubeconfig: str, name: str, pods: int, *, burst: bool, events: bool) -> None:
-    """Bind `pods` and print a line with what that cost."""
+    """Run the scheduler until it has bound `pods` pods, and print a line with the cost.
+
+    With `burst`, the pods exist before the scheduler starts. With `events`, it creates Events.
+    """
     if burst:
         loading(kubeconfig, name, pods).wait()
     started: list[float] = []
@@ -143,7 +146,7 @@ async def measure(kubeconfig: str, name: str, pods: int, *, burst: bool, events:
 
 
 def main() -> None:
-    """Measure, or create pods for a measurement."""
+    """Make all measurements; with --load, only create pods for a measurement."""
     if sys.argv[1:2] == ["--load"]:
         uvloop.run(create(sys.argv[2], sys.argv[3], int(sys.argv[4])))
         return

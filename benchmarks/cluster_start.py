@@ -1,11 +1,11 @@
-"""What the start of `fairlead run` costs on a large cluster: memory, and time to the first binding.
+"""Measures the start of `fairlead run` in a large cluster: memory, and time to the first binding.
 
     python benchmarks/cluster_start.py [--nodes 5000] [--pods 150000] [--pages]
 
-This process is the API server: it serves nodes and pods of 2.5 KB, all bound but five, as streams
-or, with --pages, in pages. `fairlead run` is a process of its own, and ends at its first binding.
-The seconds run from its start and from the end of the list of pods; CPU and the peak of memory are
-those of its process until then.
+This process is the API server. It serves nodes and pods of 2.5 KB as streaming lists, or with
+--pages in pages. All pods are bound except five. `fairlead run` has its own process, which is
+killed at its first binding. The figures are the time from its start, and from the end of the list
+of pods, to the first binding, and the CPU time and peak memory of its process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ END: Final = {
 
 
 def node(number: int) -> Json:
-    """Return a node with the labels, conditions and images of a usual one."""
+    """Return a node with usual labels, conditions and images."""
     room = {"cpu": "32", "memory": "128Gi", "pods": "110"}
     images = [
         {"names": [f"registry.example.com/app-{one}:v1"], "sizeBytes": 100_000_000}
@@ -71,7 +71,7 @@ def node(number: int) -> Json:
 
 
 def pod(number: int, nodes: int) -> Json:
-    """Return a pod of a Deployment, as an API server stores it; the first ones are pending."""
+    """Return a pod of a Deployment, as an API server stores it; the first PENDING are pending."""
     app = f"app-{number // 30}"
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{app}-5d8f7c9b4"}
     is_bound = number >= PENDING
@@ -151,10 +151,10 @@ def pod_status(number: int) -> Json:
 
 
 class Server:
-    """Lists of nodes and pods, and nothing else; `bound` is set by the first binding."""
+    """Serves lists and watches of nodes and pods; `bound` is set at the first binding."""
 
     def __init__(self, nodes: int, pods: int, *, streams: bool) -> None:
-        """Serve so many objects, as streams or in pages."""
+        """Serve `nodes` nodes and `pods` pods, as streaming lists or in pages."""
         self._streams = streams
         self._objects: dict[str, tuple[int, Callable[[int], Json]]] = {
             "/api/v1/nodes": (nodes, node),
@@ -231,14 +231,14 @@ def start(folder: Path, port: int) -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> resource.struct_rusage:
-    """Kill the process; return what it used."""
+    """Kill the process; return its CPU time and memory."""
     process.kill()
     _, process.returncode, used = os.wait4(process.pid, 0)
     return used
 
 
 async def measure(nodes: int, pods: int, *, streams: bool) -> None:
-    """Print a line with what the start cost."""
+    """Start `fairlead run`, and print a line with the cost of its start."""
     server = Server(nodes, pods, streams=streams)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)

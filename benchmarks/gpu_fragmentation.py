@@ -1,15 +1,16 @@
-"""How full a cluster gets before pods begin to fail, by the policy that places them.
+"""Measures, for several policies, the share of GPUs that is allocated when the first pod fails.
 
-The measurement of Weng et al. (USENIX ATC 2023): pods are drawn at random from the openb trace,
-with replacement, and placed one after the other on its cluster of 1,523 nodes and 6,212 GPUs, until
-their requests add up to 130 % of its GPUs. Pods are never deleted. For each policy and seed:
+This is the measurement of Weng et al. (USENIX ATC 2023). Pods are drawn at random from the openb
+trace, with replacement, and placed one after another on the trace's cluster of 1,523 nodes and
+6,212 GPUs, until their requests add up to 130 % of the GPUs. Pods are never deleted. For each
+policy and seed, two shares are measured:
 
     at first failure    the share of all GPUs that is allocated when the first pod finds no GPU
     at the end          the share that is allocated after the last pod
 
-Every policy distinguishes devices (two half GPUs are not a whole one), with the Filter of
-examples/plugins/gpu_fragmentation.py. Preemption is off. Each policy is the only score plugin;
-"default profile" has the default score plugins.
+With every policy, the Filter of examples/plugins/gpu_fragmentation.py distinguishes devices, so two
+half GPUs are not a whole GPU. Preemption is off. Each policy has only one score plugin, except
+"default profile", which has the default score plugins.
 
     python benchmarks/gpu_fragmentation.py [SEEDS]
 """
@@ -83,7 +84,7 @@ def openb() -> tuple[list[Node], list[Pod]]:
 
 
 def workload(pods: list[Pod]) -> list[Json]:
-    """Return how often each combination of CPUs and GPUs is requested."""
+    """Return the number of pods with each combination of requested CPUs and GPUs."""
     counts: dict[tuple[int, int], int] = {}
     for pod in pods:
         asked = pod_requests(pod)
@@ -108,7 +109,7 @@ def profile_of(policy: Policy, classes: list[Json]) -> Profile:
 
 
 def arrivals(pods: list[Pod], seed: int) -> Iterator[Pod]:
-    """Yield pods of the trace, drawn with replacement, without end."""
+    """Yield an endless sequence of pods, drawn from `pods` with replacement."""
     for number, draw in enumerate(draws(seed)):
         pod = pods[draw % len(pods)]
         meta = msgspec.structs.replace(pod.metadata, name=f"pod-{number}", uid=f"uid-{number}")
@@ -116,7 +117,10 @@ def arrivals(pods: list[Pod], seed: int) -> Iterator[Pod]:
 
 
 def measure(policy: Policy, nodes: list[Node], pods: list[Pod], seed: int) -> Trial:
-    """Fill an empty cluster until the requests add up to 130 % of its GPUs."""
+    """Return the result of one trial, which fills an empty cluster of `nodes`.
+
+    The trial ends when the requests of all pods add up to 130 % of the GPUs.
+    """
     profile = profile_of(policy, workload(pods))
     scene = PluginScene(find_class(SOURCE), nodes=nodes, profile=profile, seed=seed)
     offered = sum(int(node.status.allocatable.get(GPU_RESOURCE, "0")) for node in nodes)
@@ -151,7 +155,7 @@ def main() -> None:
 
 
 def shares(values: list[float]) -> str:
-    """Return the mean with its range: `94.1 % (93.8 to 94.4)`."""
+    """Return the mean and the range of `values`, such as `94.1 % (93.8 % to 94.4 %)`."""
     return f"{mean(values):.1%} ({min(values):.1%} to {max(values):.1%})".replace("%", " %")
 
 

@@ -1,11 +1,11 @@
-"""What a what-if about a running cluster costs its client, and the same what-if about files.
+"""Measures a what-if about a running cluster, and the same what-if about files.
 
     python benchmarks/live_whatif.py [--nodes 5000] [--pods 100000]
 
-The API server is a `fairlead up` in its own process, with pods of 2.5 KB in ReplicaSets of 30. The
-same node is drained in four what-ifs: about the running cluster, about a file as kubectl prints it,
-about the same file without indentation, and about a snapshot file. The figures are user and system
-time and the peak of memory of the asking process; its forks are included in the time.
+The API server is a `fairlead up` in its own process, with pods of 2.5 KB in ReplicaSets of 30. Four
+what-ifs drain the same node: of the running cluster, of a file as kubectl prints it, of the same
+file without indentation, and of a snapshot file. The figures are the user and system CPU time and
+the peak memory of the `fairlead whatif` process. The CPU time includes its forked processes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from cluster_start import SINCE, node, pod, pod_spec
 
 Json = dict[str, Any]
 REPLICAS: Final = 30
-# Nothing changes while the questions are asked.
+# Without these components, nothing changes during the measurements.
 WITHOUT: Final = "kubelet,workloads,volumes,provisioner,disruption,node-lifecycle,scheduler,metrics"
 ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
 
 
 def objects(nodes: int, pods: int) -> Iterator[Json]:
-    """Yield nodes, pods that are all bound, and the ReplicaSets of the pods."""
+    """Yield nodes, bound pods, and the ReplicaSets of the pods."""
     for number in range(nodes):
         made = node(number)
         made["metadata"]["creationTimestamp"] = SINCE
@@ -49,7 +49,7 @@ def objects(nodes: int, pods: int) -> Iterator[Json]:
 
 
 def replica_set(app: int, first: Json) -> Json:
-    """Return the ReplicaSet of a pod."""
+    """Return the ReplicaSet with the number `app`, whose first pod is `first`."""
     meta = first["metadata"]
     owner = meta["ownerReferences"][0]
     spec = pod_spec(f"app-{app}")
@@ -75,7 +75,7 @@ def replica_set(app: int, first: Json) -> Json:
 
 
 def write(path: Path, nodes: int, pods: int) -> None:
-    """Write the objects as a List."""
+    """Write the result of `objects` to `path` as one List."""
     with path.open("w") as file:
         file.write('{"apiVersion":"v1","kind":"List","metadata":{},"items":[')
         for number, made in enumerate(objects(nodes, pods)):
@@ -101,7 +101,10 @@ def serving(folder: Path, nodes: int, pods: int) -> Iterator[str]:
 
 
 def indent(source: Path, path: Path) -> None:
-    """Write the List in `source` to `path` with the indentation of kubectl, object by object."""
+    """Write the List in `source` to `path` with the indentation of kubectl.
+
+    The objects are written one by one, because the whole List would need much memory.
+    """
     with source.open("rb") as lines, path.open("wb") as file:
         head, start, first = next(lines).partition(b'"items":[')
         file.write(head + start)
@@ -113,7 +116,7 @@ def indent(source: Path, path: Path) -> None:
 
 
 def measure(what: str, *arguments: str) -> bytes:
-    """Run a command, print a line with its cost, and return its output."""
+    """Run `fairlead` with `arguments`, print a line with the cost, and return the output."""
     command = [sys.executable, "-m", "fairlead.cli", *arguments]
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(  # noqa: S603 - ours

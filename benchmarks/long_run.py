@@ -1,15 +1,17 @@
-"""A day of `fairlead up --speed` with 200 nodes under churn: memory, descriptors, latency, storage.
+"""Measures a virtual day of `fairlead up` under churn: memory, descriptors, latency and storage.
 
     python benchmarks/long_run.py [--hours 24] [--speed 144] [--out FILE.csv]
 
-The server is a process of its own with a data directory. A client keeps the cluster busy: in every
-virtual hour it rolls out, scales and evicts pods of 20 Deployments, runs 20 Jobs that are removed a
-minute after they end, and stops the kubelets of two nodes for a while. Once in a virtual hour it
-notes the server's memory, descriptors, CPU and files, and how long requests take. Warm-up ends
-after a quarter of the run. From then on memory may grow by less than 1 MB per virtual hour,
-descriptors must not grow, requests must not become slower by half, and the files must not grow by
-half. On a machine that is busy with other things the changes of an hour may take more than a
-virtual hour; growth is stated per hour of changes.
+The server has 200 nodes, its own process, and a data directory. A client keeps the cluster busy. In
+every virtual hour, it rolls out and scales some of 20 Deployments, evicts pods, runs 20 Jobs that
+are removed a minute after they end, and stops the kubelets of two nodes for half of the hour. Once
+in every virtual hour, the tool records the server's memory, file descriptors, CPU time and files,
+and the latency of requests.
+
+The first quarter of the run is the warm-up. After it, there are these targets: memory grows by at
+most 1 MB per virtual hour, the number of descriptors does not grow, and latency and files grow by
+at most half. On a busy machine, the changes of an hour may take more than a virtual hour; growth is
+stated per hour of changes.
 """
 
 from __future__ import annotations
@@ -53,7 +55,7 @@ _MERGE: Final = "application/merge-patch+json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The server after `churn_hours` of changes; `hours` of virtual time have passed."""
+    """The state of the server after `churn_hours` hours of changes and `hours` of virtual time."""
 
     churn_hours: int
     hours: float
@@ -69,7 +71,7 @@ class Sample:
 
 
 class Client:
-    """A keep-alive connection with the administrator's token."""
+    """A keep-alive connection to the server, with the administrator's token."""
 
     def __init__(self, address: Address) -> None:
         """Connect to `address` at the first request."""
@@ -88,7 +90,7 @@ class Client:
 
 
 class Churn:
-    """What keeps the cluster busy; `seed` determines it."""
+    """Makes the changes that keep the cluster busy; `seed` determines the changes."""
 
     def __init__(self, client: Client, seed: int) -> None:
         """Send requests with `client`."""
@@ -155,7 +157,7 @@ def _pod_spec(image: str) -> dict[str, Any]:
 
 
 def _virtual_now(client: Client) -> float:
-    """Return the server's time in seconds: that of an object which it creates."""
+    """Return the server's virtual time in seconds: the creation time of a new object."""
     body = {"metadata": {"generateName": "clock-"}}
     meta = client.request("POST", _CONFIG_MAPS, body)["metadata"]
     client.request("DELETE", f"{_CONFIG_MAPS}/{meta['name']}")
@@ -211,7 +213,7 @@ def run(server: Server, directory: Path, hours: int, speed: float) -> list[Sampl
 
 
 def figures(samples: Sequence[Sample]) -> list[Figure]:
-    """Return what grew after the warm-up."""
+    """Return the growth of each measured value after the warm-up."""
     steady = samples[len(samples) // 4 :]
     half = len(steady) // 2
     hours = [one.churn_hours for one in steady]
@@ -256,7 +258,7 @@ def figures(samples: Sequence[Sample]) -> list[Figure]:
 
 
 def main() -> int:
-    """Run it; return 1 if a target is missed."""
+    """Run the benchmark; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hours", type=int, default=24, choices=range(8, 1000), metavar="HOURS")
     parser.add_argument("--speed", type=float, default=144)

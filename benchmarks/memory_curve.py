@@ -1,11 +1,11 @@
-"""The memory of `fairlead up` beside clients that do not read answers or do not finish requests.
+"""Measures `fairlead up` with clients that do not read answers or do not finish requests.
 
     python benchmarks/memory_curve.py > benchmarks/releases/0.1.0-memory-curve.csv
 
-300 watches of 16 MB of objects are opened and not read, and 300 bodies of 3 MB are sent up to
-their last 100 KB; then all clients leave. Prints the server's memory above idle about five times a
-second, as CSV; the last line on standard error is the maximum. The exit status is 1 if that is
-200 MB or more.
+The clients open 300 watches of 16 MB of objects and do not read the events, and send 300 bodies of
+3 MB except for the last 100 KB. Then all clients leave. About five times per second, the tool
+prints a line of CSV with the server's memory above its memory when idle. The last line on standard
+error is the maximum. The exit status is 1 if the maximum is 200 MB or more.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LEFT_S: Final = 40
 _MB_PER_MIB: Final = 2**20 / 1e6
 _PER_SAMPLE: Final = 20  # clients
 
-Row = tuple[float, str, float]  # seconds, what happens, MB above idle
+Row = tuple[float, str, float]  # (seconds since the start, open clients, MB above idle)
 
 
 async def curve(server: Server) -> AsyncIterator[Row]:
-    """Yield the server's memory while the clients come, stay and leave."""
+    """Yield the server's memory while clients connect, stay, and after they have left."""
     address = server.address
     await ask_all(address, list(objects(address)), 8)
     idle, began = server.resident_mib(), perf_counter()
@@ -62,7 +62,7 @@ async def curve(server: Server) -> AsyncIterator[Row]:
 
 
 async def _printed(server: Server) -> float:
-    """Print the curve; return its maximum."""
+    """Print the curve as CSV; return the maximum in MB."""
     writer, most = csv.writer(sys.stdout), 0.0
     writer.writerow(("seconds", "clients", "MB above idle"))
     async for one in curve(server):
@@ -72,7 +72,7 @@ async def _printed(server: Server) -> float:
 
 
 def main() -> int:
-    """Return 1 if the memory is not below MB_MAX."""
+    """Run the benchmark; return 1 if the memory is not below MB_MAX."""
     with (
         tempfile.TemporaryDirectory() as name,
         serving((*UP, "--nodes", "1", "--paused"), Path(name)) as server,

@@ -1,9 +1,9 @@
-"""Write the table of served kinds into COMPATIBILITY.md.
+"""Writes the table of served kinds into COMPATIBILITY.md.
 
     python tools/api_table.py COMPATIBILITY.md
 
-The rows of the section "Served kinds" are replaced by what the server says of itself; everything
-else on the page stays.
+The rows of the section "Served kinds" are replaced by rows made from the kinds of the server. The
+rest of the page does not change.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Row = tuple[str, str, str]
 
 
 def main(page: Path) -> None:
-    """Replace the rows in `page`."""
+    """Replace the rows of the table in the file `page`."""
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows(ServedKinds(WITH_METRICS)))
     page.write_text(TABLE.sub(lambda found: found[1] + table, page.read_text(), count=1))
 
 
 def rows(registry: ServedKinds) -> Iterator[Row]:
-    """One row for each kind, in the order of discovery."""
+    """Yield a row for each kind in `registry`, in the order of discovery."""
     for kind in registry.all_kinds():
         facts = [*_gate(kind), _verbs(kind), *_subresources(kind), *_patches(kind)]
         yield f"{kind.api_version} {kind.kind}", "supported", "; ".join(facts)

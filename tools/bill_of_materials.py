@@ -2,8 +2,8 @@
 
     python tools/bill_of_materials.py
 
-It lists what an installed Fairlead depends on, directly or not; the lock has the hashes.
-tests/test_bill_of_materials.py compares the file with what this tool writes.
+The file lists the direct and indirect dependencies of an installed Fairlead. Their hashes are only
+in requirements.lock. tests/test_bill_of_materials.py compares the file with what this tool writes.
 """
 
 from __future__ import annotations

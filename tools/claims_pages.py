@@ -1,10 +1,11 @@
 """Writes the pages of docs/from-the-documents from claims/*.yaml: python tools/claims_pages.py.
 
-Every example is run in this process, with the version of its document and with 1.36. The pages
-show the lines of the output on which each claim rests. tests/test_from_the_documents.py runs the
-examples too; it checks every claim, and that the pages are up to date.
+Each document describes an older version of Kubernetes, and claims/ contains its claims. Every
+example is run in this process, with the version of its document and with 1.36. The pages show the
+lines of the output that prove each claim. tests/test_from_the_documents.py runs the examples, too,
+checks every claim, and checks that the pages are up to date.
 
-A check is a text that one line of the output must contain; " … " in it stands for anything:
+A check is a text that one line of the output must contain; " … " in it matches any text:
 
     "Evicting pod" … reason="preemption"       some line contains both, in this order
     not: "Evicting pod"                        no line contains it
@@ -52,7 +53,11 @@ _LOG_WIDTH_MAX: Final = 220
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a claim's output must contain: parts of one line, in this order."""
+    """A condition on the output of an example: a line contains `parts` in this order.
+
+    `is_absent`: no line contains them. `follows`: the line comes after the line of the previous
+    check. `times`: the number of lines that contain them; None means at least one.
+    """
 
     parts: tuple[str, ...]
     is_absent: bool = False
@@ -60,7 +65,7 @@ class Check:
     times: int | None = None
 
     def lines(self, output: Sequence[str]) -> list[int]:
-        """The indices of the lines that contain all parts."""
+        """Return the indices of the lines in `output` that contain all parts."""
         return [index for index, line in enumerate(output) if _contains(line, self.parts)]
 
 
@@ -68,8 +73,10 @@ class Check:
 class Claim:
     """A claim of a document.
 
-    `shows` holds in the document's version, `today` in 1.36. `instead` says where the document is
-    wrong about its own version or Fairlead acts differently, `differs` what 1.36 does differently.
+    The checks in `shows` hold in the document's version, and the checks in `today` hold in 1.36.
+    `instead` explains why the document is wrong about its own version, or what Fairlead does
+    differently; "" if the claim holds. `differs` explains what 1.36 does differently, "" if
+    nothing.
     """
 
     number: str
@@ -82,7 +89,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A command, and the claims that its output shows in `version`."""
+    """The command `run`, and the claims that its output proves for the Kubernetes `version`."""
 
     run: str
     version: str
@@ -101,7 +108,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document with all that it claims; `version` is the one that it describes."""
+    """A document and its claims; `version` is the Kubernetes version that it describes."""
 
     page: str
     title: str
@@ -112,18 +119,18 @@ class Document:
 
     @property
     def examples(self) -> list[Example]:
-        """All examples, in the order of the page."""
+        """The examples, in the order of the page."""
         return [example for section in self.sections for example in section.examples]
 
     @property
     def claims(self) -> list[Claim]:
-        """All claims, in the order of their numbers."""
+        """The claims, in the order of their numbers."""
         return [claim for example in self.examples for claim in example.claims]
 
 
 @cache
 def read_documents() -> tuple[Document, ...]:
-    """The documents, from claims/*.yaml."""
+    """Return the documents in claims/*.yaml, in the order of PAGES."""
     texts = [(FOLDER / "claims" / f"{page}.yaml").read_text() for page in PAGES]
     return tuple(
         _document(page, yaml.safe_load(text)) for page, text in zip(PAGES, texts, strict=True)
@@ -165,7 +172,7 @@ def _claim(form: dict[str, Any], number: str) -> Claim:
 
 
 def parse_check(text: str) -> Check:
-    """The check that a text of claims/*.yaml stands for."""
+    """Return the check that `text`, from claims/*.yaml, describes."""
     counted = _COUNTED.match(text)
     rest = text.removeprefix("not: ").removeprefix("then: ")
     rest = rest[counted.end() :] if counted else rest
@@ -178,7 +185,7 @@ def parse_check(text: str) -> Check:
 
 
 def failure(checks: Sequence[Check], output: Sequence[str]) -> str:
-    """What `output` lacks for `checks`, or nothing."""
+    """Return a text about the first of `checks` that fails for `output`; "" if none fails."""
     after = -1
     for check in checks:
         found = check.lines(output)
@@ -205,7 +212,7 @@ def _contains(line: str, parts: Sequence[str]) -> bool:
 
 @cache
 def output(run: str, version: str) -> tuple[str, ...]:
-    """Everything that the command `run` prints, logs and writes with `version`, in lines."""
+    """Return the lines that the command `run` prints, logs and writes with `version`."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(SCENARIOS):
         files = {name: Path(folder) / name for name in ("commands", "metrics", "snapshot.json")}
         printed, logged = io.StringIO(), io.StringIO()
@@ -237,13 +244,13 @@ def _options(run: str, version: str, files: dict[str, Path]) -> list[str]:
 
 
 def _simulates(run: str) -> bool:
-    """Whether a command takes the options of `fairlead simulate`."""
+    """Return whether the command `run` has the options of `fairlead simulate`."""
     return run.startswith("simulate ") or run.partition(" ")[0].endswith(".py")
 
 
 @contextlib.contextmanager
 def _wide() -> Iterator[None]:
-    """Keeps tables from wrapping their messages."""
+    """Set a wide terminal within the `with` block, so that tables do not wrap messages."""
     saved = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "250"
     try:
@@ -305,7 +312,7 @@ differently from the document's version. The pages give the reasons.
 
 
 def pages() -> dict[str, str]:
-    """The text of every page by file name."""
+    """Return the text of every page, keyed by file name."""
     documents = read_documents()
     found = {f"{document.page}.md": _page(document) for document in documents}
     found |= {
@@ -379,7 +386,7 @@ def _claimed(claim: Claim, run: str, version: str) -> str:
 
 
 def _excerpt(checks: Sequence[Check], lines: Sequence[str]) -> str:
-    """The lines that show the checks, in their order, and the texts that are nowhere."""
+    """Return Markdown: the lines that pass `checks`, and the texts that no line contains."""
     shown: dict[str, None] = {}
     absent = []
     after = -1

@@ -2,8 +2,8 @@
 
     python tools/deploy_manifests.py
 
-A placeholder such as ${image} becomes its default in the manifests, and a Helm value in the chart.
-The rules of the roles come from `fairlead.worlds.cluster.rbac`.
+A placeholder such as ${image} is replaced by its default value in the manifests, and by a Helm
+value in the chart. The rules of the roles come from `fairlead.worlds.cluster.rbac`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fairlead.worlds.cluster.rbac import cluster_rules, election_rules
 from fairlead.worlds.cluster.resource import SCHEDULER
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
-# Placeholder, default, Helm's value and expression.
+# (placeholder, default, name of the Helm value, Helm expression); "" if there is no Helm value.
 VALUES = (
     ("image", f"fairlead:{__version__}", "image", "{{ .Values.image }}"),
     ("replicas", 2, "replicas", "{{ .Values.replicas }}"),
@@ -37,12 +37,12 @@ metadata:
 
 
 def rules(found: list[dict[str, Any]]) -> str:
-    """Return rules as YAML in flow style, one on each line."""
+    """Return the RBAC rules `found` as YAML in flow style, one rule on each line."""
     return "".join(f"\n  - {json.dumps(one)}" for one in found)
 
 
 def rendered(source: str, *, is_chart: bool) -> str:
-    """Return a source of deploy/ with its placeholders replaced."""
+    """Return the text of the file `source` in deploy/ with its placeholders replaced."""
     texts = {name: helm if is_chart else str(default) for name, default, _, helm in VALUES}
     texts["cluster_rules"] = rules(cluster_rules((SCHEDULER,)))
     texts["election_rules"] = rules(election_rules("fairlead"))
@@ -50,7 +50,7 @@ def rendered(source: str, *, is_chart: bool) -> str:
 
 
 def values_yaml() -> str:
-    """Return the chart's values."""
+    """Return the content of the chart's values.yaml."""
     rows = [f"{helm}: {json.dumps(default)}" for _, default, helm, _ in VALUES if helm]
     return "\n".join([*rows, "serviceMonitor: false", ""])
 

@@ -1,10 +1,10 @@
-"""Draws the figures in docs/images/explanation from real runs: pods on nodes over time.
+"""Draws the figures in docs/images/explanation from simulations: pods on nodes over time.
 
     python tools/figures.py [FOLDER]
 
-Each figure is a scenario in docs/explanation/scenarios. A row is a place for a pod on a node, or in
-the list of pending pods; a bar is a pod, pale while it terminates. tests/test_figures.py compares
-the files with what this tool draws.
+Each figure shows a scenario of docs/explanation/scenarios. The figure has rows for each node, and
+for the pending pods. A bar in a row is a pod; the bar is pale while the pod terminates.
+tests/test_figures.py compares the files with the output of this tool.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TICKS_MAX: Final = 9
 TICK_STEPS_S: Final = (30, 60, 120, 300, 600, 1800, 3600)
 COLOURS: Final = 4
 PENDING: Final = "pending"
-# After Okabe and Ito; a viewer's dark scheme gets lighter ones.
+# The colours of Okabe and Ito; a dark colour scheme has lighter colours.
 STYLE: Final = """
 text{font:12px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#59616b}.end{text-anchor:end}
 .node{font-weight:600}.grid{stroke:#e3e3de}.back{fill:#f4f4f1}.down{fill:#d9d9d4}
@@ -54,7 +54,10 @@ text{font:12px system-ui,sans-serif;fill:#1b1f24}.soft{fill:#59616b}.end{text-an
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A pod on `place`, a node or PENDING, from `begin` to `end`; terminating from `leaves` on."""
+    """A pod on `place` (a node, or PENDING) from `begin` to `end`.
+
+    The pod terminates from `leaves` on; None if it is neither preempted nor evicted.
+    """
 
     place: str
     pod: str
@@ -66,7 +69,7 @@ class Stay:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something that happened at an instant."""
+    """An event at an instant, and the text of its label."""
 
     at: Instant
     text: str
@@ -93,7 +96,7 @@ def figure(name: str) -> str:
 
 
 def _stays(outcome: RunOutcome) -> Iterator[Stay]:
-    """Yield the pods on nodes: those at the end, and those that left."""
+    """Yield a Stay for each pod on a node, including pods that left their node before the end."""
     history = outcome.cluster_history
     assert history is not None
     displaced = {one.pod.key: one.at for one in (*outcome.preempted, *outcome.evicted)}
@@ -172,7 +175,7 @@ def _svg(title: str, outcome: RunOutcome, stays: list[Stay], marks: list[Mark]) 
 
 
 def _rows(stays: Iterable[Stay]) -> list[list[Stay]]:
-    """Give each stay the first row that is free at its begin."""
+    """Return rows of `stays`; each stay is in the first row that is free when the stay begins."""
     rows: list[list[Stay]] = []
     for stay in sorted(stays, key=lambda one: (one.begin, one.pod)):
         row = next((row for row in rows if row[-1].end <= stay.begin), None)
@@ -198,7 +201,7 @@ def _bar(stay: Stay, outcome: RunOutcome, y: int) -> str:
 
 
 def _colour(stay: Stay, outcome: RunOutcome) -> int:
-    """Return one colour for each workload: for names without their generated parts."""
+    """Return the number of the colour of the pod's workload."""
     pods = outcome.cluster_history.placements if outcome.cluster_history else ()
     names = sorted({_workload(one.pod.name) for one in pods})
     return names.index(_workload(stay.pod)) % COLOURS
@@ -209,7 +212,7 @@ def _workload(pod: str) -> str:
 
 
 def _short(pod: str) -> str:
-    """Return a pod's name without the hash of its template: web-7d9f5c6b8-x2x4z is web-x2x4z."""
+    """Return a pod's name without its template hash: web-7d9f5c6b8-x2x4z becomes web-x2x4z."""
     parts = pod.split("-")
     return f"{parts[0]}-{parts[-1]}" if len(parts) > 2 else pod
 
@@ -226,7 +229,10 @@ def _outages(place: str, outcome: RunOutcome, y: int, height: int) -> list[str]:
 
 
 def _labelled(marks: Iterable[Mark], outcome: RunOutcome, bottom: int) -> Iterator[str]:
-    """Yield a line for each mark; a label that would touch the one before is a row higher."""
+    """Yield a line and a label for each mark.
+
+    A label that would overlap the previous label is placed one row higher.
+    """
     free = 0.0
     for mark in marks:
         x, text = _x(mark.at, outcome), f"{mark.text} {_clock(mark.at, outcome)}"

@@ -1,8 +1,8 @@
-"""Writes the JSON schemas in docs/ of Fairlead's own files from the forms that decode them.
+"""Writes the JSON schemas of Fairlead's own file formats, from the classes that decode them.
 
     python tools/form_schema.py
 
-tests/test_form_schema.py compares the files with what this tool writes.
+tests/test_form_schema.py compares the files with the output of this tool.
 """
 
 from __future__ import annotations

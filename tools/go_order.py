@@ -1,7 +1,8 @@
-"""In which order Kubernetes' Go types declare their fields: the order in which they are printed.
+"""The order in which Kubernetes' Go types declare their fields, which is their order in JSON.
 
-The published messages (see protobuf_table.py) list their fields in the order of declaration. What
-stands here besides is of modules whose messages are not among them (`DECLARED`).
+The published protobuf messages (see protobuf_table.py) list their fields in the order of
+declaration. `DECLARED` contains the order for types of other modules, which these messages do not
+include.
 
 upstream: staging/src/k8s.io/api/<group>/<version>/types.go
 """
@@ -68,7 +69,10 @@ def in_order(definition: str, fields: Iterable[str], messages: Messages) -> list
 
 
 def _members(definition: str, known: Container[str], messages: Messages) -> list[str]:
-    """The members of a definition's message, in place of embedded messages theirs."""
+    """Return the fields of the definition's message, in the order of declaration.
+
+    A field that is an embedded message, which JSON does not nest, is replaced by its own fields.
+    """
     message = message_named(definition, dict(messages)) or {}
     members: list[str] = []
     for name, type_name in message.values():

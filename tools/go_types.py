@@ -1,8 +1,8 @@
-"""What Kubernetes' Go types say about empty fields, which its published schemas do not.
+"""How Kubernetes' Go types encode empty fields, which the published schemas do not state.
 
-Fields are named `version.Type.field`. A field that is held by value and marked "omitempty"
-vanishes when it is zero; one held by pointer stays as it was sent; a struct held by value is
-written even if it is empty.
+Fields are named `version.Type.field`. If a field is not a pointer and is marked "omitempty", its
+zero value is omitted. A pointer is written if the client sent the field, even with an empty value.
+A struct that is not a pointer is written even if it is empty.
 
 upstream: staging/src/k8s.io/api/<group>/<version>/types.go
 """
@@ -11,7 +11,10 @@ from __future__ import annotations
 
 
 def _paths(table: str) -> frozenset[str]:
-    """`Type field field` per line; a type without a version is core/v1's."""
+    """Return the paths of the fields in `table`, which has lines of the form `Type field field`.
+
+    A type that is written without a version has the version v1 of its group.
+    """
     paths = []
     for line in table.strip().splitlines():
         owner, *fields = line.split()
@@ -19,7 +22,7 @@ def _paths(table: str) -> frozenset[str]:
     return frozenset(paths)
 
 
-# Numbers and booleans held by value; all others are held by pointer.
+# Optional numbers and booleans that are not pointers. All other optional ones are pointers.
 PLAIN_NUMBERS = _paths("""
 DaemonSetSpec minReadySeconds
 DaemonSetStatus numberAvailable numberUnavailable updatedNumberScheduled
@@ -91,7 +94,7 @@ Status code
 StatusDetails retryAfterSeconds
 """)
 
-# Held by pointer: an empty text says something else than none.
+# Pointers: an empty value has another meaning than a missing value.
 KEPT = _paths("""
 PersistentVolumeClaimSpec storageClassName volumeAttributesClassName volumeMode
 PersistentVolumeSpec volumeAttributesClassName volumeMode
@@ -186,7 +189,7 @@ Preconditions uid resourceVersion
 ManagedFieldsEntry fieldsV1
 """)
 
-# Structs that are written even when they are empty (those that schemas require are, too).
+# Structs that are written even if they are empty. Structs that the schemas require are, too.
 HELD_BY_VALUE = _paths("""
 PodTemplateSpec metadata spec
 JobTemplateSpec metadata spec
@@ -217,7 +220,7 @@ TokenReviewStatus user
 SelfSubjectReviewStatus userInfo
 """)
 
-# Fields that are written even when they are empty although schemas do not require them.
+# Fields that are written even if they are empty, although the schemas do not require them.
 EMITTED = _paths("""
 PodDisruptionBudgetStatus disruptionsAllowed currentHealthy desiredHealthy expectedPods
 PriorityClass value
@@ -269,7 +272,7 @@ AllocatedDeviceStatus conditions
 CSINodeDriver topologyKeys
 """)
 
-# Held by pointer, and written as null when there is none.
+# Fields that are written as null if they are not set.
 POINTERS = _paths("""
 TokenRequestSpec boundObjectRef expirationSeconds
 ControllerRevision data
@@ -291,7 +294,7 @@ LimitedPriorityLevelConfiguration nominalConcurrencyShares
 CapacityRequestPolicy default
 """)
 
-# Required by schemas, yet dropped when empty.
+# Fields that the schemas require, but that are omitted if they are empty.
 DROPPED = _paths("""
 ValidatingAdmissionPolicyBindingSpec validationActions policyName
 ParentReference resource name
@@ -304,7 +307,7 @@ CounterSet counters
 DeviceCounterConsumption counters
 """)
 
-# What stands for a missing key of a list's item when items are told apart.
+# The values of missing keys, by which the items of an associative list are compared.
 KEY_DEFAULTS = {
     "v1.ContainerPort": {"protocol": "TCP"},
     "v1.LocalObjectReference": {"name": ""},

@@ -2,8 +2,8 @@
 
     python tools/man_page.py
 
-It lists the commands; `make site` builds a longer one with all options. tests/test_man_page.py
-compares the file with what this tool writes.
+The page lists the commands; `make site` builds a longer page with all options.
+tests/test_man_page.py compares the file with the output of this tool.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def man_page() -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return `text` such that roff shows it as it is: hyphens are minus signs."""
+    """Return `text` with roff's special characters escaped; a hyphen becomes a minus sign."""
     shown = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     return re.sub(r"^([.'])", r"\\&\1", shown, flags=re.MULTILINE)
 

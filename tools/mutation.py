@@ -1,15 +1,16 @@
-"""Measures how many small changes of the code the tests notice (docs/mutation-tests.md).
+"""Measures how many small changes of the code the tests detect (docs/mutation-tests.md).
 
     python tools/mutation.py preemption --sample 150 --seed 1
 
-A mutant is one module with one operator changed inside a function: a comparison, a boolean
-operator, a condition, a constant, an arithmetic operator, a returned value, a statement that is
-left out, `break` for `continue`. It is killed if a test fails or does not end in time.
+A mutant is a module with one change inside a function: another comparison, boolean operator or
+arithmetic operator, a negated condition, another constant, None instead of the returned value, a
+statement that is left out, or `break` instead of `continue`. A mutant is killed if a test fails or
+does not end in time. `AREAS` lists the files that are changed, and the tests that run.
 
-First, the tests of the area run once; a profile function records which of them call which function.
-For each mutant, the process forks. The child puts the changed code into the functions that it has
-imported already (so nothing is imported again) and runs the tests that call the function, the
-quickest first, up to the first failure. Prints each survivor as a difference, and the score.
+First, the tests of the area run once, and a profile function records which test calls which
+function. For each mutant, the process forks. The child process replaces the code of the changed
+function, which is already imported, and runs the tests that call it, the quickest first, up to the
+first failure. The tool prints each surviving mutant, and the number of killed mutants.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ ENGINE: Final = "src/fairlead/engine"
 
 @dataclass(frozen=True)
 class Area:
-    """The files that are changed, and the tests that have to notice."""
+    """The files that are changed, and the tests that should detect the changes."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -128,13 +129,17 @@ ARITHMETIC: Final[dict[type[ast.operator], type[ast.operator]]] = {
     ast.BitAnd: ast.BitOr,
 }
 SECONDS_PER_TEST: Final = 3.0
-"""A mutant may take this many times the processor time of its tests, and SLACK seconds more."""
+"""A mutant may take this many times the CPU time of its tests, plus SLACK seconds."""
 SLACK: Final = 20.0
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: its place in the walk over the module's tree, and which of the changes there."""
+    """One change: the index `place` of the changed node, and the index `choice` of the change.
+
+    The nodes are numbered in the order of `_places`, and the changes of a node in the order of
+    `_changes`.
+    """
 
     path: Path
     function: str
@@ -160,7 +165,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
 
 
 def mutated(mutant: Mutant) -> ast.Module:
-    """Return the tree of the file with the mutant's change."""
+    """Return the syntax tree of the mutant's file with the change."""
     tree = ast.parse(mutant.path.read_text())
     node, _ = list(_places(tree))[mutant.place]
     changed = list(_changes(node))[mutant.choice]
@@ -174,7 +179,7 @@ def mutated(mutant: Mutant) -> ast.Module:
 
 
 def _places(tree: ast.AST, function: str = "", *, inside: bool = False) -> Iterator[Any]:
-    """Yield the nodes inside functions in which something can change, with the function's name."""
+    """Yield (node, qualified name of the function) for each node that may be changed."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.ClassDef) or _is_function(child):
             assert isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
@@ -204,7 +209,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:  # noqa: C901, PLR0912 - one case per operator
-    """Yield what may stand in the place of `node`."""
+    """Yield the nodes that may replace `node`."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=comparators):
             for other in COMPARISONS[type(op)]:
@@ -247,16 +252,16 @@ def _shown(node: ast.AST) -> str:
 
 @dataclass
 class Baseline:
-    """What the first run of the tests shows: which test calls which function, and how long."""
+    """The result of the first run: the tests that call each function, and the time of each test."""
 
     codes: frozenset[str]
-    """The files whose calls count."""
+    """The files whose functions are recorded."""
     callers: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """Record the calls of one test, its fixtures included."""
+        """Record the functions that one test and its fixtures call."""
         seen: set[tuple[str, str]] = set()
 
         def record(frame: FrameType, event: str, _: object) -> None:
@@ -282,7 +287,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class Selection:
-    """Runs the tests that are named, in this order."""
+    """A pytest plugin that runs only the tests `names`, in this order."""
 
     names: list[str]
 
@@ -296,7 +301,7 @@ OPTIONS: Final = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "--
 
 
 def is_killed(mutant: Mutant, baseline: Baseline) -> bool:
-    """Whether a test fails with the mutant, in a process of its own."""
+    """Return whether a test fails with the mutant; the tests run in a forked process."""
     tests = baseline.tests_of(mutant)
     if not tests:
         return False
@@ -309,8 +314,11 @@ def is_killed(mutant: Mutant, baseline: Baseline) -> bool:
 
 
 def _status_of(mutant: Mutant, tests: list[str], limit: float) -> int:
-    """Run the tests in the forked process: 0 if they pass."""
-    signal.setitimer(signal.ITIMER_PROF, limit)  # whose signal ends the process
+    """Run `tests` in the forked process; return 0 if they pass.
+
+    After `limit` seconds of CPU time, a signal ends the process.
+    """
+    signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
@@ -318,12 +326,12 @@ def _status_of(mutant: Mutant, tests: list[str], limit: float) -> int:
             _install(mutant)
             files = sorted({name.partition("::")[0] for name in tests})
             return int(pytest.main([*OPTIONS, *files], plugins=[Selection(tests)]))
-        except BaseException:  # noqa: BLE001 - whatever it is, it was noticed
+        except BaseException:  # noqa: BLE001 - any error means that the change was detected
             return 1
 
 
 def _install(mutant: Mutant) -> None:
-    """Put the changed code into the function and its copies, wherever they are."""
+    """Replace the code of the mutant's function in all function objects that have this code."""
     old = dict(_codes(compile(mutant.path.read_text(), str(mutant.path), "exec")))
     new = dict(_codes(compile(mutated(mutant), str(mutant.path), "exec")))
     changed = new[mutant.function]

@@ -1,12 +1,13 @@
-r"""Make the table of field numbers that Fairlead ships, from Kubernetes' published messages.
+r"""Writes the table of protobuf field numbers, from Kubernetes' published messages.
 
     python tools/protobuf_table.py SOURCES src/fairlead/apiserver/schema/data/1.36.json.gz \
         src/fairlead/apiserver/protobuf/data
 
-SOURCES is a directory with upstream's `generated.proto` files of one version, at any depth: those
-of k8s.io/api, apimachinery and metrics, which their Go packages carry. The messages of the types in
-the schema tables are kept, as numbers and names of fields alone: what the fields are is in the
-schemas. Messages of other modules stand in `protobuf_fields.txt` beside this script.
+SOURCES is a directory with upstream's `generated.proto` files of one version, at any depth. These
+files are in the Go modules k8s.io/api, k8s.io/apimachinery and k8s.io/metrics. The table contains
+the numbers and names of the fields of each type in the schema tables; the schemas contain the types
+of the fields. `protobuf_fields.txt` beside this script contains the fields of messages of other
+modules.
 
 upstream: staging/src/k8s.io/api/*/*/generated.proto
 """
@@ -26,7 +27,7 @@ PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
 MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?:\w+ )?(map<[^>]*>|[\w.]+) (\w+) = (\d+)[;\s]", re.MULTILINE)
 
-# Field number -> name and, of messages, type; in the order in which they are declared.
+# {field number: (name, full name of the type)}, in the order of declaration.
 Message = dict[int, tuple[str, str]]
 
 
@@ -45,7 +46,7 @@ def main(sources: Path, schemas: Path, target: Path) -> None:
 
 
 def all_messages(sources: Path) -> dict[str, Message]:
-    """The messages of every `generated.proto` in a directory, by full name."""
+    """Return the messages of every `generated.proto` below `sources`, by full name."""
     messages: dict[str, Message] = {}
     for path in sorted(sources.rglob("generated.proto")):
         messages.update(messages_of(path.read_text()))
@@ -53,7 +54,10 @@ def all_messages(sources: Path) -> dict[str, Message]:
 
 
 def add_facts(table: Json, facts: str) -> None:
-    """Complete `table` by lines such as `MESSAGE FIELD=NUMBER ...`, under `[package]`."""
+    """Add the fields in the text `facts` to `table`.
+
+    `facts` has lines such as `MESSAGE FIELD=NUMBER ...` below a line `[package]`.
+    """
     package = ""
     for line in facts.splitlines():
         words = line.split()
@@ -67,7 +71,7 @@ def add_facts(table: Json, facts: str) -> None:
 
 
 def messages_of(text: str) -> Iterator[tuple[str, Message]]:
-    """The messages of one file by full name; none lies in another."""
+    """Yield (full name, message) for each message of the file `text`; messages are not nested."""
     package = PACKAGE.findall(text)[0]
     for name, body in MESSAGE.findall(text):
         yield (
@@ -80,19 +84,24 @@ def messages_of(text: str) -> Iterator[tuple[str, Message]]:
 
 
 def full_name(type_name: str, package: str) -> str:
-    """Names of other packages begin with a dot, those of scalars are of no message."""
+    """Return the full name of a type to which a message of `package` refers.
+
+    `type_name` begins with a dot if the type is in another package. The result for a scalar type is
+    the name of no message.
+    """
     return type_name[1:] if type_name.startswith(".") else f"{package}.{type_name}"
 
 
 def message_named(definition: str, messages: dict[str, Message]) -> Message | None:
-    """The message of a schema's definition."""
+    """Return the message of the schema `definition`; None if there is none."""
     return messages.get(definition.replace("io.k8s.", "k8s.io.", 1))
 
 
 def numbers(named: dict[str, str], message: Message, messages: dict[str, Message]) -> Json:
-    """Number -> field; a message that JSON does not nest is a table of its own.
+    """Return {field number: name of the field in JSON} for `message`.
 
-    `named` has the fields by their names in lower case: some differ from JSON's in that alone.
+    A field that is a message whose fields JSON does not nest has a table instead of a name. `named`
+    maps names in lower case to names in JSON, because some names differ only in their case.
     """
     table: Json = {}
     for number, (name, type_name) in sorted(message.items()):

@@ -1,18 +1,19 @@
-"""Make the schema tables that Fairlead ships, from Kubernetes' published JSON schemas.
+"""Writes the schema tables of the API server, from Kubernetes' published JSON schemas.
 
     python tools/schema_table.py _definitions.json 1.36 SOURCES src/fairlead/apiserver/schema/data
 
-The first argument is the file of definitions of one Kubernetes version, as the package
-kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`); the third is a directory
-with that version's messages (protobuf_table.py), which say in which order fields are declared
-(go_order.py). Two files come out: `<version>.json.gz`, which the server needs for every write, and
-`<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
+The first argument is the file of definitions of one Kubernetes version, from the package
+kubernetes-validate (`vX.Y.0-local-strict/_definitions.json`). The third argument is a directory
+with the protobuf messages of that version (see protobuf_table.py), from which go_order.py derives
+the order of fields. The tool writes two files: `<version>.json.gz`, which the server needs for
+every write, and `<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
 
 Types that a document in `schema/data/openapi` describes are left out.
 
-What published schemas do not say is in two places. `go_types.py` beside this script lists which
-fields upstream's types hold by pointer, and which are encoded even when they are empty. Values,
-defaults and bounds of fields are written by hand in `api/data/facts`, see `api/facts.py`.
+Two other places contain facts that the published schemas lack. `go_types.py` beside this script
+lists the fields that are pointers in upstream's types, and the fields that are encoded even if they
+are empty. `api/data/facts` contains hand-written rows with the values, defaults and bounds of
+fields (see `api/facts.py`).
 """
 
 from __future__ import annotations
@@ -74,13 +75,13 @@ def main(source: Path, version: str, sources: Path, target: Path) -> None:
 
 
 def written(path: Path, content: Json) -> None:
-    """Equal content gives equal bytes: no time stamp in the file."""
+    """Write `content` as compressed JSON without a time stamp; equal content gives equal bytes."""
     text = json.dumps(content, separators=(",", ":"))
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def kinds(definitions: Json) -> dict[str, str]:
-    """`apps/v1/Deployment` -> the name of its definition."""
+    """Return the names of definitions, keyed by kind (`apps/v1/Deployment`)."""
     named = {}
     for name, body in sorted(definitions.items()):
         for gvk in body.get("x-kubernetes-group-version-kind", ()):
@@ -90,7 +91,11 @@ def kinds(definitions: Json) -> dict[str, str]:
 
 
 def definition(name: str, body: Json, messages: Messages) -> Json:
-    """One row: its fields as declared, and whether server-side apply treats it as atomic."""
+    """Return the row of the definition `name` with the schema `body`.
+
+    The row contains the fields in the order of declaration ("f") or the type ("t"), whether
+    server-side apply treats the type as atomic ("a"), and the defaults of list keys ("d").
+    """
     short = ".".join(name.split(".")[-2:])
     full = ".".join(name.split(".")[-3:])
     required = set(body.get("required", ()))
@@ -112,7 +117,11 @@ def definition(name: str, body: Json, messages: Messages) -> Json:
 
 
 def described_field(full: str, field: str, schema: Json, *, needed: bool, top: bool) -> Json:
-    """One field: type, how its zero value is encoded, how lists of it are merged."""
+    """Return the row of a field: its type, the encoding of its zero value, and its merge rules.
+
+    `full` is the name of the owner (group, version and type). `needed` means that the field is
+    required, and `top` that the owner is the type of complete objects.
+    """
     kind = type_of(schema)
     row: Json = {"t": kind}
     zero = zero_of(f"{full}.{field}", kind, needed=needed, top=top)
@@ -124,7 +133,11 @@ def described_field(full: str, field: str, schema: Json, *, needed: bool, top: b
 
 
 def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
-    """keep: a zero value that a client sent stays; emit: the zero value is always encoded."""
+    """Return the encoding of a field's zero value, as in `schema.model.Zero`.
+
+    The result is "keep" (written if the client sent it), "emit" (always written), "null" (written
+    as null) or "" (omitted). `path` is `group.version.Type.field`; `kind` is the field's type.
+    """
     group_path, path = path, path.partition(".")[2]
     field = path.rpartition(".")[2]
     for zero, paths in (("emit", EMITTED), ("null", POINTERS), ("", DROPPED), ("keep", KEPT)):
@@ -144,7 +157,7 @@ def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
     return "keep" if isinstance(kind, str) and kind.startswith(HELD_BY_POINTER) else ""
 
 
-# Values of any form in custom resources' schemas: false and 0 are defaults like others.
+# Types of arbitrary values in the schemas of custom resources: false and 0 are not omitted.
 HELD_BY_POINTER = "any#io.k8s.apiextensions-apiserver."
 TOP_BY_VALUE = ("metadata", "spec", "status")
 

@@ -1,8 +1,8 @@
-"""Makes the pictures in docs/images from a real answer and a running cluster, with Chromium.
+"""Makes the images in docs/images of a report and of the dashboard of a cluster, with Chromium.
 
     python tools/screenshots.py
 
-Run it after the report or the dashboard has changed, and look at the results.
+Run this tool after the report or the dashboard has changed, and look at the images.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAUSE_S: Final = 0.1
 
 
 def main() -> int:
-    """Write the pictures of the report and of the dashboard."""
+    """Write the images of the report and of the dashboard; return the exit status."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         print(f"screenshots: install one of {', '.join(BROWSERS)}", file=sys.stderr)
@@ -63,7 +63,7 @@ def _take_report(page: Page, path: Path) -> None:
 
 @contextmanager
 def _cluster(kubeconfig: Path) -> Iterator[str]:
-    """The link of a cluster whose node worker-01 failed ten minutes ago."""
+    """Run a paused cluster with the objects of STORE; yield a link to its dashboard."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--dashboard"]
     command += ["--snapshot", STORE, "--kubeconfig", str(kubeconfig)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 - our own
@@ -78,7 +78,7 @@ def _cluster(kubeconfig: Path) -> Iterator[str]:
 
 
 def _take_dashboard(page: Page, link: str) -> None:
-    """Stop a node, ask a what-if, and take the pictures at the top of the page."""
+    """Stop node worker-01, ask a what-if ten minutes later, and write images of the page's top."""
     page.resize(*SIZES[""])
     page.send("Page.navigate", url=link)
     _wait(page, "document.documentElement?.dataset.drawn === 'yes'")

@@ -2,13 +2,14 @@
 
     python tools/stock_cluster.py DIRECTORY [COMMAND ...]
 
-DIRECTORY holds kube-apiserver and, optionally, kube-controller-manager of any version; etcd is
-looked for there and on the PATH. Everything listens on this machine only and is removed at the end.
-COMMAND (default: the contract suite over ClusterWorld) gets the administrator's kubeconfig as
-KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG; its exit status is returned. The controller manager runs
-all of its controllers but node-lifecycle and taint-eviction, which the suite runs itself.
+DIRECTORY contains kube-apiserver and, optionally, kube-controller-manager of any version. etcd is
+searched for in DIRECTORY and on the PATH. All servers listen on the loopback address only, and all
+their files are removed at the end. COMMAND (default: the tests of tests/worlds that use a remote
+cluster) gets the path of the administrator's kubeconfig as KUBECONFIG and FAIRLEAD_TEST_KUBECONFIG.
+The tool exits with the exit status of COMMAND. The controller manager runs all of its controllers
+except node-lifecycle and taint-eviction, because the tests run Fairlead's own.
 
-docs/production.md says which versions were tried, and what was found.
+docs/production.md lists the tested versions and the results.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ ROOT: Final = Path(__file__).parent.parent
 SUITE: Final = [sys.executable, "-m", "pytest", "-q", "tests/worlds", "-k", "remote"]
 LOOPBACK: Final = "127.0.0.1"
 START_SECONDS_MAX: Final = 90
-# Controllers of Fairlead, by their names before and since Kubernetes 1.27.
+# The controllers that Fairlead replaces, by their names before and since Kubernetes 1.27.
 REPLACED: Final = ("nodelifecycle", "node-lifecycle-controller", "taint-eviction-controller")
 KUBECONFIG: Final = "kubeconfig"
 
 
 def free_port() -> int:
-    """Return a port of this machine that nothing listens on."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
@@ -52,7 +53,10 @@ def free_port() -> int:
 
 
 def write_credentials(folder: Path, server: str) -> None:
-    """Write the certificates of a server and an administrator, and the latter's kubeconfig."""
+    """Write the certificates of a server and an administrator, and the administrator's kubeconfig.
+
+    `server` is the URL of the API server.
+    """
     now = datetime.now(UTC)  # noqa: TID251 - certificates are valid in real time
     authority = new_authority(now)
     for name, pair in (
@@ -79,7 +83,7 @@ def write_credentials(folder: Path, server: str) -> None:
 
 @contextmanager
 def running(folder: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server; its output goes to a file in `folder`, named after it."""
+    """Run `command` within the `with` block; its output goes to PROGRAM.log in `folder`."""
     log = folder / f"{Path(command[0]).name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)  # noqa: S603 - the user's

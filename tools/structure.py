@@ -1,10 +1,10 @@
-"""Counts what makes a source tree hard to find one's way in, and prints a table.
+"""Counts properties that make a source tree hard to navigate, and prints a table.
 
     python tools/structure.py            the table
     python tools/structure.py --list     the table, and every finding below it
 
-Only dependency cycles are an error (exit status 1): a package whose children depend on each other
-in a circle cannot be read one part at a time. The other figures are symptoms to look at in review.
+Only dependency cycles between the children of a package are an error (exit status 1), because they
+must be read together. The other figures are hints for reviews.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FOLDER_MAX: Final = 15  # modules; plugins of one kind may be more
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One source file: its dotted name, text, tree, and the modules it imports."""
+    """A source file: dotted name, number of lines, syntax tree, and imported modules."""
 
     name: str
     path: Path
@@ -34,7 +34,7 @@ class Module:
 
 
 def read_modules(source: Path) -> dict[str, Module]:
-    """Every module below `source`, by its dotted name, with its imports resolved to modules."""
+    """Return the modules below `source` by dotted name; `imports` contains only these modules."""
     parsed: dict[str, Module] = {}
     for path in sorted(source.rglob("*.py")):
         parts = path.relative_to(source).with_suffix("").parts
@@ -56,7 +56,7 @@ def read_modules(source: Path) -> dict[str, Module]:
 
 
 def imported_modules(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
-    """Names of the project's modules that `tree` imports, at any depth."""
+    """Yield the names of the modules in `known` that `tree` imports, also inside functions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in known)
@@ -70,7 +70,7 @@ def imported_modules(tree: ast.Module, known: Mapping[str, object]) -> Iterator[
 
 
 def import_lines(modules: Mapping[str, Module]) -> int:
-    """Lines of source that import something."""
+    """Return the number of lines of all import statements."""
     return sum(
         (node.end_lineno or node.lineno) - node.lineno + 1
         for module in modules.values()
@@ -80,7 +80,7 @@ def import_lines(modules: Mapping[str, Module]) -> int:
 
 
 def private_functions(modules: Mapping[str, Module]) -> tuple[int, list[str]]:
-    """How many functions are private, and the names of those used once in their own file."""
+    """Return (number of private functions, names of those that are used once in their file)."""
     total, once = 0, []
     for module in modules.values():
         uses = Counter(
@@ -97,12 +97,12 @@ def private_functions(modules: Mapping[str, Module]) -> tuple[int, list[str]]:
 
 
 def is_private(name: str) -> bool:
-    """Whether a name begins with one underscore only."""
+    """Return whether `name` begins with exactly one underscore."""
     return name.startswith("_") and not name.startswith("__")
 
 
 def single_importer(modules: Mapping[str, Module]) -> list[str]:
-    """Modules that exactly one other module imports."""
+    """Return the names of the modules that exactly one other module imports."""
     importers = Counter(imported for module in modules.values() for imported in module.imports)
     return [
         name for name, module in modules.items() if importers[name] == 1 and not module.is_package
@@ -110,7 +110,7 @@ def single_importer(modules: Mapping[str, Module]) -> list[str]:
 
 
 def large_folders(modules: Mapping[str, Module]) -> list[str]:
-    """Packages with more than FOLDER_MAX modules of their own."""
+    """Return the packages that directly contain more than FOLDER_MAX modules, largest first."""
     sizes = Counter(
         name.rpartition(".")[0] for name, module in modules.items() if not module.is_package
     )
@@ -118,7 +118,7 @@ def large_folders(modules: Mapping[str, Module]) -> list[str]:
 
 
 def public_class_names(modules: Mapping[str, Module]) -> dict[str, list[str]]:
-    """Modules by the name of a public class that they define at top level."""
+    """Return {name of a public class: modules that define it at top level}."""
     places: dict[str, list[str]] = defaultdict(list)
     for module in modules.values():
         for node in module.tree.body:
@@ -128,7 +128,7 @@ def public_class_names(modules: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def ambiguous_names(modules: Mapping[str, Module]) -> list[str]:
-    """Public class names that stand for two or more classes, with their modules."""
+    """Return the public class names that several modules define, with these modules."""
     return [
         f"{name}: {', '.join(places)}"
         for name, places in sorted(public_class_names(modules).items())
@@ -137,10 +137,10 @@ def ambiguous_names(modules: Mapping[str, Module]) -> list[str]:
 
 
 def package_cycles(modules: Mapping[str, Module]) -> list[str]:
-    """Circles among the children of one package, of which at least one is a package itself.
+    """Return the dependency cycles among the children of a package, if they contain a package.
 
-    An import of `a.b.c` by `a.d.e` is an edge from `a.d` to `a.b` among the children of `a`. A
-    package's own `__init__` is not a child: it may gather what its children define.
+    If `a.d.e` imports `a.b.c`, the child `a.d` of `a` depends on the child `a.b`. The `__init__` of
+    a package is not a child, because it may import from all children.
     """
     edges: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for module in modules.values():
@@ -162,20 +162,20 @@ def package_cycles(modules: Mapping[str, Module]) -> list[str]:
 
 
 def module_cycles(modules: Mapping[str, Module]) -> list[str]:
-    """Circles of modules that import each other, imports within functions included."""
+    """Return the cycles of modules that import each other, including imports inside functions."""
     graph = {name: set(module.imports) for name, module in modules.items()}
     return [" <-> ".join(circle) for circle in circles(graph)]
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Strongly connected components of two or more nodes (Tarjan), sorted."""
+    """Return the strongly connected components with several nodes, sorted (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     path: list[str] = []
     found: list[list[str]] = []
 
     def visit(start: str) -> None:
-        # An explicit stack: import chains are longer than Python's recursion allows for.
+        # An explicit stack, because import chains are longer than Python's recursion limit.
         work = [(start, iter(sorted(graph.get(start, ()))))]
         index[start] = low[start] = len(index)
         path.append(start)
@@ -207,7 +207,7 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table; 1 where packages depend on each other in a circle."""
+    """Print the table; return 1 if there is a dependency cycle between sub-packages, else 0."""
     modules = read_modules(SOURCE)
     lines = sum(module.lines for module in modules.values())
     imports = import_lines(modules)

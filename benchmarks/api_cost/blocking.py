@@ -1,4 +1,4 @@
-"""How long a small request waits while the server handles the largest ones that it accepts."""
+"""Measures how long a small request waits while the server handles a very large request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APPLY: Final = "application/apply-patch+yaml"
 
 
 def over_https(server: Server) -> Figures:
-    """Yield the longest wait of a small request while each large one is handled."""
+    """Yield, for each large request, the longest wait of a small request while it is handled."""
     address = server.address
     for what, request in _requests(address):
         wait_ms, status = asyncio.run(_longest_wait_ms(address, request))
@@ -94,7 +94,10 @@ def _definition(plural: str, count: int) -> dict[str, Any]:
 
 
 async def _longest_wait_ms(address: Address, large: bytes) -> tuple[float, str]:
-    """Return the longest wait of small requests while `large` is handled, and its status."""
+    """Return (longest wait of a small request in ms, status of the answer to `large`).
+
+    Small requests are sent one after another until `large` is answered.
+    """
     small, waits_ms = address.request("GET", CORE), [0.0]
     task = asyncio.create_task(ask_all(address, [large], 1))
     while not task.done():

@@ -1,6 +1,6 @@
-"""Clients that use little CPU: keep-alive connections that send requests prepared beforehand.
+"""Clients that use little CPU time: keep-alive connections that send prepared requests.
 
-They parse only the status and the end of an answer, and count the events of a watch.
+The clients parse only the status and the end of an answer, and count the events of a watch.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ OPENED_TOGETHER: Final = 50
 _END_OF_HEAD: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length: "
 _LAST_CHUNK: Final = b"0\r\n\r\n"
-_END_OF_EVENT: Final = b"}\n"  # an event is a line; newlines inside of texts are escaped
+_END_OF_EVENT: Final = b"}\n"  # an event is a line, because newlines in JSON texts are escaped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """The address of a server with its administrator's token; without `tls`, plain HTTP."""
+    """The port of a server and its administrator's token; `tls` is None for plain HTTP."""
 
     port: int
     token: str
     tls: ssl.SSLContext | None
 
     def request(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> bytes:
-        """Return the bytes of a request."""
+        """Return an HTTP request as bytes; the default `content_type` is JSON."""
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{self.port}\r\n"
             f"Authorization: Bearer {self.token}\r\nAccept: application/json\r\n"
@@ -58,10 +58,10 @@ class Address:
 async def ask_all(
     address: Address, requests: Iterable[bytes], connections: int, per_s: float = inf
 ) -> Statuses:
-    """Send `requests` over `connections`; each sends its next one after an answer.
+    """Send `requests` over `connections` connections; return the number of answers by status.
 
-    At most `per_s` requests are sent per second. Return how often each status was answered. Raises
-    OSError.
+    A connection sends its next request after the answer to the previous request. All connections
+    together send at most `per_s` requests per second. Raises OSError.
     """
     loop, waiting, statuses = asyncio.get_running_loop(), enumerate(requests), Counter[bytes]()
     asking = [_RequestConnection() for _ in range(connections)]
@@ -84,9 +84,10 @@ async def ask_all(
 async def answer_delays(
     address: Address, request: bytes, every_s: float, is_over: asyncio.Event
 ) -> list[float]:
-    """Send `request` over one connection every `every_s` seconds until `is_over` is set.
+    """Send `request` again and again until `is_over` is set; return the seconds to each answer.
 
-    Return how many seconds each answer took. Raises OSError.
+    The requests are sent over one connection, each `every_s` seconds after the previous answer.
+    Raises OSError.
     """
     asking, delays = _RequestConnection(), list[float]()
     await address.open(asking)
@@ -112,10 +113,11 @@ async def watch(address: Address, path: str, count: int) -> Sequence[Watching]:
 async def event_delays(
     address: Address, path: str, requests: Iterable[bytes], per_s: float
 ) -> Sequence[float]:
-    """Send one request after another, each of which causes one event of a watch of `path`.
+    """Return the seconds from each answer to the event that the request caused.
 
-    Return how many seconds after each answer its event arrived, negative if before the answer.
-    Raises OSError.
+    The `requests` are sent one after another, at most `per_s` per second, and each causes one event
+    in a watch of `path`. A value is negative if the event arrived before the answer. Raises
+    OSError.
     """
     loop = asyncio.get_running_loop()
     (watching,) = await watch(address, path, 1)
@@ -167,7 +169,7 @@ class Silent(_Connection):
 
 
 class _RequestConnection(_Connection):
-    """A connection that sends one request after the other."""
+    """A connection that sends one request after another."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -207,13 +209,13 @@ class _RequestConnection(_Connection):
             self._left = int(head[start + len(_LENGTH) :].partition(b"\r\n")[0])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Fail the request that has no answer yet."""
+        """Raise an error in the caller of `answer` that still waits."""
         if self._answered is not None and not self._answered.done():
             self._answered.set_exception(exc or ConnectionError("the server closed the connection"))
 
 
 class Watching(_Connection):
-    """A watch; `events` is the number of events that arrived, `arrived_at` their times."""
+    """A watch: the number of events that arrived, and the times at which they arrived."""
 
     def __init__(self, request: bytes) -> None:
         """Prepare a watch that `request` opens."""

@@ -1,4 +1,4 @@
-"""What many pods cost: memory, and the time to recover them."""
+"""Measures many pods: their memory, and the time to recover them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 
 def many(directory: Path, pods: int) -> Figures:
-    """Measure a storage with `pods` pods, and a second one that recovers them from the journal."""
+    """Measure a storage with `pods` pods, and their recovery from the write-ahead log."""
     path = directory / "many.db"
     before = resident_mib()
     storage = CompactStorage()

@@ -1,4 +1,4 @@
-"""The objects of the measurements: new pods, running pods, and changes of them."""
+"""The objects that the measurements use: new pods, running pods, and changes of pods."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONFIG_MAPS: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
 
-_PADDING: Final = "x" * 2_600  # so that a pod has about 4 KB, as on a cluster
+_PADDING: Final = "x" * 2_600  # so that a pod has about 4 KB, as in a real cluster
 
 text: Final = msgspec.json.Encoder().encode
 
@@ -95,7 +95,7 @@ def binding(number: int) -> bytes:
 
 
 def status_patch(number: int) -> bytes:
-    """Return the status that a kubelet patches when the pod has started."""
+    """Return the status patch that a kubelet sends when the pod `number` has started."""
     addresses = {"podIP": f"10.0.{number >> 8 & 255}.{number & 255}", "hostIP": "192.0.2.1"}
     return text({"status": {**_RUNS, **addresses, "startTime": "2026-01-01T00:00:00Z"}})
 

@@ -1,4 +1,4 @@
-"""Servers in their own processes, with the CPU and memory that these use (Linux's /proc)."""
+"""Servers in separate processes, with their CPU time and memory (from Linux's /proc)."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A running server; it was ready after `ready_s` seconds."""
+    """A running server, which was ready `ready_s` seconds after its start."""
 
     pid: int
     address: Address
     ready_s: float
 
     def cpu_s(self) -> float:
-        """Return the CPU seconds that all its threads have used."""
+        """Return the CPU time of all threads of the server in seconds."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
 
     def resident_mib(self) -> float:
-        """Return its resident memory in MiB."""
+        """Return the resident memory of the server in MiB."""
         return resident_mib(self.pid)
 
 
 def resident_mib(pid: int | None = None) -> float:
-    """Return the resident memory of a process in MiB, by default of this one."""
+    """Return the resident memory of the process `pid` in MiB; None means this process."""
     pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
     return pages * _PAGE_BYTES / 2**20
 
 
 @contextmanager
 def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
-    """Run a server with its objects in `directory` while the block lasts.
+    """Run the server `command` with its objects in `directory` within the `with` block.
 
     The server must print a line when it is ready, and end on SIGINT.
     """
@@ -75,7 +75,7 @@ def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
 
 
 def _address(config: Path) -> Address:
-    """Return the address in a kubeconfig."""
+    """Return the address in the kubeconfig `config`."""
     read = yaml.safe_load(config.read_text())
     cluster, user = read["clusters"][0]["cluster"], read["users"][0]["user"]
     is_safe = cluster["server"].startswith("https:")

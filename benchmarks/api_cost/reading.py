@@ -1,4 +1,4 @@
-"""What reading costs: in this process without HTTP, over HTTP and over HTTPS."""
+"""Measures reads: in this process without HTTP, over HTTP, and over HTTPS."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 
 def in_process() -> Figures:
-    """Measure a GET of a pod and LISTs of 5,000 pods, for the first time and repeated."""
+    """Measure a GET of a pod, and LISTs of 5,000 pods (first and repeated) and 50,000 pods."""
     storage = CompactStorage()
     store = Store(RandomIds(), storage=storage)
     server = complete_server(store, clock=time_ns, address="127.0.0.1:6443", version=__version__)
@@ -63,7 +63,7 @@ def in_process() -> Figures:
 def _body(
     server: ApiServer, path: str, *query: tuple[str, str], accept: str = "application/json"
 ) -> int:
-    """Return the length of the answer to a GET."""
+    """Return the length of the answer to a GET of `path`, in bytes."""
     answer = server.handle(Request("GET", path, query, {"accept": accept}), time_ns())
     assert isinstance(answer, Response)
     assert answer.status == 200
@@ -71,14 +71,14 @@ def _body(
 
 
 def over_http(server: Server) -> Figures:
-    """Create pods on an empty server, and measure GETs of a pod without TLS."""
+    """Create pods in an empty server, and measure GETs of pods without TLS."""
     pods = [server.address.request("POST", PODS, posted_pod(at)) for at in range(PODS_ASKED)]
     assert uvloop.run(ask_all(server.address, pods, CONNECTIONS)) == {b"201": PODS_ASKED}
     yield Figure(what="GET of a pod over HTTP", value=_get_us(server), unit="µs CPU", target=60)
 
 
 def over_https(server: Server) -> Figures:
-    """Measure GETs of a pod and LISTs of all pods, on a server with pods."""
+    """Measure GETs of pods and LISTs of all pods of a server that already has pods."""
     address = server.address
     yield Figure(what="GET of a pod over HTTPS", value=_get_us(server), unit="µs CPU")
     before = server.cpu_s()
@@ -89,7 +89,7 @@ def over_https(server: Server) -> Figures:
 
 
 def _get_us(server: Server) -> float:
-    """Return the CPU time of a GET in µs, over open connections."""
+    """Return the server's CPU time for a GET of a pod in µs, with open connections."""
     paths = (f"{PODS}/web-{number % PODS_ASKED}" for number in range(GETS))
     requests = [server.address.request("GET", path) for path in paths]
     before = server.cpu_s()

@@ -1,4 +1,4 @@
-"""What the rollout of a large Deployment costs on `fairlead up`, and what clients notice of it."""
+"""Measures the rollout of a large Deployment in `fairlead up`, and its effect on other clients."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NODES: Final = 1_000
 REPLICAS: Final = 5_000
 DEPLOYMENTS: Final = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 GET_EVERY_S: Final = 0.02
-SETTLED_S: Final = 3  # the new cluster's own work is done after this time
+SETTLED_S: Final = 3  # a new cluster is idle after this time
 
 
 def of_deployment(server: Server) -> Figures:
-    """Measure the CPU time of the server, and the waits of clients, until all pods run."""
+    """Measure the server's CPU time, and the delays of answers, until all pods run."""
     first_s, last_s, cpu_s, delays = uvloop.run(_rolled_out(server))
     what = f"{REPLICAS:,} replicas on {NODES:,} nodes"
     yield Figure(
@@ -32,7 +32,7 @@ def of_deployment(server: Server) -> Figures:
         target=6,
         note=f"{cpu_s / REPLICAS * 1e6:.0f} µs each; {last_s:.1f} s",
     )
-    # Simulated kubelets start a pod a second after it was bound.
+    # Simulated kubelets start a pod one second after its binding.
     yield Figure(what=f"{what}: first pod Running", value=first_s, unit="s", target=1)
     delays.sort()
     yield Figure(
@@ -45,7 +45,7 @@ def of_deployment(server: Server) -> Figures:
 
 
 async def _rolled_out(server: Server) -> tuple[float, float, float, list[float]]:
-    """Return seconds until the first and the last pod run, the CPU time, and the waits of GETs."""
+    """Return (time to the first running pod, time to the last, CPU time, delays of GETs), in s."""
     address = server.address
     await asyncio.sleep(SETTLED_S)
     (running,) = await watch(address, RUNNING, 1)

@@ -1,4 +1,4 @@
-"""Run an API server without controllers, durable and over TLS, until SIGINT.
+"""Runs an API server with durable writes and TLS, but without controllers, until SIGINT.
 
 python benchmarks/api_cost/server.py --data-dir DIR --kubeconfig FILE [--plain]
 """
@@ -91,7 +91,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
 
 
 def certificate(home: DataDir, directory: Path) -> Certificate:
-    """Write the server's certificate and key to files."""
+    """Write the server's certificate and key to files in `directory`; return their paths."""
     pair = new_server(home.authority, (HOST,), now())
     chain, key = directory / "server.crt", directory / "server.key"
     write_secret(chain, pair.certificate)

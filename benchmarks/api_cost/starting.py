@@ -1,4 +1,4 @@
-"""What `fairlead up` costs without requests: its start, and while it is idle."""
+"""Measures `fairlead up` without requests: its start, and its CPU time while it is idle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STILL_STARTING = 0.02  # of a core
 
 
 def up(directory: Path) -> Figures:
-    """Measure the time until it is ready, and its memory then."""
+    """Measure the time until a small cluster is ready, and its memory some seconds later."""
     with serving((*UP, "--nodes", str(NODES)), directory) as server:
         what = f"`fairlead up --nodes {NODES}`"
         used = f"{server.cpu_s():.2f} s CPU"
@@ -27,7 +27,7 @@ def up(directory: Path) -> Figures:
 
 
 def idle(directory: Path) -> Figures:
-    """Measure how busy it is with many nodes when it has nothing to do."""
+    """Measure the CPU time of an idle cluster with many nodes."""
     with serving((*UP, "--nodes", str(MANY_NODES)), directory) as server:
         while _busy_share(server, 1) > STILL_STARTING:
             pass

@@ -1,4 +1,4 @@
-"""What clients cost that do not read answers or do not finish requests."""
+"""Measures the memory for clients that do not read answers or do not finish requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HALF_SENT: Final = 2_900_000
 
 
 def over_https(server: Server) -> Figures:
-    """Measure memory above idle during and after unread answers and unfinished bodies."""
+    """Measure the additional memory during and after unread answers and unfinished bodies."""
     address = server.address
     asyncio.run(ask_all(address, list(objects(address)), 8))
     idle = server.resident_mib()

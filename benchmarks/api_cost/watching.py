@@ -1,4 +1,4 @@
-"""What a thousand watches cost over HTTPS, with a hundred events per second."""
+"""Measures watches over HTTPS, with a hundred events per second: one watch, and a thousand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ DELAY_MS_MAX: Final = 2.0
 
 
 def over_https(server: Server) -> Figures:
-    """Measure the delay of events, for one watch and for the last of many, without pods."""
+    """Measure the delay of events in one watch, and how far many watches lag behind.
+
+    `server` has no pods at first.
+    """
     yield uvloop.run(_delayed(server))
     yield uvloop.run(_backlog(server))
 

@@ -1,4 +1,4 @@
-"""What durable writes cost: into the store, over HTTPS, and with all controllers."""
+"""Measures durable writes: into the store, over HTTPS, and with all controllers."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ POSTED_BY_FEW: Final = 4_000
 FEW_WRITERS: Final = 8
 POSTED_TO_CONTROLLERS: Final = 3_000
 
-# Method, path, body and its media type.
+# (method, path, body, media type of the body)
 Asked = tuple[str, str, bytes, str]
 
 
 def into_store(directory: Path) -> Figures:
-    """Measure writes into a storage with a journal; each writer waits for its own write."""
+    """Measure writes into a storage with a write-ahead log; each writer waits for its write."""
     storage, journal = CompactStorage(), WriteAheadLog(directory / "writes.db")
     journal.begin(storage)
     pods = [running_pod(number) for number in range(STORED)]
@@ -94,7 +94,7 @@ def over_https(server: Server) -> Figures:
 
 
 def by_few_clients(server: Server) -> Figures:
-    """Measure the server's CPU time for new pods of a few clients, without controllers."""
+    """Measure the server's CPU time for new pods from a few clients, without controllers."""
     asked = range(POSTED, POSTED + POSTED_BY_FEW)
     requests = [server.address.request("POST", PODS, posted_pod(number)) for number in asked]
     before = server.cpu_s()
@@ -117,7 +117,7 @@ def with_controllers(server: Server) -> Figures:
 
 
 async def _run(server: Server) -> tuple[float, float, float]:
-    """Create pods; return the CPU time, and the seconds until all are answered and all run."""
+    """Create pods; return (CPU time, time until all are created, time until all run), in s."""
     address, posted = server.address, range(POSTED_TO_CONTROLLERS)
     requests = [address.request("POST", PODS, posted_pod(number)) for number in posted]
     (running,) = await watch(address, RUNNING, 1)
