@@ -67,9 +67,9 @@ def compare_with_defaults(case: Json) -> Mismatch | Remark | None:
     """Return the first mismatch of the projections; None if they agree.
 
     If a case depends on a corrected defect, return a remark instead. A case depends on a defect if
-    its correction in kube-batch changed a projection. Without such a change, only the projections
-    are compared: other parts of the outcome may differ, such as resources that are held without
-    being used.
+    its correction in kube-batch changed a projection. A case without such a change is compared by
+    its projections only, because other parts of the outcome may differ, such as resources that are
+    held without being used.
     """
     found = _projected(case, replay(case["scenario"], FIXED))
     corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]

@@ -119,13 +119,13 @@ class LocalCluster:
         self._options = options
         self._ids = RandomIds()
         now = clock.now()
-        # 1. The store, as the journal has it.
+        # 1. The store, with the contents of the journal.
         self.store = _store(options, self._ids)
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:
             journal.restore(self.store.storage)
             journal.begin(self.store.storage)
-        # 2. The API server before it.
+        # 2. The API server in front of the store.
         accounts = ServiceAccountTokens(
             account_key,
             self.store.storage,

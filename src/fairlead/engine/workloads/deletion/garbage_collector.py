@@ -96,7 +96,8 @@ class GarbageCollector(Struct):
     # by key of the owner, then by uid of the dependent
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
-    # loaded objects that are not indexed yet: their owner's key by their uid, and the objects by it
+    # The next two are about loaded objects that are not indexed yet: `_loaded` maps the uid of each
+    # to its owner's key, `_loaded_of` maps an owner's key to the objects.
     _loaded: dict[str, str] = field(default_factory=dict)
     _loaded_of: dict[str, list[Sequence[ApiObject]]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion

@@ -48,7 +48,8 @@ class Rollouts(Struct):
     sync: RolloutSync
     changed: dict[str, None] = field(default_factory=dict)  # keys of rollouts to sync
     _rollouts: dict[str, Rollout] = field(default_factory=dict)
-    _by_replica_set: dict[str, str] = field(default_factory=dict)  # key of a set -> of its rollout
+    # maps the key of each ReplicaSet to the key of its rollout
+    _by_replica_set: dict[str, str] = field(default_factory=dict)
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)

@@ -143,7 +143,7 @@ def proportional(
     """Return the sizes after a change of the Deployment's replicas; `reported` is status.replicas.
 
     The change is divided among several ReplicaSets only if `is_rolling` is set (strategy
-    RollingUpdate). In this case, the result includes all active ReplicaSets, even if their size
+    RollingUpdate). If it is divided, the result includes all active ReplicaSets, even if their size
     stays: their annotations must get the new number of desired replicas.
     """
     # upstream: sync.go:scale

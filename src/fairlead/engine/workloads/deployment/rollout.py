@@ -366,8 +366,8 @@ def replica_set_manifest(
 ) -> Json:
     """Return the manifest of the ReplicaSet `name` of `deployment`.
 
-    `digest` is its pod-template-hash, `replicas` its size. `annotations` are added to the
-    annotations that it copies from the Deployment.
+    `digest` is its pod-template-hash, `replicas` its size, and `annotations` are all its
+    annotations.
     """
     meta, spec = deployment.metadata, deployment.spec
     label = {TEMPLATE_HASH_LABEL: digest}

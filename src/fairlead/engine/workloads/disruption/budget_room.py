@@ -59,7 +59,8 @@ class BudgetLimit(Struct, frozen=True):
 
         This happens if the limit is a percentage or maxUnavailable, and the pods have no controller
         with a scale. The budget then never allows a disruption. For these pods, minAvailable must
-        be a number.
+        be a number. Also True if the status cannot be computed for another reason (`problem`), such
+        as an invalid limit.
         """
         # upstream: pkg/controller/disruption/disruption.go:getExpectedScale
         return bool(self.problem) or self.wanted == 0

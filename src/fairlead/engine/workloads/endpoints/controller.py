@@ -229,9 +229,9 @@ class ServiceEndpoints:
         self._queue.add(key)
 
     def _sync(self, state: ServiceState) -> list[Write]:
-        """Write the Endpoints, and the slices without the pods on unknown nodes.
+        """Return the writes of the Endpoints and the slices of a Service.
 
-        A Service that publishes unready addresses also has these pods in its slices.
+        The slices leave out pods on unknown nodes, unless the Service publishes unready addresses.
 
         upstream: staging/src/k8s.io/endpointslice/reconciler.go: reconcileByAddressType
         """

@@ -190,10 +190,10 @@ class JobRule:
         return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
 
     def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
-        """Return the pods to delete: `excess` pods in total, or more.
+        """Return the pods to delete, because `excess` active pods are not needed.
 
-        Pods of finished or duplicate indexes are always deleted. If that is not enough, other pods
-        follow.
+        Pods of finished or duplicate indexes are always deleted, even if they are more than
+        `excess`. If they are fewer, other pods are deleted too, unless a creation is in flight.
         """
         surplus: dict[str, Pod] = {}
         if is_indexed(self.job):

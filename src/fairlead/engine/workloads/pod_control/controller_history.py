@@ -40,10 +40,11 @@ WHY_HISTORY: Final = "older than the revision history"
 class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
-    `update` is the name of the revision with the owner's template, and `current` is the name of the
-    revision before it. The two are equal unless an update is in progress. `first` is the revision
-    of pods without a label. `requested` contains the names of ControllerRevisions whose creation
-    was requested. `failures` is the number of consecutive refused creations.
+    `update` is the name of the revision with the owner's template. `current` is the name of the
+    revision that the owner had at first; only the rule of StatefulSets replaces it, with `update`
+    when an update is complete. `first` is the revision of pods without a label. `requested`
+    contains the names of ControllerRevisions whose creation was requested. `failures` is the number
+    of consecutive refused creations.
     """
 
     owner: Revised
@@ -102,11 +103,11 @@ class History(Struct):
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def next_writes(self, live: Iterable[str]) -> list[Command]:
-        """Return the next writes of ControllerRevisions.
+        """Return the next writes of ControllerRevisions: the first of these steps that is needed.
 
-        The first write creates the update revision, the second gives it the highest number, and the
-        last writes delete old revisions that exceed the history limit. `live` contains the names of
-        the revisions that existing pods have.
+        The first step creates the update revision. The second step gives it the highest number, if
+        an earlier revision is restored. The third step deletes old revisions that exceed the
+        history limit, except those in `live`, the names of the revisions that existing pods have.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)

@@ -179,7 +179,7 @@ class Volumes:
             self._claim_timers.add(due, key)
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Store all of `objects` before any of them is synced.
+        """Store all loaded objects before any of them is synced.
 
         If the dump may be incomplete, create the missing claims, and do not sync volumes that were
         bound to a missing claim.

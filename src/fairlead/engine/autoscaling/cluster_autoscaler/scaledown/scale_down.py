@@ -45,8 +45,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 class ScaleDown:
     """The scale-down part of a loop: applies the delays, then plans and starts deletions.
 
-    The delays start at `last_scale_up` and `last_deletion`. `took` is the time in ns that the last
-    `run` would have slept in upstream.
+    Delays that apply to the whole cluster start at `last_scale_up` and `last_deletion`. `took` is
+    the time in ns that the last `run` would have slept in upstream.
     """
 
     def __init__(

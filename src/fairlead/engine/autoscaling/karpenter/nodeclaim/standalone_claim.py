@@ -2,7 +2,7 @@
 
     options   the instance types that match spec.requirements and have room for
               spec.resources.requests, with an available offering
-    choice    the cheapest offering; among equals, that of the first type
+    choice    the cheapest offering; if several are cheapest, the type whose name comes first
     labels    the labels of the user, then one value for each requirement on a custom label
 
 upstream: pkg/controllers/nodeclaim/lifecycle/launch.go:PopulateNodeClaimDetails;
