@@ -2,7 +2,7 @@
 
 A command names its target completely (kind, namespace, name, uid), so that a world needs no further
 information to perform it. Objects inside commands are plain JSON values in Kubernetes' spelling.
-The world answers a performed command with `CommandSucceeded` and a refused one with
+The world answers a performed command with `CommandSucceeded` and a refused command with
 `CommandFailed`. `CallExtender`, `DeleteCollection` and `LookUpOwners` have their own answers. Some
 worlds do not answer a `RecordEvent`, because no decision depends on an event being written.
 """

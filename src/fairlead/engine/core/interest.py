@@ -1,8 +1,8 @@
 """Interest: the stimuli that a controller needs.
 
-Most stimuli concern a few controllers: the result of a RecordEvent concerns no controller, a
-changed Lease only the kubelets and the node controllers. A controller states its interest as
-classes of objects and of commands:
+Most stimuli concern only a few controllers: the result of a RecordEvent concerns no controller, and
+a changed Lease concerns only the kubelets and the node controllers. A controller states its
+interest as classes of objects and of commands:
 
     interest = Interest(changed=(Pod, Node), deleted=(Pod,), succeeded=(), failed=(PatchStatus,))
 
@@ -56,8 +56,8 @@ class Interest(Struct, frozen=True, kw_only=True):
     If `readiness` is False, the controller does not need a ReadinessChanged. Then the conditions
     Ready and ContainersReady may be outdated in the pods that the controller has stored. Stimuli
     without a field here, such as ObjectsLoaded, go to every controller. If `keeps_deadline` is set,
-    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so that the
-    engine needs to call it only after these.
+    the controller's `next_deadline` changes only in its `handle` and `handle_deadline`, so the
+    engine calls `next_deadline` only after one of these two methods.
     """
 
     changed: Classes | None = None

@@ -5,9 +5,10 @@ preemption might help. Between two cycles for equal pods, few verdicts change. C
 with the codes of the last failed cycle takes a tenth of the time that counting and listing them
 again would take.
 
-Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, which gets another
-verdict, and later its old one. The next failed cycle finds equal codes. The list of the 4,000 nodes
-is then the same array as before, so results that depend on this list can be reused too.
+Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
+7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds
+equal codes. The list of the 4,000 nodes is then the same array as before, so results that depend on
+this list can be reused too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CHANGED_MAX: Final = 16
 
 
 class CodeCounts:
-    """Counts and lists the codes of one plan; the caller passes the current codes to each query."""
+    """Counts and lists the codes (numbers of verdicts) that the caller passes to each query."""
 
     def __init__(self, statuses: Sequence[Status]) -> None:
         """Start without counts; codes are indexes of `statuses`, which may grow later."""

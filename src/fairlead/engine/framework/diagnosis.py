@@ -30,7 +30,7 @@ class Diagnosis(Struct, frozen=True, dict=True):
     were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
     `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
     `unnamed` are plugins that rejected nodes but appear in no status. If `codes` belongs to a plan,
-    `code_counts` counts them.
+    `code_counts` counts the codes of that plan.
     """
 
     table: NodeTable

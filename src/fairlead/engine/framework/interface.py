@@ -10,9 +10,9 @@ methods. One scheduling cycle calls them in this order:
 
 Filter and Score have two forms. The form for one node is `filter(state, pod, node)` and
 `score(...)`. The form over columns is `filter_columns(state, pod, table, rows)` and
-`score_columns(...)`, which must return the same results for all `rows`. A plugin needs only one
-form. Built-in plugins have both, because the first is cheaper for single rows and the second for
-whole tables.
+`score_columns(...)`, which must return the same results as the first form, for all `rows`. A plugin
+needs only one form. Built-in plugins have both, because the first is cheaper for single rows and
+the second for whole tables.
 """
 
 from __future__ import annotations

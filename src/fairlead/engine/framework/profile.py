@@ -5,7 +5,7 @@ a single point, a profile may disable plugins, reorder them, or enable further p
 resulting order at that point is:
 
     1  plugins enabled everywhere that are named here again, in the order named here
-    2  the other plugins enabled everywhere, in their own order, without those disabled here
+    2  the other plugins enabled everywhere, in their own order, except plugins disabled here
     3  plugins named here only
 
 upstream: framework/runtime/framework.go: updatePluginList, expandMultiPointPlugins
@@ -85,8 +85,8 @@ class PointError(ValueError):
 class PointPlugins(Struct, frozen=True):
     """The plugins that a profile enables and disables at one extension point.
 
-    `enabled` are (name, score weight) pairs in order; `disabled` are names. If it contains ALL,
-    every plugin that is enabled everywhere is disabled.
+    `enabled` are (name, score weight) pairs in order; `disabled` are names. If `disabled` contains
+    ALL, every plugin that is enabled everywhere is disabled.
     """
 
     enabled: tuple[tuple[str, int], ...] = ()

@@ -98,7 +98,7 @@ class WaitingPods:
             waiting.rejection = unschedulable(reason).by(plugin)
 
     def preempt(self, pod_id: str, plugin: str, reason: str) -> bool:
-        """Record that `plugin` needs the pod's place; return whether the pod was waiting.
+        """Record that `plugin` preempts the pod; return whether the pod was waiting.
 
         Unlike a rejected pod, the pod counts as schedulable: it is retried after its backoff. The
         failure message contains `reason`.

@@ -1,8 +1,9 @@
 """IN_TREE: maps the name of every plugin of the default profile to its factory.
 
 A factory takes the handle, which gives read access to the engine, and the plugin's arguments as
-decoded from pluginConfig. It raises ValueError that names the field if an argument is invalid.
-DefaultPreemption is built by `engine.scheduling.compose`, because it needs the framework itself.
+decoded from pluginConfig. If an argument is invalid, the factory raises a ValueError that names the
+field. DefaultPreemption is built by `engine.scheduling.compose`, because it needs the framework
+itself.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """The engine's view of the cluster: node columns, pods by node, assumptions, hypotheses.
 
-Law: only `Cluster.apply` (observed changes) and `assume`/`forget` (scheduling decisions) write the
-state. All other code either reads the state or changes it inside a `fork()`, which is reverted.
+Law: only `Cluster.apply` (observed changes) and assumptions (scheduling decisions about pods,
+volumes and devices that the API does not show yet) write the state. All other code either reads the
+state or changes it inside a `fork()`, which is reverted unless it is committed.
+
+A *row* is the index of a node in the columns of `NodeTable`. A *shape* is the part of a pod spec
+that matters for scheduling; equivalent pods share it.
 """

@@ -231,7 +231,7 @@ class Cluster:
         placed.clear()
 
     def _load_replicas(self, replicas: Replicas, placed: list[PlacedReplicas]) -> None:
-        """Put the pods `replicas`; append those on nodes to `placed`, to be added later."""
+        """Put the pods `replicas`, or append them to `placed`, to be added together later."""
         nodes = [self.table.find(name) for name in replicas.nodes]
         found = [info for info in nodes if info is not None]
         is_usual = len(found) == len(replicas) and self._are_usual(replicas)

@@ -46,8 +46,8 @@ EXACT_BELOW: Final = 1 << 45
 class PlacedReplicas(Struct, frozen=True):
     """Loaded pods: the i-th pod of `replicas` is on `nodes[i]`.
 
-    All have the same requests, ports and pod affinity as `replica`. `make(replicas, row)` returns
-    the pod at index `row` of `replicas`.
+    All of these pods have the same requests, ports and pod affinity as `replica`. `make(replicas,
+    row)` returns the pod at index `row` of `replicas`.
     """
 
     replicas: Replicas

@@ -107,7 +107,7 @@ class RowEvaluator:
         return self._intern(point.name, verdicts)
 
     def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """Translate the codes of one plugin to own codes."""
+        """Translate the plugin's codes in `verdicts` to codes of this evaluator."""
         if not np.count_nonzero(verdicts.codes):
             return verdicts.codes
         statuses, mapping, is_complete = self._mappings.get(plugin, _NO_MAPPING)

@@ -105,7 +105,7 @@ class ShapePlan:
         self._broken: Broken = {}
         self._size = -1
         self._feasible: int | None = None
-        self._masked: tuple[Mask, int] | None = None  # what `count_feasible` returned for a mask
+        self._masked: tuple[Mask, int] | None = None  # (mask, its `count_feasible`)
         self._highest = HighestTotals(self.table.pod_log)
 
     def _pre_filter(self, pod: PodInfo) -> None:
@@ -217,9 +217,9 @@ class ShapePlan:
         return np.flatnonzero(self.total == self.total.max())
 
     def count_feasible(self, mask: Mask | None = None) -> int:
-        """Return the number of feasible nodes; with `mask`, only nodes at which it is True count.
+        """Return the number of feasible nodes; with `mask`, only at positions where it is True.
 
-        `mask` must not change between two calls.
+        The array `mask` must not be changed after the call, because the result is cached for it.
         """
         if self._feasible is None:
             self._feasible = len(self.codes) - int(np.count_nonzero(self.codes))

@@ -10,7 +10,7 @@ not name what it reads, or if PreFilter limits the nodes by name.
                          plugin rejects it, DEAD if the row holds no node
     score[i]             sum of the weighted scores of NODE plugins without normalization
     raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
-                         `live` lists those that are not 0 everywhere
+                         `live` lists the plugins whose scores are not all 0
 
 Invariant after `refresh`: every array equals that of newly built results. The pods on the nodes do
 not matter, so only the node log names rows to recompute.

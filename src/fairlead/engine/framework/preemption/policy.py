@@ -1,9 +1,9 @@
 """Protocols for plugins that change how DefaultPreemption chooses victims and nodes.
 
-A plugin may have any of these three methods in addition to the methods of extension points. The
-methods replace the fields that upstream's plugins set on DefaultPreemption: IsEligiblePod,
-MoreImportantPod and OrderedScoreFuncs. A victim's priority is always lower than the preemptor's;
-plugins cannot change that.
+A plugin may have any of the methods `is_eligible_victim`, `importance` and `candidate_rules` in
+addition to the methods of extension points. These three methods replace the fields that upstream's
+plugins set on DefaultPreemption: IsEligiblePod, MoreImportantPod and OrderedScoreFuncs. A victim's
+priority is always lower than the preemptor's; plugins cannot change that.
 upstream: framework/plugins/defaultpreemption/default_preemption.go: DefaultPreemption;
 framework/preemption/preemption.go: Interface
 """

@@ -269,7 +269,7 @@ def _chosen(claim: ResolvedClaim, taken: Sequence[Taken]) -> list[ResolvedReques
 
 
 def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
-    """Yield the configurations of each class, then the claim's own for chosen requests."""
+    """Yield the configurations of the classes, then those of the claim for chosen requests."""
     chosen = _chosen(claim, taken)
     by_class: dict[str, list[ResolvedRequest]] = {}
     for request in chosen:

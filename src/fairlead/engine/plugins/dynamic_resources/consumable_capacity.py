@@ -33,8 +33,9 @@ _NOTHING: Final[Mapping[str, int]] = {}
 def consumption_of(wanted: CapacityRequirements | None, device: Device) -> Consumption | None:
     """Return the amounts that a request consumes of the device's capacities.
 
-    `wanted` are the capacities that the request states (None: none). Returns None if the request
-    names a capacity that the device does not have, or an amount that the policy does not allow.
+    `wanted` are the capacities that the request states; None means that it states no capacity.
+    Returns None if the request names a capacity that the device does not have, or an amount that
+    the policy does not allow.
 
     upstream: requestsContainNonExistCapacity, GetConsumedCapacityFromRequest, violatesPolicy
     """
@@ -59,8 +60,8 @@ def is_left(
 ) -> bool:
     """Return whether the device has enough capacity left for `consumption`.
 
-    `allocated` are the amounts, in nanos, that allocated claims consume; `allocating` are the
-    amounts that the current search consumes.
+    `allocated` are the amounts that allocated claims consume, and `allocating` the amounts that the
+    current search consumes, both in units of 10^-9.
 
     upstream: CmpRequestOverCapacity
     """

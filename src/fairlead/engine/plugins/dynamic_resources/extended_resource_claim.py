@@ -6,9 +6,9 @@ the resource, DynamicResources allocates devices of the class to a special Resou
 exists only in memory until the pod is placed. PreBind creates the claim and writes its name into
 the pod's status.
 
-Each container gets its own request. An init container that terminates before later containers start
-reuses the devices of these containers. All init containers of this kind share one request for the
-additional devices that they need.
+Each container gets its own request. An init container that terminates before other containers start
+uses the devices of these containers until then. All init containers of this kind share one request
+for the additional devices that they need.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more

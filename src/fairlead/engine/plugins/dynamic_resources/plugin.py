@@ -6,8 +6,8 @@ attempted (dynamicresources.go: getStateData).
 
 There are two differences from upstream. If the binding of a pod fails, its reservations and special
 claim stay in the API until the pod is tried again or deleted. If a pod has its own claims, and the
-node lists all its extended resources, the pod needs no special claim. Upstream 1.36 creates an
-empty claim and then fails to bind the pod.
+node lists all extended resources that the pod requests, the pod needs no special claim here;
+upstream 1.36 creates an empty special claim and then fails to bind the pod.
 """
 
 from __future__ import annotations

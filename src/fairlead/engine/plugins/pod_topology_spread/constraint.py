@@ -105,7 +105,7 @@ def with_label_keys(
 
 
 class DefaultConstraint(TopologySpreadConstraint, frozen=True, forbid_unknown_fields=True):
-    """One entry of defaultConstraints; its selector is derived for each pod."""
+    """One entry of defaultConstraints; `DefaultSelectors` derives its selector for each pod."""
 
 
 class PodTopologySpreadArgs(

@@ -33,7 +33,8 @@ class ConstraintCounts:
     """One constraint and its pod counts by domain; valid after `SpreadCounts.refresh`.
 
     `labels` is the domain of each row by its label, ABSENT for rows without the label. `ids` is the
-    domain of each row for counting. `included` equals `ids`, with ABSENT for rows whose pods do not
+    domain under which the pods of each row are counted; it differs from `labels` only if nodes
+    without the label count as well. `included` equals `ids`, with ABSENT for rows whose pods do not
     count. `present` lists the domains that have an included node, in ascending order.
     """
 

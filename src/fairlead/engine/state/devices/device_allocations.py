@@ -3,11 +3,11 @@
     unallocated claim ──assume──▶ assumed ──the API shows the allocation──▶ allocated
                           └──────── revert ────────┘
 
-Allocated and assumed claims hold their devices; a device with admin access is not held. A result
-with a share ID holds only the capacity that it consumes, so several claims can hold shares of a
-device. The next scheduling cycle treats an assumption like an allocation in the API. Reservations
-that are about to be written into a claim are assumed in the same way (`assume_reservation`, undone
-by `revert_reservation`).
+Allocated and assumed claims hold their devices; a device that is allocated with admin access is not
+held. An allocation result with a share ID holds only the capacity that it consumes, so several
+claims can hold shares of a device. The next scheduling cycle treats an assumption like an
+allocation in the API. Reservations that are about to be written into a claim are assumed in the
+same way (`assume_reservation`, undone by `revert_reservation`).
 
 upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 """
@@ -72,7 +72,7 @@ class DeviceLedger:
     def holders(self, device: DeviceId) -> list[str]:
         """Return the keys of the claims that hold the whole device.
 
-        There is at most one, unless another writer allocated the device twice.
+        There is at most one such claim, unless another writer allocated the device twice.
         """
         return sorted(self._holders.get(device, ()))
 

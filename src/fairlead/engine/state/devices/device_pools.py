@@ -307,7 +307,7 @@ def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
 
 
 def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
-    """Return whether `one` counts for `node`; a slice of counter sets counts for all nodes."""
+    """Return whether the slice `one` counts for `node`; counter sets count for all nodes."""
     spec = one.spec
     if spec.shared_counters and not spec.devices:
         return spec.node_name in ("", node.metadata.name)
