@@ -139,8 +139,8 @@ class BatchConfig(Struct, frozen=True, kw_only=True):
 
     `schedule_period_s` is the minimum time between two sessions. A gang that has waited for
     `starvation_bound_s` gets a reservation. A gang that has been broken for `broken_gang_grace_s`
-    is evicted. None means never, as in kube-batch. `extensions` may replace built-in plugins and
-    actions.
+    is evicted. If one of these two is None, this never happens, as in kube-batch. `extensions` may
+    replace built-in plugins and actions.
     """
 
     actions: tuple[str, ...]

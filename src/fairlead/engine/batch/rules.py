@@ -3,8 +3,8 @@
 A kube-batch (or Volcano) configuration file uses kube-batch's conventions: the predicates and
 priorities of Kubernetes 1.16, requests summed over containers, amounts compared with slack.
 Fairlead's own configuration uses the conventions of current Kubernetes and compares exact amounts.
-Under Fairlead's own configuration, gangs are evicted as a whole. kube-batch's *bugs* are in
-`engine.batch.defect`.
+Fairlead's own configuration also evicts a gang as a whole if the eviction of single members would
+break it. kube-batch's *bugs* are in `engine.batch.defect`.
 """
 
 from __future__ import annotations

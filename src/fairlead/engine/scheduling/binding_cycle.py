@@ -106,8 +106,8 @@ class BindingCycles:
         """Assume the pod on its node, and run Reserve, Permit, PreBind and Bind.
 
         Returns the commands to send, or a refusal. If Permit waits, PreBind and Bind run later
-        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`). If
-        `at_once` is set, Reserve, Permit and PreBind would do nothing, and only Bind runs.
+        (`resume`). If PreBind sends commands, Bind runs when they have succeeded (`answer`). Set
+        `at_once` if Reserve, Permit and PreBind would do nothing for the pod; then only Bind runs.
         """
         self._by_pod[binding.pod.id] = binding
         self._cluster.assume(binding.pod, binding.node)
@@ -181,7 +181,7 @@ class BindingCycles:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which a Permit wait ends or a preparation must be checked.
 
-        Returns 0 if a preparation was canceled, and None if nothing is due.
+        Returns 0 if a preparation was canceled, and None if there is no such time.
         """
         if self._canceled:
             return 0

@@ -12,9 +12,9 @@ count.
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
 Otherwise the nominated pods are added to the node hypothetically.
 
-Example: 400 pods are nominated to 400 full nodes. NodeResourcesFit rejects a pod with anti-affinity
-to its own workload on all of these nodes. The next pod of this workload evaluates only the nodes
-whose pods or nominations have changed.
+Example: 400 pods are nominated to 400 full nodes. A pod has anti-affinity to its own workload, and
+NodeResourcesFit rejects it on all of these nodes. The next pod of this workload evaluates only the
+nodes whose pods or nominations have changed.
 """
 
 from __future__ import annotations

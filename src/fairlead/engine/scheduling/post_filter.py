@@ -25,9 +25,9 @@ from fairlead.engine.state.pod_info import PodInfo
 class PostFilterOutcome(Struct, frozen=True):
     """The combined result of the PostFilter plugins.
 
-    `result` is the result of the plugin that succeeded or failed. If there is none, it is the
-    result of the last plugin that set or cleared the nomination. `message` joins the reasons if no
-    plugin made room. `commands` are the commands of all plugins that ran.
+    `result` is the result of the plugin that succeeded or failed. If no plugin succeeded or failed,
+    it is the result of the last plugin that set or cleared the nomination. `message` joins the
+    reasons if no plugin made room. `commands` are the commands of all plugins that ran.
     """
 
     status: Status

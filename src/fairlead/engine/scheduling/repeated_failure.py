@@ -6,7 +6,7 @@ nothing changes that a Filter or preemption reads. So all of these pods fail for
 the first of them.
 
     a pod is deleted      wakes 70 pending pods of 15 shapes
-    cycles 1 to 70        the first pod of each shape is evaluated; the other 55 get its failure
+    cycles 1 to 70        the first pod of each shape is evaluated; the others reuse its result
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
 nodes, on their pods and on the objects in `RelatedObjects`. Second, preemption has evaluated all

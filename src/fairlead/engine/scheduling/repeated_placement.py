@@ -119,7 +119,7 @@ class RepeatedPlacements:
         return Placement(node, state, via, feasible, len(best), kept.binds_at_once)
 
     def keep(self, pod: PodInfo, found: Feasibility) -> None:
-        """Store the common part of the cycles of `pod` and equal pods, if it is known.
+        """Store the common part of the cycles of `pod` and equal pods, if there is one.
 
         `found` are the verdicts of the cycle, which has found at least one node. Nothing is stored
         for the first pod of a shape, because no second pod may follow.

@@ -142,7 +142,7 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
     """Pipeline `task` onto the best node whose idle and releasing resources suffice.
 
     Returns whether there is such a node. Under the defect evict-ignores-idle, the releasing
-    resources alone must suffice.
+    resources must suffice without the idle resources.
     """
     node = None
     if session.room.is_anything_releasing():

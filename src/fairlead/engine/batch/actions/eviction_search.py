@@ -1,7 +1,8 @@
 """EvictionSearch: finds victims for a task, evicts them, and pipelines the task onto their node.
 
-Preempt (within a queue) and reclaim (between queues) use different candidates and call different
-plugin methods (`EvictionKind`). The search is the same:
+Preempt (within a queue) and reclaim (between queues) differ in the *candidates*, which are the
+running tasks that may be evicted, and in the plugin methods that they call (`EvictionKind`). The
+search is the same:
 
     1  rank the nodes where the task may run and whose candidates occupy enough, best node first
     2  if a node already has enough idle or releasing resources, pipeline the task there

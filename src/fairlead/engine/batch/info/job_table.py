@@ -1,6 +1,6 @@
 """JobTable: all jobs, queues and groups, updated with each stimulus.
 
-A session changes these objects themselves and undoes its changes when it closes. So the cost of
+A session changes these objects directly, and undoes its changes when it closes. So the cost of
 opening a session depends on the number of changes, not on the number of jobs. Only `apply`
 (observed changes), `bind_failed`, `eviction_failed` and the open session change the table.
 

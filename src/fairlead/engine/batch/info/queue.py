@@ -1,7 +1,7 @@
 """QueueInfo: a queue's weight, limits, guarantees and parent.
 
 kube-batch reads only `weight`. The fields `guarantee`, `deserved`, `capability`, `reclaimable`,
-`parent` and `priority` are Volcano's. Amounts are by resource column, cpu in milli.
+`parent` and `priority` are Volcano's. Amounts are by resource column; cpu is in millicores.
 """
 
 from __future__ import annotations

@@ -54,8 +54,8 @@ _LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 class TaskRequest:
     """A task's requests: `running` (while it runs) and `starting` (free resources to start it).
 
-    Both are pairs (column, amount), cpu in milli. `floors` are pairs (column, smallest free amount
-    that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
+    Both are pairs (column, amount); cpu is in millicores. `floors` are pairs (column, smallest free
+    amount that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
     `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is (milli cpu,
     memory bytes), with upstream's defaults for missing requests. A node's own sums may count the
     pod with other amounts: `surplus` contains the amounts by which they exceed `running`, and
@@ -82,7 +82,7 @@ class TaskRequest:
         shape: Shape,
         nonzero: tuple[int, int],
     ) -> None:
-        """Store the request; `nonzero` is (milli cpu, memory bytes), with defaults."""
+        """Store the request; `nonzero` is (millicores, memory bytes), with defaults."""
         self.running = running
         self.starting = starting
         self.floors = tuple((c, amount - slack.least(c) + 1) for c, amount in starting)
@@ -155,7 +155,7 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
-    """Return (milli cpu, memory bytes) as the scorers of 1.16 count them (util/non_zero.go)."""
+    """Return (millicores, memory bytes) as the scorers of 1.16 count them (util/non_zero.go)."""
     asked = [_requests(container) for container in pod.spec.containers]
     return (
         sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),

@@ -2,7 +2,7 @@
 
     verdicts and scores that depend on a node and its pods      cached per shape (`ShapePlan`)
     verdicts and scores that depend on more (affinity, spread)  evaluated for every task, unless
-                                                                they do not matter for equal tasks
+                                                                they had no effect for an equal task
 
 There is one instance for each kind of resources that a task may need on the node (`NodeChoices`).
 The instances differ only in the filters of their frameworks.

@@ -207,8 +207,8 @@ class RoomView:
 class RuleSums:
     """The requested cpu and memory on each node, by the request rule of the configuration.
 
-    They are computed from the nodes' sums, minus the excess in `Room.nonzero_surplus`. The scorers
-    of Kubernetes 1.16 read them.
+    The amounts are computed from the nodes' sums, minus the excess in `Room.nonzero_surplus`. The
+    scorers of Kubernetes 1.16 read these amounts.
     """
 
     def __init__(self, room: Room, requests: RequestTable) -> None:
@@ -217,11 +217,11 @@ class RuleSums:
         self._requests = requests
 
     def requested(self, pod: PodInfo) -> tuple[int, int]:
-        """Return the requests of `pod` as (milli cpu, memory bytes)."""
+        """Return the requests of `pod` as (millicores, memory bytes)."""
         return self._requests.of(pod).nonzero
 
     def used(self, node: NodeInfo) -> tuple[int, int]:
-        """Return the requests of the pods on `node` as (milli cpu, memory bytes)."""
+        """Return the requests of the pods on `node` as (millicores, memory bytes)."""
         surplus = self._room.nonzero_surplus.get(node.row)
         if surplus is None:
             return node.nonzero_cpu, node.nonzero_memory
@@ -230,7 +230,7 @@ class RuleSums:
     def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
         """Return the requests of the pods on the nodes at `rows`.
 
-        The result is (milli cpu, memory bytes), each an array of shape (len(rows),).
+        The result is (millicores, memory bytes), each an array of shape (len(rows),).
         """
         cpu, memory = table.nonzero_cpu[rows], table.nonzero_memory[rows]
         odd = self._room.nonzero_surplus

@@ -108,7 +108,7 @@ FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:
-    """Filter: accepts a node if one of the `sources` alone can hold the whole request.
+    """Filter: accepts a node if a single one of the `sources` can hold the whole request.
 
     A source is a part of the node's resources: idle, releasing, or the sum of both.
     """

@@ -1,8 +1,8 @@
 """Facet: some of a scheduler plugin's extension points, such as its filter without its score.
 
 `predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
-score. The framework calls every extension point that a plugin has, so a facet has only some of
-them.
+score. The framework calls every extension point that a plugin has. So a facet has only some of the
+extension points of its plugin.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class Priority:
     ) -> Sequence[TaskInfo]:
         """Return the candidates with a lower priority than the preemptor.
 
-        These are tasks of jobs with a lower priority. Within the preemptor's job, they are tasks
-        with a lower priority.
+        Tasks of other jobs are compared by the priorities of the jobs, and tasks of the preemptor's
+        own job by the priorities of the tasks.
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 

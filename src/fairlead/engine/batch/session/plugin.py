@@ -206,7 +206,8 @@ class JobEnqueueable(BatchPlugin, Protocol):
     def job_enqueueable(self, job: JobInfo) -> bool:
         """Return whether this plugin's limit allows the admission of the job's minResources.
 
-        `overcommit` limits them by the cluster, and `proportion` by the queue's capability.
+        The plugin `overcommit` compares minResources with the cluster's capacity, and `proportion`
+        compares them with the queue's capability.
         """
         ...
 

@@ -1,6 +1,6 @@
 """Session: one scheduling pass over all jobs, on one snapshot of the cluster.
 
-    open      collect jobs with a group and a queue; idle and releasing resources of every node
+    open      collect the jobs with a group and a queue, and the resources of every node
     actions   allocate, pipeline, evict and dispatch tasks, always by `move`
     close     revert the placements that were not dispatched (`close_session` writes statuses)
 
@@ -97,9 +97,9 @@ class NodeChoices(Struct, frozen=True):
     """A NodeChoice for each kind of resources.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice; under the defect evict-ignores-idle, the releasing resources alone.
-    `either` finds both kinds of nodes. `anyhow` ignores resources: the task fits after enough
-    evictions.
+    resources together suffice; under the defect evict-ignores-idle, only the releasing resources
+    count. `either` finds the nodes of `now` and `later`. `anyhow` ignores resources: the task fits
+    after enough evictions.
     """
 
     now: NodeChoice

@@ -34,7 +34,7 @@ class WaterFillingError(RuntimeError):
 def divide(
     total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: BatchDefects
 ) -> dict[str, Quantities]:
-    """Return the amounts of `total` that each claim deserves, by name and column.
+    """Return the amounts of `total` that each claim deserves, by queue and resource column.
 
     Under the defect proportion-less, raises WaterFillingError if the division does not end.
     """

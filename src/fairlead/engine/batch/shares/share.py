@@ -56,7 +56,10 @@ def _is_offered(table: NodeTable, name: str) -> bool:
 
 
 def needs_of(job: JobInfo, columns: ResourceColumns) -> Amounts:
-    """Return the group's minResources as pairs (column, amount), cpu in milli; () without them."""
+    """Return the group's minResources as pairs (column, amount), () if it has none.
+
+    cpu is in millicores.
+    """
     resources = job.group.min_resources if job.group is not None else None
     if resources is None:
         return ()

@@ -22,8 +22,9 @@ class DefaultPreemptionArgs(
     """The plugin arguments of DefaultPreemption: the number of candidates that end a search.
 
     If neither field is set, every node is evaluated and the best candidate is used. Upstream always
-    ends the search early to save time: after `min_candidate_nodes_percentage` percent of the number
-    of nodes, but at least `min_candidate_nodes_absolute` candidates.
+    ends the search early to save time: the number of candidates after which it may stop is
+    `min_candidate_nodes_percentage` percent of the number of nodes, but at least
+    `min_candidate_nodes_absolute`.
     """
 
     min_candidate_nodes_percentage: int | None = None

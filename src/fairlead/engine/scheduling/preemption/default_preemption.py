@@ -87,9 +87,10 @@ class DefaultPreemption:
 
     @property
     def evaluates_every_node(self) -> bool:
-        """Whether a search evaluates all nodes by upstream's rules alone.
+        """Whether a search evaluates all nodes, and only by upstream's rules.
 
-        If it does, and finds no candidate, then an equal pod finds none in the same state.
+        If so, and if the search finds no candidate, then the search for an equal pod in the same
+        state finds none either.
         """
         return not self._args.are_set and not self._policy.eligibility
 

@@ -102,8 +102,8 @@ class DryRun(Struct, frozen=True):
 class CandidateSample(Struct, frozen=True):
     """The limits of a search: it starts at index `offset` of the potential nodes.
 
-    The search ends at `wanted` candidates, but continues if all of these violate a disruption
-    budget.
+    The search ends at `wanted` candidates, but continues if all of these candidates violate a
+    disruption budget.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """

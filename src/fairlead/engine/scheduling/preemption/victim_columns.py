@@ -6,11 +6,11 @@ Each node is a column of its pods, sorted by importance and padded:
     kind[slot, row]       index of the pod's shape in `_kinds`; any index if the slot is empty
     start[slot, row]      of the pod; undefined if the slot is empty
 
-A dry run reads the columns of the nodes to evaluate. First it sums up the pods of lower priority,
-to find the nodes that the preemptor fits without them. Then it reprieves pods slot by slot, on all
-nodes together, from the most to the least important pod. `select_victims_by_resources` uses the
-same procedure for one node. Only costs are computed here; the victims are determined later, for the
-chosen node only.
+A dry run reads the columns of the nodes to evaluate. First it adds up the requests of the pods of
+lower priority, to find the nodes that the preemptor fits without these pods. Then it reprieves pods
+slot by slot, on all nodes together, from the most to the least important pod.
+`select_victims_by_resources` uses the same procedure for one node. Only costs are computed here;
+the victims are determined later, for the chosen node only.
 
 Example: the preemptor needs 3 cores, and all pods have lower priority. Node 0 has 4 cores and pods
 of 1, 1 and 2 cores in descending importance. Node 1 has 4 cores and pods of 2 and 2 cores. Without
@@ -70,7 +70,7 @@ class VictimCosts(Struct, frozen=True):
     `costs[i]` are the costs under rule i; they are valid only for candidates (`is_candidate`). If
     the code of a node is not 0, the preemptor would not fit even without the pods of lower
     priority, and `statuses[code]` is the reason. A node that is no candidate and has the code 0
-    must be evaluated on its own.
+    must be evaluated separately.
     """
 
     is_candidate: Mask

@@ -27,8 +27,8 @@ class BackoffConfig(Struct, frozen=True):
     `initial` and `maximum` are podInitialBackoffSeconds and podMaxBackoffSeconds.
     `max_in_unschedulable` is the longest time that a pod stays in the unschedulable pool.
     `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler pops pods
-    that are backing off. If `ends_at_expiry` is set, a backoff ends at its expiry, otherwise just
-    after it.
+    that are backing off. A backoff ends right after its expiry or, if `ends_at_expiry` is set,
+    exactly at its expiry.
     """
 
     initial: DurationNs = INITIAL_DEFAULT
@@ -69,9 +69,9 @@ class BackoffClock(Struct, frozen=True):
         return expiry >= self._truncated(now)
 
     def release_at(self, expiry: Instant) -> Instant:
-        """Return when a backoff that ends at `expiry` is noticed.
+        """Return the time at which a pod whose backoff ends at `expiry` is released.
 
-        The backoff queue is flushed periodically; this is the first flush after `expiry`.
+        This is the first flush of the backoff queue after `expiry`.
         """
         ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
         return self.phase + ticks * _FLUSH_PERIOD
@@ -83,7 +83,7 @@ class BackoffClock(Struct, frozen=True):
 def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
     """Return the clock for `config`.
 
-    If pods are popped from backoff, it truncates expiries to whole seconds.
+    If `config.pop_from_backoff` is set, the clock truncates expiries to whole seconds.
     """
     if config.pop_from_backoff:
         return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)

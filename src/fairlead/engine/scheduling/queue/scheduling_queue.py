@@ -9,9 +9,10 @@
 ACTIVE is ordered by the QueueSort plugin. If ACTIVE is empty, the first pod of BACKOFF is popped
 immediately: backoff only matters while other pods wait (feature SchedulerPopFromBackoffQ). A pod
 whose last attempt was an error always waits until its backoff ends. A pod leaves UNSCHEDULABLE on
-an event that, according to a plugin that rejected it, may make it schedulable. The leftover flush
-releases it after five minutes by default. Events that arrive while a pod is IN_FLIGHT are checked
-when the pod returns rejected.
+an event that, according to a plugin that rejected it, may make it schedulable. The periodic
+*leftover flush* releases pods that have been in UNSCHEDULABLE for too long, by default five
+minutes. Events that arrive while a pod is IN_FLIGHT are checked when the pod returns to the queue
+after a rejection.
 
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
@@ -269,7 +270,7 @@ class SchedulingQueue:
     def _woken_among(
         self, plugins: tuple[str, ...], pods: Collection[QueuedPod], event: ClusterEvent
     ) -> list[QueuedPod]:
-        """Return those of `pods`, which `plugins` rejected, that `event` may make schedulable.
+        """Return the pods that `event` may make schedulable; `plugins` rejected all of `pods`.
 
         If the plugins give the same answer for all pods with an equal `likeness` key, they are
         called for only one pod per key.
@@ -351,9 +352,9 @@ class SchedulingQueue:
     def activate(self, key: str, now: Instant) -> None:
         """Move a waiting pod, even from backoff, to the active queue after its preemption failed.
 
-        If PreEnqueue rejects it, it becomes unschedulable instead. Upstream does not limit
-        activations, because every API call takes time. In virtual time, a call may take no time. So
-        a pod that is activated too often at the same instant backs off as after an error.
+        If PreEnqueue rejects the pod, the pod becomes unschedulable instead. Upstream does not
+        limit activations, because every API call takes time. In virtual time, a call may take no
+        time. So a pod that is activated too often at the same instant backs off as after an error.
         """
         queued = self._pods.get(key)
         if queued is None or queued.place in (QueueName.ACTIVE, QueueName.IN_FLIGHT):
@@ -377,7 +378,7 @@ class SchedulingQueue:
     def next_deadline(self) -> Instant | None:
         """Return the time at which `pop` may return another pod, AT_ONCE if this is possible now.
 
-        Returns None if no pod waits for a time.
+        Returns None if no pod can be popped until something changes.
         """
         if self._active.first() is not None:
             return AT_ONCE
@@ -449,7 +450,8 @@ class SchedulingQueue:
     def _retry(self, queued: QueuedPod, now: Instant) -> None:
         """Take a pod out of the unschedulable pool, unless the same plugin gates it again.
 
-        A preemptor is woken by the deletion of each victim, and gated until the last one.
+        For example, the deletion of each victim wakes the preemptor, but the preemptor stays gated
+        until its last victim is being deleted.
         """
         before = queued.gated_by
         if not before or not self._config.pop_from_backoff:
