@@ -2,9 +2,9 @@
 
 `fairlead.dev/run-duration` is the time for which a pod runs before it succeeds.
 `fairlead.dev/ready-delay` is the time from its start until it becomes ready.
-`fairlead.dev/stop-duration` is the time that it takes to stop. All values are Go durations; the run
-duration may be `forever`. `fairlead.api.kubelet_behaviour` documents `fairlead.dev/kubelet` on a
-Node.
+`fairlead.dev/stop-duration` is the time that the pod takes to stop. All values are Go durations;
+the run duration may be `forever`. `fairlead.api.kubelet_behaviour` documents the annotation
+`fairlead.dev/kubelet` of nodes.
 """
 
 from __future__ import annotations

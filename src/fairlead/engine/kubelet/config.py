@@ -42,7 +42,8 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
 
     A pod runs for the first of these times that is not None: `input_duration` (only for pods that
     end with their stdin, see `reads_to_the_end`), the result of `run_durations`, and `job_duration`
-    (only for pods with restartPolicy Never or OnFailure). If there is none, the pod runs forever.
+    (only for pods with restartPolicy Never or OnFailure). If all of them are None, the pod runs
+    forever.
 
     A pod's annotations can set its run duration, ready delay and stop duration
     (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the

@@ -1,7 +1,8 @@
 """NodeEdit: one write to a Node, computed from the newest version when it is sent.
 
-An edit without effect, because for example the taint already exists, produces no write. A merge
-patch replaces the whole taint list, so it contains the resourceVersion from which it was computed.
+An edit that would have no effect, for example because the taint already exists, produces no write.
+A merge patch replaces the whole taint list, so it contains the resourceVersion from which it was
+computed.
 
 NoSchedule taints mirror node conditions (memory pressure, ...) and the cordon. The controller
 reconciles these taints, regardless of who added or removed a taint. The controller does not

@@ -60,7 +60,7 @@ class EvictionMode(Protocol):
     def next_check(self, status: str, health: NodeHealth) -> Instant | None:
         """Return the time from which a pass must act on the node even if nothing changes.
 
-        Returns None if time alone never requires an action.
+        Returns None if only a change can require an action.
         """
         ...
 

@@ -97,7 +97,8 @@ class ZoneQueues:
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
         """Yield (zone, name) for each entry that is due and gets a token at `now`.
 
-        `last_pass` is the time of the last monitor pass, which requeued entries have implicitly.
+        `last_pass` is the time of the last monitor pass. It counts as the time of requeued entries
+        (see the module's docstring).
 
         The caller must finish or retry the entry before it continues the iteration. The token is
         used whether or not the entry is finished. An entry that is not due yet uses a token without
@@ -207,8 +208,9 @@ class RateLimitedQueue:
         """Change the rate to `rate`; a `rate` of 0 stops evictions.
 
         A limiter with the same rate is kept. The new limiter starts empty if the old limiter has no
-        token now, otherwise full. (The check takes a token of the old limiter, which is discarded
-        anyway.) `never_rate` is the rate that a stopped limiter reports.
+        token now, otherwise full. (The check takes a token from the old limiter. This has no
+        effect, because the old limiter is discarded.) `never_rate` is the rate that a stopped
+        limiter reports.
         """
         # upstream: rate_limited_queue.go:SwapLimiter
         if self.limiter.rate == as_float32(rate):
