@@ -39,8 +39,10 @@ def clock(
 ) -> int:
     """Show or control the clock of a cluster that `fairlead up` runs.
 
-    `advance` moves the clock forward by AMOUNT. Everything that is due in this time happens: pods
-    start and finish, tolerations and leases expire. The command returns when all this has happened.
+    `show` prints the time and the speed. `advance` moves the clock forward by AMOUNT: pods start
+    and finish, and tolerations and leases expire, as in that time. The command returns when all
+    this has happened. `speed` sets how fast the clock runs. `pause` stops it, and `resume` starts
+    it again.
 
     Try:
 

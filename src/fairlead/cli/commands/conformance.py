@@ -35,7 +35,7 @@ def conformance(
     tokens: Annotated[Path | None, _READ] = None,
     ca: Annotated[Path | None, _READ] = None,
 ) -> int:
-    """Replay decisions that were recorded from upstream binaries, and compare the results.
+    """Compare Fairlead's decisions with decisions recorded from kube-scheduler and other binaries.
 
     For each file, the command prints the number of cases in which Fairlead agrees with the
     recording, and the number of cases in which it differs. For each difference, it prints the path

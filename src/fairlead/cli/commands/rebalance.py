@@ -38,7 +38,7 @@ def rebalance(
     release: ReleaseOptions = NO_RELEASE,
     output: AnswerOutput = "text",
 ) -> int:
-    """Propose pod moves that make room for pending pods, then moves that even out the nodes.
+    """Propose pod moves that make room for pending pods, then moves that even out node loads.
 
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without

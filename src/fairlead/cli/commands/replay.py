@@ -44,7 +44,7 @@ def replay(
     export of kube-scheduler-simulator. For each recorded binding, Fairlead schedules the pod in the
     cluster state before the binding, and compares the node that it chooses with the recorded node.
     Then it binds the pod to the recorded node. The answer counts the pods that were placed on a
-    best node, and lists every other pod with the reason.
+    node with the highest score, and lists every other pod with the reason.
 
     FILE can also be a SimKube trace or the pod table of openb. These files record when pods
     started, but not on which node. Fairlead simulates the pods on the nodes of `--snapshot`, and

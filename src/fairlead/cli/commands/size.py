@@ -53,7 +53,7 @@ def size(
         int,
         Parameter(
             help="How long to search for cheaper nodes: at most N scheduling cycles per pod on "
-            "average, and for fewer than 100 pods, as for 100. A larger N never makes the answer "
+            "average. Fewer than 100 pods count as 100 pods. A larger N never makes the answer "
             "worse.",
             metavar="N",
             converter=integer,

@@ -33,8 +33,8 @@ class ConnectionOptions:
         str | None,
         named(
             "FILE",
-            "Use the cluster of this kubeconfig. With --context alone, the files in KUBECONFIG are "
-            "read, or else ~/.kube/config.",
+            "Use the cluster of this kubeconfig file (default: the files in KUBECONFIG, or else "
+            "~/.kube/config).",
         ),
     ] = None
     context: Annotated[

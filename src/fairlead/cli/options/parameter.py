@@ -15,7 +15,8 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
 FAIL_ON: Final = """\
 Exit with status 3 if a displaced pod matches CONDITION, such as priority>=1000, namespace=store,
-name=web-* or labels.app=web. The condition 'loop' holds if pods are displaced repeatedly.
+name=web-* or labels.app=web. A displaced pod is a pod that had to leave its node, for example
+because it was preempted or evicted. The condition 'loop' holds if pods are displaced repeatedly.
 """
 
 

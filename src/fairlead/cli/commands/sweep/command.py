@@ -37,8 +37,7 @@ def sweep(
     random: Annotated[
         int | None,
         Parameter(
-            help="Run only N randomly chosen combinations of the values (default: all "
-            "combinations).",
+            help="Run only N randomly chosen cases (default: all cases).",
             metavar="N",
             converter=integer,
         ),
@@ -79,11 +78,11 @@ def sweep(
 ) -> int:
     """Run a scenario many times with varied fields, seeds or failures, and compare the results.
 
-    Every combination of the values is a case. By default, all cases run; with --random, only a
-    sample of them runs. The command writes to FOLDER: cases.csv (a row for each case), cases/ (the
-    full result of each case), report.html, and worst.html (the full report of the worst case). An
-    interrupted sweep continues where it stopped: the result of a case in FOLDER is reused if the
-    scenario, the files that it names and the values of the case have not changed.
+    Every combination of the values of --vary and --lose is a case. By default, all cases run; with
+    --random, only a sample of them runs. The command writes to FOLDER: cases.csv (a row for each
+    case), cases/ (the full result of each case), report.html, and worst.html (the full report of
+    the worst case). An interrupted sweep continues where it stopped: the result of a case in FOLDER
+    is reused if the scenario, the files that it names and the values of the case have not changed.
 
     Try:
 

@@ -74,7 +74,10 @@ def start_detached(options: UpOptions) -> int:
 
 
 def down() -> int:
-    """End the cluster that `fairlead up --detach` started, and wait until it has ended."""
+    """End the cluster that `fairlead up --detach` started, and wait until it has ended.
+
+    A user can run one such cluster on a machine.
+    """
     with _opened(".json") as state:
         if _is_locked_by_us(state):
             raise InputError("down", "no cluster runs in the background")

@@ -35,8 +35,8 @@ def watch(
     A YAML file contains the questions. Each question consists of options of `fairlead whatif`. The
     field `every` is the interval at which the command reads the cluster. If the cluster has
     changed, the command answers the questions again. It serves the answers as a web page (/), as
-    JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token, as a bearer
-    token or as ?token= in the URL. A file with two questions:
+    JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token of
+    --token-file, as a bearer token or as ?token= in the URL. A file with two questions:
 
         every: 1m
         questions:
