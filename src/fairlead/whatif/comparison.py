@@ -110,7 +110,7 @@ def _best(found: Sequence[Alternative]) -> str:
     if len(found) == 1:
         return f"The only alternative, {best.name}: {sentence}"
     if len(equal) == len(found):
-        return f"All {len(found)} alternatives end alike: {sentence}"
+        return f"All {len(found)} alternatives have the same outcome: {sentence}"
     names = " and ".join(equal)
     verb = "disturbs" if len(equal) == 1 else "disturb"
     return f"Of {len(found)} alternatives, {names} {verb} least: {sentence}"
@@ -120,9 +120,11 @@ def _difference(found: Sequence[Alternative]) -> str:
     sentences = dict.fromkeys(one.answer.verdict.first.sentence for one in found)
     names = " and ".join(one.name for one in found)
     if len(sentences) == 1 and not _workload_rows(found):
-        return f"{names}: the answers are alike: {next(iter(sentences))}"
+        return f"{names}: the answers are the same: {next(iter(sentences))}"
     if len(sentences) == 1:
-        return f"{names}: the verdicts are alike, the workloads differ: {next(iter(sentences))}"
+        return (
+            f"{names}: the verdicts are the same, but the workloads differ: {next(iter(sentences))}"
+        )
     return " ".join(f"{one.name}: {one.answer.verdict.first.sentence}" for one in found)
 
 

@@ -306,8 +306,8 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
     if words:
         count = sum(map(len, groups))
         yield (
-            f"{count} objects arrive at one instant, and their order decides: in reverse order "
-            f"{words}. --seeds 20 tries other orders."
+            f"{count} objects arrive at one instant, and the outcome depends on their order: in "
+            f"reverse order, {words}. --seeds 20 tries other orders."
         )
 
 

@@ -163,7 +163,7 @@ def test_webhooks_are_named_instead_of_called(scale_up):
 def test_a_plugin_whose_kind_the_dump_lacks_refuses_nothing_and_is_named(scale_up):
     answer = scale_up(2, LIMITS, runtimeClassName="kata", serviceAccountName="web")
     assert len(answer.difference.placed) == 2
-    [note] = [one for one in answer.changed.notes if "nothing was refused" in one]
+    [note] = [one for one in answer.changed.notes if "could not check new objects" in one]
     assert note.endswith(
         "namespaces (NamespaceLifecycle), serviceaccounts (ServiceAccount), "
         "runtimeclasses (RuntimeClass)."

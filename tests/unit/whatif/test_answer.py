@@ -7,6 +7,7 @@ import json
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.unit.whatif import rollout
 
@@ -178,6 +179,17 @@ def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, or
     more = ("pdb_breaches", "complaints", "budgets", "workloads", "node_pools")
     assert [name for name in (*wanted, *more) if not any(one[name] for one in both)] == []
     assert both[1]["rest"]["under_way"]
+
+
+def test_markdown_says_when_the_change_is_made(crowded):
+    """As soon as the cluster has settled, or at once if it never settles."""
+    settled = markdown_answer(crowded, (), "")
+    without = replace(crowded.without, rest=replace(crowded.without.rest, after=None))
+    endless = replace(crowded, effect=replace(crowded.effect, without=without))
+    assert " s, when the cluster has settled." in settled
+    assert "- The cluster does not settle, so the change is made at once." in markdown_answer(
+        endless, (), ""
+    )
 
 
 def test_the_text_fits_80_columns_and_breaks_no_name(drained, crowded):

@@ -154,7 +154,7 @@ def test_another_priority_is_for_new_pods_only(ask, make):
     answer = ask(objects, priority_class=("low=5",))
     assert answer.difference.is_empty
     assert answer.changed.notes[0] == (
-        "PriorityClass low: 1 becomes 5. 1 pod has it and keeps priority 1 until created anew, "
+        "PriorityClass low: 1 becomes 5. 1 pod has it and keeps priority 1, "
         "because the priority of an existing pod does not change. New pods get 5."
     )
     waiting = [*objects, {**high, "spec": {**high["spec"], "replicas": 0}}]

@@ -122,7 +122,7 @@ def _print_head(console: Console, answer: WhatIfAnswer) -> None:
         f"{span} from {format_timestamp(changed.started_at)}",
         f"seed {answer.seed}",
         answer.scheduler_words,
-        counted(changed.choices_among_equals, "choice among equals", "choices among equals"),
+        counted(changed.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
     _print_words(console, " · ".join(facts), "dim")
     if answer.releases.words:
@@ -143,9 +143,9 @@ def _print_rest(console: Console, rest: Rest) -> None:
     more = len(rest.activities) - len(shown)
     what = "; ".join([*shown, *([counted(more, "more workload")] if more > 0 else [])])
     when = (
-        "The cluster does not come to rest, so the change is made at once."
+        "The cluster does not settle, so the change is made at once."
         if rest.after is None
-        else f"The change is made {for_readers(rest.after)} later, when the cluster is at rest."
+        else f"The change is made {for_readers(rest.after)} later, when the cluster has settled."
     )
     _print_words(console, f"Under way before the change: {what}. {when}", "yellow")
 

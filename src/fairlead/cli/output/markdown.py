@@ -40,8 +40,12 @@ def _head(result: Json) -> Iterator[str]:
     )
     rest = result["rest"]
     if rest["under_way"]:
-        when = "never within the horizon" if rest["after_s"] is None else f"{rest['after_s']:g} s"
-        yield f"- The cluster was not at rest at first; it was after {when}."
+        after = rest["after_s"]
+        yield (
+            "- The cluster does not settle, so the change is made at once."
+            if after is None
+            else f"- The change is made after {after:g} s, when the cluster has settled."
+        )
     yield ""
     changes = " ".join(result["changes"]) or "no change"
     source = f"`{_code(result['source'])}` as of {result['started_at']}"

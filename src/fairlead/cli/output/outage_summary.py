@@ -111,7 +111,7 @@ def _headline(found: OutageOutcome) -> str:
         f"{len(found.lost):,} not back",
     ]
     if found.preempted:
-        parts.append(f"{_counted(len(found.preempted), 'other')} preempted for them")
+        parts.append(f"{_counted(len(found.preempted), 'other pod')} preempted for them")
     return ", ".join(parts)
 
 

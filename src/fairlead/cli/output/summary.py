@@ -94,7 +94,7 @@ def _run_line(source: str, seed: int, outcome: RunOutcome) -> str:
         counted(len(outcome.pods), "pod"),
         f"{span} from {format_timestamp(outcome.started_at)}",
         f"seed {seed}",
-        counted(outcome.choices_among_equals, "choice among equals", "choices among equals"),
+        counted(outcome.choices_among_equals, "tie broken at random", "ties broken at random"),
     ]
     return " · ".join(parts)
 

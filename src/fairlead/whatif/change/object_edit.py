@@ -216,6 +216,6 @@ def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
     values = ", ".join(str(one) for one in sorted({pod.spec.priority for pod in pods}, key=str))
     keeps = "1 pod has it and keeps" if len(pods) == 1 else f"{len(pods):,} pods have it and keep"
     return (
-        f"{head}{keeps} priority {values} until created anew, because the priority of an existing "
-        f"pod does not change. New pods get {value}."
+        f"{head}{keeps} priority {values}, because the priority of an existing pod does not "
+        f"change. New pods get {value}."
     )

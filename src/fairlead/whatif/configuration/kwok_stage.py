@@ -330,15 +330,16 @@ def _role(manifest: Manifest, actions: Sequence[_Action]) -> StageRole:
         case [] if re.search(r"^[ \t]*startTime:", text, re.MULTILINE):
             return StageRole.CREATE
         case []:
-            problem = "sets no phase; simulated are: create, ready, complete and delete of pods"
+            problem = "sets no phase; only create, ready, complete and delete of pods are simulated"
         case phases:
-            problem = f"sets the phase {' and '.join(phases)}; simulated are Running and Succeeded"
+            found = " and ".join(phases)
+            problem = f"sets the phase {found}; only Running and Succeeded are simulated"
     raise manifest.refuse(problem, field=where)
 
 
 def _check_node_stage(manifest: Manifest, spec: _Spec, actions: Iterable[_Action]) -> None:
     if not any("NodeConditions" in text for text in _templates(actions)):
-        problem = "sets other conditions than NodeConditions; an event fail-node does that"
+        problem = "sets conditions that are not in NodeConditions; use an event fail-node instead"
         raise manifest.refuse(problem, field="spec.next")
     operators = [
         (one.jq or one).operator

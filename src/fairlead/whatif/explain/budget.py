@@ -31,7 +31,7 @@ _UNREADY_COLUMNS: Final = (ResultColumn("pod", "pod", NAME), ResultColumn("node"
 _NODE_COLUMNS: Final = (
     ResultColumn("node", "node", NAME),
     ResultColumn("pods", "pods", NUMBER),
-    ResultColumn("drain", "a drain of it"),
+    ResultColumn("drain", "drain of the node"),
 )
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
 
@@ -142,4 +142,6 @@ def _drain(limit: BudgetLimit, pods: int, is_blocked: bool) -> str:  # noqa: FBT
         return "is refused"
     if is_blocked:
         return "is refused now"
-    return "evicts them in turns, as new ones get ready" if pods > limit.now > 0 else "is allowed"
+    return (
+        "evicts the pods in turns, as new ones get ready" if pods > limit.now > 0 else "is allowed"
+    )

@@ -39,7 +39,7 @@ _POD_COLUMNS: Final = (
     ResultColumn("priority", "priority", NUMBER, rank=2),
     ResultColumn("cpu", "cpu", rank=1),
     ResultColumn("memory", "memory", rank=1),
-    ResultColumn("leaves", "could it leave, alone?"),
+    ResultColumn("leaves", "can this pod move?"),
 )
 _BLOCKER_COLUMNS: Final = (
     ResultColumn("pod", "pod", NAME),

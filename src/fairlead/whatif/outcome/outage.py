@@ -65,7 +65,7 @@ class LossCause(StrEnum):
 
 _CAUSES_IN_WORDS: Final = {
     LossCause.TOLERATES: "tolerates indefinitely",
-    LossCause.DAEMON: "belongs to its node",
+    LossCause.DAEMON: "DaemonSet or static pod",
     LossCause.NOT_YET: "still tolerating",
     LossCause.UNTAINTED: "node not tainted",
     LossCause.STOPPED_ZONE: "evictions stopped",

@@ -16,8 +16,8 @@ def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
     Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. Equal causes give
-    equal texts, whatever the counts are. "may not preempt" is added for pods with preemptionPolicy
-    Never. An empty message becomes "not tried yet"; other messages are returned unchanged.
+    equal texts, whatever the counts are. "preemptionPolicy is Never" is added for pods with this
+    policy. An empty message becomes "not tried yet"; other messages are returned unchanged.
     """
     if not message:
         return NOT_TRIED
@@ -27,4 +27,4 @@ def short_reason(message: str) -> str:
     reasons, _, rest = message[found.end() :].partition(". ")
     causes = {_COUNT.sub("", each, count=1) for each in reasons.removesuffix(".").split(", ")}
     shortened = ", ".join(sorted(causes))
-    return f"{shortened}; may not preempt" if _NEVER in rest else shortened
+    return f"{shortened}; preemptionPolicy is Never" if _NEVER in rest else shortened

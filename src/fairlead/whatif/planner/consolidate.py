@@ -322,8 +322,8 @@ def _findings(found: ConsolidationPlan) -> list[str]:
     best = found.plan.best
     if best is not None and found.going:
         sentences.append(
-            f"Cordon them all, then drain {best.pace.at_once} at a time in this order: "
-            f"{for_readers(best.took or 0)}."
+            f"Cordon them all, then drain them {best.pace.at_once} at a time in the order below. "
+            f"This takes {for_readers(best.took or 0)}."
         )
     elif found.plan.runs:
         sentences += unsafe_findings(found.plan.runs)
@@ -387,7 +387,7 @@ def _cause_rows(found: ConsolidationPlan) -> list[Json]:
 def _causes(found: ConsolidationPlan) -> ResultTable:
     columns = (
         ResultColumn("nodes", "nodes", NUMBER),
-        ResultColumn("alone", "kept by this alone", NUMBER),
+        ResultColumn("alone", "kept only by this", NUMBER),
         ResultColumn("cause", "cause"),
     )
     return ResultTable("causes", "what keeps nodes", columns, _cause_rows(found))

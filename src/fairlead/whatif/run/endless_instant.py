@@ -86,7 +86,8 @@ def standstill(source: str, cause: LivelockError) -> InputError:
     repeated = Counter(_subjects(cause.history)).most_common(1)
     what = f"; most often {repeated[0][0]} changed" if repeated else ""
     time = format_timestamp(cause.now)
-    return InputError(source, f"time stands still at {time}: {cause.steps:,} steps, no end{what}")
+    problem = f"the simulation does not get past {time}: {cause.steps:,} steps, no end{what}"
+    return InputError(source, problem)
 
 
 def _subjects(history: Iterable[Stimulus | None]) -> Iterable[str]:

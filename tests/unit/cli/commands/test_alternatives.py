@@ -109,7 +109,9 @@ def test_another_configuration_is_asked_the_same(ask, tmp_path):
     (tmp_path / "s.yaml").write_text(config)
     _, found, _ = ask("--drain", "a", "--against-config", "s.yaml")
     assert [row["alternative"] for row in found["alternatives"]] == ["default scheduler", "s.yaml"]
-    assert found["verdict"].startswith("default scheduler and s.yaml: the answers are alike: 1 pod")
+    assert found["verdict"].startswith(
+        "default scheduler and s.yaml: the answers are the same: 1 pod"
+    )
     assert found["findings"] == ["What if: --drain a"]
 
 

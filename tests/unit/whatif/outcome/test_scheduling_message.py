@@ -21,7 +21,7 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
         ),
         (
             f"{NONE}3 node(s) were unschedulable, 2 Insufficient cpu. {NEVER}",
-            "Insufficient cpu, node(s) were unschedulable; may not preempt",
+            "Insufficient cpu, node(s) were unschedulable; preemptionPolicy is Never",
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
     ],

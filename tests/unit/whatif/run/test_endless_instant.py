@@ -67,6 +67,6 @@ def test_time_that_stands_still_is_an_error_with_what_changes_most(make):
     pod = ObjectChanged(decode(make.pod("web")))
     found = standstill("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
     assert str(found) == (
-        "s.yaml: time stands still at 1970-01-01T00:00:00Z: 5,000,001 steps, no end; most often "
-        "Pod default/web changed"
+        "s.yaml: the simulation does not get past 1970-01-01T00:00:00Z: 5,000,001 steps, "
+        "no end; most often Pod default/web changed"
     )

@@ -87,8 +87,8 @@ def test_a_waiting_pod_starts_when_a_drawn_runtime_ends(snapshot, busy, complete
 def test_all_outputs_have_the_start_times(snapshot, busy, completed):
     answer = what_if(snapshot(*busy, *completed), NO_CHANGE, Conditions(seeds=2))
     sentence = (
-        "Start times are from 2 draws of remaining runtimes, known for 1 of 1 running pods (100%); "
-        "the others are taken to run on."
+        "Start times come from 2 simulations with random remaining runtimes. Runtimes are known "
+        "for 1 of 1 running pods (100%)."
     )
     text = text_of(answer)
     assert "START TIMES (2)" in text

@@ -55,14 +55,14 @@ class Autoscaling(Struct, frozen=True):
 
 
 _NOT_ACTING: Final = (
-    "The dump has a Cluster Autoscaler, which does not act here; --autoscale cluster-autoscaler "
-    "lets it act."
+    "The dump has a Cluster Autoscaler, which is not simulated; --autoscale cluster-autoscaler "
+    "simulates it."
 )
 KARPENTER_IDLE: Final = (
-    "The snapshot has NodePools of Karpenter, which adds and removes no nodes here; with "
-    "--autoscale karpenter it does."
+    "The snapshot has NodePools of Karpenter, which is not simulated; --autoscale karpenter "
+    "simulates it."
 )
-_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none acts."
+_NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so none is simulated."
 
 
 def read_autoscalers(

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
 
 DEPLOYED_NOTE: Final = (
-    f"Pods with schedulerName {FAIRLEAD} are scheduled one by one, as by `fairlead run` in its"
-    " manifests. In a what-if, --batch-config fairlead gives them to the batch scheduler."
+    f"Pods with schedulerName {FAIRLEAD} are scheduled one by one, as in a cluster where `fairlead "
+    "run` is deployed. With --batch-config fairlead, a what-if schedules them in gangs."
 )
 _GROUP_KINDS: Final = ("PodGroup", "Queue")
 

@@ -100,11 +100,11 @@ def _survived(survival: Survival, found: SizeResult) -> str:
     if not words or not found.survives:
         return ""
     pods = len({pod for pod, _ in found.pinned})
-    also = f"and all but {counted(pods, 'pod')} also" if pods else "also"
+    also = f"and all but {counted(pods, 'pod')} even" if pods else "even"
     tried = ""
     if found.sets_covered < found.sets:
         tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,})"
-    return f", {also} without any {words}{tried}"
+    return f", {also} after the loss of any {words}{tried}"
 
 
 def _survival_words(survival: Survival) -> str:
@@ -140,8 +140,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield f"No nodes were found that survive the loss of any {lost}."
     elif found.sets_covered < found.sets:
         yield (
-            f"Of the sets of {question.survival.nodes} nodes, those were tried that are hardest to "
-            "lose: the fullest and the largest nodes, of all nodes and of each pool and zone."
+            f"Of all sets of {question.survival.nodes} nodes, only the sets whose loss is hardest "
+            "to survive were tried: the fullest and the largest nodes, overall and in each pool "
+            "and zone."
         )
     if found.pinned:
         pods = sorted({pod for pod, _ in found.pinned})
@@ -151,8 +152,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:
         yield (
-            f"If all pods were created at one instant, {found.waiting_at_once:,} of them would "
-            "wait: the scheduler spreads pods, and large ones come last. Move large pods first."
+            f"If all pods were created at the same time, {found.waiting_at_once:,} of them would "
+            "stay pending: the scheduler spreads the first pods, and then no node has room for the "
+            "last large pods. Move large pods first."
         )
 
 
@@ -195,10 +197,10 @@ def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
         for share, name in causes
     ]
     columns = (
-        ResultColumn("percent", "of the cost", NUMBER),
+        ResultColumn("percent", "of the limit", NUMBER),
         ResultColumn("resource", "is caused by"),
     )
-    return ResultTable("binds", "what binds", columns, rows, 5)
+    return ResultTable("binds", "what determines the lower limit", columns, rows, 5)
 
 
 def _obstacles(found: SizeResult) -> ResultTable:

@@ -161,7 +161,7 @@ def upgrade_answer(
         "UpgradeCheck",
         source,
         _verdict(plan, run, surge),
-        tuple(_findings(plan, run, never)),
+        tuple(_findings(plan, run, never, surge)),
         tables,
         facts,
         notes,
@@ -189,22 +189,29 @@ def _surge_words(surge: int) -> str:
     return f"with {counted(surge, 'surge node')} in each pool" if surge else "without surge nodes"
 
 
-def _findings(plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit]) -> Iterable[str]:
+def _findings(
+    plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit], surge: int
+) -> Iterable[str]:
     if never:
         names = listed([one.key for one in never])
-        yield f"{counted(len(never), 'budget')} can never be met by an eviction: {names}."
+        verb = "allows" if len(never) == 1 else "allow"
+        yield f"{counted(len(never), 'budget')} never {verb} an eviction: {names}."
     stuck = {one.owner for one in plan.blockers if one.cause in UNPLACED}
     if stuck:
-        yield f"{counted(len(stuck), 'workload')} cannot be placed elsewhere, even with surge."
+        even = ", even on surge nodes" if surge else ""
+        yield f"The pods of {counted(len(stuck), 'workload')} fit on no other node{even}."
     if run is not None and plan.blocked:
         because = f": {unsafe_because(run)}" if not run.is_safe else ""
         took = "never ends" if run.took is None else f"takes {for_readers(run.took)}"
-        yield f"Draining the other {len(plan.drains):,} {took}{because}."
+        count = len(plan.drains)
+        which = "node" if count == 1 else f"{count:,} nodes"
+        yield f"Draining the other {which} {took}{because}."
     yield from order_findings(plan.drains)
     yield from flag_findings(plan.flags)
     single = [] if run is None else [one for one in run.stopped if one.wanted == 1]
     if single:
-        yield f"{counted(len(single), 'single replica')} will stop while its pod moves."
+        its = "its pod moves" if len(single) == 1 else "their pods move"
+        yield f"{counted(len(single), 'workload')} with one replica will stop while {its}."
 
 
 def _never(limits: Sequence[BudgetLimit]) -> ResultTable:

@@ -41,7 +41,7 @@ function factList(report) {
     ["From", report.started_at],
     ["Seed", report.seed],
     [
-      "Choices among equals",
+      "Ties broken at random",
       isNumber(summary.choices_among_equals) && count(summary.choices_among_equals),
     ],
   ].filter(([, value]) => value);

@@ -65,8 +65,8 @@ class StartupTimes(Struct, frozen=True):
         default = for_readers(START_DELAY_DEFAULT)
         if not times:
             return (
-                f"{pods} become ready {default} after they are scheduled: assumed, the dump "
-                "shows no times (--startup-time)."
+                f"{pods} are assumed to become ready {default} after they are scheduled, because "
+                "the dump shows no times (--startup-time)."
             )
         what = f"{pods} become ready {_span(times)} after they are scheduled, as in the dump"
         if assumed:

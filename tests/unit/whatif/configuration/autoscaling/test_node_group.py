@@ -200,7 +200,7 @@ def test_off_says_that_an_installed_autoscaler_does_not_act(found, make):
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"
     quiet = read_autoscaling(AutoscaleOptions(), found(make.node("n"), deployment))
     assert quiet.config is None
-    assert quiet.notes[0].startswith("The dump has a Cluster Autoscaler, which does not act here")
+    assert quiet.notes[0].startswith("The dump has a Cluster Autoscaler, which is not simulated")
     auto = read_autoscaling(AutoscaleOptions("auto"), found(make.node("n")))
     assert (auto.config, len(auto.notes)) == (None, 1)
 

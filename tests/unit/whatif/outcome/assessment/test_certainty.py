@@ -66,8 +66,8 @@ def test_an_order_of_arrival_that_decides_is_said(snapshot, make, write):
     assert len(answer.difference.pending) == 1
     [note] = [one for one in answer.changed.notes if "arrive at one instant" in one]
     assert note == (
-        "2 objects arrive at one instant, and their order decides: in reverse order 3 pods are "
-        "pending instead of 1. --seeds 20 tries other orders."
+        "2 objects arrive at one instant, and the outcome depends on their order: in reverse "
+        "order, 3 pods are pending instead of 1. --seeds 20 tries other orders."
     )
     alone = what_if(cluster, ClusterChange(apply=(write("one.json", small),)))
     assert not any("arrive at one instant" in one for one in alone.changed.notes)

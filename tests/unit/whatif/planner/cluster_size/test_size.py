@@ -131,7 +131,9 @@ def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypat
     question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
     tried = f"({found.sets_covered} of {found.sets})"
-    assert verdict.endswith(f", also without any 2 nodes, as far as tried {tried} (today 4).")
+    assert verdict.endswith(
+        f", even after the loss of any 2 nodes, as far as tried {tried} (today 4)."
+    )
 
 
 def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypatch):
@@ -151,7 +153,9 @@ def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
     found = sized(planner(*nodes, *pinned), survival=survival)
     question = SizeQuestion(2, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
-    assert verdict == "1 node runs everything, and all but 1 pod also without any zone (today 2)."
+    assert verdict == (
+        "1 node runs everything, and all but 1 pod even after the loss of any zone (today 2)."
+    )
 
 
 def test_pods_that_cannot_leave_their_zone_are_named(planner, make):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
@@ -51,6 +52,16 @@ def test_a_pod_that_even_surge_cannot_place_is_named(planner, make):
     assert (blocker.node, blocker.cause) == ("a", BlockCause.NO_PLACE)
 
 
+@pytest.mark.parametrize(("surge", "even"), [(0, ""), (1, ", even on surge nodes")])
+def test_surge_nodes_are_named_only_if_there_are_any(planner, make, surge, even):
+    pinned = {"kubernetes.io/hostname": "a"}
+    objects = [make.node("a", **pinned), make.node("b", **{"kubernetes.io/hostname": "b"})]
+    objects += deployment(make, "db", ["a"], nodeSelector=pinned)
+    plan = checked(planner(*objects), surge=surge)
+    found = upgrade_answer(plan, (), surge, "dump.yaml", ()).to_json()["findings"]
+    assert f"The pods of 1 workload fit on no other node{even}." in found
+
+
 def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, make):
     objects = [
         make.node("a"),
@@ -76,9 +87,9 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
         "be drained."
     )
     assert found["findings"] == [
-        "1 budget can never be met by an eviction: default/strict.",
-        "Draining the other 1 takes 5m30s.",
-        "1 single replica will stop while its pod moves.",
+        "1 budget never allows an eviction: default/strict.",
+        "Draining the other node takes 5m30s.",
+        "1 workload with one replica will stop while its pod moves.",
     ]
     assert [row["pdb"] for row in found["never"]] == ["default/strict"]
     assert [row["workload"] for row in found["stopped"]] == ["deploy/default/one"]
@@ -100,7 +111,7 @@ def test_the_answer_names_a_node_that_never_becomes_empty(planner, experiment, m
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
     found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
     because = "a never becomes empty (its kubelet does not answer, so pods never stop)"
-    assert f"Draining the other 1 never ends: {because}." in found["findings"]
+    assert f"Draining the other node never ends: {because}." in found["findings"]
     [pace] = found["paces"]
     assert (pace["result"], pace["unfinished"], pace["silent"]) == (because, ["a"], ["a"])
 

@@ -101,8 +101,8 @@ def test_new_pods_take_as_long_and_the_answer_says_so(snapshot, make, ready):
         (
             "x",
             (
-                "Pods become ready 1s after they are scheduled: assumed, the dump shows no times "
-                "(--startup-time)."
+                "Pods are assumed to become ready 1s after they are scheduled, because the "
+                "dump shows no times (--startup-time)."
             ),
         ),
     ],
