@@ -1,9 +1,9 @@
-"""Compare results of `fairlead simulate -o json`: nodes, money and waiting times in one report.
+"""Compares results of `fairlead simulate -o json` in one report: nodes, cost and waiting times.
 
     report.py OUT.html NAME=RESULT.json ...
 
-The nodes of the database are the same in all runs and are left out. A run without an autoscaler has
-the rest of its nodes all the time.
+The nodes of the database are left out, because they are the same in all runs. In a run without an
+autoscaler, the number of other nodes is constant.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 Result = dict[str, Any]
-Steps = list[tuple[float, float]]  # (hour, value from then on)
+Steps = list[tuple[float, float]]  # (hour, value from that hour on)
 
 HOURS = 24
-BASE_NODES = 3  # of the database
+BASE_NODES = 3  # the nodes of the database
 NODE_MILLI = 3920  # allocatable CPU of a generated node
-NODE_PRICE = 0.20  # of such a node, per hour
+NODE_PRICE = 0.20  # the price of a generated node, per hour
 DAYS_PER_MONTH = 30.4
 COLORS = ("--first", "--second", "--third")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1080, 250, 52, 16, 12, 28
@@ -29,7 +29,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1080, 250, 52, 16, 12, 28
 
 @dataclass
 class Day:
-    """A run: its nodes and its cost per hour over the day, and how long pods waited."""
+    """A run: its nodes, cost per hour (`rate`) and replicas over the day, and waiting times."""
 
     name: str
     nodes: Steps
@@ -39,17 +39,17 @@ class Day:
 
     @property
     def node_hours(self) -> float:
-        """Node hours of the day."""
+        """The node hours of the day."""
         return integral(self.nodes)
 
     @property
     def cost(self) -> float:
-        """What the nodes cost in the day."""
+        """The cost of the nodes for the day."""
         return integral(self.rate)
 
 
 def read_day(name: str, result: Result) -> Day:
-    """Returns the curves of a result."""
+    """Return the curves of `result`, the JSON of the run `name`."""
     replicas = replica_steps(result["pod_autoscalers"])
     autoscaling = result.get("autoscaling")
     if autoscaling is None:
@@ -62,7 +62,7 @@ def read_day(name: str, result: Result) -> Day:
 
 
 def node_steps(autoscaling: Result) -> tuple[Steps, Steps]:
-    """Returns the number of nodes and their cost per hour, from what the autoscaler did."""
+    """Return (number of nodes, cost per hour) over the day, from the autoscaler's actions."""
     groups = autoscaling["groups"]
     prices = {
         one["group"]: one["cost"] / one["node_hours"] if one["node_hours"] else 0 for one in groups
@@ -80,7 +80,7 @@ def node_steps(autoscaling: Result) -> tuple[Steps, Steps]:
 
 
 def replica_steps(autoscalers: list[Result]) -> Steps:
-    """Returns the number of replicas that all autoscalers together want."""
+    """Return the total number of replicas that all `autoscalers` request, over the day."""
     total = sum(one["replicas_before"] for one in autoscalers)
     steps: Steps = [(0, total)]
     changes = [change for one in autoscalers for change in one["changes"]]
@@ -91,13 +91,13 @@ def replica_steps(autoscalers: list[Result]) -> Steps:
 
 
 def integral(steps: Steps) -> float:
-    """Returns the sum over the hours of the day."""
+    """Return the integral of `steps` over the day, in units of the value times hours."""
     ends = [*(hour for hour, _ in steps[1:]), HOURS]
     return sum(value * (end - hour) for (hour, value), end in zip(steps, ends, strict=True))
 
 
 def accumulated(steps: Steps) -> Steps:
-    """Returns the points of the sum so far; it is linear between them."""
+    """Return the points of the integral of `steps` up to each hour; it is linear between points."""
     points: Steps = [(0, 0)]
     ends = [*(hour for hour, _ in steps[1:]), HOURS]
     for (hour, value), end in zip(steps, ends, strict=True):
@@ -109,7 +109,7 @@ def accumulated(steps: Steps) -> Steps:
 
 
 def chart(title: str, note: str, lines: list[tuple[str, Steps]], *, stepped: bool = True) -> str:
-    """Returns a chart of `lines`, each a CSS colour and its points."""
+    """Return a chart of `lines`, which are pairs of CSS colour and points, as HTML."""
     top = max(value for _, points in lines for _, value in points)
     step = tick_step(top)
     highest = step * -(-top // step) or step
@@ -135,7 +135,7 @@ def chart(title: str, note: str, lines: list[tuple[str, Steps]], *, stepped: boo
 
 
 def scales(highest: float) -> tuple[Any, Any]:
-    """Returns the functions from hours and values to the coordinates of the chart."""
+    """Return the functions that map hours and values to coordinates of the chart."""
     width, height = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     return (
         lambda hour: LEFT + width * hour / HOURS,
@@ -144,7 +144,7 @@ def scales(highest: float) -> tuple[Any, Any]:
 
 
 def path(points: Steps, x_of: Any, y_of: Any, *, stepped: bool) -> str:
-    """Returns the SVG path through `points`."""
+    """Return the SVG path through `points`, with horizontal and vertical lines if `stepped`."""
     hour, value = points[0]
     parts = [f"M{x_of(hour):.1f},{y_of(value):.1f}"]
     for hour, value in points[1:]:
@@ -156,7 +156,7 @@ def path(points: Steps, x_of: Any, y_of: Any, *, stepped: bool) -> str:
 
 
 def tick_step(top: float) -> float:
-    """Returns a round distance of at most five grid lines."""
+    """Return a round distance of grid lines, of which at most five are needed up to `top`."""
     for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500):
         if top / step <= 5:
             return step
@@ -167,14 +167,14 @@ def tick_step(top: float) -> float:
 
 
 def rows(days: list[Day]) -> list[list[str]]:
-    """Returns the cells of the table, with its head."""
+    """Return the rows of the table; the first row contains the headings."""
     head = ["", "nodes", "node hours", "cost of the day", "per month", "pods placed",
             "median wait", "95% within", "longest wait"]  # fmt: skip
     return [head, *(row(day, days[0]) for day in days)]
 
 
 def row(day: Day, first: Day) -> list[str]:
-    """Returns the cells of one run; savings are relative to the `first`."""
+    """Return the cells of the run `day`; savings are relative to the run `first`."""
     counts = [value for _, value in day.nodes]
     nodes = f"{min(counts):g}–{max(counts):g}" if len(counts) > 1 else f"{counts[0]:g}"
     saved = 1 - day.cost / first.cost
@@ -188,7 +188,7 @@ def row(day: Day, first: Day) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time in at most two units."""
+    """Return a duration as text with at most two units."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
@@ -197,7 +197,7 @@ def duration(seconds: float) -> str:
 
 
 def text_table(table: list[list[str]]) -> str:
-    """Returns the table with aligned columns."""
+    """Return `table` as text with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
@@ -206,7 +206,7 @@ def text_table(table: list[list[str]]) -> str:
 
 
 def html_table(table: list[list[str]]) -> str:
-    """Returns the table as HTML, a coloured mark before each name."""
+    """Return `table` as HTML, with a coloured mark before each name."""
     head = "".join(f"<th>{html.escape(cell)}</th>" for cell in table[0])
     lines = []
     for color, (name, *cells) in zip(COLORS, table[1:], strict=False):
@@ -246,7 +246,7 @@ svg { display: block; width: 100%; height: auto; }
 
 
 def page(days: list[Day]) -> str:
-    """Returns the report."""
+    """Return the report as HTML."""
     lines = list(zip(COLORS, days, strict=False))
     charts = [
         chart("Nodes", "without the three nodes of the database",
@@ -275,7 +275,7 @@ with Karpenter. HorizontalPodAutoscalers follow the load in all three. A sale be
 
 
 def main(out: str, *named: str) -> None:
-    """Writes the report and prints its table."""
+    """Write the report to `out`, and print its table; each of `named` is NAME=RESULT.json."""
     days = []
     for one in named:
         name, _, file = one.partition("=")

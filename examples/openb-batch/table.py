@@ -1,4 +1,4 @@
-"""Compare results of `fairlead simulate -o json`: what each policy gave the gangs of each queue."""
+"""Compares results of `fairlead simulate -o json`: the gangs and GPU hours under each policy."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Result = dict[str, Any]
 
 
 def waits(result: Result, queue: str) -> Result:
-    """How long the gangs of a queue waited."""
+    """Return the waiting times of the gangs of `queue`."""
     return next(one for one in result["gangs"]["waits"] if one["queue"] == queue)
 
 
 def minutes(seconds: float | None) -> str:
-    """Returns a duration such as `7 min`; a gang without one never started."""
+    """Return a duration such as `7 min`; "never" for None, a gang that never started."""
     return "never" if seconds is None else f"{seconds / 60:.0f} min"
 
 
 def row(policy: str, result: Result) -> list[str]:
-    """One line of the table."""
+    """Return the cells of the row of `policy`."""
     gangs = result["gangs"]
     asked = waits(result, QUEUE)
     return [
@@ -40,7 +40,7 @@ def row(policy: str, result: Result) -> list[str]:
 
 
 def conclusion(results: dict[str, Result]) -> str:
-    """What the figures mean, for each purpose of a policy."""
+    """Return the best or worst policy for each purpose, as text."""
 
     def wait(policy: str) -> float:
         found = waits(results[policy], QUEUE)["median_s"]
@@ -64,7 +64,7 @@ Most gangs ({most:,}) finish under {best}, if nothing else counts."""
 
 
 def main() -> None:
-    """Print a table of the files named on the command line, and what it means."""
+    """Print a table of the files that the command line names, and a conclusion."""
     heads = [
         "policy",
         f"{QUEUE} started",

@@ -57,7 +57,7 @@ def test_a_website_is_spread_over_zones(cluster) -> None:
 
 
 def test_a_website_survives_the_failure_of_a_zone(cluster) -> None:
-    """Its copies in the failed zone are replaced when they are evicted, after 5m50s."""
+    """The Website loses the two copies in the failed zone; they are evicted only after 5m50s."""
     cluster.apply(SITE)
     cluster.expect(lambda: ready(cluster) == 6)
     cluster.fail_zone("zone-a")
@@ -78,7 +78,7 @@ def test_a_new_image_is_rolled_out(cluster) -> None:
 
 
 def test_a_website_leaves_a_note(cluster) -> None:
-    """A finalizer delays the deletion until the note is written; the Deployment is deleted too."""
+    """A finalizer delays the deletion until the note is written. The Deployment is deleted, too."""
     cluster.apply(SITE)
     cluster.expect(lambda: ready(cluster) == 6)
     cluster.delete("website", "shop")
@@ -88,7 +88,7 @@ def test_a_website_leaves_a_note(cluster) -> None:
 
 
 def test_an_invalid_website_is_refused(fairlead_cluster) -> None:
-    """The schema refuses it before the operator sees it; the test needs only the definition."""
+    """The schema refuses the Website before the operator sees it, so no operator runs here."""
     fairlead_cluster.apply(HERE / "website.yaml")
     with pytest.raises(RefusedError, match="should be less than or equal to 50"):
         fairlead_cluster.apply(SITE.replace("6", "600"))

@@ -15,7 +15,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @kopf.on.startup()
 def connect(settings: kopf.OperatorSettings, **_: object) -> None:
-    """Connect to the cluster of the kubeconfig, as kubectl does."""
+    """Connect to the cluster of the kubeconfig that kubectl would use."""
     config.load_kube_config(os.environ.get("KUBECONFIG"))
     settings.posting.enabled = False
     settings.persistence.finalizer = "example.com/website"
@@ -60,7 +60,7 @@ def tell(event: dict, name: str, namespace: str, status: dict, **_: object) -> N
 
 
 def deployment(name: str, spec: dict) -> dict:
-    """Return the Deployment of a Website with this `spec`."""
+    """Return the Deployment of the Website `name`, whose spec is `spec`."""
     labels = {"website": name}
     spread = {
         "maxSkew": 1,

@@ -1,9 +1,9 @@
 """CheckpointAge: preempts the pods that lose the least work.
 
-Jobs state the time of their last checkpoint in the annotation `example.com/last-checkpoint`
-(RFC 3339). A preempted pod loses its work since then; without a checkpoint, all work since its
-start. Among pods of equal priority, the pod with the newest checkpoint is preempted first. Among
-nodes with equally important victims, the node whose oldest checkpoint is newest is chosen.
+Jobs state the time of their last checkpoint in the annotation `example.com/last-checkpoint` (RFC
+3339). A preempted pod loses its work since its last checkpoint, or all work if it has no
+checkpoint. Among pods of equal priority, the pod with the newest checkpoint is preempted first.
+Among nodes with equally important victims, the node whose oldest checkpoint is newest is chosen.
 
 The plugin needs no clock, because comparing the instants of checkpoints also compares their ages.
 """
@@ -35,7 +35,7 @@ class CheckpointAge:
         self._annotation = args.annotation
 
     def checkpoint(self, pod: plugin.PodInfo) -> plugin.Instant:
-        """Return the time of the last checkpoint of `pod`, otherwise of its start."""
+        """Return the time of the last checkpoint of `pod`, or else the time of its start."""
         text = pod.pod.metadata.annotations.get(self._annotation, "")
         try:
             return max(parse_timestamp(text), pod.start) if text else pod.start
@@ -49,11 +49,11 @@ class CheckpointAge:
     def candidate_rules(
         self, rules: Sequence[plugin.CandidateRule]
     ) -> Sequence[plugin.CandidateRule]:
-        """Return `rules` with lost work before the number of victims, but after their priority."""
+        """Return `rules` with the rule about lost work after the rule about highest priority."""
         least_lost = plugin.CandidateRule("least work lost since a checkpoint", self.oldest)
         place = next((at for at, rule in enumerate(rules, 1) if rule.name == AFTER), len(rules))
         return [*rules[:place], least_lost, *rules[place:]]
 
     def oldest(self, candidate: plugin.Candidate) -> int:
-        """Return the oldest checkpoint of the victims, negated because a later one is better."""
+        """Return the negated time of the victims' oldest checkpoint; lower values are better."""
         return -min(self.checkpoint(victim) for victim in candidate.victims)

@@ -1,19 +1,19 @@
 """CrossNodePreemption: makes a pod schedulable by preempting pods on other nodes, too.
 
-Kubernetes' preemption evaluates one node at a time. If a pod has anti-affinity over a zone to
-another pod, and that one runs on another node of the zone, the pod stays Pending, although
-preempting the other pod would help. If DefaultPreemption has found no candidate, this plugin tries
-the following for each node:
+Kubernetes' preemption evaluates one node at a time. If a pod has zone-wide anti-affinity to another
+pod, and the other pod runs on another node of the zone, the pod stays Pending, although preempting
+the other pod would help. If DefaultPreemption has found no candidate, this plugin tries the
+following for each node:
 
-    1  opponents   the lower-priority pods on the node, and those anywhere that exclude the pod or
-                   are excluded by it (required anti-affinity)
+    1  opponents   the lower-priority pods on the node, and the lower-priority pods on other nodes
+                   that exclude the pod or are excluded by it (required anti-affinity)
     2  trial       remove all of them: does the pod fit the node now?
     3  reprieve    add them again one by one, the most important first, while the pod still fits
     4  pick        the node with the best victims, by DefaultPreemption's order
 
 At most `nodesMax` nodes are tried, and nodes with more than `podsMax` possible victims are skipped.
-While the victims terminate, pods of lower priority that the pod's anti-affinity excludes are kept
-out of its zone; otherwise the victims' replacements would be placed there.
+While the victims terminate, the Filter keeps lower-priority pods that the pod's anti-affinity
+excludes out of the zone. Otherwise the victims' replacements would be placed there.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class CrossNodePreemption:
             other.id: (other, home) for (other, home), keys in opponents if _near(node, home, keys)
         }
         if all(home is node for _, home in rivals.values()):
-            return None  # DefaultPreemption has tried that
+            return None  # DefaultPreemption has already tried this node
         own = (other for other in node.pods.values() if other.priority < pod.priority)
         rivals |= {other.id: (other, node) for other in own}
         if len(rivals) > self._args.pods_max:
@@ -162,14 +162,17 @@ class CrossNodePreemption:
     # --- anti-affinity ---------------------------------------------------------------------
 
     def _opponents(self, pod: plugin.PodInfo) -> Iterator[tuple[Place, list[str]]]:
-        """Return the lower-priority pods that exclude `pod` or vice versa, with the keys."""
+        """Yield ((pod, its node), topology keys) for each lower-priority pod that excludes `pod`.
+
+        Pods that `pod` excludes are included.
+        """
         for home in self._handle.cluster.table.nodes():
             for other in home.pods.values():
                 if other.priority < pod.priority and (keys := self._keys_apart(pod, other)):
                     yield (other, home), keys
 
     def _keys_apart(self, one: plugin.PodInfo, other: plugin.PodInfo) -> list[str]:
-        """Return the topology keys of either pod's anti-affinity that excludes the other."""
+        """Return the topology keys of the anti-affinity by which one pod excludes the other."""
         return [
             term.topology_key
             for owner, target in ((one, other), (other, one))

@@ -1,19 +1,19 @@
 """GPU fragmentation: places pods where they leave the fewest free GPUs unusable for later pods.
 
-Fragmentation Gradient Descent, after Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing
-Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. A node's fragmentation
+This is Fragmentation Gradient Descent, from Weng et al., "Beware of Fragmentation: Scheduling
+GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. A node's fragmentation
 for a class of pods is the part of its free GPUs that a pod of this class cannot use:
 
-    all of it                        if the class asks for no GPU, or does not fit the node;
-    the GPUs too small for its share otherwise.
+    all free GPUs                        if the class requests no GPU, or does not fit the node
+    the GPUs that are too small for it   otherwise
 
 The waste of a node is the mean over the classes of the typical workload, weighted by their
 frequency. The node whose waste decreases most (or increases least) gets the highest score.
 
-Kubernetes adds up a node's GPUs, so two half GPUs count as a whole one. So this plugin is also a
-Filter that treats GPUs as single devices. The API does not say which device a pod has. The plugin
-infers it by placing a node's pods one after the other, each share on the fullest GPU with enough
-room. If pods have come and gone, the real devices may differ.
+Kubernetes adds up a node's GPUs, so two half GPUs count as a whole GPU. So this plugin is also a
+Filter that treats GPUs as single devices. The API does not say which device a pod uses. The plugin
+infers the devices by placing a node's pods one after another, each share on the fullest GPU with
+enough room. If other pods have ended since then, the real devices may differ.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOO_SMALL = plugin.unschedulable("no GPU has enough left")
 
 
 class PodClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """Pods with equal requests: milli CPUs, and milli GPUs (a share of one GPU, or whole ones)."""
+    """Pods with equal requests: milli CPUs, and milli GPUs (a share of one GPU, or whole GPUs)."""
 
     pods: int
     cpu_milli: int

@@ -1,8 +1,8 @@
 """NodePrice: prefers cheaper nodes.
 
 The price of a node is its label `example.com/price-per-hour`, in any currency. The score depends on
-the Node object only, so it is computed once per pod shape and node. REVERSED maps the lowest price
-of the feasible nodes to 100 and the highest to 0.
+the Node object only, so it is computed once per node for all pods with equal specs. REVERSED maps
+the lowest price of the feasible nodes to 100 and the highest price to 0.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fairlead import plugin
 
 
 class NodePrice:
-    """A Score plugin."""
+    """A Score plugin whose raw score is the price of the node."""
 
     name = "NodePrice"
     locality = plugin.Locality.NODE

@@ -92,7 +92,7 @@ def test_the_arguments_are_those_of_the_plugin(title, source) -> None:
 
 
 def test_the_workload_of_the_configuration_is_the_traces() -> None:
-    """Its thirty commonest combinations of CPUs and GPUs."""
+    """Its thirty most frequent combinations of CPUs and GPUs."""
     trace = Trace(nodes="node_shapes.csv", pods="pod_shapes.csv")
     found = read_trace(trace, scenario="", folder=ROOT / "examples" / "openb", seed=0, start=0)
     asked = (pod.pod["spec"]["containers"][0]["resources"]["requests"] for pod in found.arrivals)
