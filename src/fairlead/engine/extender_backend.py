@@ -41,7 +41,7 @@ class ExtenderBackend:
     """Filters nodes, scores nodes and checks preemptions, for one pod at a time."""
 
     def __init__(self, config: SchedulerConfig, objects: Iterable[ApiObject] = ()) -> None:
-        """Load `objects`. Raises ProfileError for a profile that cannot be served."""
+        """Load `objects`. Raises ProfileError for an invalid profile."""
         self._cluster = Cluster(device_taint_rules=config.version.device_taint_rules)
         self._cluster.apply(ObjectsLoaded(list(objects)))
         handle = PluginHandle(self._cluster, Nominator())

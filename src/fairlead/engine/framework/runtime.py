@@ -69,7 +69,7 @@ class Handle(Protocol):
         ...
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        """Start a trial for `pod`: it moves other pods hypothetically and runs the Filters."""
+        """Start a trial, which moves other pods hypothetically and runs the Filters for `pod`."""
         ...
 
 

@@ -29,11 +29,12 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node's annotation, `base` the conditions without any
-    pressure, `measured` the pressures that node-pressure eviction has found. Four times are None if
-    nothing is scheduled. At `flaps_at` the node starts or stops reporting. At `posts_at` the
-    kubelet posts its conditions again if the Node shows others. At `retries_at` it repeats a
-    refused lease write. At `renews_at` it writes the next renewal, if each renewal is written.
+    `annotation` is the last value of the node's annotation. `base` are the conditions without any
+    pressure, and `measured` the pressures that node-pressure eviction has found. Each of the last
+    four fields is a time, or None if nothing is scheduled. At `flaps_at` the node starts or stops
+    reporting. At `posts_at` the kubelet posts its conditions again if the Node shows others. At
+    `retries_at` it repeats a refused lease write. At `renews_at` it writes the next renewal, if
+    each renewal is written.
     """
 
     node: Node

@@ -172,8 +172,8 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
 def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
     """Commit the statement if the job is ready, or discard it if the job cannot start.
 
-    If the job is pipelined, or lacks only best-effort members and backfill still runs, its tasks
-    keep their resources until the session ends.
+    If the job is pipelined, or if it lacks only best-effort members and the action backfill is
+    configured, its tasks keep their resources until the session ends.
     """
     if session.tiers.is_ready(job):
         statement.commit()

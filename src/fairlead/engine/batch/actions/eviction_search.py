@@ -4,7 +4,7 @@ Preempt (within a queue) and reclaim (between queues) differ in the *candidates*
 running tasks that may be evicted, and in the plugin methods that they call (`EvictionKind`). The
 search is the same:
 
-    1  rank the nodes where the task may run and whose candidates occupy enough, best node first
+    1  rank the nodes where the task may run and the candidates occupy enough, best node first
     2  if a node already has enough idle or releasing resources, pipeline the task there
     3  otherwise, take the first node that has enough candidates that all plugins allow, and evict
        them, least important first, until the task fits
@@ -139,7 +139,7 @@ class EvictionSearch:
     # --- nodes -----------------------------------------------------------------------------
 
     def _lacking(self, task: TaskInfo) -> _Lacking:
-        """Return what each node lacks for `task`, 0 or less of a resource that suffices.
+        """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
         Idle and releasing resources count, except under the defect evict-ignores-idle.
         """

@@ -223,7 +223,7 @@ class JobTable:
         return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
-        """Return the job of which `pod` is a member, created if missing, and mark it as changed.
+        """Return the job of `pod`, which is created if it is missing, and mark the job as changed.
 
         Returns None for a pod that this scheduler does not own. A pending pod is owned if it names
         this scheduler. A pod with a node belongs to its group, whichever scheduler placed it

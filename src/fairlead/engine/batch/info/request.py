@@ -56,11 +56,11 @@ class TaskRequest:
 
     Both are pairs (column, amount); cpu is in millicores. `floors` are pairs (column, smallest free
     amount that a node needs to start the task). `is_best_effort` is set if `starting` is zero, and
-    `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is (milli cpu,
-    memory bytes), with upstream's defaults for missing requests. A node's own sums may count the
-    pod with other amounts: `surplus` contains the amounts by which they exceed `running`, and
-    `nonzero_surplus` the amounts by which they exceed `nonzero`. Both are empty or zero for nearly
-    all pods.
+    `runs_on_nothing` if `running` is zero, within the tolerances of Slack. `nonzero` is
+    (millicores, memory bytes), with upstream's defaults for missing requests. The node's own sums
+    (`NodeInfo`) may count the pod with other amounts than `running` and `nonzero`. `surplus` and
+    `nonzero_surplus` are the amounts in the node's sums minus `running` and `nonzero`; they are
+    empty or zero for nearly all pods.
     """
 
     __slots__ = (

@@ -1,9 +1,11 @@
 """binpack: prefers the nodes whose resources are used most.
 
-    score = weight × best × Σ weight(r) × (used + requested) ÷ offered  ÷  Σ weight(r)
+    score = weight × best × Σ (weight(r) × (used + requested) ÷ offered)  ÷  Σ weight(r)
 
-The sums are over the resources r that the task requests and that have a weight. A resource that
-does not suffice for the task adds 0 to the first sum. The highest score is `best` × weight.
+The sums are over the resources r that the task requests and that have a weight, weight(r). If the
+free amount of a resource does not suffice for the task, the resource adds 0 to the first sum.
+`weight` is the weight of the plugin, and `best` the highest score of one plugin (`BatchRules`), so
+the score is at most weight × best.
 upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
 """
 

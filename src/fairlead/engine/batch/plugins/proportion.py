@@ -175,7 +175,7 @@ class Proportion:
     # --- queries ---------------------------------------------------------------------------
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Return the sort key of a queue: the shares from its highest ancestor to itself."""
+        """Return the sort key of a queue: its ancestors' shares, highest first, and its own."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def overused(self, queue: QueueInfo) -> bool:

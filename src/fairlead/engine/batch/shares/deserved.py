@@ -94,8 +94,8 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
     """Return whether `request` is less than `deserved` in every resource that `request` contains.
 
-    As upstream, return False if `request` contains only cpu and memory and `deserved` contains
-    another resource with an amount within the slack.
+    As in upstream, the result is False if `request` contains only cpu and memory, and `deserved`
+    contains another resource with an amount within the slack.
 
     upstream: resource_info.go: Less
     """

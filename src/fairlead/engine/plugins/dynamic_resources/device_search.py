@@ -388,7 +388,7 @@ def _unmatched(claim: ResolvedClaim, request: ResolvedRequest, one: PoolDevice) 
 
 
 def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool:
-    """Return True if no toleration tolerates one of the device's NoSchedule or NoExecute taints."""
+    """Return True if a NoSchedule or NoExecute taint of the device is not tolerated."""
     wanted = tuple(tolerations)
     return any(
         taint.effect in _REPELLING and not any(tolerates_taint(one, taint) for one in wanted)

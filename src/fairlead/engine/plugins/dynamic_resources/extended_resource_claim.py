@@ -218,9 +218,10 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request of the terminating init containers, and map each to it.
+        """Return the largest request in `passing`, and map each init container to it.
 
-        `first` is the index of their first mapping.
+        `passing` are the requests of the init containers that terminate before later containers
+        start, and `first` is the index of the first mapping of these init containers.
         """
         if not passing:
             return None

@@ -168,7 +168,7 @@ class _Match(Struct):
 
 
 class ExistingTerms:
-    """Finds the terms of placed pods that match an incoming pod, and counts the pods with them.
+    """Finds the terms of placed pods that match an incoming pod; counts the pods with these terms.
 
     Only terms of the `kinds` passed to the constructor are considered, such as required
     anti-affinity.

@@ -29,7 +29,7 @@ class InterPodAffinityPriority:
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the pod has no preferences and no term of a placed pod matches it."""
+        """Return True if the pod has no preferences and no placed pod's term matches it."""
         return self._today.scores_alike(pod)
 
     def score_columns(
