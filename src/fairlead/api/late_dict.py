@@ -148,7 +148,7 @@ class LateDict(dict[str, Value]):
         return super().__iter__()
 
     def copy(self) -> LateDict[Value]:
-        """Return a copy, in which the same rows are made when they are read."""
+        """Return a copy, in which rows also stay rows until they are read."""
         copy = LateDict(self.make)
         copy.load(super().keys(), cast("Iterable[Row]", dict.values(self)))
         return copy

@@ -59,7 +59,10 @@ def _is_quantity(kind: _Type) -> bool:
 
 
 def _parse_of(kind: _Type) -> _Parse | None:
-    """Return a function that parses all quantities in a value of type `kind`, None if none."""
+    """Return a function that parses all quantities in a value of type `kind`.
+
+    Returns None if the type contains no quantities.
+    """
     if _is_quantity(kind):
         return parse_quantity
     match kind:

@@ -186,7 +186,7 @@ class Credentials:
         return True
 
     def _is_recent(self, instant: float, seconds: float) -> bool:
-        """Return whether `instant` is less than `seconds` ago; not if the clock was set back."""
+        """Return whether `instant` is less than `seconds` ago; False if the clock was set back."""
         return 0 <= self._clock() - instant < seconds
 
     def _token(self) -> str:
@@ -221,7 +221,7 @@ class Credentials:
     # --- exec plugins ----------------------------------------------------------------------
 
     def _exec_credential(self, plugin: ExecPlugin) -> Credential:
-        """Return the credential of `plugin`, which is run here if there is none that is valid."""
+        """Return the credential of `plugin`; run the plugin here if no credential is valid."""
         if self._credential is None or self._clock() >= self._valid_until:
             return self._keep(run_exec_plugin(self._config.name, plugin))
         return self._credential
@@ -241,7 +241,7 @@ class Credentials:
         return credential
 
     def _execute(self, plugin: ExecPlugin) -> asyncio.Task[Credential]:
-        """Return the task of the run of `plugin` in a thread, which is started if there is none."""
+        """Return the task that runs `plugin` in a thread; start the task if there is none."""
         if self._execution is None:
             run = in_daemon_thread(partial(run_exec_plugin, self._config.name, plugin))
             self._execution = asyncio.get_running_loop().create_task(run)

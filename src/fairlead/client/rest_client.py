@@ -398,9 +398,10 @@ class RestClient:
         raise AssertionError("the last try returns or raises")
 
     def _tls_context(self) -> ssl.SSLContext | None:
-        """Return the TLS settings; those before a change if the new files do not fit together yet.
+        """Return the TLS settings.
 
-        Raises ConnectionConfigError.
+        If files have changed and do not fit together yet, return the previous settings. Raises
+        ConnectionConfigError if there are no previous settings.
         """
         texts = self._credentials.tls_texts()
         if texts is not self._tls_texts:

@@ -65,7 +65,10 @@ class ConditionWaiter:
         return False
 
     async def _change(self, patience_s: float) -> bool:
-        """Wait up to `patience_s` real seconds for a store change; return whether one happened."""
+        """Wait up to `patience_s` real seconds for a store change; return whether one happened.
+
+        Returns False immediately if no client watches the cluster.
+        """
         if not self._cluster.server.watches.count():
             return False
         loop, before = asyncio.get_running_loop(), self._cluster.store.version

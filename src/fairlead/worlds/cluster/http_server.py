@@ -257,7 +257,7 @@ class HttpServer:
 
 @asynccontextmanager
 async def served(server: HttpServer, options: HttpOptions) -> AsyncIterator[None]:
-    """Serve over TLS during the context. Raises OSError and ssl.SSLError for unusable TLS files."""
+    """Serve over TLS during the context. Raises OSError or ValueError for unusable TLS files."""
     context = tls_context(options)
     runner = web.AppRunner(server.app(), access_log=None)
     await runner.setup()

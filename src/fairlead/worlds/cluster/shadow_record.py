@@ -66,7 +66,7 @@ class ShadowRecord(Collector):
             self._write(_encode(decision_json(decision)) + b"\n")
 
     def collect(self) -> Iterable[Metric]:
-        """Return the decisions per agreement and the agreement ratios as metric families."""
+        """Yield the decisions per agreement and the agreement ratios as metric families."""
         decisions = CounterMetricFamily(
             "fairlead_shadow_decisions",
             "Placements and nominations by other schedulers, by how they compare.",

@@ -207,7 +207,7 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Return whether the command writes only annotations, or also status, of a Deployment."""
+    """Return whether the command writes only annotations and possibly status of a Deployment."""
     parts = set(command.patch)
     if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False

@@ -197,7 +197,7 @@ def _terminated(code: int, reason: str, timestamp: str) -> Json:
 def _conditions(timestamp: str, *, is_ready: bool) -> list[Json]:
     """Return the conditions that the script wrote.
 
-    They have a not-ready reason even for a ready pod.
+    The condition Ready has a not-ready reason even for a ready pod.
     """
     ready = "True" if is_ready else "False"
     at = {"lastProbeTime": None, "lastTransitionTime": timestamp}

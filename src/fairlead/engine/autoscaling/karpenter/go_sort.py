@@ -125,10 +125,7 @@ class _Sort:
         self.order[a:b] = self.order[a:b][::-1]
 
     def _partial(self, a: int, b: int) -> bool:  # noqa: C901 - one algorithm, as upstream has it
-        """Sort the range [a, b) if it is almost sorted.
-
-        Return False if that takes too many steps.
-        """
+        """Sort the range [a, b) if it is almost sorted; return whether this succeeded."""
         keys = self.keys
         i = a + 1
         for _ in range(_MAX_STEPS):

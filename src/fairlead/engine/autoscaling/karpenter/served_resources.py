@@ -202,7 +202,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Yield the deletion of a NodeClaim without machine, and the removal of its finalizer."""
+        """Yield the commands that delete a NodeClaim without a machine and its finalizer."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)

@@ -58,7 +58,7 @@ Key = tuple[str, str, str]  # kind, namespace, name
 
 
 class InUseProtection(Struct):
-    """The controllers that remove protection finalizers from deleted objects without users."""
+    """The controllers that remove protection finalizers from terminating objects without users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
@@ -70,7 +70,7 @@ class InUseProtection(Struct):
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Return patches that remove the finalizers of deleted objects without users."""
+        """Return patches that remove the finalizers of terminating objects without users."""
         match stimulus:
             case ObjectChanged(one):
                 return [*self._see(one)]

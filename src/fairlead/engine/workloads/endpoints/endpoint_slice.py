@@ -47,8 +47,8 @@ class TriggerTime(Struct):
     """The trigger time of one Service; `at` is a timestamp, "" if there is no trigger time.
 
     The trigger time of a new Service is its creation time. Later, it is the time of the first
-    change of a pod's readiness since the last write. A write for another reason has no trigger
-    time. The trigger time is written as the annotation
+    change of a pod's readiness since the last sync of the Service. A write for another reason has
+    no trigger time. The trigger time is written as the annotation
     endpoints.kubernetes.io/last-change-trigger-time.
     """
 
@@ -58,7 +58,7 @@ class TriggerTime(Struct):
     _service: str = ""
 
     def update(self, service: Service, pods: Iterable[Pod]) -> None:
-        """Set `at` to the trigger time of the next write: the first change since the last write."""
+        """Set `at` to the trigger time of this sync: the first change since the last sync."""
         since = {pod.metadata.name: at for pod in pods if (at := _changed_at(pod))}
         triggers = [at for name, at in since.items() if at > self._pods.get(name, "")]
         created = service.metadata.creation_timestamp

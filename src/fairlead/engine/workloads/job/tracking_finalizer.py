@@ -185,7 +185,7 @@ class EndedJobPods(Struct, frozen=True):
     )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of the pods that ended according to `stimulus`."""
+        """Remove the finalizers of the pods in `stimulus` that have ended or are terminating."""
         match stimulus:
             case ObjectChanged(Pod() as pod) if _is_held_after_end(pod):
                 return [released(pod)]
@@ -209,7 +209,7 @@ class EndedJobPods(Struct, frozen=True):
 
 
 def _is_held_after_end(pod: Pod) -> bool:
-    """Return whether `pod` has ended and still has a Job's tracking finalizer."""
+    """Return whether `pod` has ended or is terminating, with a Job's tracking finalizer."""
     if not is_held(pod) or pod_state(pod) is PodState.ACTIVE:
         return False
     owner = controller_of(pod.metadata)

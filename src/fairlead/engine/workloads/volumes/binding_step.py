@@ -89,7 +89,10 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:
-    """Return the step that binds `claim` to the volume in its volumeName, or None if impossible."""
+    """Return the step that binds `claim` to the volume in its volumeName.
+
+    Returns None if the claim is already bound or cannot be bound to this volume.
+    """
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None

@@ -157,7 +157,10 @@ def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeCl
 
 
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether `volume` satisfies the size, access modes and volume mode of `claim`."""
+    """Return whether `volume` is not terminating and has what `claim` requires.
+
+    That is the size, the access modes, the volume mode and the attributes class.
+    """
     traits = traits_of(volume)
     return (
         not volume.metadata.deletion_timestamp

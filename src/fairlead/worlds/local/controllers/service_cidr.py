@@ -64,7 +64,7 @@ class ServiceCidrs:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Reconcile changed ServiceCIDRs.
 
-        If IP addresses change, also reconcile terminating ServiceCIDRs.
+        If a ServiceCIDR or an IPAddress changes, also reconcile all terminating ServiceCIDRs.
         """
         match stimulus:
             case CommandFailed(ApplyStatus(target) | PatchObject(target)):

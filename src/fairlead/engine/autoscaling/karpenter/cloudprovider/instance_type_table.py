@@ -204,7 +204,10 @@ def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
 
 
 def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    """Return whether an offering with requirement `one` can satisfy `asked` (None: any value)."""
+    """Return whether an offering with the requirement `one` on a label can satisfy `asked`.
+
+    If `asked` is None, the offering must not need the label: `one` is NotIn or DoesNotExist.
+    """
     if asked is None:
         return one.denies
     return asked.has_intersection(one) or (one.denies and asked.denies)

@@ -193,7 +193,7 @@ class NodeClaimLifecycle:
     def see_node(self, node: Node, now: Instant) -> None:
         """Store a Node; join a new Node with its NodeClaim.
 
-        If a new Node of a NodePool has no NodeClaim, the NodeClaim is created.
+        For a new Node of a NodePool without a NodeClaim, a NodeClaim is created.
         """
         name = node.metadata.name
         if not node.spec.provider_id:

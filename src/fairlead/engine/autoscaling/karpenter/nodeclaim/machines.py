@@ -152,7 +152,7 @@ class Machines:
         self._due[name] = now + REGISTRATION_RETRY_NS
 
     def forget(self, name: str) -> None:
-        """Drop the machine of the NodeClaim `name`, which was deleted before its Node appeared."""
+        """Drop the machine of the deleted NodeClaim `name` if its Node has not appeared yet."""
         self._due.pop(name, None)
 
     def ready(self, now: Instant) -> list[str]:

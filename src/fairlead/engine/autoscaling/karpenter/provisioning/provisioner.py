@@ -412,7 +412,10 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 
 
 def _settle(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
-    """Return the pods that run on the pool's nodes; replace each pod by the compared one."""
+    """Return the pods of `daemons` that run on the pool's nodes.
+
+    Replaces each pod in `daemons` by the result of `_settled`.
+    """
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):
         pod, runs = _settled(template, daemon)

@@ -140,7 +140,8 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        The start of its deletion counts as a change, unless Karpenter had marked it for deletion.
+        A new provider id counts as a change. The start of the deletion also counts as a change,
+        unless Karpenter had marked the NodeClaim's node for deletion.
         """
         old = self.node_claims.get(claim.name)
         self.node_claims[claim.name] = claim

@@ -99,7 +99,10 @@ class RejectionMemory(Struct):
     def renew(
         self, pools: list[NodePool], tables: list[InstanceTypeTable], daemons: list[PodSpec]
     ) -> None:
-        """Drop all results if pools, instance types or the DaemonSets' pods have changed."""
+        """Drop all results if pools, instance types or the DaemonSets' pods have changed.
+
+        Results are also dropped if there are too many.
+        """
         is_same = _are_same(self.pools, pools) and _are_same(self.tables, tables)
         if not is_same or self.daemons != daemons or len(self.requests) > _SEQUENCES_MAX:
             self.requests.clear()
