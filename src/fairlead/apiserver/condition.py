@@ -36,7 +36,7 @@ def with_conditions(
 def _place(conditions: list[Json], condition_type: str) -> int:
     """Return the index of the condition of the type `condition_type`.
 
-    Returns the length of the list if there is none.
+    Return the length of the list if there is none.
     """
     for place, condition in enumerate(conditions):
         if condition.get("type") == condition_type:

@@ -52,12 +52,12 @@ class ReinvocationContext(Struct):
     last_output: Json | None = None
 
     def record_change(self) -> None:
-        """Records that a webhook or policy changed the object, so that all plugins run again."""
+        """Record that a webhook or policy changed the object, so that all plugins run again."""
         self.is_requested = True
         self.require_previously_invoked()
 
     def require_previously_invoked(self) -> None:
-        """Marks all webhooks and policies in `previously_invoked` to run again."""
+        """Mark all webhooks and policies in `previously_invoked` to run again."""
         self.due += self.previously_invoked
         self.previously_invoked = []
 

@@ -51,7 +51,7 @@ def matched_kind(
 ) -> Kind | None:
     """Return the kind that `rules` match, if possible the request's kind.
 
-    Returns None if no rule matches.
+    Return None if no rule matches.
     """
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind

@@ -22,11 +22,11 @@ NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
 
 def _ignore(_warning: str) -> None:
-    """Drops a warning."""
+    """Drop a warning."""
 
 
 def _forget(_key: str, _value: str) -> None:
-    """Drops an annotation."""
+    """Drop an annotation."""
 
 
 class Write(Struct, frozen=True, kw_only=True):

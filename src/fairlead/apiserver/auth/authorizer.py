@@ -72,7 +72,7 @@ class Authorizer(Protocol):
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
         """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
 
-        Returns None if the role does not exist.
+        Return None if the role does not exist.
         """
         ...
 

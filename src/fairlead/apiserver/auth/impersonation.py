@@ -158,7 +158,7 @@ def _node(name: str) -> str:
 def _account(name: str) -> tuple[str, str] | None:
     """Return (namespace, name) of the service account with the user name `name`.
 
-    Returns None if it is not the user name of a service account.
+    Return None if it is not the user name of a service account.
     """
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")

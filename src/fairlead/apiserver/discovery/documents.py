@@ -190,7 +190,7 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Returns None if an acceptable clause without the parameter `as` precedes it. Raises ApiError 406
+    Return None if an acceptable clause without the parameter `as` precedes it. Raises ApiError 406
     if the server supports none of the clauses.
     """
     wanted = clauses(accept)

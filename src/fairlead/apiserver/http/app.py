@@ -293,7 +293,7 @@ async def _send(
 def _beginning(body: Iterator[bytes]) -> tuple[list[bytes], int, bool]:
     """Take parts of `body` until they exceed GZIP_BYTES_MIN.
 
-    Returns the parts, their length in bytes, and whether all parts were taken.
+    Return the parts, their length in bytes, and whether all parts were taken.
     """
     parts, length = [], 0
     for part in body:

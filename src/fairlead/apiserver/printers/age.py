@@ -40,7 +40,7 @@ def human_duration(duration: int) -> str:
 def age(text: Any, now: int) -> str:
     """Return the text for the time between the timestamp `text` and `now` (ns since 1970).
 
-    Returns `<unknown>` if `text` is empty.
+    Return `<unknown>` if `text` is empty.
     """
     if not text:
         return UNKNOWN

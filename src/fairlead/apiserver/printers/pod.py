@@ -110,7 +110,7 @@ def _reason_when_deleted(pod: Json, reason: str) -> str:
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:
     """Count init containers until one has not finished; that container sets the status word.
 
-    Returns whether there is an unfinished init container.
+    Return whether there is an unfinished init container.
     """
     total = len(items(pod, "spec", "initContainers"))
     for index, status in enumerate(items(pod, "status", "initContainerStatuses")):

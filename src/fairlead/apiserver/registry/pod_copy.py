@@ -117,7 +117,7 @@ class PodCopies:
     def create(self, manifest: Mapping[str, Any], now: int, write: Write) -> Json | None:
         """Store a copy of a template as the pod `manifest`, and return the stored pod.
 
-        Returns None if the pod must go through all stages. Raises ApiError if there are too many
+        Return None if the pod must go through all stages. Raises ApiError if there are too many
         pods or the storage is full.
         """
         template = self._templates.get(self._key(manifest, write)) if self._templates else None
@@ -213,7 +213,7 @@ def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
 def _marked(stored: Json, volume: str, own: str) -> Json | None:
     """Return `stored` with a marker in place of each of the pod's own strings.
 
-    Returns None if `stored` already contains text that looks like a marker.
+    Return None if `stored` already contains text that looks like a marker.
     """
     if has_marks(_encode(stored)):
         return None

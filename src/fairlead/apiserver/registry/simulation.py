@@ -62,7 +62,7 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
     """Return the strategy of `resource` in a simulation, derived from `served`.
 
-    `served` is the strategy of an API server. Returns None for the custom resources of batch
+    `served` is the strategy of an API server. Return None for the custom resources of batch
     schedulers, which get the strategy of any custom resource.
     """
     if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server

@@ -150,7 +150,7 @@ def load(
 ) -> LoadedObjects:
     """Fill `storage` with `manifests` and the system priority classes.
 
-    Returns the views of the objects in listing order.
+    Return the views of the objects in listing order.
 
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, the store must not be used.
@@ -245,7 +245,7 @@ def _rank(resource: str) -> tuple[bool, int, str]:
 
 
 def _give_versions(loaded: Sequence[Loaded], version: int) -> int:
-    """Sets the version of each object that has none, and returns the newest version.
+    """Set the version of each object that has none, and return the newest version.
 
     The new versions are higher than `version` and all versions in `loaded`.
     """

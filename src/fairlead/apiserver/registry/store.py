@@ -478,7 +478,7 @@ class Store:
     ) -> Sequence[ApiObject]:
         """Load all objects of a cluster as another server has stored them; see `snapshot_load`.
 
-        Returns views of the objects in listing order. Listeners are not called, and watches can
+        Return views of the objects in listing order. Listeners are not called, and watches can
         only start after the load. Raises ApiError, which names the object.
         """
         return snapshot_load.load(

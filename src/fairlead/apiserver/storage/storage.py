@@ -217,7 +217,7 @@ class Storage:
     def find_stored(self, kind: Kind, namespace: str, name: str) -> StoredObject | None:
         """Return the object `name` as a JSON value or text (see `value_of`).
 
-        Returns None if the object does not exist.
+        Return None if the object does not exist.
         """
         return self._objects.get(kind.resource, _NONE).get((namespace, name))
 

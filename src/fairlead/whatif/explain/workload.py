@@ -162,8 +162,8 @@ def _one_more(
 ) -> tuple[str, str, list[Refusal]]:
     """Schedule one more pod as a trial; return (node, reason for no node, refusals).
 
-    The pods that wait already are placed first.
-    The node is "" if the pod fits no node. The reason is "" if the pod fits a node.
+    Waiting pods are placed first. The node is "" if the pod fits no node; the reason is "" if it
+    fits a node. Both are "" for a DaemonSet.
     """
     model = planner.model
     try:

@@ -287,7 +287,7 @@ class ExperimentRun:
     def keep_state(self) -> Sequence[object]:
         """Keep the present nodes and pods; the outcome refers to them if they do not change.
 
-        Returns these objects.
+        Return these objects.
         """
         return self._end_state.keep()
 

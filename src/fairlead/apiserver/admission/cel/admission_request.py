@@ -79,7 +79,7 @@ def admission_request(attributes: AdmissionAttributes, matched: Kind) -> Json:
 def namespace_of(attributes: AdmissionAttributes, storage: Storage) -> Json | None:
     """Return the Namespace of the object.
 
-    Returns None if the object is cluster-scoped or a Namespace, or if its Namespace does not exist.
+    Return None if the object is cluster-scoped or a Namespace, or if its Namespace does not exist.
     """
     if attributes.kind is NAMESPACE or not attributes.kind.namespaced:
         return None

@@ -75,7 +75,7 @@ class ExpressionContext(Struct):
         )
 
     def _evaluate_variables(self, names: Iterable[str]) -> None:
-        """Evaluates the policy variables `names`, after the variables that they depend on."""
+        """Evaluate the policy variables `names`, after the variables that they depend on."""
         needed_rows, missing = [], set(names) - self._values.keys()
         if not missing:
             return

@@ -33,7 +33,7 @@ class NamespaceLifecycle:
         self._requires_namespace = requires_namespace
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses objects in a missing namespace, and new objects in a terminating namespace.
+        """Refuse objects in a missing namespace, and new objects in a terminating namespace.
 
         Also refuses to delete a namespace in `IMMORTAL`. Other deletions and
         LocalSubjectAccessReviews are always admitted. Raises ApiError 404 if the namespace is

@@ -28,7 +28,7 @@ class PersistentVolumeClaimResize:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses to enlarge a claim that is unbound or whose StorageClass forbids expansion.
+        """Refuse to enlarge a claim that is unbound or whose StorageClass forbids expansion.
 
         Raises ApiError 403.
         """

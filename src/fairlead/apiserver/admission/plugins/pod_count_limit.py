@@ -27,7 +27,7 @@ class PodCountLimit(Struct, frozen=True):
     pods_max: int
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a new pod if the cluster already has `pods_max` pods. Raises ApiError 403."""
+        """Refuse a new pod if the cluster already has `pods_max` pods. Raises ApiError 403."""
         if attributes.kind is POD and attributes.is_new and storage.count(POD) >= self.pods_max:
             why = f"there may be {self.pods_max} pods in this cluster at most"
             raise forbidden(POD, attributes.namespace, attributes.name, why)

@@ -53,7 +53,7 @@ class PodSecurity:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a pod that violates the enforced level; warns about other violations.
+        """Refuse a pod that violates the enforced level; warn about other violations.
 
         Raises ApiError 403 if the pod is refused, and 422 if a Namespace has an invalid level
         label.
@@ -92,7 +92,7 @@ def _check(
 
 
 def _require_levels(namespace: Json) -> None:
-    """Refuses a namespace that has an invalid level or version label. Raises ApiError 422."""
+    """Refuse a namespace that has an invalid level or version label. Raises ApiError 422."""
     labels = namespace["metadata"].get("labels") or {}
     causes = []
     for mode in _MODES:
@@ -111,7 +111,7 @@ def _require_levels(namespace: Json) -> None:
 
 
 def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttributes) -> None:
-    """Warns the client about existing pods that violate a newly enforced level."""
+    """Warn the client about existing pods that violate a newly enforced level."""
     if attributes.old is None or attributes.subresource:
         return
     level = _level(namespace, "enforce")

@@ -22,7 +22,7 @@ class PodTopologyLabels:
     """The admission plugin `PodTopologyLabels`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Adds the node's topology labels to a Binding, or to a new pod that has a nodeName."""
+        """Add the node's topology labels to a Binding, or to a new pod that has a nodeName."""
         kind, obj = attributes.kind, attributes.obj
         if kind is not POD or attributes.operation is not Operation.CREATE:
             return obj

@@ -123,7 +123,7 @@ def _resolved(pod: Json, storage: Storage) -> Json:
 def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json:
     """Return the PriorityClass that `spec` names, or else the default class.
 
-    Returns {} if `spec` names no class and there is no default class. Raises ApiError 403 if the
+    Return {} if `spec` names no class and there is no default class. Raises ApiError 403 if the
     class does not exist.
     """
     name = spec.get("priorityClassName")

@@ -47,7 +47,7 @@ class RbacEscalation:
     """The admission plugin that prevents privilege escalation by roles and bindings."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses grants that exceed the user's permissions. Raises ApiError 403, 404."""
+        """Refuse grants that exceed the user's permissions. Raises ApiError 403, 404."""
         kind, obj = attributes.kind, attributes.obj
         write, old = attributes.write, attributes.old
         is_written = attributes.operation in (Operation.CREATE, Operation.UPDATE)
@@ -74,7 +74,7 @@ class _Grantor(Struct, frozen=True):
     user: User
 
     def require_role(self, kind: Kind, role: Json, old: Json) -> None:
-        """Refuses a role that exceeds the user's permissions. Raises ApiError 403."""
+        """Refuse a role that exceeds the user's permissions. Raises ApiError 403."""
         namespace, name = _namespace(role), role["metadata"]["name"]
         if self._may("escalate", kind, namespace, name):
             return
@@ -83,7 +83,7 @@ class _Grantor(Struct, frozen=True):
             raise forbidden(kind, namespace, name, _AGGREGATION_REFUSED)
 
     def require_bound(self, kind: Kind, binding: Json) -> None:
-        """Refuses a binding that exceeds the user's permissions. Raises ApiError 403, 404."""
+        """Refuse a binding that exceeds the user's permissions. Raises ApiError 403, 404."""
         reference, namespace = binding.get("roleRef") or {}, _namespace(binding)
         name, is_role = reference.get("name", ""), reference.get("kind") == ROLE.kind
         role = ROLE if is_role else CLUSTER_ROLE

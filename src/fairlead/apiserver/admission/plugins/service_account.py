@@ -103,7 +103,7 @@ def _is_mirror(pod: Json) -> bool:
 
 
 def _require(pod: Json, problem: str) -> None:
-    """Refuses `pod` if `problem` is not "". Raises ApiError 403."""
+    """Refuse `pod` if `problem` is not "". Raises ApiError 403."""
     if problem:
         raise _refused(pod, problem)
 

@@ -44,7 +44,7 @@ class PolicyAuthorization:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses a policy or binding if the user may not read its parameters.
+        """Refuse a policy or binding if the user may not read its parameters.
 
         Raises ApiError 422.
         """

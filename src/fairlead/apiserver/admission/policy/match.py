@@ -118,7 +118,7 @@ def _matched_kind(
 ) -> Kind | None:
     """Return the kind that the rules in `resources` match; without rules, the request's kind.
 
-    Returns None if a selector or no rule matches the request, or if an excludeResourceRules rule
+    Return None if a selector or no rule matches the request, or if an excludeResourceRules rule
     does.
     """
     if not matches_selectors(resources, attributes, storage):
@@ -155,7 +155,7 @@ def _selected_params(
 ) -> Iterator[Json | None]:
     """Yield the parameters that the paramRef `reference` selects.
 
-    Yields None if the policy has no paramKind or the binding has no paramRef. Raises ValueError if
+    Yield None if the policy has no paramKind or the binding has no paramRef. Raises ValueError if
     the paramRef is invalid, or if it selects nothing and its parameterNotFoundAction is Deny.
     """
     if kind is None or not reference:

@@ -66,7 +66,7 @@ class ValidatingAdmissionPolicy:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses the request if any policy denies it. Raises ApiError."""
+        """Refuse the request if any policy denies it. Raises ApiError."""
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         policies, bindings = VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
@@ -133,9 +133,9 @@ def _message(rule: Json, context: ExpressionContext) -> str:
 def _enforce(
     match: PolicyMatch, decision: _Decision, attributes: AdmissionAttributes
 ) -> Iterator[_Denial]:
-    """Carries out the binding's validationActions for one violation.
+    """Carry out the binding's validationActions for one violation.
 
-    Yields a denial if the actions include Deny.
+    Yield a denial if the actions include Deny.
     """
     binding = match.binding or {}
     name, binding_name = match.policy["metadata"]["name"], binding["metadata"]["name"]
@@ -161,7 +161,7 @@ def _enforce(
 def _audit_annotations(
     match: PolicyMatch, context: ExpressionContext, annotations: dict[str, list[str]]
 ) -> Iterator[str]:
-    """Adds the policy's audit annotations to `annotations`; yields an error for each failure."""
+    """Add the policy's audit annotations to `annotations`; yield an error for each failure."""
     for row in match.policy["spec"].get("auditAnnotations") or ():
         expression = row["valueExpression"]
         result = context.evaluate(expression)

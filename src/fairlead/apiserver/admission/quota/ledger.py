@@ -34,7 +34,7 @@ class _Ledger(Struct):
         return hard
 
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
-        """Replaces the counted version of the object `name` with `obj`; None removes the object."""
+        """Replace the counted version of the object `name` with `obj`; None removes the object."""
         key = (kind.resource, name)
         before = self.used_by.pop(key, {})
         after = {} if obj is None else self._usage(kind, obj)

@@ -85,7 +85,7 @@ class ResourceQuota(Struct, frozen=True):
     limited: Sequence[LimitedResource] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuses an object that exceeds a quota, or adds its usage to the quotas.
+        """Refuse an object that exceeds a quota, or add its usage to the quotas.
 
         Raises ApiError 403 if the object is refused.
         """
@@ -229,7 +229,7 @@ def _scope_selector(scopes: Sequence[Json]) -> Json:
 def _require_scopes(
     kind: Kind, obj: Json, limited: LimitedResource, matched_quotas: list[_MatchedQuota]
 ) -> None:
-    """Refuses the object unless its quotas cover every scope of `limited`. Raises ApiError 403."""
+    """Refuse the object unless its quotas cover every scope of `limited`. Raises ApiError 403."""
     for scope in limited.scopes:
         if not any(
             _has_scope(quota_match.quota["spec"], scope["scopeName"])

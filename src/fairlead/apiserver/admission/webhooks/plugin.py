@@ -232,7 +232,7 @@ def _invoke(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> W
 
 
 def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> WebhookCalls[Json]:
-    """Calls the webhook and returns its response. Raises ValueError if the call fails."""
+    """Call the webhook and return its response. Raises ValueError if the call fails."""
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = admission_review(attributes, hook.kind, hook.key, versions)

@@ -99,12 +99,12 @@ class NamedFormat(Struct, frozen=True):
 
 
 def _named(name: str) -> OptionalValue:
-    """Implements `format.named(name)`. The result is an empty optional if the format is unknown."""
+    """Implement `format.named(name)`. The result is an empty optional if the format is unknown."""
     return OptionalValue(NamedFormat(name)) if name in _FORMATS else NONE
 
 
 def _validated(value: NamedFormat, text: str) -> OptionalValue:
-    """Implements `validate`: returns the optional list of problems of `text`.
+    """Implement `validate`: return the optional list of problems of `text`.
 
     The result is an empty optional if `text` is valid.
     """

@@ -32,7 +32,7 @@ _NOT_ESTABLISHED: Final = {
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
     """Return `definition` with a condition that says which of its names `others` already use.
 
-    The names without a conflict are accepted. Returns None if no name has a conflict. Returns
+    The names without a conflict are accepted. Return None if no name has a conflict. Return
     `definition` itself if it already has this condition and these accepted names.
     """
     spec, status = definition["spec"], definition.get("status") or {}

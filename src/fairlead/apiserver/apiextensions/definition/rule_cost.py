@@ -59,9 +59,9 @@ class RuleCostTotal:
         self._most_expensive: list[tuple[int, str]] = []
 
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
-        """Adds `cost`, the cost of the expression at `field`, to the total.
+        """Add `cost`, the cost of the expression at `field`, to the total.
 
-        Yields an error if `cost` alone exceeds the limit for one rule.
+        Yield an error if `cost` alone exceeds the limit for one rule.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(
@@ -93,7 +93,7 @@ def multiplied_cost(cost: int, count: int) -> int:
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
     """Return the maximum number of values inside `cardinality` values of the schema `raw`.
 
-    Returns None if the number is unbounded.
+    Return None if the number is unbounded.
     """
     if cardinality is None:
         return None

@@ -71,7 +71,7 @@ def with_names_accepted(definition: Json, now: int) -> Json:
 def with_established(definition: Json, now: int) -> Json:
     """Return `definition` with its names accepted and with the condition Established.
 
-    Returns `definition` itself if this changes nothing.
+    Return `definition` itself if this changes nothing.
     """
     return _with_accepted_names(definition, (_ACCEPTED, _ESTABLISHED), now)
 

@@ -55,7 +55,7 @@ def pruned_object(schema: Structural, obj: Json) -> Json:
 
 
 def _ignore(_: FieldLocation) -> None:
-    """Ignores a dropped field."""
+    """Ignore a dropped field."""
 
 
 def pruned_value(schema: Structural, value: Any, on_dropped: OnDropped) -> Any:

@@ -97,7 +97,7 @@ class Rbac:
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
         """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
 
-        Returns None if the role does not exist.
+        Return None if the role does not exist.
         """
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:

@@ -43,7 +43,7 @@ from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 
 def delete(scope: RequestScope) -> WebhookCalls[Response]:
-    """Deletes the object that the path names, immediately or after its grace period."""
+    """Delete the object that the path names, immediately or after its grace period."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options from the body, else from the query
@@ -77,7 +77,7 @@ _UNLIMITED: Final = sys.maxsize
 
 
 def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
-    """Deletes all objects that the selectors match; returns the objects as they were before."""
+    """Delete all objects that the selectors match; return the objects as they were before."""
     # 1. negotiate the media type of the answer
     media_type = scope.negotiate()
     # 2. read the options and selectors
@@ -176,7 +176,7 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warns the client if the deletion orphans dependents because it has no propagation policy."""
+    """Warn the client if the deletion orphans dependents because it has no propagation policy."""
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)

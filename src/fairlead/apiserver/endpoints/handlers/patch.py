@@ -27,7 +27,7 @@ from fairlead.apiserver.request import Response
 
 
 def patch(scope: RequestScope) -> WebhookCalls[Response]:
-    """Patches the object that the path names. Server-side apply creates a missing object."""
+    """Patch the object that the path names. Server-side apply creates a missing object."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options and the patch's media type
@@ -53,7 +53,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _create_by_apply(scope: RequestScope, patcher: Patcher, write: Write) -> WebhookCalls[Response]:
-    """Creates the object that an apply patch describes, and returns it with status 201."""
+    """Create the object that an apply patch describes, and return it with status 201."""
     new = with_request_name(scope, in_request_namespace(scope, patcher.created()))
     _require_no_uid(scope.kind, new)
     new = without_resource_version(new)

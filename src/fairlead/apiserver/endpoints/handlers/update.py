@@ -30,7 +30,7 @@ from fairlead.apiserver.request import Response
 
 
 def update(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replaces the object that the path names, or creates it if its kind allows that."""
+    """Replace the object that the path names, or create it if its kind allows that."""
     # 1. negotiate the media type of the answer
     scope.negotiate()
     # 2. read the options, then decode the body

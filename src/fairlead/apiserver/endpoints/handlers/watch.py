@@ -41,7 +41,7 @@ _HALF: Final = 1 << 63
 
 
 def watch(scope: RequestScope) -> Watch:
-    """Opens a watch, which sends the existing objects or recent changes, then every new change."""
+    """Open a watch, which sends the existing objects or recent changes, then every new change."""
     # 1. negotiate the media type of the events
     media_type = scope.negotiate(streams=True, is_list=True)
     # 2. read the options and selectors
@@ -114,7 +114,7 @@ def _timeout_s(requested_s: int) -> float:
 def _last_bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
     """Return the time of the last bookmark, in seconds after the start of the watch.
 
-    Returns None if the watch is too short for bookmarks or the client requested no bookmarks.
+    Return None if the watch is too short for bookmarks or the client requested no bookmarks.
     """
     if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
         return None

@@ -240,7 +240,7 @@ class DefinitionController:
     def _are_left(self, kind: Kind, now: int) -> bool:
         """Delete all objects of `kind`.
 
-        Returns whether some objects remain, for example because they have finalizers.
+        Return whether some objects remain, for example because they have finalizers.
         """
         for obj in self._store.list(kind):
             meta = obj["metadata"]

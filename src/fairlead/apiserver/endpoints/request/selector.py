@@ -124,7 +124,7 @@ def selection_predicate(kind: Kind, labels: str, fields: str, name: str = "") ->
 def pinned_name(fields: str) -> str:
     """Return the metadata.name that a field selector requires.
 
-    Returns "" if the selector requires no name or is malformed.
+    Return "" if the selector requires no name or is malformed.
     """
     try:
         terms = _terms(fields)

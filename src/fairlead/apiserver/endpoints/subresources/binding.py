@@ -24,7 +24,7 @@ BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
 def binding(scope: RequestScope) -> WebhookCalls[Response]:
-    """Binds the pod that the path names. For a POST to `bindings`, the body names the pod."""
+    """Bind the pod that the path names. For a POST to `bindings`, the body names the pod."""
     body = posted_body(scope, BINDING)
     options = write_options(scope.request, "CreateOptions")
     meta, target = object_member(body, "metadata"), object_member(body, "target")

@@ -23,7 +23,7 @@ EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
 
 
 def eviction(scope: RequestScope) -> WebhookCalls[Response]:
-    """Evicts the pod that the path names, if its PodDisruptionBudgets allow this."""
+    """Evict the pod that the path names, if its PodDisruptionBudgets allow this."""
     body = posted_body(scope, EVICTION)
     options = write_options(scope.request, "CreateOptions")
     meta, delete_options = object_member(body, "metadata"), object_member(body, "deleteOptions")

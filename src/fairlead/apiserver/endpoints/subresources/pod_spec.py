@@ -58,7 +58,7 @@ def _stored(
     spec: Json,
     check: Callable[[Json, Json], Causes],
 ) -> WebhookCalls[Response]:
-    """Stores the pod with the fields in `spec` changed, and returns the response.
+    """Store the pod with the fields in `spec` changed, and return the response.
 
     `check` returns the validation errors of the change. As in upstream, the managedFields are
     computed from the whole object that the client sent.

@@ -31,7 +31,7 @@ def status(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def finalize(scope: RequestScope) -> WebhookCalls[Response]:
-    """Replaces spec.finalizers of a namespace.
+    """Replace spec.finalizers of a namespace.
 
     A terminating namespace is removed when it has no finalizers left.
     """

@@ -29,7 +29,7 @@ _KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequest
 
 
 def token(scope: RequestScope) -> WebhookCalls[Response]:
-    """Issues a token for the service account that the path names.
+    """Issue a token for the service account that the path names.
 
     Raises ApiError 400, 404, 409, 422.
     """

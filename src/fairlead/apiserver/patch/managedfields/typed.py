@@ -95,7 +95,7 @@ def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
     """Return `fields`, which an earlier schema recorded, in the form that `schema` requires.
 
     If a value has become atomic, the owner of a part of it owns the whole value:
-    {.spec.selector["a"]} becomes {.spec.selector}. Returns the same Python object if nothing
+    {.spec.selector["a"]} becomes {.spec.selector}. Return the same Python object if nothing
     changes.
     """
     # upstream: typed/reconcile_schema.go:ReconcileFieldSetWithSchema

@@ -181,7 +181,10 @@ def _storage_class_warnings(_: Json | None, found: Json) -> Iterator[str]:
 
 
 def _driver_warnings(old: Json | None, new: Json) -> Iterator[str]:
-    """Warns if a CSIDriver starts to request tokens, or changes the tokens that it requests."""
+    """Yield a warning if the tokenRequests of a CSIDriver are new or changed.
+
+    If serviceAccountTokenInSecrets is set, there is no warning.
+    """
     # upstream: pkg/registry/storage/csidriver/strategy.go:WarningsOnCreate, WarningsOnUpdate
     token_requests = new["spec"].get("tokenRequests") or []
     if not token_requests or new["spec"].get("serviceAccountTokenInSecrets") is not None:

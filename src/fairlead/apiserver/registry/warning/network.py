@@ -29,7 +29,7 @@ _ENDPOINTS_MANAGER: Final = "endpoint-controller"
 
 
 def service_warnings(service: Json) -> Warnings:
-    """Warns about deprecated and ignored fields of a Service."""
+    """Yield warnings about deprecated and ignored fields of a Service."""
     spec, notes = service["spec"], service["metadata"].get("annotations") or {}
     if _HINTS in notes:
         yield f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead"
@@ -72,7 +72,7 @@ def _headless_warnings(spec: Json) -> Warnings:
 
 
 def endpoints_warnings(endpoints: Json) -> Warnings:
-    """Warns about non-canonical addresses, unless the endpoints controller wrote them."""
+    """Yield warnings about non-canonical addresses, unless the endpoints controller wrote them."""
     labels = endpoints["metadata"].get("labels") or {}
     if labels.get(_ENDPOINTS_MANAGED_BY) == _ENDPOINTS_MANAGER:
         return
@@ -83,7 +83,7 @@ def endpoints_warnings(endpoints: Json) -> Warnings:
 
 
 def slice_warnings(obj: Json) -> Warnings:
-    """Warns about non-canonical addresses in an EndpointSlice, and about the address type FQDN."""
+    """Yield warnings about non-canonical addresses, and about the address type FQDN."""
     labels = obj["metadata"].get("labels") or {}
     if obj.get("addressType") == "FQDN":
         yield "spec.addressType: FQDN endpoints are deprecated"
@@ -95,7 +95,7 @@ def slice_warnings(obj: Json) -> Warnings:
 
 
 def network_policy_warnings(policy: Json) -> Warnings:
-    """Warns about non-canonical CIDRs in a NetworkPolicy."""
+    """Yield warnings about non-canonical CIDRs in a NetworkPolicy."""
     spec = policy.get("spec") or {}
     for way, side in (("ingress", "from"), ("egress", "to")):
         for index, rule in enumerate(spec.get(way) or ()):
@@ -114,7 +114,7 @@ def network_policy_warnings(policy: Json) -> Warnings:
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
-    """Warns if `text` is an address in non-canonical form."""
+    """Yield a warning if `text` is an address in non-canonical form."""
     found = parse_ip(text)
     if found is None:
         return
@@ -127,7 +127,7 @@ def ip_warnings(field: str, text: str) -> Warnings:
 
 
 def cidr_warnings(field: str, text: str) -> Warnings:
-    """Warns if `text` is a CIDR in non-canonical form, or with host bits set."""
+    """Yield a warning if `text` is a CIDR in non-canonical form, or with host bits set."""
     found = parse_cidr(text)
     if found is None:
         return

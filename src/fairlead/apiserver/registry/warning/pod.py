@@ -109,7 +109,7 @@ def template_warnings(prefix: str, template: Json) -> Warnings:
 
 
 def term_warnings(field: str, term: Json) -> Warnings:
-    """Warns about deprecated node labels in a node selector term."""
+    """Yield warnings about deprecated node labels in a node selector term."""
     for place, expression in enumerate(term.get("matchExpressions") or ()):
         key = expression.get("key", "")
         if key in OLD_LABELS:
@@ -160,7 +160,7 @@ def old_volume(field: str, key: str) -> str:
 
 
 def claim_warnings(field: str, spec: Json) -> Warnings:
-    """Warns about fractions of a byte in a claim's resources."""
+    """Yield warnings about fractions of a byte in a claim's resources."""
     resources = spec.get("resources") or {}
     for part in ("requests", "limits"):
         text = (resources.get(part) or {}).get("storage")
@@ -200,7 +200,7 @@ _PORT: Final = ("name", "hostPort", "containerPort", "protocol", "hostIP")
 
 
 def container_warnings(prefix: str, spec: Json, notes: Json) -> Warnings:
-    """Warns about each container, then about all ports.
+    """Yield warnings about each container, then about all ports.
 
     `notes` are the annotations of the pod.
     """
@@ -227,7 +227,7 @@ def old_seccomp(prefix: str, key: str) -> str:
 
 
 def fraction(field: str, text: Any) -> Warnings:
-    """Warns if the quantity `text` contains a fraction of a byte."""
+    """Yield a warning if the quantity `text` contains a fraction of a byte."""
     if text is not None and parse_quantity(text).nano % NANOS_PER_UNIT:
         yield f'{field}: fractional byte value "{text}" is invalid, must be an integer'
 
@@ -286,7 +286,7 @@ def _zero(name: str) -> str:
 def _clash(port: Json, other: Json) -> str:
     """Return the conflict between two definitions of the same container port, such as "duplicate".
 
-    Returns "" if they do not conflict.
+    Return "" if they do not conflict.
     """
     ips = [one.get("hostIP") or "" for one in (port, other)]
     numbers = [one.get("hostPort") or 0 for one in (port, other)]
@@ -311,7 +311,7 @@ _SOURCES: Final = (
 
 
 def path_warnings(volumes: list[Json]) -> Warnings:
-    """Warns about equal or nested file paths within a volume."""
+    """Yield warnings about equal or nested file paths within a volume."""
     budget = ComparisonBudget()
     for volume in volumes:
         name = volume.get("name", "")

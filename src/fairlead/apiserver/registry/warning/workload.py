@@ -20,7 +20,7 @@ _SURPRISING: Final = "which can result in surprising behavior; a DNS label is re
 
 
 def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Warns about the pod template at the path `template`, unless the spec is unchanged."""
+    """Yield warnings about the pod template at path `template`, unless the spec is unchanged."""
     if old is not None and old.get("spec") == new.get("spec"):
         return
     value: Any = new
@@ -31,7 +31,7 @@ def workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
 
 
 def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warnings:
-    """Warns about the pod template, and about the name of a new workload.
+    """Yield warnings about the pod template, and about the name of a new workload.
 
     The name of each pod begins with the name of its workload.
     """
@@ -41,7 +41,7 @@ def naming_workload_warnings(template: str, old: Json | None, new: Json) -> Warn
 
 
 def name_warnings(name: str, used: str) -> Warnings:
-    """Warns if `name` is not a DNS label although it is used as one.
+    """Yield a warning if `name` is not a DNS label although it is used as one.
 
     `used` is the part of the warning that describes the use.
     """

@@ -54,7 +54,7 @@ class Questions:
     def report(self, number: str) -> bytes | None:
         """Return the HTML report of what-if `number`.
 
-        Returns None if it does not exist or was discarded.
+        Return None if it does not exist or was discarded.
         """
         return self._reports.get(number)
 

@@ -80,7 +80,7 @@ def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
 def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
     """Return the verdicts on a pending pod.
 
-    Returns None if the pod belongs to no profile of the scheduler.
+    Return None if the pod belongs to no profile of the scheduler.
     """
     built = scheduler.profiles.get(queued.info.pod.spec.scheduler_name)
     if built is None:

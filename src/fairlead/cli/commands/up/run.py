@@ -162,7 +162,7 @@ def _write_kubeconfig(place: Path, text: str) -> None:
 def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
     """Yield the write-ahead log in the data directory; None for a cluster in memory.
 
-    Moves the clock to the time of the log's last entry. Raises InputError.
+    Move the clock to the time of the log's last entry. Raises InputError.
     """
     if options.data_dir is None:
         yield None

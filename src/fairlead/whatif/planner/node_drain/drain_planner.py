@@ -193,7 +193,7 @@ class DrainPlanner:
     ) -> PlannedDrain | _Unplaced:
         """Place replacements of `pods`, those of the workloads `first` before the others.
 
-        Stops at the first replacement that fits no node.
+        Stop at the first replacement that fits no node.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         moves: list[PodMove] = []
