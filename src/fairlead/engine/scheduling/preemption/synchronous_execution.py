@@ -1,4 +1,4 @@
-"""Carries out a preemption within the scheduling cycle, as schedulers before 1.32 do.
+"""Carries out a preemption within the scheduling cycle, as schedulers before 1.33 do.
 
     DELETING the victims one by one ──▶ CLEARING nominations of lower-priority pods ──▶ done
 

@@ -31,5 +31,5 @@ class UnboundVictims(Struct, frozen=True):
         return self.waiting.preempt(victim.id, NAME, _PREEMPTED) or self.cancel(victim)
 
     def reject(self, victim: PodInfo) -> None:
-        """Reject `victim` if it waits on Permit, as versions before 1.32 do."""
+        """Reject `victim` if it waits on Permit, as versions before 1.33 do."""
         self.waiting.reject(victim.id, NAME, _PREEMPTED)
