@@ -17,7 +17,7 @@ the previous state is computed. If the only zone with a ready node is dropped, i
 other zones had been fully disrupted before. Then evictions continue instead of stopping.
 
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption,
-isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.19); metrics.go: zone_health,
+isNodeExcludedFromDisruptionChecks; legacyIsMasterNode (until 1.20); metrics.go: zone_health,
 zone_size, unhealthy_nodes_in_zone
 """
 
