@@ -24,8 +24,8 @@ def test_the_figures_say_when_and_how_many(page, reports):
     assert page.lines("#outage .tile") == [
         "Pods affected 120 on failed nodes",
         "Evicted 114 because of a taint",
-        "Back as new pods 111 wherever there was room",
-        "Back with their nodes 6 as they were",
+        "Back as new pods 111 on any node with room",
+        "Back with their nodes 6 without a replacement",
         "Not back 3 at the end",
         "Preempted for them 2 others, to make room",
     ]

@@ -20,13 +20,13 @@ def test_the_figures_are_those_of_gangs(page, reports):
     page.open(reports / "queues.html")
     lead = page.text("#queues .lead")
     assert lead.startswith("Weights: production 3, research 2, students 1, ")
-    assert lead.endswith("Of openb/gpu-milli there is least for all. 2 further queues not shown.")
+    assert lead.endswith("The scarcest resource is openb/gpu-milli. 2 further queues not shown.")
     assert page.lines("#queues .tile") == [
         "Gangs 460 of more than one member",
-        "Finished 298 all members side by side",
-        "Broken 0 some members preempted, too few ran on",
+        "Finished 298 all members ran at the same time",
+        "Broken 0 members were preempted, and too few kept running",
         "Lost gpu hours 812 used by members that were preempted",
-        "Idle gpu hours 0 held by too few members of a gang",
+        "Idle gpu hours 0 held by gangs with too few running members",
     ]
 
 

@@ -284,7 +284,7 @@ def test_when_a_gang_starts_by_known_runtimes(waits, capsys):
     shown = lines(capsys)
     at = next(n for n, line in enumerate(shown) if line.startswith("START TIMES"))
     assert shown[at + 1].split() == [
-        "podgroup/default/h", "3", "30m00s", "30m00s", "30m00s", "2/2", "draws",
+        "podgroup/default/h", "3", "30m00s", "30m00s", "30m00s", "2/2", "simulations",
     ]  # fmt: skip
     assert any("known for 4 of 4 running pods (100%)" in line for line in shown)
 

@@ -35,7 +35,7 @@ def start_time_section(start_times: StartTimes) -> Section:
             text(one.p10),
             text(one.p50),
             text(one.p90),
-            f"{one.started:,}/{start_times.draws:,} draws",
+            f"{one.started:,}/{start_times.draws:,} simulations",
         )
         for one in start_times.rows
     ]

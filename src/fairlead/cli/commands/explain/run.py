@@ -72,7 +72,7 @@ _START_COLUMNS: Final = (
     ResultColumn("p10_s", "10%", SECONDS),
     ResultColumn("p50_s", "median", SECONDS),
     ResultColumn("p90_s", "90%", SECONDS),
-    ResultColumn("started", "draws that start it", NUMBER, rank=1),
+    ResultColumn("started", "simulations that start it", NUMBER, rank=1),
 )
 
 

@@ -68,7 +68,7 @@ const NO_SCALE_UP = {
 const NO_SCALE_DOWN = {
   key: "no_scale_down",
   label: "Not removed",
-  empty: "No node was kept for a reason.",
+  empty: "The autoscaler stated no reason to keep a node.",
   fields: [
     { key: "node", label: "Node", kind: "node" },
     { key: "why", label: "Why it is not removed", kind: "why" },

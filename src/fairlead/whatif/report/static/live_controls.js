@@ -116,7 +116,7 @@ export function askSection({ nodes }) {
     });
     button.disabled = false;
   });
-  const lead = "On the present state, in a process of its own; the cluster does not change.";
+  const lead = "The question is about the current state. It is answered in a separate process, and the cluster does not change.";
   return section("ask", "What if?", lead, h("div", { class: "card" }, form, answers));
 }
 

@@ -121,7 +121,7 @@ function nextSteps(report) {
     ...report.next_steps.map(({ words, options }) => [words, null, options]),
     displacedPods(report).size && ["See the displaced pods, with causes and where they are now.", "changes"],
     first && ["Ask what draining a node displaces:", null, `--drain ${quoted(first)}`],
-    zone && ["Ask whether the cluster survives a zone:", null, `--fail-zone ${quoted(zone)} --for ${ZONE_OUTAGE}`],
+    zone && ["Ask whether the cluster survives the failure of a zone:", null, `--fail-zone ${quoted(zone)} --for ${ZONE_OUTAGE}`],
   ].filter(Boolean);
 }
 

@@ -102,7 +102,7 @@ function followReport(report, view, parts, states, time, refresh) {
 /** The scrubber above the map, with the instant that the map shows. */
 function nodeTime({ isKnown }, time) {
   if (!time.end && !time.isLive) return null;
-  if (!isKnown) return h("p", { class: "note" }, "Too many placements to show at other instants: this is the end.");
+  if (!isKnown) return h("p", { class: "note" }, "There are too many placements to show other times, so the map shows the end.");
   const words = h("output", { class: "time-words" });
   onTime(time, (t) => (words.textContent = timeText(time, t)));
   return h("div", { class: "node-time" }, scrubber(time, "Time shown by the node map"), words);

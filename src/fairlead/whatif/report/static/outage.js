@@ -1,5 +1,5 @@
-// Nodes that went quiet: figures, charts, what people believe about it, and tables. Drains in turn
-// stand here, too, for they take nodes away as well.
+// Failed nodes: figures, charts, common misconceptions and tables. Rolling drains are here, too,
+// because they also take nodes out of service.
 
 import { clock, count, isNumber, plural } from "./format.js";
 import { h, section } from "./dom.js";
@@ -68,8 +68,8 @@ const ZONES = {
 
 const DRAINS = {
   key: "drains",
-  label: "Drained in turn",
-  empty: "No node was drained in turn.",
+  label: "Rolling drain",
+  empty: "No rolling drain took place.",
   fields: [
     { key: "node", label: "Node", kind: "node" },
     { key: "begun_s", label: "Begun", kind: "time" },
@@ -80,7 +80,7 @@ const DRAINS = {
 };
 
 export function outageTitle({ outage }) {
-  return outage ? "Outage" : "Drains in turn";
+  return outage ? "Outage" : "Rolling drain";
 }
 
 /** The section in a list, or an empty list where there is nothing to say. */
@@ -118,8 +118,8 @@ function outageTiles(figures) {
   const tiles = [
     ["Pods affected", figures.concerned, "on failed nodes"],
     ["Evicted", figures.evicted, "because of a taint", "warn"],
-    ["Back as new pods", figures.replaced, "wherever there was room"],
-    ["Back with their nodes", figures.back_with_node, "as they were"],
+    ["Back as new pods", figures.replaced, "on any node with room"],
+    ["Back with their nodes", figures.back_with_node, "without a replacement"],
     ["Not back", figures.lost, "at the end", "warn"],
     ["Preempted for them", figures.preempted, "others, to make room", "warn"],
   ];
@@ -143,7 +143,7 @@ function beliefs({ beliefs: found }) {
   return h(
     "div",
     { class: "card beliefs", id: "beliefs" },
-    h("h3", {}, "What is commonly believed, and what the code does"),
+    h("h3", {}, "Common misconceptions, checked against this simulation"),
     h("dl", {}, items),
   );
 }

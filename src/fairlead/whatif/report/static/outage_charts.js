@@ -73,7 +73,7 @@ function rateChart({ rates }, { virtual_seconds: end }, time) {
     last > first
       ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
       : "the rate counts nodes, not pods";
-  const model = { title: "Nodes tainted, in turn", note, t, rows, stacked: false };
+  const model = { title: "Tainted nodes", note, t, rows, stacked: false };
   return stepsChart({ ...model, range }, 150, null, time);
 }
 

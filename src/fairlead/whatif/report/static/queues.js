@@ -39,7 +39,7 @@ export function queuesSection(report, priorities, time) {
 function lead({ lines, left_out: leftOut, resource }) {
   const more = leftOut ? ` ${plural(leftOut, "further queue")} not shown.` : "";
   const weights = lines.map(({ queue, weight }) => `${queue} ${count(weight)}`).join(", ");
-  return `Weights: ${weights}. Of ${resource} there is least for all.${more}`;
+  return `Weights: ${weights}. The scarcest resource is ${resource}.${more}`;
 }
 
 function gangTiles({ gangs, resource }) {
@@ -47,10 +47,10 @@ function gangTiles({ gangs, resource }) {
   const unit = resource.slice(resource.lastIndexOf("/") + 1).replace(/-milli$/, "");
   const tiles = [
     ["Gangs", gangs.gangs, "of more than one member"],
-    ["Finished", gangs.finished, "all members side by side"],
-    ["Broken", gangs.broken, "some members preempted, too few ran on", "warn"],
+    ["Finished", gangs.finished, "all members ran at the same time"],
+    ["Broken", gangs.broken, "members were preempted, and too few kept running", "warn"],
     [`Lost ${unit} hours`, gangs.lost_hours, "used by members that were preempted", "warn"],
-    [`Idle ${unit} hours`, gangs.incomplete_hours, "held by too few members of a gang", "warn"],
+    [`Idle ${unit} hours`, gangs.incomplete_hours, "held by gangs with too few running members", "warn"],
   ].filter(([, value]) => isNumber(value));
   return h(
     "div",
@@ -79,7 +79,7 @@ function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }, ti
     ];
   });
   const title = `Each queue's part of the cluster's ${resource}, in percent`;
-  const note = "dashed: what it deserves by weight and by what it asks for";
+  const note = "dashed: the share that the queue deserves, by its weight and its requests";
   const chart = stepsChart({ title, note, t, rows, stacked: false }, 240, null, time);
   return h("div", { class: "card steps-charts" }, chart);
 }

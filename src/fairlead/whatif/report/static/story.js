@@ -100,7 +100,7 @@ function eventsOf(report, name) {
     })),
     ...rowsAbout(report.pdb_breaches, "pod", name, ({ t_s: at, pdb, by }) => ({
       at,
-      text: `Disrupted against PodDisruptionBudget ${pdb} by ${by}`,
+      text: `Disrupted by ${by}, in violation of PodDisruptionBudget ${pdb}`,
     })),
     ...rowsAbout(report.pending, "pod", name, ({ since_s: at, reason }) => ({
       at,

@@ -90,7 +90,7 @@ const START_TIMES = {
     { key: "p10_s", label: "10 %", kind: "duration" },
     { key: "p50_s", label: "Median", kind: "duration" },
     { key: "p90_s", label: "90 %", kind: "duration" },
-    { key: "started", label: "Draws that start it", kind: "count" },
+    { key: "started", label: "Simulations that start it", kind: "count" },
   ],
 };
 
@@ -166,8 +166,8 @@ function notes({ under_way: underWay, rest_after_s: after, notes: texts }) {
   if (!underWay.length) return shown;
   const parts = underWay.columns.workload.map((name, at) => `${name}: ${underWay.columns.what[at]}`);
   const when = isNumber(after)
-    ? `The change is made ${duration(after)} later, when the cluster is at rest.`
-    : "The cluster does not come to rest, so the change is made at once.";
+    ? `The change is made ${duration(after)} later, when the cluster has settled.`
+    : "The cluster does not settle, so the change is made at once.";
   const text = `Under way before the change: ${parts.join("; ")}. ${when}`;
   return [h("p", { class: "note" }, text), ...shown];
 }
