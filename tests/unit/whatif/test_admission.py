@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.question import what_if
 
 
@@ -181,3 +182,12 @@ def test_the_dump_itself_is_not_admitted_again(make, snapshot):
     pod = make.pod(node_name="a", serviceAccountName="builder", hostNetwork=True)
     objects = [make.node("a"), pod, namespaced("ServiceAccount", "default"), POLICY, BINDING]
     assert what_if(snapshot(*objects), ClusterChange()).difference.is_empty
+
+
+def test_leases_need_no_listed_namespace(make, snapshot):
+    """Every server has the namespace of node leases, so no node becomes unreachable without it."""
+    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+    objects = [make.node(name) for name in ("a", "b")]
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="10m")
+    answer = what_if(snapshot(*objects, system), change)
+    assert {one.node for one in answer.changed.outage.nodes} == {"a"}

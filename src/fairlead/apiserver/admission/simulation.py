@@ -4,7 +4,8 @@ A simulation runs a part of the plugins of a server. Webhooks are not called; th
 server would make are counted. A simulation starts from a snapshot, which may lack kinds that a
 server always has. A plugin that looks up such a kind is skipped unless the snapshot lists the kind:
 
-    Namespace      listed if there is a Namespace `kube-system`
+    Namespace      listed if there is a Namespace `kube-system`; the other namespaces that every
+                   server creates, such as that of node leases, exist even if they are not listed
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
@@ -25,7 +26,10 @@ from fairlead.apiserver.admission.attributes import AdmissionAttributes, Admissi
 from fairlead.apiserver.admission.minimal import minimal_admission
 from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
 from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
-from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import (
+    SYSTEM_NAMESPACES,
+    NamespaceLifecycle,
+)
 from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
 )
@@ -92,11 +96,12 @@ class SimulatedAdmission:
         result. `preemption_policies` and `group_priorities` are options of the plugin Priority.
         """
         self.unchecked = Unchecked()
-        namespaces = NamespaceLifecycle(requires_namespace=False)
+        listed = NamespaceLifecycle(never_missing=SYSTEM_NAMESPACES)
+        unlisted = NamespaceLifecycle(requires_namespace=False)
         accounts = ServiceAccount(suffix)
         self.plugins: tuple[AdmissionPlugin, ...] = (
             _OfRequests(
-                _IfListed(NamespaceLifecycle(), namespaces, NAMESPACE, self.unchecked),
+                _IfListed(listed, unlisted, NAMESPACE, self.unchecked),
                 LimitRanger(),
                 _IfListed(accounts, None, SERVICE_ACCOUNT, self.unchecked),
                 TaintNodesByCondition(),

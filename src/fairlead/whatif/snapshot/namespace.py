@@ -10,15 +10,12 @@ upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: Admit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import SYSTEM_NAMESPACES
 from fairlead.apiserver.kind import NAMESPACE
 from fairlead.whatif.input.error import known_names
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
-
-# Every cluster has these namespaces.
-_SYSTEM: Final = frozenset(("default", "kube-node-lease", "kube-public", "kube-system"))
 
 
 def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> None:
@@ -30,7 +27,7 @@ def refuse_absent_namespaces(new: Sequence[Manifest], inventory: Inventory) -> N
     """
     if not (known := [one.ref.name for one in inventory.of_kind(NAMESPACE)]):
         return
-    existing = {*known, *_SYSTEM, *(one.ref.name for one in new if one.kind is NAMESPACE)}
+    existing = {*known, *SYSTEM_NAMESPACES, *(one.ref.name for one in new if one.kind is NAMESPACE)}
     for manifest in new:
         name = manifest.ref.namespace
         if not name or name in existing or inventory.in_namespace(name):

@@ -8,6 +8,7 @@ upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 from fairlead.api.json import Json
@@ -17,6 +18,8 @@ from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+# Every server creates these. upstream: pkg/controlplane/controller/systemnamespaces
+SYSTEM_NAMESPACES: Final = IMMORTAL | {"kube-node-lease"}
 IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"
 # upstream: lifecycle/admission.go:accessReviewResources
 _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
@@ -25,12 +28,16 @@ _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
 class NamespaceLifecycle:
     """The admission plugin `NamespaceLifecycle`."""
 
-    def __init__(self, *, requires_namespace: bool = True) -> None:
+    def __init__(
+        self, *, requires_namespace: bool = True, never_missing: Collection[str] = ()
+    ) -> None:
         """If `requires_namespace` is False, an object is admitted even if its Namespace is missing.
 
-        A dump of a cluster often has objects without their Namespaces.
+        A dump of a cluster often has objects without their Namespaces. The namespaces
+        `never_missing` exist even if they have no Namespace.
         """
         self._requires_namespace = requires_namespace
+        self._never_missing = frozenset(never_missing)
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Refuse objects in a missing namespace, and new objects in a terminating namespace.
@@ -49,7 +56,8 @@ class NamespaceLifecycle:
             return obj
         namespace = meta.get("namespace", "")
         found = storage.find(NAMESPACE, "", namespace)
-        if found is None and self._requires_namespace:
+        is_missing = found is None and namespace not in self._never_missing
+        if is_missing and self._requires_namespace:
             raise not_found(NAMESPACE, "", namespace)
         if attributes.operation is Operation.CREATE and _is_terminating(found):
             name = meta.get("name", "")
