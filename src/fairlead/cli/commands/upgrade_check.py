@@ -115,7 +115,12 @@ def upgrade_check(
         at_once = max_unavailable or max(surge, 1)
         plan = check_nodes(planner, pools, added, names, progress)
         base = read.experiment
-        extra = (one.manifest() for found in added.values() for one in found)
+        extra = (
+            manifest
+            for copies in added.values()
+            for one in copies
+            for manifest in one.manifests(read.model)
+        )
         experiment = replace(base, initial=(*base.initial, *extra))
         run_plan(plan, experiment, progress, at_once=at_once, away=away)
         if plan.is_order_unsafe:

@@ -1,8 +1,8 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
 A new node is Ready and empty; the simulated DaemonSet controller creates its pods there. The node
-has the labels, size and volume limits (CSINode) of its model, and the taints that no controller
-manages. It has neither the images nor the cordon of its model.
+has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model, and the
+taints that no controller manages. It has neither the images nor the cordon of its model.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import CSI_NODE, NODE
+from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import node_template
+from fairlead.whatif.snapshot.node_pool import device_pool_name, node_template
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
@@ -33,7 +33,7 @@ def new_nodes(
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """Return `count` Nodes like `model`, each followed by its CSINode if the model has one.
+    """Return `count` Nodes like `model`, each followed by its CSINode and ResourceSlices, if any.
 
     Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
     are spread over the zones of an instance type. Raises InputError if `count` is not allowed, or
@@ -44,16 +44,38 @@ def new_nodes(
     if model is None and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
     found: list[Json] = []
+    belongings = [] if model is None else _belongings(model.ref.name, inventory)
     for number, name in enumerate(_free_names(count, inventory)):
         template = node_template(model.value) if model is not None else {}
         if templates:
             template = _merged(template, templates[number % len(templates)])
         found.append(_node(name, template, start))
-        if model is not None and (csi := inventory.get(CSI_NODE, "", model.ref.name)) is not None:
-            spec = csi.value.get("spec", {})
-            head = {"apiVersion": CSI_NODE.api_version, "kind": CSI_NODE.kind}
-            found.append({**head, "metadata": {"name": name}, "spec": spec})
+        if model is not None:
+            found += [_copied(one, model.ref.name, name) for one in belongings]
     return manifests([Document(OPTION, found)])
+
+
+def _belongings(model: str, inventory: Inventory) -> list[Manifest]:
+    """Return the CSINode of the node `model` and the ResourceSlices with its devices."""
+    csi = inventory.get(CSI_NODE, "", model)
+    slices = [
+        one
+        for one in inventory.of_kind(RESOURCE_SLICE)
+        if (one.value.get("spec") or {}).get("nodeName") == model
+    ]
+    return slices if csi is None else [csi, *slices]
+
+
+def _copied(one: Manifest, model: str, name: str) -> Json:
+    """Return the CSINode or ResourceSlice `one` of the node `model` for the new node `name`."""
+    head = {"apiVersion": one.value["apiVersion"], "kind": one.kind.kind}
+    spec = one.value.get("spec") or {}
+    if one.kind is CSI_NODE:
+        return {**head, "metadata": {"name": name}, "spec": spec}
+    pool = dict(spec.get("pool") or {})
+    pool["name"] = device_pool_name(str(pool.get("name", "")), model, name)
+    meta = {"name": f"{one.ref.name}-{name}"}
+    return {**head, "metadata": meta, "spec": {**spec, "nodeName": name, "pool": pool}}
 
 
 def _free_names(count: int, inventory: Inventory) -> Iterator[str]:

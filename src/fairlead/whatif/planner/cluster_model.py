@@ -27,11 +27,13 @@ from fairlead.api.codec import decode
 from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
+    CSINode,
     Node,
     Pod,
     PodCondition,
     PodStatus,
     ResourceClaim,
+    ResourceSlice,
     Taint,
 )
 from fairlead.api.pods.facts import (
@@ -161,6 +163,7 @@ class ClusterModel:
         self._placed: dict[str, _Placed] = {}
         self._owned: dict[str, tuple[Claim, ...]] = {}  # by removed pod: the claims it owned
         self._undo: list[Callable[[], None]] = []
+        self._belongings: dict[str, list[CSINode | ResourceSlice]] | None = None
         self._copies = 0
         for pod in self.cluster.pods.values():
             node = pod.pod.status.nominated_node_name
@@ -225,6 +228,17 @@ class ClusterModel:
         found = self.table.find(name)
         assert found is not None, name
         return found
+
+    def belongings(self, node: str) -> list[CSINode | ResourceSlice]:
+        """Return the CSINode and ResourceSlices of `node` in the snapshot, if it has any."""
+        if self._belongings is None:
+            self._belongings = {}
+            for one in self.objects:
+                if isinstance(one, CSINode):
+                    self._belongings.setdefault(one.metadata.name, []).append(one)
+                elif isinstance(one, ResourceSlice):
+                    self._belongings.setdefault(one.spec.node_name, []).append(one)
+        return self._belongings.get(node, [])
 
     def pods(self) -> list[PodInfo]:
         """Return the unfinished pods of the cluster, with and without a node."""

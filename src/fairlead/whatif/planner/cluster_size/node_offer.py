@@ -3,7 +3,8 @@
 Nodes form a pool if they are equal except for place, type and size. With a file of instance types,
 a pool can have each type of its architecture; without a file, it can have the types of its present
 nodes. Each pool can have nodes in all zones of the cluster. A new node has the labels, taints,
-DaemonSet pods and allocatable share of capacity of an existing node of its pool.
+DaemonSet pods, volume limits and allocatable share of capacity of an existing node of its pool. It
+has the devices (ResourceSlices) of that node if it has the same type.
 """
 
 from __future__ import annotations
@@ -76,7 +77,11 @@ class NodeOffer(Struct, frozen=True):
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
         meta = replace(copy.node.metadata, labels=labels)
         status = replace(copy.node.status, allocatable=self.allocatable)
-        return NodeCopy(replace(copy.node, metadata=meta, status=status), copy.daemon_pods)
+        return replace(
+            copy,
+            node=replace(copy.node, metadata=meta, status=status),
+            has_devices=self.node_type == _type_or_size(self.sample),
+        )
 
 
 def node_offers(
@@ -153,10 +158,19 @@ def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
         status = info.node.status
         allocatable = dict(status.allocatable)
         capacity = dict(status.capacity or status.allocatable)
-        size = f"{allocatable.get('cpu')}/{allocatable.get('memory')}"
-        name = type_of_node(info) or size
+        size, name = _size(info), _type_or_size(info)
         found.setdefault((name, size), _Type(name, info, capacity, allocatable))
     return list(found.values())
+
+
+def _size(info: NodeInfo) -> str:
+    allocatable = info.node.status.allocatable
+    return f"{allocatable.get('cpu')}/{allocatable.get('memory')}"
+
+
+def _type_or_size(info: NodeInfo) -> str:
+    """Return the name of the type of a node, or its size if it has no type."""
+    return type_of_node(info) or _size(info)
 
 
 def _stated_types(sample: NodeInfo, stated: Sequence[StatedType]) -> list[_Type]:

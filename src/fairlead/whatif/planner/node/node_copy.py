@@ -1,44 +1,74 @@
-"""NodeCopy: a new node like an existing node, with copies of that node's DaemonSet pods."""
+"""NodeCopy: a new node like an existing node, with its DaemonSet pods, volume limits and devices.
+
+The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
-from fairlead.api.objects import Node, NodeCondition, Pod
+from fairlead.api.objects import CSINode, Node, NodeCondition, Pod, ResourceSlice
 from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE, Kind
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import device_pool_name, is_lasting_taint
 
 
 class NodeCopy(Struct, frozen=True):
-    """A node that does not exist yet, with the DaemonSet pods on it."""
+    """A node that does not exist yet, with the DaemonSet pods on it.
+
+    The node gets copies of the CSINode and of the ResourceSlices of the node `like`; if
+    `has_devices` is False, it gets no ResourceSlices.
+    """
 
     node: Node
     daemon_pods: tuple[Pod, ...]
+    like: str
+    has_devices: bool = True
 
     def add_to(self, model: ClusterModel) -> None:
-        """Add the node and its pods to `model`."""
+        """Add the node, its pods, its CSINode and its ResourceSlices to `model`."""
         model.put_node(self.node)
-        for pod in self.daemon_pods:
-            model.put(pod)
+        for one in (*self._belongings(model), *self.daemon_pods):
+            model.put(one)
 
-    def manifest(self) -> Manifest:
-        """Return the node as an object of a snapshot."""
+    def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
+        """Yield the node, its CSINode and its ResourceSlices as objects of a snapshot.
+
+        `model` contains those of the node `like`.
+        """
+        yield _manifest(NODE, self.node)
+        for one in self._belongings(model):
+            yield _manifest(CSI_NODE if isinstance(one, CSINode) else RESOURCE_SLICE, one)
+
+    def _belongings(self, model: ClusterModel) -> Iterator[CSINode | ResourceSlice]:
         name = self.node.metadata.name
-        value: Json = {"apiVersion": "v1", "kind": "Node", **as_json(self.node)}
-        return Manifest(name, NODE, ObjectRef("Node", "", name), value)
+        for one in model.belongings(self.like):
+            meta = replace(one.metadata, name=name, uid=name, owner_references=())
+            if isinstance(one, CSINode):
+                yield replace(one, metadata=meta)
+            elif self.has_devices:
+                named = f"{one.metadata.name}-{name}"
+                pool = device_pool_name(one.spec.pool.name, self.like, name)
+                spec = replace(one.spec, node_name=name, pool=replace(one.spec.pool, name=pool))
+                yield replace(one, metadata=replace(meta, name=named, uid=named), spec=spec)
+
+
+def _manifest(kind: Kind, view: Node | CSINode | ResourceSlice) -> Manifest:
+    name = view.metadata.name
+    value: Json = {"apiVersion": kind.api_version, "kind": kind.kind, **as_json(view)}
+    return Manifest(name, kind, ObjectRef(kind.kind, "", name), value)
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
@@ -75,7 +105,8 @@ def copy_node(info: NodeInfo, name: str, daemon_pods: Iterable[PodInfo] | None =
     pods = (_pod_on(pod.pod, name) for pod in copied)
     conditions = tuple(map(_healthy, info.node.status.conditions))
     status = replace(info.node.status, conditions=conditions)
-    return NodeCopy(replace(info.node, metadata=meta, spec=spec, status=status), tuple(pods))
+    node = replace(info.node, metadata=meta, spec=spec, status=status)
+    return NodeCopy(node, tuple(pods), info.name)
 
 
 def _healthy(posted: NodeCondition) -> NodeCondition:

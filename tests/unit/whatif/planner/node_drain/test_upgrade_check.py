@@ -76,7 +76,12 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     surge = surge_nodes(pools, 1)
     plan = check_nodes(made, pools, surge, ["a", "b"], NoProgress())
     base = experiment(*objects)
-    added = [one.manifest() for found in surge.values() for one in found]
+    added = [
+        manifest
+        for found in surge.values()
+        for one in found
+        for manifest in one.manifests(made.model)
+    ]
     run_plan(
         plan, replace(base, initial=(*base.initial, *added)), NoProgress(),
         at_once=1, away=seconds(300),

@@ -1,0 +1,106 @@
+"""Copies of nodes have the volume limits and the devices of their model."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import deployment
+from tests.unit.whatif.planner.test_pod_claim import (
+    CLASS,
+    DEVICE_CLASS,
+    FROM_TEMPLATE,
+    SCRATCH,
+    TEMPLATE,
+    allocated,
+    devices_of,
+    with_uids,
+)
+
+from fairlead.api.objects import CSINode, ResourceSlice
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
+from fairlead.whatif.planner.cluster_size.node_offer import node_offers
+from fairlead.whatif.planner.cluster_size.search import SizeSearch
+from fairlead.whatif.planner.cluster_size.survival import Survival
+from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.question import what_if
+from fairlead.whatif.run.progress import NoProgress
+
+LIMITED = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "CSINode",
+    "metadata": {"name": "a"},
+    "spec": {
+        "drivers": [{"name": "csi.example", "nodeID": "a", "allocatable": {"count": 2}}]
+    },
+}  # fmt: skip
+
+
+def with_devices(make, count):
+    """A node with `count` devices, and a workload whose pods use one each."""
+    objects = with_uids(deployment(make, "web", ["a"] * count, resourceClaims=FROM_TEMPLATE))
+    claims = []
+    for number, pod in enumerate(objects[2:]):
+        pod["status"]["resourceClaimStatuses"] = [{"name": "g", "resourceClaimName": f"g-{number}"}]
+        claims.append(allocated(f"g-{number}", "a", f"d{number}", [pod], owned=True))
+    return [make.node("a"), devices_of("a", count), DEVICE_CLASS, TEMPLATE, *objects, *claims]
+
+
+def sized(planner, types=()):
+    model = planner.model
+    replaced = model.table.nodes()
+    offers = node_offers(replaced, types, 0.0)
+    return SizeSearch(model, offers, Survival(), NoProgress()).run(replaced, 5)
+
+
+def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
+    model = planner(*with_devices(make, 2), LIMITED).model
+    new = copy_node(model.node("a"), "b")
+    with model.hypothesis():
+        new.add_to(model)
+        assert model.cluster.related.get(CSINode, "b").spec == (
+            model.cluster.related.get(CSINode, "a").spec
+        )
+        added = model.cluster.related.get(ResourceSlice, "a-gpus-b")
+        assert (added.spec.node_name, added.spec.pool.name) == ("b", "b")
+    assert model.cluster.related.get(ResourceSlice, "a-gpus-b") is None
+    kinds = [manifest.kind.kind for manifest in new.manifests(model)]
+    assert sorted(kinds) == ["CSINode", "Node", "ResourceSlice"]
+
+
+def test_size_counts_the_devices_of_new_nodes(planner, make):
+    assert len(sized(planner(*with_devices(make, 2))).nodes) == 1
+
+
+def test_a_type_of_another_size_has_no_known_devices(planner, make):
+    types = (StatedType("large", {"cpu": "8", "memory": "32Gi"}, prices={("on-demand", ""): 1.0}),)
+    assert len(sized(planner(*with_devices(make, 2)), types).unplaceable) == 2
+
+
+def test_size_keeps_the_volume_limit(planner, make):
+    """Two volumes can be attached to a node, so three pods with a volume each need two nodes."""
+    web = deployment(make, "web", ["a"] * 3, volumes=[SCRATCH], cpu="100m")
+    pods = with_uids(web)[2:]
+    claims = []
+    for pod in pods:
+        meta = pod["metadata"]
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        claims.append({
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": f"{meta['name']}-scratch",
+                "namespace": "default",
+                "ownerReferences": [{**owner, "controller": True}],
+            },
+            "spec": SCRATCH["ephemeral"]["volumeClaimTemplate"]["spec"],
+        })  # fmt: skip
+    found = sized(planner(make.node("a"), LIMITED, CLASS, *web, *claims))
+    assert len(found.nodes) == 2
+
+
+@pytest.mark.parametrize(("more", "placed"), [(1, 2), (2, 4)])
+def test_added_nodes_have_the_devices_of_their_model(make, snapshot, more, placed):
+    objects = with_devices(make, 2)
+    change = ClusterChange(add_nodes=more, like="a", scale=("deploy/web=8",))
+    found = what_if(snapshot(*objects), change).difference
+    assert (len(found.placed), len(found.pending)) == (placed, 6 - placed)
