@@ -67,7 +67,7 @@ def test_what_the_plugin_did_wrong_is_reported_or_raised(scene) -> None:
             return None
 
     broken = PluginScene(Broken, nodes=[make_node("a"), make_node("b")])
-    with pytest.raises(RuntimeError, match="plugin 'NoSpot' failed in score: it answered None"):
+    with pytest.raises(RuntimeError, match="plugin 'NoSpot' failed in score: it returned None"):
         broken.schedule(make_pod("p"))
 
 

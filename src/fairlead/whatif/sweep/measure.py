@@ -55,7 +55,7 @@ MEASURES: Final = (
     Measure("pending", "pods pending at the end", _count("pending")),
     Measure("lost", "pods of failed nodes not back", _inside("outage", "lost")),
     Measure("undrained", "pods that a drain did not remove", _count("undrained")),
-    Measure("pdb_breaches", "disruption budgets breached", _count("pdb_breaches")),
+    Measure("pdb_breaches", "pods displaced against a budget", _count("pdb_breaches")),
     Measure("evicted", "pods evicted", _count("evicted")),
     Measure("preempted", "pods preempted", _count("preempted")),
     Measure("displaced_again", "loops of displaced pods", _count("recurrences")),

@@ -192,7 +192,7 @@ def test_a_bind_plugin_that_answers_with_a_status_fails_the_cycle(staged):
     scene = staged(Refuses(), objects=[make_node("n1"), make_pod("a")])
     event, patch = scene.turn()
     assert event[3].startswith('running Bind plugin "Refuses": plugin ')
-    assert event[3].endswith("where a Bind or None belongs")
+    assert event[3].endswith("expected a Bind or None")
     assert patch[3][2] == "SchedulerError"
     assert scene.on("n1") == []
 

@@ -39,7 +39,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
     shown = repr(answer)
     if len(shown) > _SHOWN_MAX:
         shown = f"{shown[: _SHOWN_MAX - 3]}..."
-    raise TypeError(f"it answered {shown} where {wanted} belongs")
+    raise TypeError(f"it returned {shown}; expected {wanted}")
 
 
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
@@ -55,7 +55,7 @@ def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
             return answer if isinstance(answer, others) else _refuse(answer, wanted)
         _check_status(answer)
         if answer.code not in _USUAL and answer.code not in codes:
-            raise ValueError(f"it answered with the code {answer.code.value}, out of place here")
+            raise ValueError(f"it returned the code {answer.code.value}, which is not allowed here")
         return answer
 
     return check

@@ -96,39 +96,39 @@ def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod)
 
 
 REFUSED = [
-    ("pre_enqueue", True, "it answered True where a Status or None belongs"),
-    ("pre_enqueue", framework.SKIP, "it answered with the code Skip, out of place here"),
-    ("pre_filter", False, "it answered False where a PreFilterResult, a Status or None belongs"),
+    ("pre_enqueue", True, "it returned True; expected a Status or None"),
+    ("pre_enqueue", framework.SKIP, "it returned the code Skip, which is not allowed here"),
+    ("pre_filter", False, "it returned False; expected a PreFilterResult, a Status or None"),
     ("pre_filter", framework.PreFilterResult(["a"]), "PreFilterResult.node_names is a tuple"),
     ("pre_filter", framework.PreFilterResult((1,)), "PreFilterResult.node_names is a tuple"),
-    ("filter", "no room", "it answered 'no room' where a Status or None belongs"),
-    ("filter", framework.SKIP, "the code Skip, out of place here"),
+    ("filter", "no room", "it returned 'no room'; expected a Status or None"),
+    ("filter", framework.SKIP, "the code Skip, which is not allowed here"),
     ("filter", framework.Status(framework.Code.ERROR, "text"), "a tuple of texts, not 'text'"),
     ("filter", framework.Status(framework.Code.ERROR, ([],)), "a tuple of texts, not ([],)"),
-    ("pre_score", 1, "it answered 1 where a Status or None belongs"),
-    ("score", None, "it answered None where an integer belongs"),
-    ("score", 0.5, "it answered 0.5 where an integer belongs"),
+    ("pre_score", 1, "it returned 1; expected a Status or None"),
+    ("score", None, "it returned None; expected an integer"),
+    ("score", 0.5, "it returned 0.5; expected an integer"),
     ("score", 1 << 60, "is beyond ±2^53"),
-    ("reserve", 0, "it answered 0 where a Status or None belongs"),
-    ("permit", 30, "it answered 30 where a Status, a Wait or None belongs"),
+    ("reserve", 0, "it returned 0; expected a Status or None"),
+    ("permit", 30, "it returned 30; expected a Status, a Wait or None"),
     ("permit", framework.Wait(-1), "Wait.timeout is -1, not a number of nanoseconds"),
     ("permit", framework.Wait(1.5), "Wait.timeout is 1.5, not a number of nanoseconds"),
-    ("permit", framework.Status(framework.Code.WAIT), "the code Wait, out of place here"),
-    ("pre_bind", "x" * 99, "where a Status, a Preparation or None belongs"),
-    ("is_prepared", framework.SKIP, "the code Skip, out of place here"),
-    ("importance", 7, "it answered 7 where a tuple of integers belongs"),
-    ("importance", (1.5,), "it answered (1.5,) where a tuple of integers belongs"),
+    ("permit", framework.Status(framework.Code.WAIT), "the code Wait, which is not allowed here"),
+    ("pre_bind", "x" * 99, "expected a Status, a Preparation or None"),
+    ("is_prepared", framework.SKIP, "the code Skip, which is not allowed here"),
+    ("importance", 7, "it returned 7; expected a tuple of integers"),
+    ("importance", (1.5,), "it returned (1.5,); expected a tuple of integers"),
     ("candidate_rules", None, "not iterable"),
-    ("candidate_rules", ["cheap"], "it answered 'cheap' where a CandidateRule belongs"),
+    ("candidate_rules", ["cheap"], "it returned 'cheap'; expected a CandidateRule"),
     ("normalize_scores", [1], "scores are list, not an array of integers"),
     ("normalize_scores", np.array([0.5]), "scores are float64, not an array of integers"),
     ("normalize_scores", np.array([1, 2]), "scores have the shape (2,), not (1,)"),
     ("score_columns", np.array([1 << 60]), "a score is beyond ±2^53"),
-    ("filter_columns", np.zeros(1), "where Verdicts belongs"),
+    ("filter_columns", np.zeros(1), "expected Verdicts"),
     ("filter_columns", framework.Verdicts([0], ()), "Verdicts.codes are list"),
     ("filter_columns", framework.Verdicts(np.array([1]), ()), "Verdicts.codes go from 1 to 1"),
     ("filter_columns", framework.Verdicts(np.array([-1]), (None,)), "Verdicts.codes go from -1"),
-    ("filter_columns", framework.Verdicts(np.array([1]), (None, "no")), "where a Status belongs"),
+    ("filter_columns", framework.Verdicts(np.array([1]), (None, "no")), "expected a Status"),
     (
         "filter_columns",
         framework.Verdicts(np.array([1]), (None, framework.SKIP)),
@@ -173,7 +173,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_a_bind_must_be_the_one_that_was_decided(pod) -> None:
     other = Bind(pod.ref, "elsewhere")
     assert "it binds default/p to elsewhere, not default/p to a" in fault("bind", other, pod, "a")
-    assert "it answered 'a' where a Bind or None belongs" in fault("bind", "a", pod, "a")
+    assert "it returned 'a'; expected a Bind or None" in fault("bind", "a", pod, "a")
     plugin, _ = plugin_with("bind", Bind(pod.ref, "a"))
     assert plugin.bind(pod, "a") == Bind(pod.ref, "a")
 
@@ -187,7 +187,7 @@ def rooms(scene, *, node="a", victims=(), **more):
 @pytest.mark.parametrize(
     ("result", "problem"),
     [
-        (lambda scene: None, "where a PostFilterResult belongs"),
+        (lambda scene: None, "expected a PostFilterResult"),
         (lambda scene: rooms(scene, node="x"), "it nominates 'x', and there is no such node"),
         (
             lambda scene: rooms(scene, victims=[make_pod("v", priority=5)]),
