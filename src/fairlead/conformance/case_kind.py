@@ -40,7 +40,7 @@ Finding = Mismatch | Remark | None
 
 
 class CaseKind(Protocol):
-    """A kind of case files; the members `fields` of every line must be objects."""
+    """A kind of case files; in every line, the members that `fields` names must be objects."""
 
     @property
     def fields(self) -> tuple[str, ...]:

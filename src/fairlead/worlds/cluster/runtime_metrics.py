@@ -22,7 +22,7 @@ class RuntimeMetrics(Collector):
         self._runner = runner
 
     def collect(self) -> Iterable[Metric]:
-        """Return the metric families with their current values."""
+        """Yield the metric families with their current values."""
         runner = self._runner
         leads = GaugeMetricFamily(
             "leader_election_master_status",

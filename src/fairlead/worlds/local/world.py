@@ -43,7 +43,7 @@ from fairlead.worlds.pod_views import PodViews
 
 
 class StoreListener(Protocol):
-    """Receives every change of the store except of events, before the engine does.
+    """Receives every change of the store, except changes of events, before the engine does.
 
     It makes no decisions.
     """

@@ -159,7 +159,7 @@ class _Distribution:
         ]
 
     def next_deadline(self) -> int | None:
-        """Return None, because only a new namespace causes work."""
+        """Return None, because only a new or changed namespace causes work."""
         return None
 
     def handle_deadline(self, now: int) -> list[Command]:

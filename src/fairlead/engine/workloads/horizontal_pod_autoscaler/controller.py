@@ -114,7 +114,7 @@ def _labels_key(labels: Labels) -> LabelsKey:
 class HorizontalPodAutoscalers:
     """The HorizontalPodAutoscaler controller.
 
-    `history` lists its changes of numbers of replicas, in chronological order.
+    `history` contains each change of a target's number of replicas, in chronological order.
     """
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)

@@ -7,7 +7,7 @@ second, and the remaining steps then follow without delay. If the Job does not e
 owns the pod, only the finalizer is removed.
 
 In a simulation the status is not written, and the end of a pod is counted immediately (`progress`).
-Pods of a dump may have the finalizer; `EndedJobPods` removes it when they end.
+Pods of a dump may have the finalizer; `EndedJobPods` removes it when they finish or terminate.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
 flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod

@@ -248,7 +248,7 @@ class ServedPodFactory:
 
 
 class SimulatedPodFactory:
-    """Creates pods with an annotation that contains the name of the replaced pod, for reports."""
+    """Creates pods; a replacement gets an annotation with the original pod's name, for reports."""
 
     def manifest(
         self, pods: PodSet, desired: DesiredPod, name: str, replacement: Replacement | None

@@ -4,6 +4,7 @@ An event that equals an earlier one increments the count of the earlier event. E
 they have the same object, type and reason, but different messages. The tenth similar event within
 ten minutes, and all similar events after it, are combined into one event, "(combined from similar
 events)".
+
 A component may send a burst of 25 events about an object, then one event every five minutes;
 further events are dropped.
 
