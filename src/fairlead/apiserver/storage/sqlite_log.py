@@ -195,7 +195,7 @@ class SqliteLog:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the file contains no changes. Raises SqliteLogError."""
+        """Whether the file contains no changes. Raises SqliteLogError."""
         with self._watched():
             row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0

@@ -198,12 +198,12 @@ class Storage:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the last check found no disk space for changes."""
+        """Whether the last check found no disk space for changes."""
         return self._is_full
 
     @property
     def problem(self) -> str:
-        """Return the error text if the disk is full, otherwise ""."""
+        """The error text if the disk is full, otherwise ""."""
         if not self._is_full:
             return ""
         accepted = "nothing can be written" if self._is_exhausted else "only deletions are accepted"

@@ -98,12 +98,12 @@ class WriteAheadLog:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no change has been recorded, in this run or before."""
+        """Whether no change has been recorded, in this run or before."""
         return self._recorded == 0 and self._file.is_empty
 
     @property
     def last_time(self) -> int:
-        """Return the time of the last write in ns since 1970, 0 if unknown."""
+        """The time of the last write in ns since 1970, 0 if unknown."""
         return self._file.time
 
     def loss(self) -> str:

@@ -65,7 +65,7 @@ class Validator(Protocol):
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid status update. `new` is `old` with a different status."""
+        """Refuse an invalid status update. `new` is `old` with a different status and metadata."""
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:

@@ -49,12 +49,12 @@ class Exchange(Struct, frozen=True):
 
     @property
     def is_setup(self) -> bool:
-        """Return whether this is a setup step, which only has to succeed."""
+        """Whether this is a setup step, which only has to succeed."""
         return bool(self.step.get("setup"))
 
     @property
     def is_watch(self) -> bool:
-        """Return whether the response is the event stream of a watch."""
+        """Whether the response is the event stream of a watch."""
         return bool(self.step.get("watch"))
 
     @property

@@ -201,7 +201,8 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
     `statuses` are those of nodes that changed, each beginning with its state at the start of the
     run. `deleted` are the nodes that existed during the run but not at its end, without pods;
-    `out_of_service` are the names of the nodes that do not serve at the end.
+    `out_of_service` are the names of the nodes that do not work at the end, because they are not
+    Ready or their kubelet does not run.
     """
 
     placements: tuple[PlacementChange, ...]

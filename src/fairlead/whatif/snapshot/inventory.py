@@ -29,7 +29,7 @@ class Inventory:
     """The objects that exist when a change or an event takes effect."""
 
     def __init__(self, manifests: Iterable[Manifest] = (), source: str = "the cluster") -> None:
-        """Start with the objects in `manifests`; messages call their `source` by this name."""
+        """Start with the objects in `manifests`; `source` is their origin in messages."""
         self._source = source
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}

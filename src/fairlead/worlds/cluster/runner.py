@@ -158,7 +158,7 @@ class ClusterRunner:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether no work is due, waiting or in flight; used by tests."""
+        """Whether no work is due, waiting or in flight; used by tests."""
         world, sender, driver = self._world, self._sender, self._driver
         if world is None or sender is None or driver is None:
             return False

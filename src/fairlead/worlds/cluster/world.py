@@ -139,7 +139,7 @@ class ClusterWorld:
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether no stimulus waits for the engine, and no outcome is held back."""
+        """Whether no stimulus waits for the engine, and no outcome is held back."""
         return not self._pending and not self._held
 
     # --- held outcomes ---------------------------------------------------------------------

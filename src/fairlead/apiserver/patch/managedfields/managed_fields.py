@@ -75,7 +75,7 @@ class ManagerIdentifier(Struct, frozen=True):
 
     @property
     def sort_key(self) -> str:
-        """Return upstream's text form of the identifier; managers are sorted by it.
+        """The text form of the identifier, as upstream writes it; managers are sorted by it.
 
         The identifier of an applier contains no version, because its entry applies to all versions.
         """

@@ -40,7 +40,7 @@ class ChildCommand:
     def start(self, kubeconfig: Path) -> None:
         """Start the command with KUBECONFIG set to `kubeconfig`.
 
-        When the command ends, stop serving.
+        When the command ends, the cluster is stopped, too.
         """
         sys.stdout.flush()
         self._process = subprocess.Popen(  # noqa: S603 - the user's own command

@@ -34,7 +34,7 @@ class InProcess(Struct):
 
     @property
     def acts_by_itself(self) -> bool:
-        """Return whether controllers run on this server."""
+        """Whether controllers run on this server."""
         return self.own.has_controllers
 
     def holds(self, name: str) -> bool:

@@ -41,7 +41,7 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Return whether the change affects the pool's nodes or its pods' requests."""
+        """Whether the change affects the pool's nodes or its pods' requests."""
         return (
             (self.nodes, self.not_ready) != (self.nodes_without, self.not_ready_without)
             or self.is_cordoned_anew
