@@ -201,7 +201,8 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 def _referenced_secrets(spec: Json) -> Iterator[str]:
     """Yield a name for every secret reference of a pod.
 
-    The name is "?" if the reference has no name. For volume types such as cephfs, it is the type.
+    The name is "?" if the reference has no name. For volume types such as cephfs, the name is the
+    volume type.
     """
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"

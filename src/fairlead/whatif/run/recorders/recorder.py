@@ -535,7 +535,8 @@ class Recorder(Struct):
     def waits(self, begin: Instant) -> list[PodWait]:
         """Return the waits of pods that were bound at or after `begin` or still wait.
 
-        A wait begins at `begin` at the earliest. Pods that belong to a node do not wait for a node.
+        A wait begins at `begin` at the earliest. Pods of DaemonSets and static pods are
+        left out.
         """
         found: list[tuple[Pod, Instant, Instant | None]]
         found = [(pod, since, until) for pod, since, until in self._bound if until >= begin]
