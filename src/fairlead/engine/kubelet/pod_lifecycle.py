@@ -10,7 +10,8 @@ observed a changed specification (OBSERVE). A pod becomes ready some time after 
 whenever another controller marks it not ready.
 
 Each pod waits for at most one act. These functions compute the act and its time; they have no
-state. Containers are never restarted: a pod with a known run duration ends after that time.
+state. Containers that have ended are not restarted: a pod with a known run duration ends after that
+time.
 """
 
 from __future__ import annotations

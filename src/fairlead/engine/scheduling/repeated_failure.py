@@ -9,9 +9,9 @@ the first of them.
     cycles 1 to 70        the first pod of each shape is evaluated; the others reuse its result
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
-nodes, on their pods and on the objects in `RelatedObjects`. Second, preemption has evaluated all
-nodes and found no candidate. Members of PodGroups and pods with a nomination are always evaluated:
-a pod's own nomination does not count as a pod on the node.
+nodes, on their pods, on the objects in `RelatedObjects` and on the mappings of DeviceClasses.
+Second, preemption has evaluated all nodes and found no candidate. Members of PodGroups and pods
+with a nomination are always evaluated: a pod's own nomination does not count as a pod on the node.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from fairlead.engine.state.pod_info import PodInfo
 # one of their resources.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MAX: Final = 1_024
-# The positions of the logs of nodes, pods and nominations, and the versions of related objects.
+# The positions of the logs of nodes, pods and nominations, and the versions of related objects,
+# disruption budgets and DeviceClasses.
 _State = tuple[int, int, int, int, int, int]
 
 

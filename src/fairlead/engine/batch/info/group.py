@@ -4,7 +4,7 @@
     scheduling.incubator.k8s.io/v1alpha1    annotation scheduling.k8s.io/group-name   spec.minMember
     scheduling.sigs.dev/v1alpha2            the same
     scheduling.volcano.sh/v1beta1           the same
-    scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group
+    scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group       spec.minMember
     scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
 
 Groups are identified by namespace and name. If several APIs have a group of the same name, the

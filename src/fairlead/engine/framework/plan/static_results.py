@@ -4,7 +4,8 @@ A NODE plugin has the locality NODE: its result depends on the pod and the node,
 A NODE plugin reads little of a shape: the tolerations, node affinity and images. Shapes that differ
 only in their requests get the same results, so their plans share one StaticResults. Each NODE
 plugin names what it reads (`ShapeKeyed`). A plan has StaticResults of its own if a NODE plugin does
-not name what it reads, or if PreFilter limits the nodes by name.
+not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore
+fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
                          plugin rejects it, DEAD if the row holds no node

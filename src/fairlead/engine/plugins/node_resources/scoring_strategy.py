@@ -3,9 +3,9 @@
 LeastAllocated, MostAllocated and RequestedToCapacityRatio score each resource by its allocatable
 amount and by its requested amount, including the pod's requests. The node's score is the weighted
 mean of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead,
-and leaves out resources that score 0. For cpu and memory, a container without a request counts
-as requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Extended
-resources that the pod does not request are not scored.
+and leaves out resources that score 0. For cpu and memory, a container without a request counts as
+requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Scalar
+resources, such as extended resources, are not scored if the pod does not request them.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
