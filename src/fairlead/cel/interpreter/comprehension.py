@@ -119,7 +119,10 @@ class _Rounds(Struct, frozen=True):
     second: int | None
 
     def of(self, run: Run) -> Iterator[None]:
-        """Yield once per round, after setting the loop's variables."""
+        """Yield once per round, after setting the loop's variables.
+
+        Raises CelError if the value is neither a list nor a map.
+        """
         whole, slots = self.range(run), run.slots
         if isinstance(whole, list):
             if self.second is None:

@@ -57,7 +57,7 @@ class EventStrings(Struct, frozen=True):
 class _Template(Struct, frozen=True):
     """The text of an event with `%b` in place of its own strings; `order` puts these in order.
 
-    `order` takes a sequence of the JSON texts of `EventStrings.own` and those of `_added`.
+    `order` takes the JSON texts of `EventStrings.own`, then of the uid, the time and the version.
     """
 
     text: bytes

@@ -1,8 +1,7 @@
 """PodDetails: the parts of a pod's status that affect no decision.
 
-The simulated kubelets decide when pods run, become ready, and end. This module and
-`container_status` add containerStatuses and addresses to the status, which are read by clients and
-shown in kubectl's columns READY and IP.
+The simulated kubelets decide when pods run, become ready, and end. This module adds the container
+statuses and addresses, which clients read and kubectl shows in the columns READY and IP.
 
 upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodStatus
 """

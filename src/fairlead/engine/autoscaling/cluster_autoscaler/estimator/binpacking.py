@@ -1,4 +1,4 @@
-"""BinpackingNodeEstimator: packs pods on copies of a group's template, in a fork of the snapshot.
+"""Bin packing: places pods on copies of a group's template, in a fork of the snapshot.
 
 For each equivalence group of pods, the largest pods first:
 
