@@ -30,7 +30,7 @@ def test_it_draws_without_complaint_and_within_its_width(page, report, theme, wi
     assert page.problems == []
     assert page.requests == [report.as_uri()]
     assert page.texts(".compared .name") == ["at once", "<b>in turns</b>"]
-    assert page.text(".best .badge") == "disturbs least"
+    assert page.text(".best .badge") == "best outcome"
     assert page.js("document.documentElement.scrollWidth") <= width
 
 

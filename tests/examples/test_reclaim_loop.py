@@ -28,7 +28,7 @@ def test_the_loop_is_found_and_fails_the_check(simulate):
     status, result = simulate()
     assert status == 3
     cycles = [one["message"] for one in result["recurrences"] if one["kind"] == "cycle"]
-    assert cycles[0].startswith("ReplicaSet/alice/notebook pushes out ReplicaSet/bob/training")
+    assert cycles[0].startswith("ReplicaSet/alice/notebook displaces ReplicaSet/bob/training")
     assert len(result["preempted"]) > 100
 
 

@@ -139,11 +139,11 @@ class LoopDetector:
 
 
 def cycle_text(cycle: DisplacementCycle) -> str:
-    """Return the cycle as text, such as `A pushes out B (rule), B pushes out A (rule): 2 times`."""
+    """Return the cycle as text, such as `A displaces B (rule), B displaces A (rule): 2 times`."""
     workloads = cycle.workloads
     following = (*workloads[1:], workloads[0])
     steps = (
-        f"{by} pushes out {victim} ({rule})"
+        f"{by} displaces {victim} ({rule})"
         for by, victim, rule in zip(workloads, following, cycle.rules, strict=True)
     )
     times = "once" if cycle.times == 1 else f"{cycle.times} times"

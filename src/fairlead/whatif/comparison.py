@@ -53,7 +53,7 @@ class Alternative(Struct, frozen=True):
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """A sort key; the alternative with the fewest disturbances comes first."""
+        """A sort key; the alternative with the best outcome comes first."""
         found, first = self.answer.difference, self.answer.verdict.first
         recovered = found.recovered_after
         return (
@@ -112,8 +112,8 @@ def _best(found: Sequence[Alternative]) -> str:
     if len(equal) == len(found):
         return f"All {len(found)} alternatives have the same outcome: {sentence}"
     names = " and ".join(equal)
-    verb = "disturbs" if len(equal) == 1 else "disturb"
-    return f"Of {len(found)} alternatives, {names} {verb} least: {sentence}"
+    verb = "has" if len(equal) == 1 else "have"
+    return f"Of {len(found)} alternatives, {names} {verb} the best outcome: {sentence}"
 
 
 def _difference(found: Sequence[Alternative]) -> str:

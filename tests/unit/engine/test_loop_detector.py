@@ -49,8 +49,8 @@ def test_a_loop_becomes_a_record_and_a_warning():
     assert isinstance(event, RecordEvent)
     assert (event.type, event.reason) == ("Warning", "PreemptionLoop")
     assert event.note == (
-        "Job/ns/a pushes out Job/ns/b (cheapest first), "
-        "Job/ns/b pushes out Job/ns/a (cheapest first): once"
+        "Job/ns/a displaces Job/ns/b (cheapest first), "
+        "Job/ns/b displaces Job/ns/a (cheapest first): once"
     )
     assert watch.next_deadline() is None
 

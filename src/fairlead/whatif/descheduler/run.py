@@ -177,7 +177,7 @@ def _reasons(evictors: Sequence[Evictor], pods: Sequence[Pod]) -> list[str]:
         free = protected.pop("", 0)
         parts = ", ".join(f"{name} ({count:,})" for name, count in protected.most_common())
         if parts:
-            reasons.append(f"Protected from the descheduler: {parts}; {free:,} other pods.")
+            reasons.append(f"Protected from the descheduler: {parts}. Not protected: {free:,}.")
         reasons += evictor.remarks
     return list(dict.fromkeys(reasons))
 

@@ -195,7 +195,8 @@ def fit_answer(
     if result.waiting.placed or result.waiting.without_node:
         findings.append(_waiting(result.waiting))
     if result.victims:
-        findings.append(f"{counted(len(result.victims), 'pod')} of lower priority would be evicted")
+        pods = counted(len(result.victims), "pod")
+        findings.append(f"{pods} of lower priority would be evicted.")
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,
@@ -232,12 +233,12 @@ def _verdict(result: FitResult, source: NewPods) -> str:
 
 
 def _waiting(waiting: WaitingPodCounts) -> str:
-    text = f"{counted(waiting.placed, 'waiting pod')} of the snapshot took a place first"
+    text = f"{counted(waiting.placed, 'pending pod')} of the snapshot got a node first"
     if waiting.without_node:
         text += f"; {waiting.without_node:,} found none"
     if waiting.preempted:
         text += f". {preemption_words(waiting.preempted, waiting.lost)}"
-    return text
+    return text if text.endswith(".") else f"{text}."
 
 
 def _stops(result: FitResult, model: ClusterModel) -> ResultTable:

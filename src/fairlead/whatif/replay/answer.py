@@ -22,8 +22,8 @@ _NODES_SHOWN: Final = 3
 
 _ONLY_BEST: Final = "same"
 _MEANINGS: Final = {
-    _ONLY_BEST: "the only best node",
-    ShadowAgreement.EQUAL: "one of several best nodes, among which the scheduler draws",
+    _ONLY_BEST: "the only node with the highest score (best node)",
+    ShadowAgreement.EQUAL: "one of several best nodes; the scheduler picks one at random",
     ShadowAgreement.SAMPLED: "a feasible node with a lower score; sampling explains it",
     ShadowAgreement.LOWER: "a feasible node with a lower score",
     ShadowAgreement.INFEASIBLE: "a node on which the pod does not fit",

@@ -157,7 +157,7 @@ def replay_openb(
     steps = trace_steps(pods, trace, Inventory(initial))
     outcome = _run(Snapshot(pods, initial, start), steps, settings, progress)
     starts = list(_openb_starts(trace.recorded, outcome))
-    note = "the rules know cpu, memory, GPUs and GPU models; images and quotas are not recorded"
+    note = "The table records cpu, memory, GPUs and GPU models, but no images and no quotas."
     return _answer(pods, start, starts, settings.tolerance, (note,))
 
 
@@ -206,7 +206,8 @@ def replay_simkube(
     ]
     notes = []
     if rest := sum(map(len, waits.values())):
-        notes.append(f"{counted(rest, 'pod')} not compared, of workloads without recorded pods")
+        pods = counted(rest, "pod")
+        notes.append(f"Not compared: {pods} of workloads without recorded pods.")
     return _answer(source, trace.start, starts, settings.tolerance, tuple(notes))
 
 

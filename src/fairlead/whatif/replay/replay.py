@@ -91,7 +91,7 @@ def replay_audit_log(
     notes: list[str] = []
     if snapshot is None:
         snapshot = _first_state(source, writes)
-        notes.append("without --snapshot, only objects that the log shows are known")
+        notes.append("Without --snapshot, Fairlead knows only the objects in the log.")
     else:
         later = [one for one in writes if one.at > snapshot.taken_at]
         if writes and not later:
@@ -100,7 +100,7 @@ def replay_audit_log(
             raise InputError(snapshot.source, problem)
         if len(later) < len(writes):
             earlier = counted(len(writes) - len(later), "write")
-            notes.append(f"{earlier} before the snapshot was taken not replayed")
+            notes.append(f"Not replayed: {earlier} from before the snapshot was taken.")
         writes = later
     return _followed(source, snapshot, writes, config, progress, notes)
 
@@ -128,7 +128,7 @@ def replay_simulator_export(
         raise InputError(source, "contains no Node", field="nodes")
     snapshot = Snapshot(source, tuple(initial), at_end)
     writes = sorted(placed, key=lambda write: write.at)
-    notes = ["pods that were deleted before the export are not in it"]
+    notes = ["The export does not contain pods that were deleted before it was made."]
     return _followed(source, snapshot, writes, config, progress, notes)
 
 
@@ -196,6 +196,7 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
     if unknown := len(cluster.unknown_bindings):
         first = cluster.unknown_bindings[0]
         pods = counted(unknown, "pod")
-        yield f"{pods} not compared, whose creation is not recorded, such as {first}"
+        yield f"Not compared: {pods} whose creation is not recorded, such as {first}."
     if cluster.unfollowed:
-        yield f"{counted(cluster.unfollowed, 'write')} of unknown objects or effect left out"
+        writes = counted(cluster.unfollowed, "write")
+        yield f"Left out: {writes} to unknown objects or with an unknown effect."

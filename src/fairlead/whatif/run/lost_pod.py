@@ -94,7 +94,7 @@ class _LossExplainer(Struct, frozen=True):
             case NodeState.TAINTED:
                 return self._tolerated(pod)
             case NodeState.UNREADY if is_daemon_pod(pod) or is_static(pod):
-                return LossCause.DAEMON, "belongs to its node, and is not evicted"
+                return LossCause.DAEMON, "DaemonSet or static pod, which is not evicted"
             case NodeState.UNREADY:
                 return self._untainted(name)
             case NodeState.UNNOTICED:

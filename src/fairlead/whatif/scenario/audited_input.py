@@ -259,26 +259,29 @@ class _Reader:
         `earlier` is the number of writes before the dump.
         """
         if earlier:
-            yield f"{self.source}: {earlier:,} writes before the dump was taken are in it already."
+            yield (
+                f"{self.source}: {earlier:,} writes before the dump are skipped, because the dump "
+                "contains their results."
+            )
         if self._left_out:
             yield (
                 f"{self.source}: {self._left_out:,} writes of controllers, schedulers and kubelets "
-                "are left out, because those of the simulation act instead."
+                "are left out, because the simulated ones decide instead."
             )
         if self._moved:
             yield (
                 f"{self.source}: {self._moved:,} deletions and evictions of pods that controllers "
-                "replace are left out; an event such as drain repeats them."
+                "replace are left out. To repeat them, add an event such as drain."
             )
         for kind in sorted(self._unrecorded - self._kinds):
             yield (
-                f"{self.source}: it records no write of a {kind}, so changes of them are missing; "
-                "record them at level Request."
+                f"{self.source}: the log records no write of a {kind}, so changes of this kind are "
+                "missing. Record them at level Request."
             )
         if self.cluster.unfollowed:
             yield (
-                f"{self.source}: {self.cluster.unfollowed:,} writes of unknown objects or effect "
-                "are left out."
+                f"{self.source}: {self.cluster.unfollowed:,} writes to unknown objects or with an "
+                "unknown effect are left out."
             )
 
     # --- lifecycles -------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def test_alternatives_are_ranked_and_side_by_side(ask):
     code, found, _ = ask("--change", "both:--drain a --drain b", "--change", "one:--drain a")
     assert code == 1
     assert found["kind"] == "WhatIfComparison"
-    assert found["verdict"].startswith("Of 2 alternatives, one disturbs least: 1 pod")
+    assert found["verdict"].startswith("Of 2 alternatives, one has the best outcome: 1 pod")
     both, one = found["alternatives"]
     assert (both["alternative"], both["evicted"], one["evicted"]) == ("both", 2, 1)
     assert one["changes"] == ["--drain a"]

@@ -150,7 +150,7 @@ def test_the_verdict_compares_the_packings_of_both_runs(two_replicas, write):
     answer = what_if(two_replicas, ClusterChange(new_config=config, reschedule="all"))
     assert answer.verdict.first.kind is OutcomeKind.REPACKED
     assert answer.verdict.first.sentence.startswith(
-        "Placed anew with the change, the pods use 1 instead of 2 nodes, with room for "
+        "Scheduled again with the change, the pods use 1 instead of 2 nodes, with room for "
     )
     assert answer.verdict.first.sentence.endswith("; 1 pod is on other nodes.")
     assert [one.kind for one in answer.verdict.findings] == [OutcomeKind.REPACKED]
@@ -163,7 +163,8 @@ def test_equal_packings_are_compared_with_the_dump(two_replicas):
     answer = what_if(two_replicas, ClusterChange(reschedule="all"))
     [found] = answer.verdict.findings
     assert found.sentence.startswith(
-        "Placed anew, with and without the change, the pods use 2 nodes (in the dump: 2), "
+        "Scheduled again, the pods use as many nodes with the change as without it: 2 (in the "
+        "dump: 2), "
     )
     assert answer.effect.workloads == ()
 

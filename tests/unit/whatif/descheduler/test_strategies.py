@@ -322,8 +322,8 @@ def test_why_nothing_is_evicted(run) -> None:
     assert result.notes == [
         "The descheduler evicts 0 pods in one run.",
         (
-            "Protected from the descheduler: PodsWithLocalStorage (1), no controller (1); "
-            "1 other pods."
+            "Protected from the descheduler: PodsWithLocalStorage (1), no controller (1). "
+            "Not protected: 1."
         ),
         (
             "LowNodeUtilization: 1 of 2 nodes are below its thresholds, and 0 above its target "

@@ -91,7 +91,7 @@ def test_a_trace_without_lifecycles_says_that_there_is_nothing_to_compare(tmp_pa
     nodes = str(EXAMPLES / "simkube-nodes.yaml")
     answer = replayed(capsys, str(tmp_path / "t.json"), "--snapshot", nodes)
     assert answer["verdict"] == "The record has no starts of pods to compare with."
-    assert answer["notes"] == ["6 pods not compared, of workloads without recorded pods"]
+    assert answer["notes"] == ["Not compared: 6 pods of workloads without recorded pods."]
 
 
 @pytest.mark.parametrize(

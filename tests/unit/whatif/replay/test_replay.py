@@ -147,7 +147,7 @@ def test_a_write_with_an_unreadable_body_is_counted(body):
     created["requestObject"] = body
     found = answer(events, nodes_only())
     assert "shop/web-1" not in agreements(found)
-    assert any("1 write of unknown objects or effect left out" in n for n in found["notes"])
+    assert any("1 write to unknown objects or with an unknown effect" in n for n in found["notes"])
 
 
 def test_a_lower_level_is_refused_with_the_level_needed():

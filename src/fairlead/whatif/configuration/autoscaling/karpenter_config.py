@@ -41,7 +41,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 _GROUP: Final = "karpenter.sh"
-_HOW: Final = "give some with --{0}, in a scenario settings.{0}"
+_HOW: Final = "give some with --{0} (in a scenario: settings.{0})"
 
 View = TypeVar("View", bound=msgspec.Struct)
 

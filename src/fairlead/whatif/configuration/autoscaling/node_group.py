@@ -174,7 +174,7 @@ def _of_labels(
         problem = f"no node has a label of a node group ({known})"
         raise InputError(
             "--autoscale",
-            f"{problem}; give --node-groups FILE, in a scenario settings.node-groups",
+            f"{problem}; give --node-groups FILE (in a scenario: settings.node-groups)",
         )
     specs, assumed = [], []
     for (owner, name), group in sorted(members.items()):

@@ -274,14 +274,14 @@ def _repacked(effect: Effect) -> str | None:
     if not moved and all(one.without == one.changed for one in effect.packing):
         nodes, room = rows[NODES_IN_USE], rows[ROOM]
         return (
-            "Placed anew, with and without the change, the pods use "
-            f"{_amount(nodes.changed)} nodes (in the dump: {_amount(nodes.today)}), with room for "
+            "Scheduled again, the pods use as many nodes with the change as without it: "
+            f"{_amount(nodes.changed)} (in the dump: {_amount(nodes.today)}), with room for "
             f"{_amount(room.changed)} of the largest pods (in the dump: {_amount(room.today)})."
         )
     price = f", at {_instead(rows[PRICE])} per hour" if PRICE in rows else ""
     other = f"; {_pods(moved)} {'is' if moved == 1 else 'are'} on other nodes" if moved else ""
     return (
-        f"Placed anew with the change, the pods use {_instead(rows[NODES_IN_USE])} nodes, with "
+        f"Scheduled again with the change, the pods use {_instead(rows[NODES_IN_USE])} nodes, with "
         f"room for {_instead(rows[ROOM])} of the largest pods{price}{other}."
     )
 

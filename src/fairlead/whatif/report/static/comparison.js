@@ -97,7 +97,7 @@ function rowOf(row, at) {
       "td",
       {},
       h("a", { class: "link name", href: addressOf(at) }, row.alternative),
-      row.best ? h("span", { class: "badge" }, "disturbs least") : null,
+      row.best ? h("span", { class: "badge" }, "best outcome") : null,
       h("p", { class: `sentence ${row.severity}` }, row.sentence),
       h("p", { class: "note" }, changesOf(row)),
     ),

@@ -151,9 +151,9 @@ ROWS = {
     OutcomeKind.REPACKED: (
         outcome(THERE),
         (
-            "Placed anew with the change, the pods use 1 instead of 2 nodes, with room for 7 (as "
-            "without it) of the largest pods, at 0.5 instead of 1.0 per hour; 1 pod is on other "
-            "nodes."
+            "Scheduled again with the change, the pods use 1 instead of 2 nodes, with room for 7 "
+            "(as without it) of the largest pods, at 0.5 instead of 1.0 per hour; 1 pod is on "
+            "other nodes."
         ),
     ),
     OutcomeKind.DISPLACED: (
