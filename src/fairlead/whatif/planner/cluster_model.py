@@ -275,8 +275,8 @@ class ClusterModel:
         """
         self._copies += 1
         new = self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
-        for claim in new_claims(new.pod, self._owned.get(pod.id, ())):
-            self.put(claim)
+        for one in new_claims(new.pod, self._owned.get(pod.id, ()), self.cluster):
+            self.put(one)
         return new
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:

@@ -18,7 +18,13 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import Pod, PodResourceClaimStatus, PodStatus, ResourceClaimTemplate
+from fairlead.api.objects import (
+    PersistentVolumeClaim,
+    Pod,
+    PodResourceClaimStatus,
+    PodStatus,
+    ResourceClaimTemplate,
+)
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
@@ -29,6 +35,7 @@ from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
 from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.planner.pod_claim import with_volume
 from fairlead.whatif.planner.waiting_pods import (
     WaitingPodCounts,
     place,
@@ -125,18 +132,25 @@ def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
     while True:
         manifest = source.pod(number)
         for claim in source.claims(number):
-            model.put(model.create(claim))
+            _put_claim(model, claim)
         created = _created_pod(model, manifest)
         pod = _with_resource_claims(model, created)
         ephemeral = tuple(ephemeral_claims(pod))
         for command in ephemeral:
-            model.put(model.create(dict(command.manifest)))
+            _put_claim(model, dict(command.manifest))
         yield _new(model, pod, source)
         number += 1
         is_plain = not source.has_claims and not ephemeral and pod is created
         while is_plain and not has_quota:
             yield _new(model, _copy(pod, source.name_of(number)), source)
             number += 1
+
+
+def _put_claim(model: ClusterModel, manifest: Json) -> None:
+    claim = model.create(manifest)
+    assert isinstance(claim, PersistentVolumeClaim)
+    for one in with_volume(claim, model.cluster):
+        model.put(one)
 
 
 def _created_pod(model: ClusterModel, manifest: Json) -> Pod:

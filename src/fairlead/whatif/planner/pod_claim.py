@@ -5,7 +5,9 @@
               for it, and loses its devices with the last pod
     created   the new pod owns new claims of the same names, without volumes and devices
 
-A new claim has the spec of the claim that it replaces.
+A new claim has the spec of the claim that it replaces. If its StorageClass binds claims immediately
+and can provision volumes, it has a volume that every node can reach. Otherwise, the scheduler finds
+or chooses the volume.
 
 upstream: pkg/controller/volume/ephemeral/controller.go, pkg/controller/resourceclaim/controller.go
 """
@@ -13,25 +15,39 @@ upstream: pkg/controller/volume/ephemeral/controller.go, pkg/controller/resource
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.objects import (
     OwnerReference,
+    PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimStatus,
+    PersistentVolumeStatus,
     Pod,
     PodResourceClaimStatus,
     ResourceClaim,
     ResourceClaimStatus,
 )
 from fairlead.api.pods.volumes import claim_name
+from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
+from fairlead.engine.plugins.volume_lookup.volume_lookup import (
+    BIND_COMPLETED,
+    WAIT_FOR_FIRST_CONSUMER,
+    VolumeLookup,
+)
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.devices.resource_claims import owner_of
+from fairlead.engine.workloads.volumes.command import provision
 
 Claim = PersistentVolumeClaim | ResourceClaim
+
+_OF_BINDING: Final = "pv.kubernetes.io/"
 
 
 class ClaimChange(Struct, frozen=True):
@@ -91,10 +107,13 @@ def _made_claims(pod: Pod) -> tuple[PodResourceClaimStatus, ...]:
     return tuple(one for one in made if one.resource_claim_name)
 
 
-def new_claims(pod: Pod, claims: Iterable[Claim]) -> Iterator[Claim]:
+def new_claims(
+    pod: Pod, claims: Iterable[Claim], cluster: Cluster
+) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims that the new `pod` owns in place of `claims`, which another pod owned.
 
-    The claim for extended resources is left out, because the scheduler creates it.
+    The volumes of claims that are bound immediately are also yielded. The claim for extended
+    resources is left out, because the scheduler creates it.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
     for claim in claims:
@@ -113,9 +132,38 @@ def new_claims(pod: Pod, claims: Iterable[Claim]) -> Iterator[Claim]:
         if isinstance(claim, ResourceClaim):
             yield replace(claim, metadata=owned, status=ResourceClaimStatus())
         else:
-            yield replace(
+            kept = {
+                key: value
+                for key, value in meta.annotations.items()
+                if key != SELECTED_NODE and not key.startswith(_OF_BINDING)
+            }
+            unbound = replace(
                 claim,
-                metadata=replace(owned, annotations={}),
+                metadata=replace(owned, annotations=kept),
                 spec=replace(claim.spec, volume_name=""),
                 status=PersistentVolumeClaimStatus(phase="Pending"),
             )
+            yield from with_volume(unbound, cluster)
+
+
+def with_volume(
+    claim: PersistentVolumeClaim, cluster: Cluster
+) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
+    """Yield `claim` as it is when the pod is scheduled, and its volume if it is bound immediately.
+
+    upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim
+    """
+    found = VolumeLookup(cluster.related).class_of(claim)
+    is_delayed = found is None or found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    if found is None or is_delayed or found.provisioner in NO_PROVISIONER or claim.spec.volume_name:
+        yield claim
+        return
+    volume = decode_as(PersistentVolume, dict(provision(claim, found, None, None).manifest))
+    bound = {**claim.metadata.annotations, BIND_COMPLETED: "yes"}
+    yield replace(volume, status=PersistentVolumeStatus(phase="Bound"))
+    yield replace(
+        claim,
+        metadata=replace(claim.metadata, annotations=bound),
+        spec=replace(claim.spec, volume_name=volume.metadata.name),
+        status=PersistentVolumeClaimStatus(phase="Bound"),
+    )

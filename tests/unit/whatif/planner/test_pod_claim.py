@@ -199,6 +199,22 @@ def test_fit_creates_claims(request, snapshot, cluster, count):
     assert found.count == count
 
 
+def test_claims_that_are_bound_immediately_have_volumes(snapshot, planner, make, scratch):
+    """The volume controller provisions the volume before the pod is scheduled."""
+    cluster = [
+        {**one, "volumeBindingMode": "Immediate"} if one["kind"] == "StorageClass" else one
+        for one in scratch
+    ]
+    assert isinstance(planner(*cluster).empty("a"), PlannedDrain)
+    claims = [{"metadata": {"name": "data"}, "spec": CLAIM_SPEC}]
+    sts = make.workload("StatefulSet", "db", replicas=0)
+    sts["spec"]["volumeClaimTemplates"] = claims
+    read = snapshot(*cluster, sts)
+    for like in ("deploy/web", "sts/db"):
+        source = pod_source(None, like, "", Inventory(read.manifests))
+        assert fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count == 7
+
+
 def test_fit_shares_a_claim_that_is_not_allocated(snapshot, make):
     """The first pod allocates the claim on a node; three more pods of one core join it there."""
     claim = {
