@@ -15,8 +15,8 @@ from the members' `static`; entry m of `shapes` is the shape of `plans[m]`. Node
 not handled here: each member applies them in its own `refresh`, before its arrays are read.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
-for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans
-evaluate the row one by one, because only that evaluation finds the reasons.
+for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans mark
+row 7 as rejected. A plan finds the reasons for all such rows together when it is next used.
 """
 
 from __future__ import annotations
@@ -72,6 +72,10 @@ class MatrixMember(Protocol):
 
     def open_row(self, row: int) -> None:
         """Mark `row` as feasible; the matrix writes its total."""
+        ...
+
+    def reject_row(self, row: int) -> None:
+        """Mark `row` as rejected by a ROW plugin; the matrix writes its total."""
         ...
 
 
@@ -277,7 +281,7 @@ class PlanMatrix:
         members = slice(len(self.plans))
         column = self._total[members, row]
         for at in (is_open & ~fits).nonzero()[0].tolist():
-            self.plans[at].redo_row(row)  # its code names the reasons
+            self.plans[at].reject_row(row)
         fits = fits & is_open
         for at in (fits & (column < 0)).nonzero()[0].tolist():
             self.plans[at].open_row(row)

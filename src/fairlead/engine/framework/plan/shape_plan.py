@@ -54,6 +54,9 @@ from fairlead.engine.state.pod_info import PodInfo
 # pass over columns costs about as much as a dozen rows).
 _COLUMNS_FROM: Final = 12
 
+# The code of a row that was rejected by the matrix, until `refresh` finds the reason.
+_UNEXPLAINED: Final = 1 << 30
+
 _SUMS_MAX: Final = 256  # some 50 KB, as much as the other results of a plan for 5,000 nodes
 
 _ONLY: Final = array("i", [0])  # the positions of a plan with one node
@@ -105,6 +108,7 @@ class ShapePlan:
         self._broken: Broken = {}
         self._size = -1
         self._feasible: int | None = None
+        self._unexplained: dict[int, None] = {}
         self._masked: tuple[Mask, int] | None = None  # (mask, its `count_feasible`)
         self._highest = HighestTotals(self.table.pod_log)
 
@@ -188,6 +192,7 @@ class ShapePlan:
             table.pod_log.position == self._pod_position
             and table.node_log.position == self._node_position
         ):
+            self._explain(pod)
             return
         nodes: Sequence[int] | None = ()
         if table.node_log.position != self._node_position:
@@ -204,6 +209,7 @@ class ShapePlan:
             self._redo(pod, nodes, pods)
         if nodes and self.matrix is not None:
             self.matrix.rebase(self)
+        self._explain(pod)
 
     def best_positions(self) -> Rows | array[int]:
         """Return the positions of the nodes with the highest total, ascending.
@@ -245,6 +251,20 @@ class ShapePlan:
         self.codes[row] = 0
         self._feasible = None
 
+    def reject_row(self, row: int) -> None:
+        """Mark `row` as rejected by a ROW plugin; the next `refresh` finds the reason."""
+        self.codes[row] = _UNEXPLAINED
+        self._feasible = None
+        self._unexplained[row] = None
+
+    def _explain(self, pod: PodInfo) -> None:
+        """Find the reasons why ROW plugins reject the rows that the matrix marked as rejected."""
+        if not self._unexplained:
+            return
+        rows = [row for row in self._unexplained if self.codes[row] == _UNEXPLAINED]
+        self._unexplained.clear()
+        self._redo_rows(pod, rows)
+
     def _mark_current(self) -> None:
         self._node_position = self.table.node_log.position
         self._pod_position = self.table.pod_log.position
@@ -257,6 +277,7 @@ class ShapePlan:
         self.codes = np.full(len(rows), DEAD, np.int32)
         self.total = np.full(len(rows), NOT_FEASIBLE, np.int64)
         self._broken.clear()
+        self._unexplained.clear()
         self._size = self.table.size
         self._redo_all(pod)
         self._mark_current()
@@ -285,12 +306,15 @@ class ShapePlan:
         changed: Collection[int] = pods if len(pods) == 1 else dict.fromkeys(pods)
         if self.node_names is not None:
             changed = self._positions(changed)
-        if len(changed) >= _COLUMNS_FROM:
-            self._redo_columns(pod, np.array(sorted(changed), np.int64))
-        else:
-            for position in changed:
-                self._redo_one(pod, position)
+        self._redo_rows(pod, changed)
         self._mark_current()
+
+    def _redo_rows(self, pod: PodInfo, positions: Collection[int]) -> None:
+        if len(positions) >= _COLUMNS_FROM:
+            self._redo_columns(pod, np.array(sorted(positions), np.int64))
+        else:
+            for position in positions:
+                self._redo_one(pod, position)
 
     def _positions(self, rows: Collection[int]) -> Collection[int]:
         if len(self.rows) == 1:
