@@ -67,9 +67,9 @@ class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
-    removed. `blockers` are rules, and pods that fit no other node. A node in `needed` could be
-    removed if no other node were removed. It cannot be removed in addition to the nodes of the
-    plan, because their pods need its room. A node in `needed_anyway` is blocked by a rule or a
+    removed. `blockers` are rules, and pods that fit no other node even if only their node is
+    emptied. A node in `needed` has no such pod. It cannot be removed in addition to the nodes of
+    the plan, because their pods need its room. A node in `needed_anyway` is blocked by a rule or a
     budget, and would be in `needed` without it. `prices` maps nodes to hourly prices; nodes without
     a known price are missing. `bound` is the minimum number of candidates that must stay.
     """
@@ -142,18 +142,27 @@ def consolidate(
     )
 
 
-def _tried_alone(planner: DrainPlanner, nodes: Sequence[str]) -> tuple[list[str], list[Blocker]]:
-    """Return those of `nodes` that can be emptied alone, and the blockers of the others."""
-    emptied: list[str] = []
+def _tried_alone(
+    planner: DrainPlanner, failed: Mapping[str, str]
+) -> tuple[list[str], list[Blocker]]:
+    """Return those of `failed` that are needed only for their room, and blockers of the others.
+
+    `failed` maps each node that could not be emptied after others to the workload of the pod that
+    did not fit, "" if the total room was too small. The pod is tried again while its node is the
+    only one that is emptied.
+    """
+    needed: list[str] = []
     blockers: list[Blocker] = []
-    for name in nodes:
-        with planner.model.hypothesis():
-            alone = planner.empty(name)
+    for name, workload in failed.items():
+        alone = planner.fits_first(name, workload)
+        if alone is None:
+            with planner.model.hypothesis():
+                alone = planner.empty(name)
         if isinstance(alone, PlannedDrain):
-            emptied.append(name)
+            needed.append(name)
         else:
             blockers.append(alone)
-    return emptied, blockers
+    return needed, blockers
 
 
 @contextmanager
@@ -169,8 +178,10 @@ def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
 
 def _stuck_without_rules(
     planner: DrainPlanner, blockers: Sequence[Blocker], progress: Progress
-) -> list[str]:
+) -> dict[str, str]:
     """Return the nodes of `blockers` whose pods find no place even if the blockers are removed.
+
+    The values are the workloads of the pods, as `_choose` returns them.
 
     Nodes with the same causes are emptied one after another, because `--ignore` removes a cause of
     all nodes.
@@ -181,7 +192,10 @@ def _stuck_without_rules(
     groups: dict[frozenset[BlockCause], list[str]] = {}
     for name, causes in by_node.items():
         groups.setdefault(frozenset(causes), []).append(name)
-    return [name for names in groups.values() for name in _choose(planner, names, progress)[1]]
+    found = dict[str, str]()
+    for names in groups.values():
+        found |= _choose(planner, names, progress)[1]
+    return found
 
 
 def _with_remedies(
@@ -215,8 +229,8 @@ Rank = Callable[[str], tuple[float, str]]
 
 def _best_choice(
     planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
-) -> tuple[list[str], list[str]]:
-    """Return (nodes that can be emptied together, other nodes) for the best of several orders."""
+) -> tuple[list[str], dict[str, str]]:
+    """Return what `_choose` returns for the best of several orders of the nodes."""
     found = [
         _choose(planner, sorted(names, key=rank), progress)
         for rank in _ranks(planner.model, prices)
@@ -251,18 +265,30 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 
 def _choose(
     planner: DrainPlanner, names: Sequence[str], progress: Progress
-) -> tuple[list[str], list[str]]:
-    """Return (nodes that can be emptied together, other nodes), trying `names` one by one."""
+) -> tuple[list[str], dict[str, str]]:
+    """Return (nodes that can be emptied together, workloads that keep the other nodes).
+
+    The nodes are tried one by one. The workload is that of a pod that did not fit, "" if the total
+    room was too small.
+    """
     chosen: list[str] = []
-    failed: list[str] = []
+    failed: dict[str, str] = {}
+    latest = ""
     progress.begin("trying nodes", len(names))
     with planner.model.hypothesis():
         for number, name in enumerate(names):
             progress.reach(number, 0)
-            can_go = planner.has_room_elsewhere(name) and isinstance(
-                planner.empty(name), PlannedDrain
-            )
-            (chosen if can_go else failed).append(name)
+            if not planner.has_room_elsewhere(name):
+                failed[name] = ""
+                continue
+            # Most nodes are kept by pods of the workload that kept the node before them.
+            found = planner.fits_first(name, latest)
+            if not isinstance(found, Blocker):
+                found = planner.empty(name)
+            if isinstance(found, PlannedDrain):
+                chosen.append(name)
+            else:
+                failed[name] = latest = found.owner
     return chosen, failed
 
 

@@ -26,7 +26,8 @@ from typing import Final, Self
 import numpy as np
 from msgspec import Struct, field
 
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.objects import PodSpec
+from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
@@ -162,19 +163,18 @@ class DrainPlanner:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit; with `with_remedy`, the Blocker contains a change that would help. If a
-        pod does not fit, all pods are placed again, beginning with those of its workload. The
-        search ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        that does not fit; with `with_remedy`, the Blocker contains a change that would help, and
+        whether preemption would. If a pod does not fit, all pods are placed again, beginning with
+        those of its workload. The search ends if the pods that are placed first do not fit, or
+        after `_ORDERS_MAX` orders.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: _Unplaced | None = None
         tried = set[tuple[str, ...]]()
         while True:
             with model.hypothesis() as supposed:
-                model.cordon(node)
-                for pod in pods:
-                    model.remove(pod)
-                found = self._move(node, pods, first)
+                self._clear(node, pods)
+                found = self._move(node, pods, first, asks_preemption=with_remedy)
                 if isinstance(found, PlannedDrain):
                     if unplaced is not None and not self.reorders:
                         return _wrong_order(node, unplaced, first)
@@ -186,31 +186,60 @@ class DrainPlanner:
                 first = (found.workload, *(one for one in first if one != found.workload))
                 if is_first or first in tried or len(tried) == _ORDERS_MAX:
                     edit = self._remedy(node, unplaced.pod) if with_remedy else ""
-                    return _no_place(node, unplaced, edit, is_first=is_first)
+                    return _no_place(node, unplaced, edit=edit, is_first=is_first)
+
+    def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
+        """Return whether other nodes take the pods of `workload` on `node` if placed first.
+
+        Return a drain with the moves of these pods, or the blocker for one of them, or None if only
+        `empty` can tell: without such pods, or if other pods may help them to fit. Takes a fraction
+        of the time of `empty`, because other pods are not placed. The model does not change.
+        """
+        pods = self.evicted(node)
+        own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
+        if not own or any(_may_follow(pod.pod.spec) for pod in own):
+            return None
+        with self.model.hypothesis():
+            self._clear(node, pods)
+            found = self._move(node, own, (), asks_preemption=False)
+        return found if isinstance(found, PlannedDrain) else _no_place(node, found, is_first=True)
+
+    def _clear(self, node: str, pods: Iterable[PodInfo]) -> None:
+        self.model.cordon(node)
+        for pod in pods:
+            self.model.remove(pod)
 
     def _move(
-        self, node: str, pods: Sequence[PodInfo], first: Sequence[str]
+        self, node: str, pods: Sequence[PodInfo], first: Sequence[str], *, asks_preemption: bool
     ) -> PlannedDrain | _Unplaced:
         """Place replacements of `pods`, those of the workloads `first` before the others.
 
-        Stop at the first replacement that fits no node.
+        Stops at the first replacement that fits no node. One that other pods may help to fit is
+        tried again after them, as the scheduler does.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
+        order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
+        waiting = [pod for pod in order if is_placed_anew(pod)]
         moves: list[PodMove] = []
-        lost: list[str] = []
-        for pod in sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first))):
-            if is_leaving(pod):
-                continue
-            if controller_of(pod.pod.metadata) is None:
-                lost.append(pod.key)
-                continue
-            new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
-            decision = self.model.schedule(new)
-            if not isinstance(decision, Placement):
-                return _Unplaced(new, workload, decision.message, self._would_preempt(new))
-            moves.append(PodMove(pod.key, workload, node, decision.node.name))
-        charged = self._charged(pods)
-        return PlannedDrain(node, tuple(moves), tuple(lost), charged, tuple(first))
+        while waiting:
+            retried: list[PodInfo] = []
+            unplaced: _Unplaced | None = None
+            for pod in waiting:
+                new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
+                decision = self.model.schedule(new)
+                if isinstance(decision, Placement):
+                    moves.append(PodMove(pod.key, workload, node, decision.node.name))
+                    continue
+                preempts = asks_preemption and self._would_preempt(new)
+                unplaced = unplaced or _Unplaced(new, workload, decision.message, preempts)
+                if not _may_follow(pod.pod.spec):
+                    return unplaced
+                retried.append(pod)
+            if unplaced is not None and len(retried) == len(waiting):
+                return unplaced
+            waiting = retried
+        lost = tuple(pod.key for pod in order if not (is_leaving(pod) or is_placed_anew(pod)))
+        return PlannedDrain(node, tuple(moves), lost, self._charged(pods), tuple(first))
 
     def _would_preempt(self, pod: PodInfo) -> bool:
         """Return whether preemption makes room for `pod`, which fits no node; preempt nothing."""
@@ -282,6 +311,19 @@ class DrainPlanner:
         return f"add a node like {node}" if fits else ""
 
 
+def _may_follow(spec: PodSpec) -> bool:
+    """Return whether placing other pods first may help a pod with `spec` to fit a node.
+
+    Pod affinity needs another pod; spread constraints allow more pods in a domain if other domains
+    have more.
+    """
+    if spec.affinity is not None and spec.affinity.pod_affinity is not None:
+        return True
+    return any(
+        one.when_unsatisfiable == DO_NOT_SCHEDULE for one in spec.topology_spread_constraints
+    )
+
+
 def _may_help(info: NodeInfo, node: str) -> bool:
     """Return whether `info` is a node in service other than `node`."""
     return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
@@ -300,7 +342,7 @@ def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:
     return f"{remedy.what} (then {node} takes {workload if is_pod else f'a pod of {workload}'})"
 
 
-def _no_place(node: str, found: _Unplaced, edit: str, *, is_first: bool) -> Blocker:
+def _no_place(node: str, found: _Unplaced, *, is_first: bool, edit: str = "") -> Blocker:
     """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
     why = short_reason(found.message)

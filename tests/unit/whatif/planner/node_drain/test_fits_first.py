@@ -1,0 +1,46 @@
+"""`fits_first` places the pods of one workload; it never contradicts `empty`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import deployment
+
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.whatif.planner.node_drain.drain_planner import Blocker, PlannedDrain
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_node_with_a_blocker_cannot_be_emptied(planner, make, seed):
+    """On full random clusters, `empty` refuses the nodes for which `fits_first` finds a blocker."""
+    pick = TieBreak(seed).pick
+    names = [f"n{number}" for number in range(5)]
+    objects = [make.node(name, cpu="4", zone="ab"[pick(2)]) for name in names]
+    for number in range(5):
+        places = [names[(number + at) % 5] for at in range(2)]
+        spec = {"nodeSelector": {"zone": "a"}} if number == 0 else {}
+        objects += deployment(make, f"w{number}", places, cpu=("1", "2")[pick(2)], **spec)
+    made = planner(*objects)
+    for name in names:
+        for number in range(5):
+            first = made.fits_first(name, f"deploy/default/w{number}")
+            with made.model.hypothesis():
+                emptied = made.empty(name)
+            assert not isinstance(first, Blocker) or isinstance(emptied, Blocker)
+            if isinstance(emptied, Blocker) and emptied.owner == f"deploy/default/w{number}":
+                assert first is not None
+    made.model.table.validate()
+
+
+def test_a_pod_that_follows_another_is_left_to_empty(planner, make):
+    """The cache fits only beside web, which leaves node a, too; placed first, it fits nowhere."""
+    beside = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
+    follow = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+    made = planner(
+        make.node("a", zone="1"),
+        make.node("b", zone="2"),
+        *deployment(make, "web", ["a"]),
+        *deployment(make, "cache", ["a"], affinity=follow),
+    )
+    assert made.fits_first("a", "deploy/default/cache") is None
+    assert isinstance(made.fits_first("a", "deploy/default/web"), PlannedDrain)
+    assert isinstance(made.empty("a"), PlannedDrain)
