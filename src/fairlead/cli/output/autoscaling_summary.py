@@ -103,7 +103,9 @@ def _autoscaler_line(one: PodAutoscalerOutcome, start: Instant) -> str:
     line = f"- {one.autoscaler}: {one.target} {one.replicas_before:,} → {one.replicas or 0:,}"
     line += f", between {one.lowest:,} and {one.highest:,} (limits {one.minimum:,} and "
     last = for_readers(one.changes[-1].at - start)
-    return f"{line}{one.maximum:,}), {len(one.changes):,} changes, the last after {last}"
+    number = len(one.changes)
+    changes = "1 change after" if number == 1 else f"{number:,} changes, the last after"
+    return f"{line}{one.maximum:,}), {changes} {last}"
 
 
 def _totals(outcome: AutoscalingOutcome) -> str:

@@ -1,0 +1,66 @@
+"""The section about HorizontalPodAutoscalers has one line for each autoscaler that acted."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from fairlead.cli.output.summary import print_simulation
+from fairlead.whatif.run.experiment_run import run_experiment
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+
+SCENARIO = """\
+cluster: {generated: {nodes: 2}}
+objects:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web, namespace: default}
+  spec:
+    replicas: 2
+    selector: {matchLabels: {app: web}}
+    template:
+      metadata: {labels: {app: web}}
+      spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 100m}}}]}
+- apiVersion: autoscaling/v2
+  kind: HorizontalPodAutoscaler
+  metadata: {name: web, namespace: default}
+  spec:
+    scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+    maxReplicas: 10
+    metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization,
+      averageUtilization: 50}}}]
+load:
+- {workload: deploy/default/web, cpu: %s}
+duration: 10m
+"""
+
+
+def printed(path, load: str) -> str:
+    path.write_text(SCENARIO % load)
+    experiment = experiment_of(str(path), read_scenario(str(path)))
+    screen = io.StringIO()
+    console = Console(file=screen, width=120, highlight=False, emoji=False)
+    print_simulation(experiment, run_experiment(experiment, "", NoProgress()).outcome, console)
+    return screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("load", "line"),
+    [
+        pytest.param(
+            "150m",
+            "Deployment web 2 → 3, between 2 and 3 (limits 1 and 10), 1 change after 30s",
+            id="one change has its time",
+        ),
+        pytest.param(
+            "{steps: {0s: 150m, 2m: 250m}}",
+            "Deployment web 2 → 5, between 2 and 5 (limits 1 and 10), 2 changes, the last after ",
+            id="several changes have the time of the last",
+        ),
+    ],
+)
+def test_an_autoscaler_has_a_line(tmp_path, load, line):
+    assert line in printed(tmp_path / "scenario.yaml", load)
