@@ -93,8 +93,8 @@ def test_the_text_says_what_came_and_why_not_more(answer):
     assert "nodes by cluster-autoscaler: 2 added, 0 removed, 4 at the end" in text
     assert "- general: 2 → 4 nodes (1 to 4), 2 added after " in text
     assert "pods that trigger no scale-up: 2" in text
-    assert "then 2.00 per hour, 1,460 per month" in text
-    assert "node hours in the run, for " in text
+    assert "at the end for 2.00 per hour (1,460 per month)" in text
+    assert "node hours in the run, which cost " in text
     assert "pods waited for a node: 2 bound, median " in text
     assert "- deploy/default/web: 2 bound" in text
 

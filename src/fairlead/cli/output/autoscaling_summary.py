@@ -114,13 +114,13 @@ def _totals(outcome: AutoscalingOutcome) -> str:
     )
     cost = outcome.cost_per_hour
     if cost is not None:
-        line += f", then {cost:,.2f} per hour, {cost * HOURS_PER_MONTH:,.0f} per month"
+        line += f" for {cost:,.2f} per hour ({cost * HOURS_PER_MONTH:,.0f} per month)"
     return line
 
 
 def _spent(outcome: AutoscalingOutcome) -> str:
     line = f"{outcome.node_hours:,.1f} node hours in the run"
-    return line if outcome.cost is None else f"{line}, for {outcome.cost:,.2f}"
+    return line if outcome.cost is None else f"{line}, which cost {outcome.cost:,.2f}"
 
 
 def _group_line(outcome: AutoscalingOutcome, group: GroupOutcome, start: Instant) -> str:

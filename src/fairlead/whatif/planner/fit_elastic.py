@@ -295,7 +295,7 @@ def _findings(result: ElasticFit) -> Iterator[str]:
     if result.stop:
         yield f"The next one: {result.stop}"
     else:
-        yield f"No limit binds below --max-limit, which is {result.tried:,}."
+        yield f"No limit is reached below --max-limit, which is {result.tried:,}."
     if result.preempted:
         yield preemption_words(result.preempted, result.lost)
     cost = result.autoscaling.cost_per_hour

@@ -59,7 +59,8 @@ def place_waiting_pods(model: ClusterModel) -> WaitingPodCounts:
 
 def preemption_words(preempted: int, lost: int) -> str:
     """Return a sentence about the number of `preempted` pods; `lost` of them find no other node."""
-    text = f"They preempt {counted(preempted, 'pod')} of lower priority"
+    verb = "is" if preempted == 1 else "are"
+    text = f"{counted(preempted, 'pod')} of lower priority {verb} preempted"
     if lost:
         text += f", and {lost:,} of these {'finds' if lost == 1 else 'find'} no other node"
     return f"{text}."

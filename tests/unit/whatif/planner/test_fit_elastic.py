@@ -119,7 +119,7 @@ def test_new_pods_preempt_only_on_request(fitted, make):
     assert (found.count, found.preempted, found.refused_by) == (9, 0, "autoscaler")
     found, answer = fitted(*objects, preempts=True)
     assert (found.count, found.preempted, found.lost) == (12, 1, 1)
-    words = "They preempt 1 pod of lower priority, and 1 of these finds no other node."
+    words = "1 pod of lower priority is preempted, and 1 of these finds no other node."
     assert words in answer.findings
 
 
@@ -169,7 +169,7 @@ def test_without_a_limit_the_count_ends_at_the_limit_asked_for(fitted, make):
     found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=5)
     assert (found.count, found.stop, found.refused_by) == (5, "", "limit")
     assert answer.verdict == "At least 5 more pods of deploy/default/web fit."
-    assert answer.findings[0] == "No limit binds below --max-limit, which is 5."
+    assert answer.findings[0] == "No limit is reached below --max-limit, which is 5."
 
 
 def test_the_count_grows_until_a_limit_binds(fitted, make, monkeypatch):
