@@ -147,7 +147,7 @@ class SchedulerMetrics:
         )
         self._cycles = Counter(
             "fairlead_displacement_cycles",
-            "Times that workloads were seen to push each other out in a circle.",
+            "Times that workloads displaced each other in a cycle.",
             registry=self.registry,
         )
         self._starving = Counter(

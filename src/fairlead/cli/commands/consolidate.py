@@ -54,7 +54,8 @@ def consolidate(
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
     autoscalers, which check annotations, local storage, pods without a controller, disruption
     budgets, and room on other nodes. For each node that must stay, the answer lists the causes, the
-    object that is responsible for each cause, and changes that remove the cause.
+    object that is responsible for each cause, and changes that remove the cause. The drains of the
+    other nodes are simulated. `fairlead drain-plan --help` says when a drain is safe.
 
     Try:
 
