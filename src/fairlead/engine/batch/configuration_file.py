@@ -105,7 +105,7 @@ SHIPPED: Final = {
     "volcano": VOLCANO_DEFAULT,
     "fairlead": FAIRLEAD_DEFAULT,
 }
-# Defaults of omitted keys.
+# The configuration that is used if the user does not choose one.
 RECOMMENDED: Final = "fairlead"
 
 _TOP: Final = (

@@ -3,7 +3,7 @@
 A plugin is a class with a `name` and the methods of its extension points; the runtime detects the
 methods. One scheduling cycle calls them in this order:
 
-    PreEnqueue (once, before queueing) · QueueSort
+    PreEnqueue (each time before the pod enters the queue) · QueueSort
     PreFilter → Filter → PostFilter (only if no node is left)
     PreScore → Score → normalisation
     Reserve → Permit → PreBind → Bind → PostBind
@@ -11,8 +11,8 @@ methods. One scheduling cycle calls them in this order:
 Filter and Score have two forms. The form for one node is `filter(state, pod, node)` and
 `score(...)`. The form over columns is `filter_columns(state, pod, table, rows)` and
 `score_columns(...)`, which must return the same results as the first form, for all `rows`. A plugin
-needs only one form. Built-in plugins have both, because the first is cheaper for single rows and
-the second for whole tables.
+needs only one form. Most built-in plugins have both, because the first is cheaper for single rows
+and the second for whole tables.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class ShapeRelevance(Plugin, Protocol):
 
 @runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
-    """A PreFilter plugin that updates its data when a dry run adds or removes pods."""
+    """A PreFilter plugin that updates its data when pods are added or removed hypothetically."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Update the data in `state` as if `added` were on `node`."""

@@ -75,7 +75,10 @@ class TaintToleration:
         return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
-        """Return whether the pod now tolerates a node's taints, or got another toleration."""
+        """Return whether the pod tolerates a new or changed node, or has changed itself.
+
+        A changed node counts only if the pod did not tolerate its former taints.
+        """
         old, new = event.old, event.new
         if not isinstance(new, Node):
             return True

@@ -28,7 +28,7 @@ class Drf:
     name = "drf"
 
     def __init__(self) -> None:
-        """Start empty; shares are valid after `open`."""
+        """Start empty; shares are valid after `on_session_open`."""
         self._total: Total = ()
 
     def on_session_open(self, session: Session) -> None:
@@ -49,7 +49,8 @@ class Drf:
         """Return the candidates whose eviction is fair according to dominant shares.
 
         After the eviction, the share of the candidate's job must be at least the share of the
-        preemptor's job. The share of the preemptor's job includes the preemptor.
+        preemptor's job. The share of the candidate's job does not include the candidates before it,
+        and the share of the preemptor's job includes the preemptor.
         """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)

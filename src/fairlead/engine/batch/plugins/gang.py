@@ -55,8 +55,9 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        A job with minMember 1 may also lose its last member, unless the defect
-        gang-min-one-evictable is switched off.
+        The victims before a candidate count as evicted, except under the defect
+        gang-victims-not-cumulative. A job with minMember 1 may also lose its last member, unless
+        the defect gang-min-one-evictable is switched off.
         """
         return self._surplus(candidates)
 

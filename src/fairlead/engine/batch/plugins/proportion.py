@@ -68,7 +68,7 @@ class Proportion:
     sparing_scope = SparingScope.QUEUE
 
     def __init__(self, defects: BatchDefects) -> None:
-        """Read `defects`; shares are valid after `open`."""
+        """Read `defects`; shares are valid after `on_session_open`."""
         self._defects = defects
         self._slack: Slack = NO_SLACK
         self._columns = ResourceColumns()
@@ -218,7 +218,8 @@ class Proportion:
         """Return the candidates whose eviction leaves their queue its deserved amounts.
 
         By default this must hold for one resource that the candidate uses. Under the defect
-        reclaim-all-dims, it must hold for every resource.
+        reclaim-all-dims, it must hold for every resource. The victims before the candidate count as
+        evicted; under the defect proportion-reclaim-sub, all candidates before it do.
         """
         left: dict[str, list[int]] = {}
         victims = []

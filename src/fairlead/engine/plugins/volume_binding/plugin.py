@@ -56,8 +56,8 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
-    `shape` has no effect: upstream uses it only to score nodes by capacity, with the feature gate
-    StorageCapacityScoring, which is off by default.
+    `shape` must be empty: upstream accepts it only with the feature gate StorageCapacityScoring,
+    which is off by default and scores nodes by capacity.
     """
 
     bind_timeout_seconds: int = 600

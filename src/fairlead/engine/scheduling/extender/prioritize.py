@@ -64,7 +64,7 @@ def extender_scores(
         try:
             entries = read_answer(calls, answer, list[HostPriority])
         except ExtenderError:
-            continue  # extenders without this verb do not score
+            continue  # a failed extender adds nothing
         given.append((calls, _by_host(entries)))
     return given
 

@@ -2,7 +2,8 @@
 
 A domain is a value of a node label. The number of a domain is the value's id in the label's column
 (`engine.state.label_column`). Every added or removed pod updates the sums, so reading them needs no
-computation. After a node is added, removed, relabelled or tainted, the next read recomputes them.
+computation. After a node is added or removed, or its labels or taints change, the next read
+recomputes them.
 """
 
 from __future__ import annotations

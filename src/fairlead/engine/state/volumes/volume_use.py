@@ -1,8 +1,8 @@
 """VolumeUse: the claims that placed pods use, and the rows where pods use volumes.
 
-Two rules depend on pods on any node: a claim with access mode ReadWriteOncePod may have only one
-user, and some in-tree disks only one writer. `NodeTable` keeps this index up to date, including the
-changes of hypotheses (`fork`). Pods without these kinds of volumes cost nothing.
+Two rules need this index: a claim with access mode ReadWriteOncePod may have only one user in the
+cluster, and some in-tree disks only one writer per node. `NodeTable` keeps this index up to date,
+including the changes of hypotheses (`fork`). Pods without these kinds of volumes cost nothing.
 """
 
 from __future__ import annotations
