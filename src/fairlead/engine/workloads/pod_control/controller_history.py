@@ -40,11 +40,11 @@ WHY_HISTORY: Final = "older than the revision history"
 class History(Struct):
     """The ControllerRevisions of one owner (`views`) and the templates of its revisions, by name.
 
-    `update` is the name of the revision with the owner's template. `current` is the name of the
-    revision that the owner had at first; only the rule of StatefulSets replaces it, with `update`
-    when an update is complete. `first` is the revision of pods without a label. `requested`
-    contains the names of ControllerRevisions whose creation was requested. `failures` is the number
-    of consecutive refused creations.
+    `update` is the name of the revision with the owner's template. `current`, which only the rule
+    of StatefulSets uses, is the name of the revision that the owner had at first; the rule replaces
+    it with `update` when an update is complete. `first` is the revision of pods without a label.
+    `requested` contains the names of ControllerRevisions whose creation was requested. `failures`
+    is the number of consecutive refused creations.
     """
 
     owner: Revised
@@ -103,23 +103,24 @@ class History(Struct):
         return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
 
     def next_writes(self, live: Iterable[str]) -> list[Command]:
-        """Return the next writes of ControllerRevisions: the first of these steps that is needed.
+        """Return the next writes of ControllerRevisions.
 
-        The first step creates the update revision. The second step gives it the highest number, if
-        an earlier revision is restored. The third step deletes old revisions that exceed the
-        history limit, except those in `live`, the names of the revisions that existing pods have.
+        They create the update revision, or give it the highest number if an earlier revision is
+        restored. They also delete old revisions that exceed the history limit, except those in
+        `live`, the names of the revisions that existing pods have. Returns [] while the creation of
+        the update revision is in flight.
         """
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
+        written: list[Command] = []
         if view is None:
             if self.update in self.requested or self.owner.metadata.deletion_timestamp:
                 return []
             self.requested[self.update] = None
-            return [self._create(newest + 1)]
-        if view.revision < newest:
-            ref = self._ref(view)
-            return [PatchObject(ref, {"revision": newest + 1})]
-        return self._truncated(set(live))
+            written = [self._create(newest + 1)]
+        elif view.revision < newest:
+            written = [PatchObject(self._ref(view), {"revision": newest + 1})]
+        return written + self._truncated(set(live))
 
     def not_created(self, name: str, *, is_taken: bool) -> None:
         """Handle the refused creation of the ControllerRevision `name`.
@@ -184,12 +185,23 @@ class History(Struct):
         )
 
     def _truncated(self, live: set[str]) -> list[Command]:
-        kept = (*live, self.update, self.current)
-        old = sorted((one.revision, name) for name, one in self.views.items() if name not in kept)
-        excess = len(old) - self.owner.spec.revision_history_limit
+        """Return deletions of the oldest revisions beyond the limit, without those in `live`.
+
+        A StatefulSet's limit applies to the revisions that are neither in `live` nor the current or
+        update revision. A DaemonSet's limit applies to all revisions except the update revision.
+        """
+        # upstream: stateful_set_control.go:truncateHistory, daemon/update.go:cleanupHistory
+        others = sorted(
+            (one.revision, name) for name, one in self.views.items() if name != self.update
+        )
+        limit = self.owner.spec.revision_history_limit
+        if isinstance(self.owner, StatefulSet):
+            live = live | {self.current}
+        unused = [name for _, name in others if name not in live]
+        counted = unused if isinstance(self.owner, StatefulSet) else others
         return [
             DeleteObject(self._ref(self.views[name]), why=WHY_HISTORY)
-            for _, name in old[: max(0, excess)]
+            for name in unused[: max(0, len(counted) - limit)]
         ]
 
     def _ref(self, view: ControllerRevision) -> ObjectRef:

@@ -435,6 +435,41 @@ def test_on_delete_leaves_it_to_others(seen, build):
     assert [image for _, image in images(seen)].count("web:2") == 1
 
 
+def kept_images(world):
+    """Return the image in each ControllerRevision, oldest first."""
+    revisions = [one for key, one in world.objects.items() if key[0] == "ControllerRevision"]
+    return [
+        one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]
+        for one in sorted(revisions, key=lambda one: one["revision"])
+    ]
+
+
+def finish_update(world):
+    while [one for one in world.pods(alive=False) if one not in world.pods()]:
+        finish_deletion(world)
+
+
+def test_history_of_limit_zero_keeps_only_the_update_revision(seen, build):
+    """The first revision of the DaemonSet is deleted, too."""
+    seen.create(new_set(build, revisionHistoryLimit=0))
+    for number in (2, 3, 4):
+        update(seen, build, f"web:{number}")
+        finish_update(seen)
+    assert kept_images(seen) == ["web:4"]
+
+
+def test_revisions_of_existing_pods_count_towards_the_history_limit(seen, build):
+    """Pods have the revisions 1 and 3; revision 2 is deleted although the limit is 1."""
+    on_delete = {"updateStrategy": {"type": "OnDelete"}}
+    seen.create(new_set(build, revisionHistoryLimit=1, **on_delete))
+    update(seen, build, "web:2")
+    update(seen, build, "web:3")
+    assert kept_images(seen) == ["web:1", "web:3"]
+    seen.delete("Pod", min(seen.pods()), grace=0)
+    update(seen, build, "web:4")
+    assert kept_images(seen) == ["web:1", "web:3", "web:4"]
+
+
 def test_a_snapshot_is_not_rolled_out_again(world, build):
     """The hash in its pods' labels was made elsewhere."""
     label = {"controller-revision-hash": "59dcf5c", "app": "web"}
