@@ -119,7 +119,7 @@ def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
     elif kind == "maxUnavailable" and covered:
         absences = sum(one.readiness.wanted for one in covered) - budget.needed
         yield {
-            "words": f"Ask again with one more absence allowed by {budget.pdb}:",
+            "words": f"Ask again with one more unavailable pod allowed by {budget.pdb}:",
             "options": shlex.join(
                 ("--set", f"pdb/{budget.pdb}:spec.maxUnavailable={max(absences, 0) + 1}")
             ),
@@ -161,7 +161,7 @@ def more_nodes(
 
 
 def _gone(_effect: Effect) -> Iterator[NextStep]:
-    yield {"words": "See which pods nothing creates again.", "place": "tab=gone"}
+    yield {"words": "See which pods are gone for good.", "place": "tab=gone"}
 
 
 def _not_created(_effect: Effect) -> Iterator[NextStep]:

@@ -68,7 +68,7 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
     head = (
         '<tr><th>measure</th><th class="number">least</th><th class="number">median</th>'
         '<th class="number">95 %</th><th class="number">most</th>'
-        "<th>cases by value (dashed: median; line: 95 %)</th><th>most with</th></tr>"
+        "<th>cases by value (dashed: median; line: 95 %)</th><th>case with the most</th></tr>"
     )
     return f"<table>\n{head}\n{chr(10).join(rows)}\n</table>"
 

@@ -98,7 +98,7 @@ def _measures_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTa
         ResultColumn("median", "median", NUMBER),
         ResultColumn("p95", "95 %", NUMBER, 1),
         ResultColumn("most", "most", NUMBER),
-        ResultColumn("worst", "most with", NAME, 2),
+        ResultColumn("worst", "case with the most", NAME, 2),
     )
     return ResultTable("measures", "Distribution over the cases", columns, found, len(MEASURES))
 

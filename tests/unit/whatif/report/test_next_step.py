@@ -88,12 +88,12 @@ BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
         ),
         (
             {"maxUnavailable": 0},
-            "Ask again with one more absence allowed by default/web:",
+            "Ask again with one more unavailable pod allowed by default/web:",
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
         (
             {"maxUnavailable": "0%"},
-            "Ask again with one more absence allowed by default/web:",
+            "Ask again with one more unavailable pod allowed by default/web:",
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
     ],
