@@ -50,17 +50,27 @@ def _meant(text: str) -> Meta:
 class NodeTemplateForm(StrictForm, frozen=True, kw_only=True):
     """The template of the new nodes of a group: their labels, taints and amounts of resources."""
 
-    labels: Annotated[dict[str, str], _meant("Those of the group are added.")] = {}
-    taints: Annotated[list[dict[str, Any]], _meant("As in the spec of a Node.")] = []
-    capacity: Annotated[Quantities, _meant("Quantities by resource, such as cpu and pods.")]
-    allocatable: Annotated[Quantities, _meant("Defaults to the capacity.")] = {}
+    labels: Annotated[
+        dict[str, str], _meant("Labels of new nodes, in addition to the labels of the group.")
+    ] = {}
+    taints: Annotated[
+        list[dict[str, Any]], _meant("Taints of new nodes, as in the spec of a Node.")
+    ] = []
+    capacity: Annotated[
+        Quantities, _meant("Capacity of a new node: a quantity for each resource, such as cpu.")
+    ]
+    allocatable: Annotated[
+        Quantities, _meant("Allocatable amounts of a new node; by default, the capacity.")
+    ] = {}
 
 
 class MissingCapacityForm(StrictForm, frozen=True, kw_only=True, rename={"lasts": "for"}):
     """A period in which no machine can be created."""
 
-    after: Annotated[str | float, _meant("From the start of the run, such as 5m.")] = 0
-    lasts: Annotated[str | float, _meant("How long, such as 20m.")]
+    after: Annotated[
+        str | float, _meant("Time from the start of the run to this period, such as 5m.")
+    ] = 0
+    lasts: Annotated[str | float, _meant("Length of this period, such as 20m.")]
 
 
 class NodeGroupForm(StrictForm, frozen=True, kw_only=True):
@@ -69,19 +79,26 @@ class NodeGroupForm(StrictForm, frozen=True, kw_only=True):
     name: str
     min: Annotated[int, _meant("The smallest number of nodes, from 0 to max.")]
     max: Annotated[int, _meant("The largest number of nodes.")]
-    labels: Annotated[dict[str, str], _meant("All nodes with these belong to the group.")]
+    labels: Annotated[dict[str, str], _meant("Nodes with all these labels belong to the group.")]
     template: Annotated[
-        NodeTemplateForm | None, _meant("Defaults to the first node with the labels.")
+        NodeTemplateForm | None,
+        _meant("New nodes; by default, copies of the first node of the group."),
     ] = None
-    price: Annotated[float | None, _meant("Of a node for an hour.")] = None
+    price: Annotated[float | None, _meant("Price of a node per hour.")] = None
     provision_time: Annotated[
-        str | float | None, _meant("From the request until the node is Ready; defaults to 90s.")
+        str | float | None,
+        _meant("Time from the request for a node until the node is Ready; by default, 90s."),
     ] = None
     deletion_time: Annotated[
-        str | float | None, _meant("From the deletion until the Node is gone; defaults to 60s.")
+        str | float | None,
+        _meant("Time from the deletion of a machine until its Node is gone; by default, 60s."),
     ] = None
-    out_of_capacity: list[MissingCapacityForm] = []
-    options: Annotated[dict[str, Any], _meant("Flags for this group alone.")] = {}
+    out_of_capacity: Annotated[
+        list[MissingCapacityForm], _meant("Periods in which the provider delivers no machine.")
+    ] = []
+    options: Annotated[
+        dict[str, Any], _meant("Flags of Cluster Autoscaler that apply only to this group.")
+    ] = {}
 
 
 class NodeGroupFile(StrictForm, frozen=True, kw_only=True):
@@ -89,7 +106,7 @@ class NodeGroupFile(StrictForm, frozen=True, kw_only=True):
 
     node_groups: list[NodeGroupForm]
     flags: Annotated[
-        dict[str, Any], _meant("Cluster Autoscaler's, without dashes; the defaults are upstream's.")
+        dict[str, Any], _meant("Flags of Cluster Autoscaler, without the leading dashes.")
     ] = {}
 
 
