@@ -14,7 +14,7 @@ upstream: pkg/controller/volume/ephemeral/controller.go, pkg/controller/resource
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -31,6 +31,7 @@ from fairlead.api.objects import (
     PodResourceClaimStatus,
     ResourceClaim,
     ResourceClaimStatus,
+    StorageClass,
 )
 from fairlead.api.pods.volumes import claim_name
 from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
@@ -43,7 +44,9 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.devices.resource_claims import owner_of
+from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.engine.workloads.volumes.command import provision
+from fairlead.engine.workloads.volumes.volume_index import default_class
 
 Claim = PersistentVolumeClaim | ResourceClaim
 
@@ -108,7 +111,7 @@ def _made_claims(pod: Pod) -> tuple[PodResourceClaimStatus, ...]:
 
 
 def new_claims(
-    pod: Pod, claims: Iterable[Claim], cluster: Cluster
+    pod: Pod, claims: Sequence[Claim], cluster: Cluster
 ) -> Iterator[Claim | PersistentVolume]:
     """Yield the claims that the new `pod` owns in place of `claims`, which another pod owned.
 
@@ -116,6 +119,7 @@ def new_claims(
     resources is left out, because the scheduler creates it.
     """
     made = {one.resource_claim_name for one in _made_claims(pod)}
+    yield from _unlisted_claims(pod, {claim.key for claim in claims}, cluster)
     for claim in claims:
         meta = claim.metadata
         if isinstance(claim, ResourceClaim) and meta.name not in made:
@@ -144,6 +148,25 @@ def new_claims(
                 status=PersistentVolumeClaimStatus(phase="Pending"),
             )
             yield from with_volume(unbound, cluster)
+
+
+def _unlisted_claims(
+    pod: Pod, known: Container[str], cluster: Cluster
+) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
+    """Yield the claims of the ephemeral volumes of `pod` that are not `known`.
+
+    The dump lacks the claims that they replace. The new claims have the spec of their template.
+    """
+    for command in ephemeral_claims(pod):
+        claim = decode_as(PersistentVolumeClaim, dict(command.manifest))
+        if claim.key not in known and cluster.related.get(PersistentVolumeClaim, claim.key) is None:
+            if claim.spec.storage_class_name is None:
+                default = default_class(cluster.related.all_of(StorageClass))
+                name = None if default is None else default.metadata.name
+                claim = replace(claim, spec=replace(claim.spec, storage_class_name=name))
+            uid = f"{pod.metadata.uid}-{claim.metadata.name}"
+            claim = replace(claim, metadata=replace(claim.metadata, uid=uid))
+            yield from with_volume(claim, cluster)
 
 
 def with_volume(

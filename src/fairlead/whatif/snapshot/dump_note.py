@@ -37,6 +37,7 @@ from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     RESOURCE_QUOTA,
     STATEFUL_SET,
+    STORAGE_CLASS,
     Kind,
 )
 from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
@@ -61,6 +62,7 @@ _EFFECTS: Final = {
     PRIORITY_CLASS: "new pods cannot name them",
     LIMIT_RANGE: "new pods get no default requests",
     PERSISTENT_VOLUME_CLAIM: "they are assumed to suit their pods",
+    STORAGE_CLASS: "every node is assumed to reach the volumes of new claims",
     POD_DISRUPTION_BUDGET: "nothing limits evictions",
     RESOURCE_QUOTA: "nothing limits new pods",
 }
@@ -175,9 +177,11 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
-    """Yield the kinds that pods refer to, with repetitions."""
+    """Yield the kinds to which pods and StatefulSets refer, with repetitions."""
     has_claims = False
     for manifest in samples(manifests):
+        if manifest.kind is STATEFUL_SET and _at(manifest, "spec").get("volumeClaimTemplates"):
+            yield STORAGE_CLASS
         pod = _pod(manifest)
         if pod is None:
             continue
@@ -192,6 +196,8 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
         if not has_claims and any(True for _ in all_claims(pod)):
             has_claims = True
             yield PERSISTENT_VOLUME_CLAIM
+        if any(volume.ephemeral is not None for volume in pod.spec.volumes):
+            yield STORAGE_CLASS
 
 
 def _pod(manifest: Manifest) -> Pod | None:

@@ -217,7 +217,9 @@ def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
     template = {"metadata": {"name": "data"}, "spec": {"storageClassName": "none"}}
     workload["spec"] |= {"volumeClaimTemplates": [template], "serviceName": "web"}
     node = make.node("a", **{"karpenter.sh/nodepool": "default"})
-    _, answer = fitted(node, POOL, workload, like="sts/web", karpenter=True, pods_max=3)
+    other = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"}
+    objects = (node, POOL, workload, {**other, "metadata": {"name": "other"}})
+    _, answer = fitted(*objects, like="sts/web", karpenter=True, pods_max=3)
     [row] = next(one for one in answer.tables if one.name == "refusals").rows
     assert row["pods"] == 4  # three new ones, and the one that it has today
     assert "PersistentVolumeClaim=default/data-<pod>" in row["reason"]

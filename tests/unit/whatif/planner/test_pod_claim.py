@@ -229,3 +229,13 @@ def test_fit_shares_a_claim_that_is_not_allocated(snapshot, make):
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     found = fit(ClusterModel(read, SchedulerConfig()), source, NoProgress())
     assert (found.count, len(found.by_node)) == (4, 1)
+
+
+@pytest.mark.parametrize("lacking", [{"PersistentVolumeClaim"}, {"StorageClass"}])
+def test_dumps_that_lack_kinds_of_storage(snapshot, planner, scratch, lacking):
+    """Lacking claims are made from their template; lacking classes provision volumes."""
+    cluster = [one for one in scratch if one["kind"] not in {*lacking, "PersistentVolume"}]
+    assert isinstance(planner(*cluster).empty("a"), PlannedDrain)
+    read = snapshot(*cluster)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    assert fit(ClusterModel(read, SchedulerConfig()), source, NoProgress()).count == 7

@@ -178,3 +178,29 @@ def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
         f"apps/v1 has no kind Fleet {why} Fleet a/x and 1 more have no effect.",
         f"apps/v1 has no kind Deploymnt {why} Deploymnt a/dumped has no effect.",
     ]
+
+
+def test_a_stateful_set_with_claims_needs_storage_classes(notes, make):
+    """New claims are assumed to get volumes, and a class in the dump ends the assumption."""
+    sts = make.workload("StatefulSet", "db", replicas=0)
+    sts["metadata"]["uid"] = "db"
+    template = {"metadata": {"name": "data"}, "spec": {"storageClassName": "disk"}}
+    sts["spec"]["volumeClaimTemplates"] = [template]
+    [note] = notes(*COMPLETE, sts)
+    assert note == (
+        "The dump has no storageclasses (every node is assumed to reach the volumes of new claims)."
+    )
+    storage_class = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"}
+    assert notes(*COMPLETE, sts, {**storage_class, "metadata": {"name": "disk"}}) == ()
+
+
+def test_new_claims_get_volumes_without_storage_classes(make, snapshot):
+    sts = make.workload("StatefulSet", "db", replicas=0)
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    sts["spec"]["volumeClaimTemplates"] = [
+        {"metadata": {"name": "data"}, "spec": {**spec, "storageClassName": "disk"}},
+        {"metadata": {"name": "log"}, "spec": spec},
+    ]
+    change = ClusterChange(scale=("sts/db=2",))
+    found = what_if(snapshot(make.node("a"), sts), change).difference
+    assert (len(found.placed), len(found.pending)) == (2, 0)

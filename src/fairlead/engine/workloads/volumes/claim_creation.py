@@ -3,7 +3,8 @@
 A dump of nodes and pods contains no claims, although its pods reference claims. Each referenced
 claim is created and bound to a new volume that every node can reach. If the dump contains any
 claim, missing claims are not created. If it contains claims but no volumes, the volumes of bound
-claims are created.
+claims are created. If it contains no StorageClasses and no volumes without a claim, classes are
+created that provision volumes for new claims at once; every node can reach these volumes.
 
 upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
 pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
@@ -22,6 +23,7 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     Pod,
     StatefulSet,
+    StorageClass,
 )
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import claim_name, is_claimed, named_claims
@@ -31,11 +33,12 @@ from fairlead.engine.workloads.identity import ordinal_of, owner_event
 from fairlead.engine.workloads.pod_control.pod_template import controller_reference
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput
 from fairlead.engine.workloads.volumes.command import claim_ref
-from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
+from fairlead.engine.workloads.volumes.volume_index import IS_DEFAULT, VolumeIndex
 
 DELETE: Final = "Delete"
 WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
 STAND_IN_PREFIX: Final = "fairlead-"
+_PROVISIONER: Final = "assumed.fairlead.dev"
 _SIZE: Final = "1Gi"  # for claims and volumes whose size is unknown
 
 
@@ -246,7 +249,9 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
     """Return creations of the storage objects that a dump lacks, sorted by name.
 
     If the dump has no claims, these are all claims that its pods name, with their volumes. If it
-    has claims but no volumes, these are the volumes of its bound claims.
+    has claims but no volumes, these are the volumes of its bound claims. If it has no
+    StorageClasses and no volumes that a claim could bind, these are the classes of the claims that
+    its StatefulSets and pods with ephemeral volumes need.
     """
     known = list(objects)
     claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
@@ -263,7 +268,49 @@ def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
         for one in sorted(bound, key=lambda claim: claim.key):
             meta = one.metadata
             commands.append(_volume(meta.namespace, meta.name, one.spec.volume_name))
-    return commands
+    return [*commands, *_missing_classes(known)]
+
+
+def _missing_classes(known: Iterable[ApiObject]) -> Iterator[CreateObject]:
+    """Yield creations of the classes for new claims if the dump has no classes."""
+    wanted: set[str | None] = set()
+    for one in known:
+        match one:
+            case StorageClass():
+                return
+            case PersistentVolume():
+                if one.spec.claim_ref is None:
+                    return
+            case StatefulSet():
+                wanted |= {_class_of(one) for one in one.spec.volume_claim_templates}
+            case Pod():
+                made = (one.ephemeral for one in one.spec.volumes if one.ephemeral is not None)
+                wanted |= {_class_of(one.volume_claim_template) for one in made}
+            case _:
+                pass
+    for name in sorted(one or "" for one in wanted if one != ""):
+        yield _class(name)
+
+
+def _class_of(template: Json) -> str | None:
+    name = (template.get("spec") or {}).get("storageClassName")
+    return None if name is None else str(name)
+
+
+def _class(name: str) -> CreateObject:
+    """Return the creation of the class `name`, or of the default class if `name` is ""."""
+    metadata: Json = {"name": name or f"{STAND_IN_PREFIX}default"}
+    if not name:
+        metadata["annotations"] = {IS_DEFAULT: "true"}
+    return CreateObject(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": metadata,
+            "provisioner": _PROVISIONER,
+            "volumeBindingMode": "Immediate",
+        }
+    )
 
 
 def _bound_claim(namespace: str, name: str, volume: str) -> CreateObject:

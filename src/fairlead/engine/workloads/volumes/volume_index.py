@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import (
@@ -103,17 +104,8 @@ class VolumeIndex:
         return self.classes.get(class_name(claim))
 
     def default_class(self) -> StorageClass | None:
-        """Return the newest class that is marked as the default, or None if there is none.
-
-        upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
-        """
-        default = [
-            one
-            for one in self.classes.values()
-            if one.metadata.annotations.get(IS_DEFAULT) == "true"
-        ]
-        default.sort(key=lambda one: one.key)
-        return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
+        """Return the newest class that is marked as the default, or None if there is none."""
+        return default_class(self.classes.values())
 
     def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
         """Return the volumes whose claimRef refers to `claim`, sorted by name."""
@@ -177,3 +169,13 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         and satisfies(volume, claim)
         and (selector is None or selector_matches(selector, volume.metadata.labels))
     )
+
+
+def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
+    """Return the newest of `classes` that is marked as the default, or None if there is none.
+
+    upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
+    """
+    default = [one for one in classes if one.metadata.annotations.get(IS_DEFAULT) == "true"]
+    default.sort(key=lambda one: one.key)
+    return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
