@@ -130,7 +130,7 @@ def _kubectl() -> _Finding:
     version = re.search(r"v\d+\.\d+[.\w+-]*", said.stdout)
     return _Finding(
         is_ok=version is not None,
-        text=f"kubectl {version[0]}" if version else "kubectl does not say its version",
+        text=f"kubectl {version[0]}" if version else "kubectl prints no version",
         needed_for=needed_for,
     )
 
@@ -180,5 +180,6 @@ def _cluster(connection: ConnectionOptions) -> _Finding:
     except RequestError as cause:
         return _Finding(is_ok=False, text=f"{config.name}: {cause}")
     except msgspec.DecodeError:
-        return _Finding(is_ok=False, text=f"{config.name}: /version is not Kubernetes's")
+        problem = f"{config.name}: the response to /version is not that of a Kubernetes API server"
+        return _Finding(is_ok=False, text=problem)
     return _Finding(is_ok=True, text=f"{config.name} runs {found.get('gitVersion')}")
