@@ -119,6 +119,7 @@ class StatefulSetRule:
         return self.plan(pods, None, now)
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
+        self._complete(pods)
         plan, is_settled = self._living(pods, now)
         if is_settled or not self.is_ordered:
             plan = _together(plan, self._condemned(pods, now))
@@ -126,7 +127,8 @@ class StatefulSetRule:
             return plan
         if pods.creations_expected or self.owner.spec.update_strategy.type == ON_DELETE:
             return plan
-        self._complete(pods)
+        if self.is_ordered and self._surplus(pods):
+            return plan  # a pod beyond `replicas` is awaited; scaling precedes updates
         return Plan(delete=tuple(self._outdated(pods, now)), why=WHY_UPDATED)
 
     # --- replicas in range -----------------------------------------------------------------------
@@ -154,17 +156,7 @@ class StatefulSetRule:
 
     def _condemned(self, pods: PodSet, now: Instant) -> Plan:
         # upstream: stateful_set_control.go:processCondemned
-        ordinals = self.ordinals
-        found = sorted(
-            (
-                (ordinal, name)
-                for name in pods.pods
-                if (ordinal := ordinal_of(self.owner.metadata.name, name)) is not None
-                and ordinal not in ordinals
-            ),
-            reverse=True,
-        )
-        names = [name for _, name in found]
+        names = self._surplus(pods)
         if not self.is_ordered:
             surplus = [pods.pods[name] for name in names if not _is_deleting(pods, name)]
             return Plan(delete=tuple(surplus), why=WHY_TOO_MANY)
@@ -175,6 +167,13 @@ class StatefulSetRule:
         if names[0] in unhealthy and names[0] != unhealthy[-1]:
             return Plan()
         return Plan(delete=(pods.pods[names[0]],), why=WHY_TOO_MANY)
+
+    def _surplus(self, pods: PodSet) -> list[str]:
+        """Return the names of the pods beyond the range, from the highest ordinal down."""
+        owner, ordinals = self.owner.metadata.name, self.ordinals
+        found = ((ordinal_of(owner, name), name) for name in pods.pods)
+        surplus = [(one, name) for one, name in found if one is not None and one not in ordinals]
+        return [name for _, name in sorted(surplus, reverse=True)]
 
     # --- updates ---------------------------------------------------------------------------------
 
@@ -219,12 +218,16 @@ class StatefulSetRule:
             return 1
 
     def _complete(self, pods: PodSet) -> None:
-        """Make the update revision current once every pod has it and is ready."""
+        """Make the update revision current once all pods have it and are ready.
+
+        The pods need not be available, and no pod may exist beyond `replicas`.
+        """
         # upstream: stateful_set_utils.go:completeRollingUpdate
-        names = [self._name(ordinal) for ordinal in self.ordinals]
-        if all(
-            name in pods.ready and self.history.revision_of(pods.pods[name]) == self.update
-            for name in names
+        if self.owner.spec.update_strategy.type == ON_DELETE:
+            return
+        if len(pods.pods) == self.owner.spec.replicas and all(
+            name in pods.ready and self.history.revision_of(pod) == self.update
+            for name, pod in pods.pods.items()
         ):
             self.history.current = self.update
 

@@ -274,6 +274,37 @@ def test_on_delete_leaves_it_to_others(seen, build):
     assert images(seen) == {"db-0": "web:2", "db-1": "web:1"}
 
 
+def test_an_update_waits_until_surplus_pods_are_gone(seen, build):
+    """In upstream, scaling precedes updates."""
+    seen.runs = True
+    seen.create(stateful_set(build, 3))
+    spec = {"replicas": 2, "template": build.template("web:2")}
+    seen.patch("StatefulSet", "db", {"spec": spec})
+    assert images(seen) == {"db-0": "web:1", "db-1": "web:1"}
+    seen.delete("Pod", "db-2", grace=0)
+    assert images(seen) == {"db-0": "web:1"}
+
+
+def test_in_parallel_an_update_does_not_wait_for_surplus_pods(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 3, podManagementPolicy="Parallel"))
+    spec = {"replicas": 2, "template": build.template("web:2")}
+    seen.patch("StatefulSet", "db", {"spec": spec})
+    assert images(seen) == {"db-0": "web:1"}
+
+
+def test_the_update_revision_is_current_when_all_pods_are_ready(seen, build):
+    """They need not be available."""
+    seen.runs = True
+    seen.create(stateful_set(build, 1, minReadySeconds=60))
+    seen.run(seconds(60))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    finish_deletion(seen)
+    found = status(seen)
+    assert found["availableReplicas"] == 0
+    assert found["currentRevision"] == found["updateRevision"]
+
+
 @pytest.mark.parametrize(
     ("is_on", "kept"), [(True, {"db-0", "db-1"}), (False, {"db-0", "db-1", "db-2"})]
 )
