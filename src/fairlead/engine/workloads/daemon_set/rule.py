@@ -25,7 +25,7 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
 from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL, History
-from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_control.pod_template import read_template, with_labels
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
@@ -211,8 +211,10 @@ class DaemonSetRule:
         there = self._available(pods, now)
         old = [name for name in self.stale if name in pods.active]
         broken = [name for name in old if name not in there]
-        missing = sum(self.wanted.values()) - len(there) - len(broken)
-        spare = max(0, unavailable - max(0, missing))
+        # Nodes whose outdated pod is not available count, although this pod is replaced anyway.
+        occupied, wanted = pods.by_slot, self.wanted
+        empty = sum([wanted[name] for name in wanted if name not in occupied])
+        spare = max(0, unavailable - max(0, len(occupied) + empty - len(there)))
         replaced = broken + [name for name in old if name in there][:spare]
         delete = tuple(pods.pods[name] for name in replaced)
         return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
@@ -234,30 +236,71 @@ class DaemonSetRule:
             return pods.ready
         return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
 
+    @property
+    def _allows_surge(self) -> bool:
+        # upstream: pkg/controller/daemon/util/daemonset_util.go:AllowsSurge
+        try:
+            surge = scaled(self.strategy.rolling_update.max_surge or 0, 1)
+        except IntOrPercentError:
+            return False
+        return self.strategy.type == ROLLING_UPDATE and surge > 0
+
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """Return a plan that creates new pods beside outdated pods.
 
-        An outdated pod is deleted once the new pod on its node is available.
+        An outdated pod that is not ready gets a new pod at once. At most `surge` nodes with a ready
+        outdated pod have an unavailable new pod. An outdated pod is deleted once it is not ready or
+        the new pod on its node is available. On a node that needs no new pod, an available outdated
+        pod is deleted once enough nodes have an available pod.
         """
-        create: list[DesiredPod] = []
         delete: list[Pod] = []
+        superfluous: list[Pod] = []
+        urgent: list[str] = []
+        candidates: list[str] = []
         for name in self.stale:
             pod = pods.pods[name]
+            if _is_going(pods, pod):
+                continue
             node = target_node(pod)
-            others = [one for one in pods.in_slot(node) if one.metadata.name not in self.stale]
-            if others or node in pods.expected:
+            is_available = pods.is_available(name, self.min_ready, now)
+            if node in pods.expected:
                 surge -= 1
-                is_up = any(
-                    pods.is_available(one.metadata.name, self.min_ready, now) for one in others
-                )
-                delete += [pod] if is_up and name in pods.active else []
-            elif self.wanted.get(node):
-                create.append(DesiredPod(pinned(self.template, node), slot=node))
-        return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
+            elif fresh := self._fresh(pods, node):
+                if self._is_replaced(pods, pod, fresh, now):
+                    delete.append(pod)
+                else:
+                    surge -= 1
+            elif node not in self.nodes:
+                return NOTHING  # upstream returns an error until the pod is deleted
+            elif not self.wanted.get(node):
+                (superfluous if is_available else delete).append(pod)
+            else:
+                (candidates if is_available else urgent).append(node)
+        delete += superfluous[: self._available_surplus(pods, now) if superfluous else 0]
+        nodes = (*urgent, *candidates[: max(0, surge)])
+        return Plan(tuple(map(self._desired_pod, nodes)), tuple(delete), WHY_UPDATED)
+
+    def _fresh(self, pods: PodSet, node: str) -> Pod | None:
+        """Return the oldest pod of the update revision on `node`, None if there is none."""
+        there = (pod for pod in pods.in_slot(node) if pod.metadata.name not in self.stale)
+        return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
+
+    def _available_surplus(self, pods: PodSet, now: Instant) -> int:
+        """Return how many more nodes have an available pod than need one, at least 0.
+
+        On a node with an outdated pod, only this pod counts.
+        """
+        found = 0
+        for names in pods.by_slot.values():
+            there = [name for name in names if name in pods.active]
+            counted = [name for name in there if name in self.stale] or there
+            found += any(pods.is_available(name, self.min_ready, now) for name in counted)
+        return max(0, found - sum(self.wanted.values()))
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
         """Return the plan for the pods of the node `name` (upstream: podsShouldBeOnNode)."""
-        there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
+        existing = [pod for pod in pods.in_slot(name) if not _is_released(pod)]
+        there = [pod for pod in existing if not _is_going(pods, pod)]
         node = self.nodes.get(name)
         if node is None:
             self.wanted.pop(name, None)
@@ -265,16 +308,43 @@ class DaemonSetRule:
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
         wanted = node_eligibility(self.daemon, node)
         self.wanted[name] = wanted.should_run
-        if wanted.should_run and name not in pods.by_slot and name not in pods.expected:
-            return Plan(create=(DesiredPod(pinned(self.template, name), slot=name),))
+        is_free = wanted.should_run and name not in pods.expected
+        if is_free and not existing:
+            return Plan(create=(self._desired_pod(name),))
         if not wanted.should_continue:
             return _delete(there, WHY_NOT_WANTED)
-        finished = [pod for pod in there if pod.metadata.name not in pods.active]
-        if finished:
-            return self._clear(name, finished, now)
-        if len(there) == 2 and self._is_exchange(there):
-            return NOTHING  # an update with surge; `follow` deletes the old pod
-        return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
+        running = [pod for pod in there if pod.metadata.name in pods.active]
+        plan = NOTHING
+        if len(running) < len(there):
+            finished = [pod for pod in there if pod.metadata.name not in pods.active]
+            plan = self._clear(name, finished, now)
+        if is_free and not running and self._allows_surge:
+            return replace(plan, create=(self._desired_pod(name),))
+        extra = self._extra(pods, running, now) if len(running) > 1 else []
+        return replace(plan, delete=(*plan.delete, *extra), why=WHY_EXTRA) if extra else plan
+
+    def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
+        """Return the pods to delete of those `running` on one node; the oldest is kept.
+
+        With surge, the oldest pod of the update revision and the oldest outdated pod are kept, as
+        long as only the outdated pod is available.
+        """
+        by_age = sorted(running, key=_age_order)
+        if not self._allows_surge:
+            return by_age[1:]
+        old = [pod for pod in by_age if pod.metadata.name in self.stale]
+        fresh = [pod for pod in by_age if pod.metadata.name not in self.stale]
+        extra = [*fresh[1:], *old[1:]]
+        if fresh and old and self._is_replaced(pods, old[0], fresh[0], now):
+            extra.append(old[0])
+        return extra
+
+    def _is_replaced(self, pods: PodSet, old: Pod, fresh: Pod, now: Instant) -> bool:
+        is_up = pods.is_available(fresh.metadata.name, self.min_ready, now)
+        return is_up or old.metadata.name not in pods.ready
+
+    def _desired_pod(self, node: str) -> DesiredPod:
+        return DesiredPod(pinned(self.template, node), slot=node)
 
     def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
         """Return a plan that deletes the finished pods of `node`.
@@ -291,9 +361,6 @@ class DaemonSetRule:
         self.failures[node] = (now, BACKOFF_INITIAL if is_fresh else min(2 * wait, BACKOFF_MAX))
         return _delete(finished, WHY_FINISHED)
 
-    def _is_exchange(self, there: list[Pod]) -> bool:
-        return sum(pod.metadata.name in self.stale for pod in there) == 1
-
 
 def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
     # upstream: pkg/controller/daemon/util/daemonset_util.go:CreatePodTemplate
@@ -304,6 +371,12 @@ def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
 
 def _is_going(pods: PodSet, pod: Pod) -> bool:
     return is_terminating(pod) or pod.metadata.name in pods.deletions_expected
+
+
+def _is_released(pod: Pod) -> bool:
+    """Return whether `pod` has finished and is being deleted; its node may get a new pod."""
+    # upstream: daemon_controller.go:getNodesToDaemonPods
+    return is_terminating(pod) and pod_state(pod) is not PodState.TERMINATING
 
 
 def _delete(pods: list[Pod], why: str) -> Plan:

@@ -367,12 +367,13 @@ def test_as_many_at_a_time_as_may_be_missing(seen, build):
 
 
 def test_pods_that_do_not_work_are_replaced_at_once(seen, build):
+    """Their nodes count as unavailable, so no pod that works is deleted."""
     seen.create(new_set(build))
     for name in sorted(seen.pods())[:2]:
         seen.start(name, ready=False)
     seen.settle()
     update(seen, build)
-    assert len(seen.pods()) == 1
+    assert len(seen.pods()) == 2
 
 
 def test_an_update_waits_for_new_pods_that_do_not_work(seen, build):
@@ -413,6 +414,65 @@ def test_with_a_surge_the_new_pod_comes_first(seen, build):
     for _ in range(5):
         finish_deletion(seen)
     assert images(seen) == [(f"n{place}", "web:2") for place in range(4)]
+
+
+SURGE = rolling(maxSurge=1, maxUnavailable=0)
+
+
+def image_counts(world):
+    """Return the number of live pods by node."""
+    nodes = [node for node, _ in images(world)]
+    return {node: nodes.count(node) for node in sorted(set(nodes))}
+
+
+def test_a_surge_counts_only_nodes_whose_new_pod_is_not_available(seen, build):
+    """The next node does not wait until the outdated pod of the previous node is gone."""
+    seen.create(new_set(build, **SURGE))
+    update(seen, build)
+    assert images(seen) == [(f"n{place}", "web:2") for place in range(4)]
+
+
+def test_outdated_pods_that_are_not_ready_are_replaced_beyond_the_surge(seen, build):
+    seen.create(new_set(build, **SURGE))
+    for name in sorted(seen.pods())[:3]:
+        seen.start(name, ready=False)
+    seen.settle()
+    seen.runs = False
+    update(seen, build)
+    assert sorted(image_counts(seen).values()) == [1, 1, 1, 2]
+    assert [image for _, image in images(seen)].count("web:2") == 4
+
+
+def test_with_a_surge_a_deleted_pod_is_replaced_before_it_is_gone(seen, build):
+    seen.create(new_set(build, **SURGE))
+    seen.delete("Pod", min(seen.pods()))
+    assert image_counts(seen) == {f"n{place}": 1 for place in range(4)}
+    assert len(seen.pods(alive=False)) == 5
+
+
+def test_with_a_surge_nodes_that_need_no_pod_keep_it_until_others_have_one(seen, build):
+    """A node that no longer tolerates new pods loses its outdated pod without a successor."""
+    seen.create(new_set(build, **SURGE))
+    taints = [{"key": "x", "effect": "NoSchedule"}]
+    seen.patch("Node", "n1", {"spec": {"taints": taints}}, namespace="")
+    update(seen, build)
+    assert images(seen) == [(f"n{place}", "web:2") for place in (0, 2, 3)]
+
+
+def test_without_surge_the_older_of_two_pods_stays_even_if_it_is_outdated(seen, build):
+    seen.create(new_set(build, **SURGE))
+    seen.runs = False
+    update(seen, build)
+    assert len(images(seen)) == 5
+    seen.patch("DaemonSet", "agent", {"spec": rolling(maxSurge=0, maxUnavailable=1)})
+    assert sorted(image_counts(seen).values()) in ([1, 1, 1], [1, 1, 1, 1])
+
+
+def test_a_finished_pod_that_is_being_deleted_makes_room_for_a_new_pod(world, build):
+    held = build.pod("a", OWNER, phase="Failed")
+    held["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
+    world.load(build.node("n1"), daemon_set(build), held)
+    assert len(world.pods()) == 1
 
 
 def test_pods_that_fail_again_and_again_are_replaced_less_and_less_often(new_world, build):
