@@ -162,7 +162,8 @@ class ClusterModel:
         self.preempts = False
         self._placed: dict[str, _Placed] = {}
         self._owned: dict[str, tuple[Claim, ...]] = {}  # by removed pod: the claims it owned
-        self._undo: list[Callable[[], None]] = []
+        self._undo: list[Callable[[], None]] = []  # empty outside hypotheses
+        self._hypotheses = 0  # the number of open blocks
         self._belongings: dict[str, list[CSINode | ResourceSlice]] | None = None
         self._copies = 0
         for pod in self.cluster.pods.values():
@@ -321,12 +322,21 @@ class ClusterModel:
     def hypothesis(self) -> Iterator[Hypothesis]:
         """Yield a hypothesis; unless committed, its changes are reverted at the block's end."""
         supposed = Hypothesis(len(self._undo))
+        self._hypotheses += 1
         try:
             yield supposed
         finally:
+            self._hypotheses -= 1
             if not supposed.is_committed:
                 while len(self._undo) > supposed.start:
                     self._undo.pop()()
+            elif not self._hypotheses:
+                self._undo.clear()
+
+    def _revert_with(self, undo: Callable[[], None]) -> None:
+        """Record the reverse of a change; outside hypotheses nothing reverts a change."""
+        if self._hypotheses:
+            self._undo.append(undo)
 
     def schedule(self, pod: PodInfo) -> Decision:
         """Run one scheduling cycle for `pod`, and bind it to the node that the cycle chose.
@@ -376,7 +386,7 @@ class ClusterModel:
             if waiting is not None:
                 self.cluster.apply(ObjectChanged(waiting.pod))
 
-        self._undo.append(undo)
+        self._revert_with(undo)
         return None
 
     def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
@@ -413,7 +423,7 @@ class ClusterModel:
             if ports is not None and node is not None:
                 node.used_ports = ports
 
-        self._undo.append(undo)
+        self._revert_with(undo)
 
     def _release_claims(self, removed: PodInfo) -> tuple[ClaimChange, ...]:
         """Delete and release the claims of a removed pod; return the changes."""
@@ -429,7 +439,7 @@ class ClusterModel:
     def put(self, added: ApiObject) -> None:
         """Add an object that the snapshot does not have, such as a claim or a pod on a node."""
         self.cluster.apply(ObjectChanged(added))
-        self._undo.append(lambda: self.cluster.apply(ObjectDeleted(added)))
+        self._revert_with(lambda: self.cluster.apply(ObjectDeleted(added)))
 
     def put_node(self, node: Node) -> None:
         """Add a node, or replace the node of the same name; the pods of a replaced node stay."""
@@ -437,7 +447,7 @@ class ClusterModel:
         old = None if before is None else before.node
         self.cluster.apply(ObjectChanged(node))
         undone = ObjectDeleted(node) if old is None else ObjectChanged(old)
-        self._undo.append(lambda: self.cluster.apply(undone))
+        self._revert_with(lambda: self.cluster.apply(undone))
 
     def cordon(self, name: str) -> None:
         """Mark the node `name` unschedulable and taint it, unless it is already unschedulable."""
@@ -454,7 +464,7 @@ class ClusterModel:
             self.remove(pod)
         node = info.node
         self.cluster.apply(ObjectDeleted(node))
-        self._undo.append(lambda: self.cluster.apply(ObjectChanged(node)))
+        self._revert_with(lambda: self.cluster.apply(ObjectChanged(node)))
 
 
 def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
