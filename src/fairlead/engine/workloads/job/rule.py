@@ -222,28 +222,35 @@ class JobRule:
             template = with_finalizer(template, TRACKING)
         if not is_indexed(self.job):
             return Plan(create=(DesiredPod(template),) * missing, again_at=self.deadline)
-        waits = [one.until for one in self.progress.by_index.values() if one.until > now]
+        # An index in backoff keeps its place, so that a later index does not start earlier.
+        # upstream: job_controller.go:getPodCreationInfoForIndependentIndexes
+        chosen = {
+            index: self._index_due(index) for index in islice(self._missing_indexes(pods), missing)
+        }
+        ready = [index for index, due in chosen.items() if due <= now]
+        waits = [due for due in chosen.values() if due > now]
         due = min(waits, default=None)
         return Plan(
-            create=tuple(
-                self._indexed(template, index)
-                for index in islice(self._missing_indexes(pods, now), missing)
-            ),
+            create=tuple(self._indexed(template, index) for index in ready),
             again_at=self.deadline if due is None else _first(due, self.deadline),
+            is_waiting=not ready and due is not None,
         )
 
-    def _missing_indexes(self, pods: PodSet, now: Instant) -> Iterator[int]:
-        """Yield the indexes that need a pod and are not in backoff, in ascending order."""
+    def _index_due(self, index: int) -> Instant:
+        """Return the time from which the next pod of `index` may be created."""
+        backoff = self.progress.by_index.get(index)
+        return 0 if backoff is None else backoff.until
+
+    def _missing_indexes(self, pods: PodSet) -> Iterator[int]:
+        """Yield the indexes that need a pod, in ascending order."""
         # upstream: pkg/controller/job/indexed_job_utils.go:firstPendingIndexes
         held = Counter(index_of(pod) for pod in pods.active.values())
         if replaces_failed_only(self.job):
             for name in pods.pods_alive:
                 held[index_of(pods.pods[name])] += 1
         for index in range(self.spec.completions or 0):
-            backoff = self.progress.by_index.get(index)
-            if str(index) in pods.expected or index in held or not self._is_open(index):
-                continue
-            if backoff is None or backoff.until <= now:
+            is_pending = str(index) not in pods.expected and index not in held
+            if is_pending and self._is_open(index):
                 yield index
 
     def _indexed(self, template: Json, index: int) -> DesiredPod:

@@ -18,7 +18,7 @@ from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.job.finished_condition import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from fairlead.engine.workloads.job.index_set import format_indexes
 from fairlead.engine.workloads.job.progress import JobProgress, is_held, is_indexed
-from fairlead.engine.workloads.job.rule import is_finished
+from fairlead.engine.workloads.job.rule import has_condition, is_finished
 from fairlead.engine.workloads.pod_control.pod_set import PodSet
 
 SUSPENDED: Final = "Suspended"
@@ -43,7 +43,7 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
     }
     if progress.started_at is not None:
         status["startTime"] = format_timestamp(progress.started_at)
-    elif job.status.start_time:
+    elif job.status.start_time and not _is_suspending(job, progress):
         status["startTime"] = job.status.start_time
     if is_indexed(job):
         status |= _indexes(job, progress)
@@ -54,6 +54,17 @@ def job_status(job: Job, progress: JobProgress, pods: PodSet, now: Instant) -> J
     if ends and progress.finished is not None and progress.finished.is_success:
         status["completionTime"] = format_timestamp(now)
     return status
+
+
+def _is_suspending(job: Job, progress: JobProgress) -> bool:
+    """Return whether the Job is suspended, but its status does not report this yet.
+
+    Upstream then clears status.startTime (feature gate MutableSchedulingDirectivesForSuspendedJobs,
+    on by default since 1.36).
+    """
+    # upstream: job_controller.go:syncJob
+    is_reported = has_condition(job, SUSPENDED)
+    return job.spec.suspend and progress.finished is None and not is_reported
 
 
 def _uncounted(progress: JobProgress, pods: PodSet) -> dict[str, list[str]]:

@@ -262,12 +262,14 @@ def test_a_suspended_job_has_no_pods_and_no_failures(seen, build):
     seen.patch("Job", "sum", {"spec": {"suspend": True}})
     assert seen.pods() == {}
     assert conditions(seen) == {"Suspended": ("True", "JobSuspended")}
+    assert "startTime" not in status(seen)
     for name in seen.pods(alive=False):
         seen.delete("Pod", name, grace=0)
     seen.run(seconds(100))
     seen.patch("Job", "sum", {"spec": {"suspend": False}})
     assert len(seen.pods()) == 1
     assert conditions(seen) == {"Suspended": ("False", "JobResumed")}
+    assert status(seen)["startTime"]
     assert "failed" not in status(seen)
 
 
@@ -300,6 +302,17 @@ def test_an_index_has_failures_of_its_own(seen, build):
     assert status(seen)["failedIndexes"] == "0"
     end(seen, of_index(seen, 1))
     assert conditions(seen)["Failed"] == ("True", "FailedIndexes")
+
+
+def test_an_index_in_backoff_keeps_its_place(seen, build):
+    """The next index starts later, although a pod less than `parallelism` is running."""
+    indexed = {"completions": 3, "parallelism": 2, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed, backoffLimitPerIndex=3))
+    end(seen, of_index(seen, 0), "Failed")
+    seen.run(seconds(9))
+    assert indexes(seen) == ["1"]
+    seen.run(seconds(1))
+    assert indexes(seen) == ["0", "1"]
 
 
 TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
