@@ -2,7 +2,8 @@
 
 A new node is Ready and empty; the simulated DaemonSet controller creates its pods there. The node
 has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model, and the
-taints that no controller manages. It has neither the images nor the cordon of its model.
+taints that no controller manages. It has neither the images nor the cordon of its model. A node of
+another instance type has no devices, because they are unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.api.well_known_label import HOSTNAME
+from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import Document
@@ -45,6 +46,9 @@ def new_nodes(
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
     found: list[Json] = []
     belongings = [] if model is None else _belongings(model.ref.name, inventory)
+    if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
+        # The devices of the other type are unknown.
+        belongings = [one for one in belongings if one.kind is CSI_NODE]
     for number, name in enumerate(_free_names(count, inventory)):
         template = node_template(model.value) if model is not None else {}
         if templates:
@@ -64,6 +68,10 @@ def _belongings(model: str, inventory: Inventory) -> list[Manifest]:
         if (one.value.get("spec") or {}).get("nodeName") == model
     ]
     return slices if csi is None else [csi, *slices]
+
+
+def _type_of(node: Json) -> object:
+    return (node["metadata"].get("labels") or {}).get(INSTANCE_TYPE)
 
 
 def _copied(one: Manifest, model: str, name: str) -> Json:

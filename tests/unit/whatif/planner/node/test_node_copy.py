@@ -17,6 +17,7 @@ from tests.unit.whatif.planner.test_pod_claim import (
 
 from fairlead.api.objects import CSINode, ResourceSlice
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.planner.cluster_size.node_offer import node_offers
 from fairlead.whatif.planner.cluster_size.search import SizeSearch
@@ -104,3 +105,15 @@ def test_added_nodes_have_the_devices_of_their_model(make, snapshot, more, place
     change = ClusterChange(add_nodes=more, like="a", scale=("deploy/web=8",))
     found = what_if(snapshot(*objects), change).difference
     assert (len(found.placed), len(found.pending)) == (placed, 6 - placed)
+
+
+@pytest.mark.parametrize(("instance_type", "placed"), [("big", 0), ("gpu", 2)])
+def test_added_nodes_of_another_type_have_no_devices(make, snapshot, write, instance_type, placed):
+    types = write("types.csv", "name,cpu,memory\nbig,16,64Gi\ngpu,8,32Gi\n")
+    objects = with_devices(make, 2)
+    objects[0]["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "gpu"
+    change = ClusterChange(
+        add_nodes=1, like="a", instance_type=instance_type, scale=("deploy/web=4",)
+    )
+    conditions = Conditions(instance_types=types)
+    assert len(what_if(snapshot(*objects), change, conditions).difference.placed) == placed
