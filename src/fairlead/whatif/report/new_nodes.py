@@ -48,16 +48,26 @@ def new_nodes_for(
     if not needs:
         return None
     homes = _homes({pod.workload for pod in pending}, (*nodes, *familiar))
-    suitable = [node for node in nodes if all(_fits(need, _room(node)) for need in needs)]
+    largest = _largest(needs)
+    rooms = [(node.name, _room(node)) for node in nodes]
+    suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
-    best = min(suitable, key=lambda node: (node.name not in homes, _size(_room(node)), node.name))
-    return NewNodes(_copies(needs, _room(best)), best.name)
+    like, room = min(suitable, key=lambda one: (one[0] not in homes, _size(one[1]), one[0]))
+    return NewNodes(_copies(needs, room), like)
 
 
 def _homes(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
     """Return the names of the nodes with a pod of one of `workloads`."""
     return {node.name for node in nodes if any(pod.workload in workloads for pod in node.pods)}
+
+
+def _largest(needs: Iterable[Amounts]) -> Amounts:
+    """Return the highest amount of each resource."""
+    largest: Counter[str] = Counter()
+    for need in needs:
+        largest |= Counter(need)
+    return largest
 
 
 def _with_pod(requests: Amounts) -> Amounts:
