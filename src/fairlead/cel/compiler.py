@@ -99,6 +99,8 @@ def _mixed(found: Checked) -> Iterator[tuple[Node, str]]:
     """Yield (node, error) for each item of a list or map whose type differs from earlier items.
 
     The arguments of `format` may have any types.
+
+    upstream: cel-go's cel/validator.go:ValidateHomogeneousAggregateLiterals
     """
     due: list[Node] = [found.root]
     while due:

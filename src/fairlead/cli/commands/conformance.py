@@ -39,7 +39,8 @@ def conformance(
 
     For each file, the command prints the number of cases in which Fairlead agrees with the
     recording, and the number of cases in which it differs. For each difference, it prints the path
-    of the field, the recorded value and Fairlead's value.
+    of the field, the recorded value and Fairlead's value. The exit status is 1 if a case differs,
+    and 2 if a file is missing or contains cases of another kind.
 
     Try:
 

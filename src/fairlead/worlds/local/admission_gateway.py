@@ -1,7 +1,8 @@
 """AdmissionGateway: passes controllers' writes through webhooks and policies, like clients' writes.
 
 The event loop that runs the cluster calls the webhooks over HTTP. A command is pending until its
-webhooks have answered. Without an event loop, webhooks are skipped. Events skip admission.
+webhooks have answered. Without an event loop, a command that would call a webhook skips webhooks
+and policies. Events skip admission.
 """
 
 from __future__ import annotations

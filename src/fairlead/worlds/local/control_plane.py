@@ -43,7 +43,7 @@ from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.world import LocalWorld, StoreListener
 from fairlead.worlds.metrics import SchedulerMetrics
 
-# Containers stop immediately, so users need not wait for grace periods.
+# Containers stop after this time, so users need not wait for grace periods.
 STOPPING: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
 LISTENING: Final[DurationNs] = seconds(2)

@@ -28,7 +28,7 @@ class PersistentVolumeClaimResize:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse to enlarge a claim that is unbound or whose StorageClass forbids expansion.
+        """Refuse to enlarge a claim unless it is bound and its StorageClass allows expansion.
 
         Raises ApiError 403.
         """

@@ -22,7 +22,7 @@ from fairlead.cel.cost.runtime_cost import CostBudget, OutOfBudgetError
 
 OnDropped = Callable[[FieldLocation], object]
 
-# Ten times the size of an object in etcd.
+# Ten times the largest object that etcd stores.
 FILLED_CHARACTERS_MAX: Final = 16 << 20
 _TOO_LARGE: Final = "the object would be too large with the defaults of its type"
 IDENTITY: Final = ("apiVersion", "kind", "metadata")

@@ -52,7 +52,7 @@ class IpAddressReconciler:
         changed, self._changed = self._changed, {}
         for address, service in changed.items():
             found = self._store.find(IP_ADDRESS, "", address)
-            with suppress(ApiError):  # clusterIP may be an invalid name
+            with suppress(ApiError):  # the clusterIP may be malformed
                 if service and found is None:
                     create_as_apiserver(self._store, (_manifest(address, service),), now)
                 elif found is not None and not service:

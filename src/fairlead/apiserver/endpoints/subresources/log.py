@@ -69,7 +69,7 @@ class LogOptions(Struct, frozen=True, kw_only=True):
 def log(scope: RequestScope) -> Response | Watch:
     """Return the log of a container; if the request follows the log, return a watch.
 
-    Raises ApiError.
+    Raises ApiError 400, 404, 406, 422.
     """
     scope.negotiate()
     pod = existing_object(scope)

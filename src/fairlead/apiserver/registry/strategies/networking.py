@@ -119,7 +119,7 @@ _WILDCARD_RULE: Final = (
 def check_new_ingress(ingress: Json) -> Causes:
     """Yield the errors of a new Ingress.
 
-    Its class annotation and ingressClassName must be equal.
+    If both its class annotation and ingressClassName are set, they must be equal.
     """
     yield from check_ingress(ingress)
     named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)

@@ -353,6 +353,7 @@ def check_backsteps(field: str, path: str) -> Causes:
 
 def check_local_path(field: str, path: str) -> Causes:
     """Yield an error if `path` is absolute or contains `..`."""
+    # upstream: pkg/apis/core/validation/validation.go:validateLocalDescendingPath
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")
     yield from check_backsteps(field, path)

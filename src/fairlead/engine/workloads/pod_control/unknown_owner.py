@@ -18,7 +18,7 @@ from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_control.pod_template import template_of
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
-# Owners of these kinds replace pods that finish; a Job or a workflow might not.
+# Owners of these kinds always replace failed pods; a Job or a workflow might not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
 NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")

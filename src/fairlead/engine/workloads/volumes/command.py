@@ -174,8 +174,8 @@ def _source(driver: str, name: str) -> Json:
 def _topology_keys(driver: str, storage_class: StorageClass, csi_node: CSINode | None) -> list[str]:
     """Return the keys of the node labels that determine which nodes can access a volume.
 
-    They come from `csi_node` if it has the driver, else from the class's allowedTopologies. If both
-    contain no keys, they are the zone labels.
+    They are the topology keys of `driver` in `csi_node`, else the keys in the class's
+    allowedTopologies, else the zone labels.
     """
     if csi_node is not None:
         for one in csi_node.spec.drivers:

@@ -4,7 +4,8 @@ An update of a pod's spec may change images, set or shorten activeDeadlineSecond
 tolerations. Scheduling gates can be removed but not added. While a pod has gates, its node selector
 and affinity can be narrowed.
 
-upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate
+upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate,
+ValidatePodEphemeralContainersUpdate, validateEphemeralContainers, ValidatePodResize
 """
 
 from __future__ import annotations
