@@ -170,6 +170,13 @@ class JobProgress(Struct):
                 self.failed += 1
                 self.uncounted[uid] = False
 
+    def limit_indexes(self, completions: int) -> None:
+        """Forget the completed and failed indexes that are not below `completions`."""
+        # upstream: indexed_job_utils.go:calculateSucceededIndexes, calculateFailedIndexes
+        self.completed = {index: None for index in self.completed if index < completions}
+        self.failed_indexes = {index: None for index in self.failed_indexes if index < completions}
+        self.succeeded = len(self.completed)
+
     def release(self, uid: str) -> None:
         """Record that the pod's finalizer was removed, so that the status may count the pod."""
         self.uncounted.pop(uid, None)

@@ -83,9 +83,14 @@ class JobRule:
         return cls(job, job.spec, is_over=is_finished(job), is_deleting=False, progress=progress)
 
     def changed(self, job: Job) -> JobRule:
-        """Return the rule for a newer version of the Job, with the same counts."""
+        """Return the rule for a newer version of the Job, with the same counts.
+
+        If the number of completions was reduced, the indexes beyond it no longer count.
+        """
         is_deleting = job.metadata.deletion_timestamp != ""
         is_over = is_finished(job)
+        if is_indexed(job) and (job.spec.completions or 0) < (self.spec.completions or 0):
+            self.progress.limit_indexes(job.spec.completions or 0)
         return JobRule(
             job, job.spec, is_over=is_over, is_deleting=is_deleting, progress=self.progress
         )

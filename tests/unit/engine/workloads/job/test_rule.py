@@ -315,6 +315,24 @@ def test_an_index_in_backoff_keeps_its_place(seen, build):
     assert indexes(seen) == ["0", "1"]
 
 
+def test_indexes_beyond_a_reduced_number_of_completions_do_not_count(seen, build):
+    """If the number is raised again, they run again."""
+    indexed = {"completions": 3, "parallelism": 3, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed))
+    end(seen, of_index(seen, 2))
+    assert status(seen)["completedIndexes"] == "2"
+    seen.patch("Job", "sum", {"spec": {"completions": 2, "parallelism": 2}})
+    assert indexes(seen) == ["0", "1"]
+    assert "completedIndexes" not in status(seen)
+    assert "succeeded" not in status(seen)
+    seen.patch("Job", "sum", {"spec": {"completions": 3, "parallelism": 3}})
+    assert indexes(seen) == ["0", "1", "2"]
+    for index in (0, 1, 2):
+        assert "conditions" not in status(seen)
+        end(seen, of_index(seen, index))
+    assert conditions(seen)["Complete"] == ("True", "CompletionsReached")
+
+
 TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
 
 
