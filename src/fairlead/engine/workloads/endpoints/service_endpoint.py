@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, Service, ServicePort
-from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.facts import is_sidecar, is_terminal, is_terminating
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
 Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, application's
@@ -155,7 +155,8 @@ def _number(port: ServicePort, pod: Pod) -> int:
     # upstream: pkg/api/v1/pod/util.go:FindPort
     target = port.target_port
     if isinstance(target, str):
-        for container in pod.spec.containers:
+        sidecars = filter(is_sidecar, pod.spec.init_containers)
+        for container in (*pod.spec.containers, *sidecars):
             for one in container.ports:
                 if (one.name, one.protocol) == (target, port.protocol):
                     return one.container_port

@@ -101,6 +101,18 @@ def test_unready_pods_may_be_published(world, build):
     assert addresses(world) == [("10.0.0.1", True)]
 
 
+@pytest.mark.parametrize(("restarts", "numbers"), [("Always", [9090]), (None, [])])
+def test_a_named_port_may_be_the_port_of_a_sidecar(world, build, restarts, numbers):
+    proxy = {"name": "proxy", "ports": [{"name": "web", "containerPort": 9090, "protocol": "TCP"}]}
+    proxy |= {"restartPolicy": restarts} if restarts else {}
+    made = pod(build, "a", "10.0.0.1")
+    made["spec"]["initContainers"] = [proxy]
+    world.create(made)
+    world.create(service(ports=[PORT | {"targetPort": "web"}]))
+    (one,) = slices(world)
+    assert [port["port"] for port in one["ports"]] == numbers
+
+
 def test_a_named_port_is_looked_up_in_the_pod(world, build):
     """Pods that disagree are told apart."""
     named = PORT | {"targetPort": "web"}
