@@ -92,6 +92,19 @@ def read_zone(name: str) -> tzinfo:
         raise ScheduleError(f"unknown time zone {name}") from None
 
 
+def missed_times(schedule: Schedule, since: Instant, now: Instant) -> int:
+    """Return about how many times of the schedule are after `since` and not after `now`.
+
+    The number is exact if all intervals of the schedule are equal to the first interval.
+    """
+    # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
+    first = schedule.after(since)
+    if first is None or first > now:
+        return 0
+    second = schedule.after(first)
+    return 1 if second is None else (now - first) // (second - first) + 1
+
+
 def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
     """Return the last time of the schedule after `since` and not after `now`.
 

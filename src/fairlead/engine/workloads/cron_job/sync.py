@@ -26,6 +26,7 @@ from fairlead.engine.core.command import Command, CreateObject, DeleteObject, Ob
 from fairlead.engine.core.cron_schedule import (
     Schedule,
     ScheduleError,
+    missed_times,
     most_recent,
     read_schedule,
     read_zone,
@@ -40,16 +41,21 @@ SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 WHY_REPLACED: Final = "its CronJob runs it anew"
 WHY_HISTORY: Final = "older than its CronJob's history"
 MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
+# upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
+MISSED_MAX: Final = 100
+TOO_MANY_MISSED: Final = (
+    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
+)
 
 
 class CronJobState(Struct):
     """A CronJob with its Jobs by name; `last` is the last scheduled time that got a Job.
 
-    If the Job cannot be created, `last` is reset to its previous value, `before`. Four fields
+    If the Job cannot be created, `last` is reset to its previous value, `before`. Five fields
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
-    (deletion requested) and `ended` (finished). `undeleted` contains the refused deletions, by Job
-    name. `reported` is the note of the last event, which is not repeated. `due` is the time of the
-    next sync.
+    (deletion requested), `ended` (finished) and `missing` (deleted by others while unfinished, not
+    yet reported). `undeleted` contains the refused deletions, by Job name. `reported` is the note
+    of the last event, which is not repeated. `due` is the time of the next sync.
     """
 
     view: CronJob
@@ -61,6 +67,7 @@ class CronJobState(Struct):
     deleting: dict[str, None] = field(default_factory=dict)
     undeleted: dict[str, DeleteObject] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
+    missing: dict[str, None] = field(default_factory=dict)
     successful_at: str = ""
     reported: str = ""
     due: Instant | None = None
@@ -96,6 +103,8 @@ class CronJobState(Struct):
 
     def forget(self, name: str) -> None:
         """Remove a deleted Job."""
+        if name in self.running and name not in self.deleting:
+            self.missing[name] = None
         for known in (self.jobs, self.running, self.deleting, self.undeleted, self.ended):
             known.pop(name, None)
 
@@ -157,6 +166,10 @@ class CronJobState(Struct):
             )
             return self._report("JobAlreadyActive", note)
         commands: list[Command] = []
+        if missed_times(schedule, since, now) > MISSED_MAX:
+            commands.append(
+                owner_event(self.ref, "TooManyMissedTimes", TOO_MANY_MISSED, is_warning=True)
+            )
         if spec.concurrency_policy == "Replace":
             for job in running:
                 commands += self._delete(job, WHY_REPLACED)
@@ -201,7 +214,7 @@ class CronJobState(Struct):
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
-        """Return events about finished Jobs and about Jobs that the CronJob did not create."""
+        """Return events about Jobs that are finished, missing, or not created by the CronJob."""
         commands: list[Command] = []
         for name, job in self.jobs.items():
             if not is_finished(job):
@@ -218,6 +231,10 @@ class CronJobState(Struct):
                 how = "Complete" if has_condition(job, "Complete") else "Failed"
                 note = f"Saw completed job: {name}, condition: {how}"
                 commands.append(owner_event(self.ref, "SawCompletedJob", note))
+        for name in self.missing:
+            note = f"Active job went missing: {name}"
+            commands.append(owner_event(self.ref, "MissingJob", note))
+        self.missing = {}
         return commands
 
     def _delete_old(self) -> list[Command]:

@@ -137,6 +137,23 @@ def test_a_suspended_cron_job_continues_with_the_last_missed_run(world, build):
     assert jobs(world) == ["tick-16726"]
 
 
+@pytest.mark.parametrize(("minutes", "is_reported"), [(99, False), (102, True)])
+def test_more_than_a_hundred_missed_runs_are_reported(world, build, minutes, is_reported):
+    world.create(cron_job(build, suspend=True))
+    world.run(seconds(60 * minutes))
+    world.patch("CronJob", "tick", {"spec": {"suspend": False}})
+    assert len(jobs(world)) == 1
+    assert ("TooManyMissedTimes" in said(world)) is is_reported
+
+
+def test_a_running_job_that_is_deleted_is_reported_as_missing(world, build):
+    world.create(cron_job(build, concurrencyPolicy="Forbid"))
+    world.run(seconds(20))
+    world.delete("Job", "tick-16667")
+    assert said(world).count("MissingJob") == 1
+    assert "active" not in status(world)
+
+
 def test_too_late_is_not_at_all(world, build):
     world.create(cron_job(build, schedule="0 14 * * *", suspend=True, startingDeadlineSeconds=60))
     world.run(seconds(3600))
