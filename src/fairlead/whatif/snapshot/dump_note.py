@@ -29,6 +29,7 @@ from fairlead.apiserver.kind import (
     LEASE,
     LIMIT_RANGE,
     NODE,
+    PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     POD,
     POD_DISRUPTION_BUDGET,
@@ -62,6 +63,7 @@ _EFFECTS: Final = {
     PRIORITY_CLASS: "new pods cannot name them",
     LIMIT_RANGE: "new pods get no default requests",
     PERSISTENT_VOLUME_CLAIM: "they are assumed to suit their pods",
+    PERSISTENT_VOLUME: "every node is assumed to reach them",
     STORAGE_CLASS: "every node is assumed to reach the volumes of new claims",
     POD_DISRUPTION_BUDGET: "nothing limits evictions",
     RESOURCE_QUOTA: "nothing limits new pods",
@@ -167,7 +169,8 @@ def _node_name(manifest: Manifest) -> str:
 
 def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
     listed = {one.kind.resource for one in manifests}
-    referred = [one for one in (LEASE, *_referred(manifests)) if one.resource not in listed]
+    wanted = (LEASE, *_referred(manifests), *_kinds_of_storage(manifests))
+    referred = [one for one in wanted if one.resource not in listed]
     if referred:
         untraceable = (POD_DISRUPTION_BUDGET, RESOURCE_QUOTA)
         more = [one for one in untraceable if one.resource not in listed]
@@ -177,11 +180,9 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
-    """Yield the kinds to which pods and StatefulSets refer, with repetitions."""
+    """Yield the kinds to which pods refer, with repetitions."""
     has_claims = False
     for manifest in samples(manifests):
-        if manifest.kind is STATEFUL_SET and _at(manifest, "spec").get("volumeClaimTemplates"):
-            yield STORAGE_CLASS
         pod = _pod(manifest)
         if pod is None:
             continue
@@ -198,6 +199,16 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
             yield PERSISTENT_VOLUME_CLAIM
         if any(volume.ephemeral is not None for volume in pod.spec.volumes):
             yield STORAGE_CLASS
+
+
+def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:
+    """Yield the kinds of storage to which claims and StatefulSets refer."""
+    for kind, field, wanted in (
+        (PERSISTENT_VOLUME_CLAIM, "volumeName", PERSISTENT_VOLUME),
+        (STATEFUL_SET, "volumeClaimTemplates", STORAGE_CLASS),
+    ):
+        if any(_at(one, "spec").get(field) for one in manifests if one.kind is kind):
+            yield wanted
 
 
 def _pod(manifest: Manifest) -> Pod | None:

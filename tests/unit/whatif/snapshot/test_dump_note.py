@@ -204,3 +204,16 @@ def test_new_claims_get_volumes_without_storage_classes(make, snapshot):
     change = ClusterChange(scale=("sts/db=2",))
     found = what_if(snapshot(make.node("a"), sts), change).difference
     assert (len(found.placed), len(found.pending)) == (2, 0)
+
+
+def test_bound_claims_need_volumes(notes):
+    """A volume can restrict its pods to a zone, so a dump with claims needs the volumes, too."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"volumeName": "pv-1"},
+    }
+    [note] = notes(*COMPLETE, claim)
+    assert note == "The dump has no persistentvolumes (every node is assumed to reach them)."
+    assert notes(*COMPLETE, {**claim, "spec": {}}) == ()
