@@ -72,8 +72,11 @@ class NodeOffer(Struct, frozen=True):
     def node(self, name: str) -> NodeCopy:
         """Return a new node of this kind with the name `name`."""
         copy = copy_node(self.sample, name, self.daemon_pods)
-        labels = dict(copy.node.metadata.labels)
-        labels |= {key: self.zone for key in ZONE_LABELS if key in labels and self.zone}
+        sample = copy.node.metadata.labels
+        labels = {key: value for key, value in sample.items() if key not in ZONE_LABELS}
+        if self.zone:
+            keys = [key for key in ZONE_LABELS if key in sample] or [ZONE]
+            labels |= dict.fromkeys(keys, self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
         meta = replace(copy.node.metadata, labels=labels)
         status = replace(copy.node.status, allocatable=self.allocatable)

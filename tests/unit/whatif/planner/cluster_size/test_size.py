@@ -353,3 +353,14 @@ def test_pools_with_equal_labels_are_told_apart_by_taints(planner, make):
     nodes = [tainted, make.node("b", pool="x"), make.node("c", pool="y")]
     found = sized(planner(*nodes, *deployment(make, "web", ["b"], nodeSelector={"pool": "x"})))
     assert (len(found.nodes), found.unplaceable) == (1, {})
+
+
+@pytest.mark.parametrize("sample", [{}, {ZONE: "z1"}, {ZONE: "z2"}])
+def test_new_nodes_are_in_the_zone_of_their_offer(planner, make, sample):
+    """Offers are made in each zone, and outside of zones if a node has no zone."""
+    nodes = [make.node("a"), make.node("b", **{ZONE: "z1"}), make.node("c", **sample)]
+    infos = planner(*nodes).model.table.nodes()
+    offers = node_offers(infos, (), 0.0)
+    assert {offer.zone for offer in offers} == {"", "z1", *sample.values()}
+    for offer in offers:
+        assert offer.node("new").node.metadata.labels.get(ZONE, "") == offer.zone
