@@ -376,7 +376,9 @@ def _interrupted(effect: Effect) -> str | None:
         return None
     pods = outage.back_with_node
     come = "comes" if pods == 1 else "come"
-    return f"{_pods(pods)} {come} back with {'its node' if pods == 1 else 'their nodes'}."
+    downtimes = [one.back_at - one.quiet_at for one in outage.nodes if one.back_at is not None]
+    after = f" after {for_readers(max(downtimes))}" if downtimes else ""
+    return f"{_pods(pods)} {come} back with {'its node' if pods == 1 else 'their nodes'}{after}."
 
 
 Row = Callable[[Effect], str | None]

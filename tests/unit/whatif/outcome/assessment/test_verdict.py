@@ -9,7 +9,13 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
 from fairlead.whatif.outcome.comparison.effect import effect_of
-from fairlead.whatif.outcome.outage import DrainProgress, LossCause, LostPod, OutageOutcome
+from fairlead.whatif.outcome.outage import (
+    DrainProgress,
+    LossCause,
+    LostPod,
+    NodeHistory,
+    OutageOutcome,
+)
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     BudgetHistory,
@@ -67,6 +73,13 @@ def outage(**fields):
 
 def lost(cause):
     return LostPod(pod="ns/p", priority=0, node="a", cause=cause, why="")
+
+
+def failed(name, seconds_down):
+    return NodeHistory(
+        node=name, zone="", quiet_at=0, unready_at=None, tainted_at=None, first_eviction_at=None,
+        last_eviction_at=None, back_at=seconds(seconds_down), pods=1, evicted=0,
+    )  # fmt: skip
 
 
 def ready(wanted, lowest, at_end, lowest_for_s=5):
@@ -174,8 +187,8 @@ ROWS = {
         "Budget ns/web is new, allows 0 disruptions, and nothing changes for any pod.",
     ),
     OutcomeKind.INTERRUPTED: (
-        outcome(HERE, outage=outage(back_with_node=1)),
-        "1 pod comes back with its node.",
+        outcome(HERE, outage=outage(back_with_node=1, nodes=(failed("a", 10), failed("b", 70)))),
+        "1 pod comes back with its node after 1m10s.",
     ),
     OutcomeKind.RESIZED: (
         outcome(HERE, allocations=requested(9)),
