@@ -182,8 +182,7 @@ class FailOnWorkload(Struct, frozen=True):
     If `is_percent` is set, `amount` is a percentage of the wanted pods, else a number of pods. Two
     kinds of workloads are ignored:
 
-    - workloads that had some ready pods before the change, but fewer than `amount`, and workloads
-      that want fewer pods than `amount`
+    - workloads that had some ready pods before the change, but had or wanted fewer than `amount`
     - workloads that never had fewer ready pods than before, and have all wanted pods at the end
     """
 
