@@ -583,6 +583,7 @@ class ServiceSpec(_View, frozen=True):
     type: str = "ClusterIP"
     cluster_ip: str = msgspec.field(name="clusterIP", default="")
     publish_not_ready_addresses: bool = False
+    traffic_distribution: str = ""
 
 
 class Service(_Object, frozen=True):

@@ -24,6 +24,13 @@ Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, 
 
 HEADLESS: Final = "None"
 EXTERNAL: Final = "ExternalName"
+PREFER_SAME_NODE: Final = "PreferSameNode"
+PREFER_ZONE: Final = ("PreferSameZone", "PreferClose", PREFER_SAME_NODE)
+# With one of these annotations, upstream ignores spec.trafficDistribution.
+TOPOLOGY_MODES: Final = (
+    "service.kubernetes.io/topology-mode",
+    "service.kubernetes.io/topology-aware-hints",
+)
 
 
 class Endpoint(Struct, frozen=True):
@@ -31,7 +38,7 @@ class Endpoint(Struct, frozen=True):
 
     `is_serving` is set if the pod is ready. `is_published` is set if the Service publishes
     addresses that are not ready. `hostname` is "" unless the pod's subdomain is the name of the
-    Service.
+    Service. `distribution` is the trafficDistribution of the Service, "" if it has none.
     """
 
     address: str
@@ -45,6 +52,7 @@ class Endpoint(Struct, frozen=True):
     is_terminating: bool
     is_published: bool
     ports: Ports
+    distribution: str = ""
 
     @property
     def is_ready(self) -> bool:
@@ -63,7 +71,19 @@ class Endpoint(Struct, frozen=True):
             "targetRef": self._target(),
         }
         optional = {"hostname": self.hostname, "nodeName": self.node, "zone": self.zone}
-        return entry | {key: text for key, text in optional.items() if text}
+        entry |= {key: text for key, text in optional.items() if text}
+        hints = self._hints() if self.is_ready else {}
+        return entry | ({"hints": hints} if hints else {})
+
+    def _hints(self) -> Json:
+        """Return the zone and node whose clients should use the endpoint."""
+        # upstream: endpointslice/trafficdist/trafficdist.go:ReconcileHints
+        hints: Json = {}
+        if self.zone and self.distribution in PREFER_ZONE:
+            hints["forZones"] = [{"name": self.zone}]
+        if self.node and self.distribution == PREFER_SAME_NODE:
+            hints["forNodes"] = [{"name": self.node}]
+        return hints
 
     def in_subset(self) -> Json:
         """Return the endpoint as an address of an Endpoints object."""
@@ -103,7 +123,15 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
         is_terminating=is_terminating(pod),
         is_published=service.spec.publish_not_ready_addresses,
         ports=tuple(_ports(service.spec.ports, pod)),
+        distribution=_distribution(service),
     )
+
+
+def _distribution(service: Service) -> str:
+    # upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByAddressType
+    notes = service.metadata.annotations
+    has_mode = any(notes.get(key) in ("Auto", "auto") for key in TOPOLOGY_MODES)
+    return "" if has_mode else service.spec.traffic_distribution
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:

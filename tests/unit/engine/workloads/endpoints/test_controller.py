@@ -101,6 +101,40 @@ def test_unready_pods_may_be_published(world, build):
     assert addresses(world) == [("10.0.0.1", True)]
 
 
+IN_ZONE = {"forZones": [{"name": "a"}]}
+ON_NODE = {"forNodes": [{"name": "n1"}]}
+
+
+@pytest.mark.parametrize(
+    ("distribution", "hints"),
+    [
+        ("", None),
+        ("PreferClose", IN_ZONE),
+        ("PreferSameZone", IN_ZONE),
+        ("PreferSameNode", IN_ZONE | ON_NODE),
+    ],
+)
+def test_ready_endpoints_have_hints_for_the_traffic_distribution(world, build, distribution, hints):
+    spec = {"trafficDistribution": distribution} if distribution else {}
+    ready, unready = pod(build, "a", "10.0.0.1"), pod(build, "b", "10.0.0.2", ready=False)
+    world.create(ready)
+    world.create(unready)
+    world.create(service(ports=[PORT], **spec))
+    (one,) = slices(world)
+    found = {entry["addresses"][0]: entry.get("hints") for entry in one["endpoints"]}
+    assert found == {"10.0.0.1": hints, "10.0.0.2": None}
+
+
+def test_hints_follow_the_service(world, build):
+    world.load(service(ports=[PORT], trafficDistribution="PreferSameZone"))
+    world.create(pod(build, "a", "10.0.0.1"))
+    mode = {"service.kubernetes.io/topology-mode": "Auto"}
+    world.patch("Service", "web", {"metadata": {"annotations": mode}})
+    assert "hints" not in slices(world)[0]["endpoints"][0]
+    world.patch("Service", "web", {"metadata": {"annotations": None}})
+    assert slices(world)[0]["endpoints"][0]["hints"] == IN_ZONE
+
+
 @pytest.mark.parametrize(("restarts", "numbers"), [("Always", [9090]), (None, [])])
 def test_a_named_port_may_be_the_port_of_a_sidecar(world, build, restarts, numbers):
     proxy = {"name": "proxy", "ports": [{"name": "web", "containerPort": 9090, "protocol": "TCP"}]}
