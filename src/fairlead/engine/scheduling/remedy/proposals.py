@@ -9,7 +9,7 @@ import msgspec
 
 from fairlead.api.objects import Node, NodeSpec, Pod, PodSpec, Taint, Toleration
 from fairlead.api.pods.host_port import ports_conflict
-from fairlead.api.taint import find_untolerated
+from fairlead.api.taint import NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.importance import importance
@@ -25,6 +25,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 Propose = Callable[[Framework, PodInfo, NodeInfo, Status], Iterator[RemedyChange]]
 
+_UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 _REJECTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
 replace = msgspec.structs.replace
 
@@ -42,7 +43,10 @@ def proposals(
 def _uncordon(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    spec = replace(node.node.spec, unschedulable=False)
+    # The node lifecycle controller then removes the taint (node_lifecycle_controller.go:
+    # doNoScheduleTaintingPass).
+    taints = tuple(one for one in node.node.spec.taints if not _is_of_cordon(one))
+    spec = replace(node.node.spec, unschedulable=False, taints=taints)
     yield RemedyChange(f"uncordon node {node.name}", node=with_spec(node.node, spec))
 
 
@@ -94,6 +98,10 @@ def tolerating(pod: Pod, toleration: Toleration) -> Pod:
     """Return `pod` with `toleration` added."""
     spec: PodSpec = replace(pod.spec, tolerations=(*pod.spec.tolerations, toleration))
     return replace(pod, spec=spec)
+
+
+def _is_of_cordon(taint: Taint) -> bool:
+    return taint.key == _UNSCHEDULABLE and taint.effect == NO_SCHEDULE
 
 
 def _written(taint: Taint) -> str:

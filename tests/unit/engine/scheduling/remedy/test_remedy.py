@@ -14,6 +14,7 @@ from fairlead.engine.scheduling.remedy.change import Remedy
 from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.scheduling.remedy.trial import verdict_after
 
+CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 GOLDEN = Path(__file__).parents[4] / "golden" / "data" / "scheduling"
 
 
@@ -111,6 +112,10 @@ CASES = {
     ),
     "a cordoned node: uncordon it": (
         {"nodes": [node(unschedulable=True)], "pods": [], "pending": pod()},
+        "uncordon node n1",
+    ),
+    "a cordoned node with its taint: uncordoning removes both": (
+        {"nodes": [node(unschedulable=True, taints=[CORDON])], "pods": [], "pending": pod()},
         "uncordon node n1",
     ),
     "one taint: tolerate it": (
