@@ -81,6 +81,9 @@ REQUIREMENT = (
     "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
     "{nodeSelectorTerms: [{matchExpressions: [{key: pool, operator: In, values: [3]}]}]}}}"
 )
+REGISTRATION = "apiVersion: admissionregistration.k8s.io/v1\nkind: "
+BINDING = REGISTRATION + "ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\n"
+HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
@@ -190,6 +193,23 @@ AUDITED = (
 )
 
 CASES = [
+    # --- admission -----------------------------------------------------------------------------
+    snapshot("a policy binding with a text as selector", documents(NODE, BINDING +
+             "spec: {policyName: p, matchResources: {namespaceSelector: all}}"),
+             "ValidatingAdmissionPolicyBinding b: spec.matchResources.namespaceSelector: "),
+    snapshot("a policy binding without a spec", documents(NODE, BINDING),
+             "Binding b: Object missing required field `spec`"),
+    snapshot("a policy with a number as rule", documents(NODE, REGISTRATION +
+             "ValidatingAdmissionPolicy\nmetadata: {name: p}\n"
+             "spec: {matchConstraints: {resourceRules: [3]}}"),
+             "ValidatingAdmissionPolicy p: spec.matchConstraints.resourceRules[0]: "),
+    snapshot("a mutation without a type", documents(NODE, REGISTRATION +
+             "MutatingAdmissionPolicy\nmetadata: {name: p}\nspec: {mutations: [{}]}"),
+             "MutatingAdmissionPolicy p: spec.mutations[0]: ", "required field `patchType`"),
+    snapshot("webhooks that are a text", documents(NODE, HOOKS + "all"),
+             "MutatingWebhookConfiguration h: webhooks: "),
+    snapshot("a webhook with a list as name", documents(NODE, HOOKS + "[{name: [a]}]"),
+             "MutatingWebhookConfiguration h: webhooks[0].name: "),
     # --- replays -------------------------------------------------------------------------------
     plan("a log without bodies", "replay a.log",
          "a.log: line 1: create pods/binding was recorded at level Metadata; needed is level",

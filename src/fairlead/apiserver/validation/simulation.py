@@ -38,6 +38,10 @@ from fairlead.api.objects import (
 from fairlead.api.quantity_check import quantity_check
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
+from fairlead.apiserver.validation.admissionregistration.loaded_form import (
+    GROUP,
+    check_admission_form,
+)
 from fairlead.apiserver.validation.apps.workload import (
     check_new_scheduled_controller,
     check_new_scheduled_workload,
@@ -151,6 +155,8 @@ def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_limit_range_form(obj)
         case Unstructured(api_version="v1", kind="ResourceQuota"):
             yield from check_quota_form(obj)
+        case Unstructured(api_version=version) if version.startswith(GROUP):
+            yield from check_admission_form(obj)
         case _:
             return
 

@@ -1,0 +1,165 @@
+"""Types and required fields of admission policies and webhooks that admission reads.
+
+These kinds have no typed view, so this module checks them when a snapshot is loaded. An API server
+checks more (see `policy` and `webhook`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import LabelSelector
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.meta.field import Causes
+
+GROUP: Final = "admissionregistration.k8s.io/"
+_Texts = tuple[str, ...]
+
+
+class _Form(msgspec.Struct, frozen=True, rename="camel"):
+    """The base class of the types in this module: immutable, with camelCase names in JSON."""
+
+
+class _Rule(_Form, frozen=True):
+    api_groups: _Texts = ()
+    api_versions: _Texts = ()
+    operations: _Texts = ()
+    resources: _Texts = ()
+    resource_names: _Texts = ()
+    scope: str = ""
+
+
+class _Named(_Form, frozen=True, kw_only=True):
+    """A condition or a variable: an expression with a name."""
+
+    name: str = ""
+    expression: str
+
+
+class _Matching(_Form, frozen=True):
+    match_policy: str = ""
+    namespace_selector: LabelSelector | None = None
+    object_selector: LabelSelector | None = None
+    resource_rules: tuple[_Rule, ...] = ()
+    exclude_resource_rules: tuple[_Rule, ...] = ()
+
+
+class _ParamKind(_Form, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+
+
+class _Validation(_Form, frozen=True):
+    expression: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = ""
+
+
+class _AuditAnnotation(_Form, frozen=True):
+    key: str
+    value_expression: str
+
+
+class _Expression(_Form, frozen=True):
+    expression: str = ""
+
+
+class _Mutation(_Form, frozen=True):
+    patch_type: str
+    apply_configuration: _Expression | None = None
+    json_patch: _Expression | None = None
+
+
+class _PolicySpec(_Form, frozen=True):
+    failure_policy: str = ""
+    reinvocation_policy: str = ""
+    param_kind: _ParamKind | None = None
+    match_constraints: _Matching | None = None
+    match_conditions: tuple[_Named, ...] = ()
+    variables: tuple[_Named, ...] = ()
+    validations: tuple[_Validation, ...] = ()
+    audit_annotations: tuple[_AuditAnnotation, ...] = ()
+    mutations: tuple[_Mutation, ...] = ()
+
+
+class _Policy(_Form, frozen=True):
+    spec: _PolicySpec
+
+
+class _ParamRef(_Form, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    selector: LabelSelector | None = None
+    parameter_not_found_action: str = ""
+
+
+class _BindingSpec(_Form, frozen=True):
+    policy_name: str = ""
+    param_ref: _ParamRef | None = None
+    match_resources: _Matching | None = None
+    validation_actions: _Texts = ()
+
+
+class _Binding(_Form, frozen=True):
+    spec: _BindingSpec
+
+
+class _Service(_Form, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    path: str = ""
+    port: int = 0
+
+
+class _ClientConfig(_Form, frozen=True):
+    url: str = ""
+    service: _Service | None = None
+    ca_bundle: str = ""
+
+
+class _Webhook(_Form, frozen=True):
+    name: str
+    client_config: _ClientConfig = _ClientConfig()
+    rules: tuple[_Rule, ...] = ()
+    match_policy: str = ""
+    match_conditions: tuple[_Named, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    object_selector: LabelSelector | None = None
+    admission_review_versions: _Texts = ()
+    failure_policy: str = ""
+    reinvocation_policy: str = ""
+    side_effects: str = ""
+    timeout_seconds: int = 0
+
+
+class _Configuration(_Form, frozen=True):
+    webhooks: tuple[_Webhook, ...] = ()
+
+
+_FORMS: Final[dict[str, type[_Form]]] = {
+    "ValidatingAdmissionPolicy": _Policy,
+    "ValidatingAdmissionPolicyBinding": _Binding,
+    "MutatingAdmissionPolicy": _Policy,
+    "MutatingAdmissionPolicyBinding": _Binding,
+    "ValidatingWebhookConfiguration": _Configuration,
+    "MutatingWebhookConfiguration": _Configuration,
+}
+
+
+def check_admission_form(obj: Json) -> Causes:
+    """Yield the error of the first field of `obj` that has a wrong type or is missing.
+
+    `obj` is an object of the group admissionregistration.k8s.io in any version.
+    """
+    form = _FORMS.get(obj["kind"])
+    if form is None:
+        return
+    try:
+        decode_as(form, without_nulls(obj))
+    except DecodeError as cause:
+        yield Cause("FieldValueInvalid", cause.problem, cause.field)
