@@ -3,11 +3,14 @@
 Only the settings in the file are converted. Unset fields get the current defaults, not the defaults
 of the old release.
 
-    v1beta3, v1beta2   like v1, with addresses that have no effect
-    v1beta1, v1alpha2  three separate plugins for the scoring strategies; disablePreemption
-    v1alpha1           one profile, without `profiles`; algorithmSource; disablePreemption
+    v1beta3   like v1
+    v1beta2   also addresses, which have no effect
+    v1beta1   also three separate plugins for the scoring strategies
+    v1alpha2  also disablePreemption and bindTimeoutSeconds
+    v1alpha1  these, too; one profile, without `profiles`; algorithmSource
 
-upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2}/types.go
+upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2,v1beta3}/
+types.go
 """
 
 from __future__ import annotations
@@ -60,14 +63,33 @@ class OldProfileForm(ProfileForm, frozen=True, kw_only=True):
     plugins: OldPluginsForm = OldPluginsForm()
 
 
-class BetaForm(ConfigurationForm, frozen=True, kw_only=True):
-    """A KubeSchedulerConfiguration file in versions v1alpha2 to v1beta3, with all their fields."""
+class Beta3Form(ConfigurationForm, frozen=True, kw_only=True):
+    """A KubeSchedulerConfiguration file in version v1beta3."""
+
+    profiles: tuple[OldProfileForm, ...] = ()
+
+
+class Beta2Form(Beta3Form, frozen=True, kw_only=True):
+    """A KubeSchedulerConfiguration file in version v1beta2 or v1beta1."""
 
     healthz_bind_address: Any = None
     metrics_bind_address: Any = None
+
+
+class Alpha2Form(Beta2Form, frozen=True, kw_only=True):
+    """A KubeSchedulerConfiguration file in version v1alpha2."""
+
     disable_preemption: bool = False
     bind_timeout_seconds: int | None = None
-    profiles: tuple[OldProfileForm, ...] = ()
+
+
+# The form of each version that has `profiles`.
+OLD_FORMS: Final[dict[str, type[Beta3Form]]] = {
+    "v1beta3": Beta3Form,
+    "v1beta2": Beta2Form,
+    "v1beta1": Beta2Form,
+    "v1alpha2": Alpha2Form,
+}
 
 
 class AlgorithmSource(V1Form, frozen=True, kw_only=True):
@@ -106,15 +128,20 @@ class _OldSettings(Struct, frozen=True):
     `by_plugins` is set if the version has a plugin for each scoring strategy.
     """
 
-    no_preemption: bool
-    bind_timeout_s: int | None
-    by_plugins: bool
+    no_preemption: bool = False
+    bind_timeout_s: int | None = None
+    by_plugins: bool = False
 
 
-def beta_as_v1(form: BetaForm) -> ConfigurationForm:
-    """Return `form` converted to v1. Raises ConfigurationError if that is not possible."""
+def beta_as_v1(form: Beta3Form) -> ConfigurationForm:
+    """Return `form` (of any version in OLD_FORMS) converted to v1.
+
+    Raises ConfigurationError if that is not possible.
+    """
     by_plugins = form.api_version.endswith(_BY_PLUGINS)
-    old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
+    old_settings = _OldSettings(by_plugins=by_plugins)
+    if isinstance(form, Alpha2Form):
+        old_settings = _OldSettings(form.disable_preemption, form.bind_timeout_seconds, by_plugins)
     profiles = [
         _converted_profile(f"profiles[{number}]", profile, old_settings)
         for number, profile in enumerate(form.profiles or (OldProfileForm(),))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.engine.configuration.check import refuse_unserved
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extender_of
-from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
+from fairlead.engine.configuration.old_versions import OLD_FORMS, AlphaForm, alpha_as_v1, beta_as_v1
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import (
     ARGS,
@@ -34,8 +34,7 @@ GROUP: Final = "kubescheduler.config.k8s.io"
 KIND: Final = "KubeSchedulerConfiguration"
 V1: Final = f"{GROUP}/v1"
 ALPHA: Final = f"{GROUP}/v1alpha1"
-_BETA: Final = tuple(f"{GROUP}/{version}" for version in ("v1beta3", "v1beta2", "v1beta1"))
-_OLD: Final = (*_BETA, f"{GROUP}/v1alpha2")
+_OLD: Final = {f"{GROUP}/{version}": form for version, form in OLD_FORMS.items()}
 # "scoringStrategy.type: Unsupported value" is about a field within the arguments.
 _OF_FIELD: Final = re.compile(r"(?P<field>[A-Za-z][\w.\[\]]*): (?P<problem>.*)", re.DOTALL)
 
@@ -99,7 +98,7 @@ def _form(document: Document) -> ConfigurationForm:
         raise InputError(document.source, f"must be {KIND}", field="kind")
     try:
         if version in _OLD:
-            return beta_as_v1(decode_strictly(document, BetaForm))
+            return beta_as_v1(decode_strictly(document, _OLD[version]))
         if version == ALPHA:
             return alpha_as_v1(decode_strictly(document, AlphaForm))
     except ConfigurationError as cause:

@@ -6,14 +6,14 @@ import msgspec
 import pytest
 
 from fairlead.engine.configuration.error import ConfigurationError
-from fairlead.engine.configuration.old_versions import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
+from fairlead.engine.configuration.old_versions import OLD_FORMS, AlphaForm, alpha_as_v1, beta_as_v1
 
 GROUP = "kubescheduler.config.k8s.io"
 
 
 def beta(version="v1beta1", **fields):
     value = {"apiVersion": f"{GROUP}/{version}", **fields}
-    return beta_as_v1(msgspec.convert(value, BetaForm))
+    return beta_as_v1(msgspec.convert(value, OLD_FORMS[version]))
 
 
 def alpha(**fields):

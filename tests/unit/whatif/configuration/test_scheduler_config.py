@@ -132,9 +132,29 @@ def test_resources_that_extenders_count_are_ignored_in_every_profile(read):
 
 @pytest.mark.parametrize("version", ["v1beta3", "v1beta2", "v1beta1", "v1alpha2"])
 def test_old_forms_are_understood(read, version):
-    assert read("healthzBindAddress: ''", version) == SchedulerConfig()
+    assert read("", version) == SchedulerConfig()
     [found] = read(args("InterPodAffinity", "{hardPodAffinityWeight: 5}"), version).profiles
     assert found.args["InterPodAffinity"] == {"hardPodAffinityWeight": 5}
+
+
+@pytest.mark.parametrize(
+    ("field", "versions"),
+    [
+        ("healthzBindAddress: ''", {"v1beta2", "v1beta1", "v1alpha2", "v1alpha1"}),
+        ("metricsBindAddress: ''", {"v1beta2", "v1beta1", "v1alpha2", "v1alpha1"}),
+        ("disablePreemption: false", {"v1alpha2", "v1alpha1"}),
+        ("bindTimeoutSeconds: 600", {"v1alpha2", "v1alpha1"}),
+        ("hardPodAffinitySymmetricWeight: 1", {"v1alpha1"}),
+    ],
+)
+def test_fields_that_only_some_old_versions_have(read, field, versions):
+    """upstream: kube-scheduler/config/v*/types.go: KubeSchedulerConfiguration"""
+    for version in ("v1", "v1beta3", "v1beta2", "v1beta1", "v1alpha2", "v1alpha1"):
+        if version in versions:
+            assert read(field, version)
+        else:
+            with pytest.raises(InputError, match=f"{field.split(':')[0]}: unknown field"):
+                read(field, version)
 
 
 def test_the_documented_way_to_disable_preemption(read):
