@@ -69,8 +69,8 @@ def size(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file, a
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The search places every pod by
-    the scheduler's rules. The answer contains a proven lower limit of the cost, and the resources
-    that determine this limit.
+    the scheduler's rules. The answer contains a proven lower bound on the cost, and the resources
+    that determine this bound.
 
     Try:
 

@@ -6,7 +6,7 @@
     consolidate        the nodes that can be removed (`fairlead consolidate`)
     rebalance          the pods to move (`fairlead rebalance`)
     cluster_size       the nodes to buy (`fairlead size`)
-    node               copies of nodes and lower limits of their number, for several planners
+    node               copies of nodes and lower bounds on their number, for several planners
 
 Law: every placement in a plan is a decision of the scheduler's own cycle; sums of amounts only
 exclude impossible plans. Plans are pure functions of their input: a search is limited by an amount

@@ -44,11 +44,11 @@ class CostBound(Struct, frozen=True):
 def cost_bound(
     demand: Sequence[float], capacities: Sequence[Sequence[float]], prices: Sequence[float]
 ) -> CostBound:
-    """Return a lower limit of the cost of nodes that hold `demand`.
+    """Return a lower bound on the cost of nodes that hold `demand`.
 
     `demand[r]` is the amount of resource r; a node of kind k costs `prices[k]` and has
     `capacities[k][r]`. Resources without demand do not count. Without demand or without kinds, the
-    limit is 0.
+    bound is 0.
     """
     wanted = np.array(demand, np.float64)
     used = np.flatnonzero(wanted > 0)

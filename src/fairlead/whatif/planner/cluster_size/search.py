@@ -12,7 +12,7 @@ All nodes to replace are removed with their pods. Then
 
 Every placement is a decision of the scheduler; `Survival.failures` yields the failures to try.
 `effort` limits the scheduling cycles of step 3, as a multiple of the number of pods. The step also
-ends when the cost reaches the proven lower limit. The search is repeatable with the same seed.
+ends when the cost reaches the proven lower bound. The search is repeatable with the same seed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SizeSearch:
         self.result.survives = not self._survival.is_any or self._is_survivable()
         self.result.waiting_at_once = self._waiting_at_once()
         if self.result.unplaceable or self.result.pinned:
-            # The limit must hold for the pods that run, and for the failures that all pods survive.
+            # The bound must hold for the pods that run, and for the failures that all pods survive.
             placed = [pod for pod in pods if pod.key not in self.result.unplaceable]
             survival = Survival() if self.result.pinned else self._survival
             self.result.bound = self._bound(placed, survival)
@@ -262,7 +262,7 @@ class SizeSearch:
         return [*found, float(np.maximum(table.allowed_pods - table.pod_count, 0).sum())]
 
     def _bound(self, pods: Sequence[PodInfo], survival: Survival) -> CostBound:
-        """Return the proven lower limit of the cost; the nodes to keep cost nothing."""
+        """Return the proven lower bound on the cost; the nodes to keep cost nothing."""
         wanted = _less(self._demand(pods), self._free)
         bound = cost_bound(wanted, self._rooms, [offer.price for offer in self._offers])
         return self._stronger(bound, pods, survival)

@@ -1,4 +1,4 @@
-"""The answer of `fairlead size`: the nodes, their cost, and the lower limit of the cost."""
+"""The answer of `fairlead size`: the nodes, their cost, and the lower bound on the cost."""
 
 from __future__ import annotations
 
@@ -197,10 +197,10 @@ def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
         for share, name in causes
     ]
     columns = (
-        ResultColumn("percent", "of the limit", NUMBER),
+        ResultColumn("percent", "of the bound", NUMBER),
         ResultColumn("resource", "is caused by"),
     )
-    return ResultTable("binds", "what determines the lower limit", columns, rows, 5)
+    return ResultTable("binds", "what determines the lower bound", columns, rows, 5)
 
 
 def _obstacles(found: SizeResult) -> ResultTable:

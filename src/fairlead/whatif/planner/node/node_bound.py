@@ -1,4 +1,4 @@
-"""NodeBound: a lower limit of the number of nodes that pods need, whatever their placement is.
+"""NodeBound: a lower bound on the number of nodes that pods need, whatever their placement is.
 
 sums         for each resource, the fewest nodes whose total capacity covers the pods' requests
 exclusion    pods of one workload that exclude each other need a node each

@@ -1,4 +1,4 @@
-"""size: the cheapest nodes, proven limits, failures that are survived, what binds."""
+"""size: the cheapest nodes, proven bounds, failures that are survived, what binds."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def test_a_pod_too_large_for_every_type_is_named(planner, make):
     assert list(found.unplaceable) == ["default/big-1-0"]
 
 
-def test_the_search_ends_at_the_lower_limit(planner, make):
+def test_the_search_ends_at_the_lower_bound(planner, make):
     """Four pods of one core on one node of four: nothing can be cheaper, so nothing is tried."""
     objects = [make.node("a"), *(make.pod(f"p{at}", node_name="a", owner="web") for at in range(4))]
     found = sized(planner(*objects), effort=1000)
@@ -224,7 +224,7 @@ def test_the_search_ends_at_the_lower_limit(planner, make):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_more_effort_is_never_worse_and_never_below_the_limit(planner, make, seed):
+def test_more_effort_is_never_worse_and_never_below_the_bound(planner, make, seed):
     pick = TieBreak(seed).pick
     objects = [make.node(f"n{number}", cpu="8") for number in range(6)]
     for number in range(5):
@@ -258,11 +258,13 @@ def test_the_bound_mixes_kinds():
     assert found.shares == pytest.approx((1 / 3, 2 / 3))
 
 
-def test_the_answer_says_nodes_money_limit_and_what_binds(planner, make):
+def test_the_answer_says_nodes_money_bound_and_what_binds(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
     question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
-    found = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ()).to_json()
+    answer = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ())
+    assert "what determines the lower bound" in [table.title for table in answer.tables]
+    found = answer.to_json()
     assert found["verdict"] == "1 node for 1.80 per hour runs everything (today 1 for 1.98)."
     assert found["findings"][0] == "That saves 134 per month."
     assert found["findings"][1] == "No set of these types is cheaper (proven)."
@@ -321,7 +323,7 @@ def test_an_impossible_share_is_refused(text):
         parse_headroom(text)
 
 
-def test_pods_without_a_node_do_not_raise_the_limit(planner, make):
+def test_pods_without_a_node_do_not_raise_the_bound(planner, make):
     """A pod of 90 cores fits no type; the limit is about the four cores that are placed."""
     made = planner(
         make.node("a", cpu="128"),
@@ -332,7 +334,7 @@ def test_pods_without_a_node_do_not_raise_the_limit(planner, make):
     assert found.bound.cost == pytest.approx(found.cost)
 
 
-def test_pods_that_cannot_survive_do_not_raise_the_limit(planner, make):
+def test_pods_that_cannot_survive_do_not_raise_the_bound(planner, make):
     """The zone's pods have no other place, so the failure of the zone needs no second node."""
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     tied = deployment(make, "db", ["a"] * 4, nodeSelector={ZONE: "z1"})
