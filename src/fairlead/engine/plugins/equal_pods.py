@@ -1,12 +1,12 @@
 """EqualPods: which pods are equal to the plugins whose results are not cached in a plan.
 
 For most pods, these plugins do nothing: the pods have neither constraints nor claims, and no
-affinity term of another pod matches them. The plugins then do nothing for the next equal pod
-either, until a node or an object changes that the plugins read. Placing a pod without affinity
-terms is no such change.
+affinity term of another pod matches them. In this case, the plugins do nothing for equal pods
+either, until a node or an object that the plugins read changes. Placing a pod without affinity
+terms is not a change of this kind.
 
     key       equal for pods that the plugins cannot tell apart
-    version   equal as long as nothing changes that the plugins read
+    version   equal as long as nothing that the plugins read changes
 """
 
 from __future__ import annotations

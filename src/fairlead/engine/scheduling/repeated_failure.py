@@ -2,7 +2,7 @@
 
 If a zone fails, or a workload has more replicas than fit, many pending pods differ only in their
 names. Each change wakes all of these pods. Their cycles follow each other, and between these cycles
-nothing changes that a Filter or preemption reads. So all of these pods fail for the same reasons as
+nothing that a Filter or preemption reads changes. So all of these pods fail for the same reasons as
 the first of them.
 
     a pod is deleted      wakes 70 pending pods of 15 shapes
