@@ -91,7 +91,8 @@ COMMANDS: Final = (
         "whatif",
         "fairlead.cli.commands.whatif.command:whatif",
         "Simulate a cluster with and without a change.",
-        "Exit codes: 0 no difference; 1 difference; 2 bad input; 3 a condition of --fail-on holds.",
+        "Exit codes: 0 no difference; 1 difference, or a drain is refused or not completed; 2 bad "
+        "input; 3 a condition of --fail-on holds.",
     ),
     CommandEntry(
         "explain",

@@ -36,6 +36,13 @@ def test_the_version_is_told(fairlead):
     assert fairlead("--version") == (0, f"{__version__}\n", "")
 
 
+def test_a_refused_drain_is_a_difference(fairlead):
+    arguments = ("whatif", STORE / "store.yaml", "--drain", "worker-11", "--drain-as-kubectl")
+    code, out, _ = fairlead(*arguments, "--no-report")
+    assert "kubectl drain refuses worker-11" in out
+    assert code == 1
+
+
 @pytest.mark.parametrize("command", ["", "simulate", "whatif", "explain", "conformance", "bench"])
 def test_every_command_has_help_with_examples(fairlead, command):
     code, out, _ = fairlead(*command.split(), "--help")

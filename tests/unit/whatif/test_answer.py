@@ -314,8 +314,11 @@ def test_a_workload_that_cannot_be_drained_counts_with_all_its_pods(snapshot, ma
     answer = what_if(
         snapshot(*nodes, web, *pods, budget("web", "web", 3)), ClusterChange(drain=("n1",))
     )
-    [row] = whatif_result(answer)["workloads"]
+    result = whatif_result(answer)
+    [row] = result["workloads"]
     assert (row["wanted"], row["lowest"], row["at_end"], row["undrained"]) == (3, 3, 3, 1)
+    assert answer.difference.is_empty  # no pod leaves its node
+    assert result["difference"]
 
 
 def test_pods_of_an_ordered_stateful_set_wait_for_the_first(ordered):

@@ -51,7 +51,7 @@ def whatif_result(
         "scheduler_config": answer.scheduler_config,
         "changes": answer.change.words,
         **effect_json(answer, conditions, group_by),
-        "difference": not found.is_empty,
+        "difference": not answer.effect.is_none,
         "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
         "choices_among_equals": changed.choices_among_equals,
         "choices_among_equals_without": without.choices_among_equals,

@@ -9,6 +9,7 @@ from fairlead.whatif.change.kubectl_drain import kubectl_drain
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.inventory import Inventory
 
 ALL = ("--ignore-daemonsets", "--delete-emptydir-data", "--force")
@@ -88,6 +89,7 @@ def test_a_refused_node_is_cordoned_and_not_drained(snapshot, objects):
     change = ClusterChange(drain=("a", "b"), drain_as_kubectl=True, ignore_daemonsets=True)
     answer = what_if(snapshot(*objects), change)
     assert answer.difference.is_empty
+    assert whatif_result(answer)["difference"]  # exit status 1
     assert [node.unschedulable for node in answer.changed.nodes] == [True, True]
     assert answer.verdict.first.sentence == (
         "kubectl drain refuses 1 of 2 nodes: it needs --delete-emptydir-data and --force."

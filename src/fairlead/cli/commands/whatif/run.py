@@ -193,7 +193,7 @@ def _compare(
         write_comparison(report, found, comparison, options.group_by, took_s)
     if any(result.holds for one in found for result in one.conditions):
         return exit_code.CONDITION_HOLDS
-    differs = any(not one.answer.difference.is_empty for one in found)
+    differs = any(not one.answer.effect.is_none for one in found)
     return exit_code.DIFFERENCE if differs else exit_code.SUCCESS
 
 
@@ -249,4 +249,4 @@ def change_of(options: ChangeOptions, failures: FailureOptions) -> ClusterChange
 def _exit_code(answer: WhatIfAnswer, results: Iterable[ConditionResult]) -> int:
     if any(one.holds for one in results):
         return exit_code.CONDITION_HOLDS
-    return exit_code.SUCCESS if answer.difference.is_empty else exit_code.DIFFERENCE
+    return exit_code.SUCCESS if answer.effect.is_none else exit_code.DIFFERENCE

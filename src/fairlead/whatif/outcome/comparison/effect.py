@@ -35,6 +35,15 @@ class Effect(Struct, frozen=True, kw_only=True):
     drain: KubectlDrain = NO_DRAIN
     packing: tuple[PackingRow, ...] = ()
 
+    @property
+    def is_none(self) -> bool:
+        """Whether the change affects no pod, and every drain that it asks for is completed.
+
+        A refused or incomplete drain is not what was asked for, so it counts as an effect even if
+        no pod leaves its node.
+        """
+        return self.difference.is_empty and not self.drain.refused and not self.changed.undrained
+
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect of `changed` in comparison with `without`.
