@@ -17,7 +17,7 @@ ends when the cost reaches the proven lower bound. The search is repeatable with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import ceil, gcd
 from typing import Final
 
@@ -106,6 +106,7 @@ class SizeSearch:
         self._progress.begin("improving", self._limit)
         self._improve()
         self.result.survives = not self._survival.is_any or self._is_survivable()
+        self._forget_survivors()
         self.result.waiting_at_once = self._waiting_at_once()
         if self.result.unplaceable or self.result.pinned:
             # The bound must hold for the pods that run, and for the failures that all pods survive.
@@ -318,9 +319,10 @@ class SizeSearch:
             self._become_survivable()
         return self._survives()
 
-    def _failures(self, *, only_hardest: bool = False) -> list[tuple[str, Sequence[str]]]:
-        infos, offers = self._model.table.nodes(), self.result.nodes
-        return list(self._survival.failures(infos, offers, only_hardest=only_hardest))
+    def _failures(self, *, only_hardest: bool = False) -> Iterator[tuple[str, Sequence[str]]]:
+        return self._survival.failures(
+            self._model.table.nodes, lambda: self.result.nodes, only_hardest=only_hardest
+        )
 
     def _missing_after(self, failure: str, gone: Sequence[str]) -> list[NodeOffer]:
         """Return the nodes to add to survive the failure; record pods that cannot survive it."""
@@ -363,6 +365,21 @@ class SizeSearch:
             sets = self._survival.node_sets(self._model.table.nodes(), self.result.nodes)
             self.result.sets_covered, self.result.sets = sets.covered, sets.total
         return True
+
+    def _forget_survivors(self) -> None:
+        """Remove from `pinned` the pods that survive on the final nodes.
+
+        A pod is pinned by a failure at a time when nodes are still missing or not removed yet.
+        """
+        if not self.result.pinned:
+            return
+        refused: set[tuple[str, str]] = set()
+        for failure, gone in self._failures():
+            with self._model.hypothesis():
+                for pod in self._fail(gone):
+                    if isinstance(self._schedule(pod), Failure):
+                        refused.add((pod.key, failure))
+        self.result.pinned = {one: None for one in self.result.pinned if one in refused}
 
     # --- improving -------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -28,24 +28,25 @@ class Survival(Struct, frozen=True):
 
     def failures(
         self,
-        infos: Sequence[NodeInfo],
-        offers: Mapping[str, NodeOffer],
+        infos: Callable[[], Sequence[NodeInfo]],
+        offers: Callable[[], Mapping[str, NodeOffer]],
         *,
         only_hardest: bool = False,
     ) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (name, failed nodes) for each failure of the nodes `infos`.
+        """Yield (name, failed nodes) for each failure of the nodes that `infos` returns.
 
-        `offers` contains the offers of the new nodes by name. All sets of several nodes have the
-        same name; with `only_hardest`, those that are hardest to lose are enough.
+        `offers` returns the offers of the new nodes by name. Both are called again for each zone,
+        because nodes may have been added after the failure of the zone before. All sets of several
+        nodes have the same name; with `only_hardest`, those that are hardest to lose are enough.
         """
         if self.zones:
-            for zone in _zones(infos):
-                yield f"zone {zone}", [info.name for info in _in_zone(infos, zone)]
+            for zone in _zones(infos()):
+                yield f"zone {zone}", [info.name for info in _in_zone(infos(), zone)]
         if self.nodes == 1:
-            for info in infos:
+            for info in infos():
                 yield f"node {info.name}", [info.name]
         elif self.nodes > 1:
-            found = self.node_sets(infos, offers)
+            found = self.node_sets(infos(), offers())
             for names in found.sets[: found.hardest] if only_hardest else found.sets:
                 yield f"{self.nodes} nodes", names
 

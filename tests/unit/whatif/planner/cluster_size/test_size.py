@@ -180,6 +180,34 @@ def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(plann
     assert {failure for _, failure in found.pinned} >= {"zone z1", "zone z2"}
 
 
+def test_a_zone_fails_with_the_nodes_that_survive_the_zone_before(planner, make):
+    """The loss of z1 adds a GPU node in z2; were it to survive z2, web would be spread to it."""
+    zones = ("z1", "z2", "z3")
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    nodes = [make.node(f"w-{zone}", pool="web", **{ZONE: zone}) for zone in zones]
+    gpus = [make.node(f"g-{zone}", pool="gpu", **{ZONE: zone}) for zone in zones[:2]]
+    for node in gpus:
+        node["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    selects = {"nodeSelector": {"pool": "gpu"}, "tolerations": [{"operator": "Exists"}]}
+    objects = [
+        *deployment(
+            make, "web", [f"w-{zone}" for zone in zones * 2], topologySpreadConstraints=[spread]
+        ),
+        *deployment(make, "train", ["g-z1"], **selects),
+    ]
+    found = sized(
+        planner(*nodes, *gpus, *objects),
+        survival=Survival(zones=True),
+        keep=("w-z1", "w-z2", "w-z3"),
+    )
+    assert (found.survives, found.pinned) == (True, {})
+
+
 def test_headroom_stays_free_on_each_node(planner, make):
     """With a quarter free a node of four cores takes three."""
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a"] * 4))
