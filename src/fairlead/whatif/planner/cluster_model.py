@@ -67,6 +67,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.volumes.claim_creation import missing_storage
+from fairlead.whatif.planner.owner_template import OwnerTemplates
 from fairlead.whatif.planner.pod_claim import (
     Claim,
     ClaimChange,
@@ -166,6 +167,7 @@ class ClusterModel:
         self._hypotheses = 0  # the number of open blocks
         self._belongings: dict[str, list[CSINode | ResourceSlice]] | None = None
         self._copies = 0
+        self._templates = OwnerTemplates(self.objects, self._world.store)
         for pod in self.cluster.pods.values():
             node = pod.pod.status.nominated_node_name
             if node and not pod.pod.spec.node_name:
@@ -272,13 +274,22 @@ class ClusterModel:
     def replacement(self, pod: PodInfo) -> PodInfo:
         """Return a new pod without a node, as the controller of `pod` would create it.
 
-        If `pod` was removed and owned claims, the new pod gets new claims.
+        If the owner's template differs from `pod`, the new pod follows the template
+        (`OwnerTemplates`). If `pod` was removed and owned claims, the new pod gets new claims.
         """
         self._copies += 1
-        new = self.pod_info(_unbound(pod.pod, f"{pod.id}+{self._copies}"))
+        new = self.pod_info(_unbound(self._templates.anew(pod.pod), f"{pod.id}+{self._copies}"))
         for one in new_claims(new.pod, self._owned.get(pod.id, ()), self.cluster):
             self.put(one)
         return new
+
+    def anew(self, pod: PodInfo) -> PodInfo:
+        """Return `pod` with the labels and the spec of its replacement; itself if they are equal.
+
+        Unlike `replacement`, this creates no pod, but tells what must find room.
+        """
+        new = self._templates.anew(pod.pod)
+        return pod if new is pod.pod else self.pod_info(new)
 
     def refusals(self, pod: PodInfo) -> list[Refusal]:
         """Return the reasons why nodes refuse `pod` now, by plugin and reason, most nodes first."""

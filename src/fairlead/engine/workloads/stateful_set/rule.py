@@ -143,7 +143,7 @@ class StatefulSetRule:
             name = self._name(ordinal)
             pod = pods.pods.get(name)
             if pod is None and name not in pods.creations_expected:
-                create.append(self._desired_pod(ordinal))
+                create.append(self.desired_pod(ordinal))
             elif pod is not None and pod_state(pod) in FINISHED:
                 finished += [] if name in pods.deletions_expected else [pod]
             elif pods.is_available(name, self.min_ready, now):
@@ -236,13 +236,19 @@ class StatefulSetRule:
     def _name(self, ordinal: int) -> str:
         return f"{self.owner.metadata.name}-{ordinal}"
 
-    def _desired_pod(self, ordinal: int) -> DesiredPod:
-        name, revision = self._name(ordinal), self.update
-        partition = self.owner.spec.update_strategy.rolling_update.partition
-        is_rolling = self.owner.spec.update_strategy.type != ON_DELETE
-        if is_rolling and ordinal < self.owner.spec.ordinals.start + partition:
-            # upstream: stateful_set_utils.go:newVersionedStatefulSetPod
-            revision = self.history.current
+    def keeps_current_revision(self, ordinal: int) -> bool:
+        """Return whether the partition keeps the pod `ordinal` at the current revision."""
+        strategy, start = self.owner.spec.update_strategy, self.owner.spec.ordinals.start
+        return strategy.type != ON_DELETE and ordinal < start + strategy.rolling_update.partition
+
+    def revision_at(self, ordinal: int) -> str:
+        """Return the name of the revision from which a new pod `ordinal` is created."""
+        # upstream: stateful_set_utils.go:newVersionedStatefulSetPod
+        return self.history.current if self.keeps_current_revision(ordinal) else self.update
+
+    def desired_pod(self, ordinal: int) -> DesiredPod:
+        """Return the new pod `ordinal`, with its name, its labels and the volumes of its claims."""
+        name, revision = self._name(ordinal), self.revision_at(ordinal)
         # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateIdentity, initIdentity
         labels = {
             POD_NAME_LABEL: name,

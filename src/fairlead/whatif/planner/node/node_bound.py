@@ -42,8 +42,16 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
     others[rows] = False
     moving = [pod for info in table.nodes() for pod in info.pods.values() if is_placed_anew(pod)]
     needed = [0] * len(table.allocatable)
+    alike: list[PodInfo] = []
     for pod in moving:
-        for column, amount in pod.shape.load:
+        new = model.anew(pod)
+        load = pod.shape.load
+        if new is pod:
+            alike.append(pod)
+        else:  # each pod either stays as it is or is replaced
+            replaced = dict(new.shape.load)
+            load = tuple((at, min(amount, replaced.get(at, 0))) for at, amount in load)
+        for column, amount in load:
             needed[column] += amount
     found = [NodeBound(0)]
     for column, name in enumerate(table.resources.names[: len(table.allocatable)]):
@@ -51,7 +59,7 @@ def fewest_nodes(model: ClusterModel, nodes: Sequence[str]) -> NodeBound:
         found.append(_by_sum(needed[column] - int(sizes[others].sum()), sizes[rows], name))
     room = table.allowed_pods
     found.append(_by_sum(len(moving) - int(room[others].sum()), room[rows], PODS_PER_NODE))
-    workload, count = most_exclusive(moving)
+    workload, count = most_exclusive(alike)
     found.append(NodeBound(count - int(others.sum()), workload))
     return min(max(found), NodeBound(len(nodes), max(found).binds))
 

@@ -197,7 +197,7 @@ class DrainPlanner:
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
-        if not own or any(_may_follow(pod.pod.spec) for pod in own):
+        if not own or any(_may_follow(self.model.anew(pod).pod.spec) for pod in own):
             return None
         with self.model.hypothesis():
             self._clear(node, pods)
@@ -232,7 +232,7 @@ class DrainPlanner:
                     continue
                 preempts = asks_preemption and self._would_preempt(new)
                 unplaced = unplaced or _Unplaced(new, workload, decision.message, preempts)
-                if not _may_follow(pod.pod.spec):
+                if not _may_follow(new.pod.spec):
                     return unplaced
                 retried.append(pod)
             if unplaced is not None and len(retried) == len(waiting):
@@ -266,7 +266,7 @@ class DrainPlanner:
         for pod in info.pods.values():
             if is_placed_anew(pod):
                 count += 1
-                for column, amount in pod.shape.requests:
+                for column, amount in self.model.anew(pod).shape.requests:
                     needed[column] += amount
         room = int(np.maximum(table.allowed_pods - table.pod_count, 0)[others].sum())
         return count <= room and bool((needed <= free).all())

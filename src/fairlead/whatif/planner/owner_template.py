@@ -1,0 +1,237 @@
+"""OwnerTemplates: the pod that a controller creates in place of a pod, if its template differs.
+
+    StatefulSet   the template of the current or the update revision, by ordinal and partition, if
+                  the pod has another revision (also with OnDelete)
+    DaemonSet     the DaemonSet's template, if the pod has another revision
+    every owner   the requests and limits that the template states, if the pod was resized in place
+
+A pod of a ReplicaSet has no revision: the ReplicaSet creates the new pod from its own template,
+also in the middle of a Deployment's rollout. A pod counts as resized if its spec was changed since
+it was created (metadata.generation) and its amounts differ from those of the template; the amounts
+of a pod that VerticalPodAutoscaler manages stay, because its webhook sets them again.
+
+A pod keeps its spec if its owner or the template of the revision is missing in the dump, if
+admission refuses the template, or if the template has other ResourceClaims than the pod.
+
+upstream: pkg/controller/statefulset/stateful_set_utils.go: newVersionedStatefulSetPod,
+pkg/controller/daemon/daemon_controller.go: syncNodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    Container,
+    ControllerRevision,
+    DaemonSet,
+    Job,
+    OwnerReference,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    ResourceRequirements,
+    StatefulSet,
+)
+from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.suspension import run_to_end
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.workloads.daemon_set.rule import daemon_template, pinned, target_node
+from fairlead.engine.workloads.identity import ordinal_of
+from fairlead.engine.workloads.pod_control.controller_history import (
+    REVISION_LABEL,
+    Histories,
+    History,
+)
+from fairlead.engine.workloads.pod_control.pod_template import (
+    pod_manifest,
+    read_template,
+    with_labels,
+)
+from fairlead.engine.workloads.stateful_set.rule import StatefulSetRule
+
+_Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
+_OWNERS: Final = (ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job)
+# The updater and the admission controller of VerticalPodAutoscaler annotate the pods they change.
+_OF_VERTICAL_AUTOSCALER: Final = ("vpaUpdates", "vpaObservedContainers", "vpaInPlaceUpdated")
+
+
+class OwnerTemplates:
+    """The templates of the owners in `objects`; `store` admits the pods that are made from them."""
+
+    def __init__(self, objects: Iterable[ApiObject], store: Store) -> None:
+        """Index the owners, and the revisions of StatefulSets and DaemonSets."""
+        self._store = store
+        self._histories = Histories()
+        self._owners: dict[str, _Owner] = {}
+        self._pods: list[Pod] = []
+        for one in objects:
+            if isinstance(one, Pod):
+                self._pods.append(one)
+            elif isinstance(one, _OWNERS):
+                if not one.metadata.deletion_timestamp:
+                    self._owners[one.metadata.uid] = one
+            elif isinstance(one, ControllerRevision):
+                self._histories.see(one)
+        self._resolved: dict[str, History] = {}  # by uid of the owner
+        self._rules: dict[str, StatefulSetRule] = {}
+        self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision
+        self._anew: dict[str, Pod] = {}  # by uid: the pods of other revisions
+
+    def anew(self, pod: Pod) -> Pod:
+        """Return `pod` with the labels and the spec that its controller gives to its replacement.
+
+        Return `pod` itself if they do not differ, or if it has no node: such a pod is not replaced,
+        but waits.
+        """
+        reference = controller_of(pod.metadata)
+        owner = self._owners.get(reference.uid) if reference is not None else None
+        if owner is None or reference is None or not pod.spec.node_name:
+            return pod
+        revision = ""
+        if isinstance(owner, StatefulSet | DaemonSet):
+            history = self._history(owner)
+            revision = history.revision_of(pod)
+            wanted = self._wanted_revision(owner, pod)
+            if wanted != revision and wanted in history.templates:
+                known = self._anew.get(pod.metadata.uid)
+                if known is None:
+                    known = self._of_revision(pod, owner, reference, wanted)
+                    self._anew[pod.metadata.uid] = known
+                return known
+        if pod.metadata.generation > 1:
+            return self._resized_back(pod, owner, revision)
+        return pod
+
+    def _history(self, owner: StatefulSet | DaemonSet) -> History:
+        uid = owner.metadata.uid
+        found = self._resolved.get(uid)
+        if found is None:
+            found = self._resolved[uid] = self._histories.of(uid, owner)
+            found.resolve(owner, (pod for pod in self._pods if _is_owned(pod, uid)))
+        return found
+
+    def _rule(self, owner: StatefulSet) -> StatefulSetRule:
+        uid = owner.metadata.uid
+        found = self._rules.get(uid)
+        if found is None:
+            history = self._history(owner)
+            found = StatefulSetRule.of(owner, history, heeds_max_unavailable=False)
+            self._rules[uid] = found
+        return found
+
+    def _wanted_revision(self, owner: StatefulSet | DaemonSet, pod: Pod) -> str:
+        """Return the revision from which `owner` creates a pod in place of `pod`.
+
+        Return "" for a pod whose name the owner cannot give to a new pod.
+        """
+        if isinstance(owner, DaemonSet):
+            return self._history(owner).update
+        ordinal = ordinal_of(owner.metadata.name, pod.metadata.name)
+        if ordinal is None:
+            return ""
+        rule, current = self._rule(owner), str(owner.status.get("currentRevision", ""))
+        if current and rule.keeps_current_revision(ordinal):
+            return current  # its template may be missing in the dump
+        return rule.revision_at(ordinal)
+
+    def _of_revision(
+        self, pod: Pod, owner: StatefulSet | DaemonSet, reference: OwnerReference, revision: str
+    ) -> Pod:
+        """Return `pod` as `owner` creates it from the template of `revision`."""
+        history, name = self._history(owner), pod.metadata.name
+        if isinstance(owner, StatefulSet):
+            ordinal = ordinal_of(owner.metadata.name, name)
+            assert ordinal is not None, name
+            template = self._rule(owner).desired_pod(ordinal).template
+        else:
+            labels = {REVISION_LABEL: history.label_of(revision)}
+            template = with_labels(daemon_template(owner.spec.template), labels)
+            template = pinned(template, target_node(pod))
+        namespace = pod.metadata.namespace
+        made = self._admitted(
+            pod_manifest(template, name=name, namespace=namespace, owner=reference)
+        )
+        if made is None or made.spec.resource_claims != pod.spec.resource_claims:
+            return pod
+        meta = replace(pod.metadata, labels=made.metadata.labels, generation=1)
+        return replace(pod, metadata=meta, spec=replace(made.spec, node_name=pod.spec.node_name))
+
+    def _admitted(self, manifest: Json) -> Pod | None:
+        """Return the pod with its defaults and as admission changes it; None if it is refused.
+
+        Quotas are not checked, because they still count the pod that is replaced.
+        """
+        admission = self._store.admission
+        try:
+            complete = self._store.completed(POD, manifest)
+            attributes = admission.attributes(Operation.CREATE, POD, complete)
+            return decode_as(Pod, run_to_end(admission.mutate(attributes)).obj)
+        except ApiError:
+            return None
+
+    def _resized_back(self, pod: Pod, owner: _Owner, revision: str) -> Pod:
+        """Return `pod` with the requests and limits that the template of `owner` states."""
+        if any(key in pod.metadata.annotations for key in _OF_VERTICAL_AUTOSCALER):
+            return pod
+        key = owner.metadata.uid, revision
+        if key not in self._templates:
+            template: Json | None = owner.spec.template
+            if isinstance(owner, StatefulSet | DaemonSet):
+                template = self._history(owner).templates.get(revision)
+            self._templates[key] = None if template is None else read_template(template)
+        template_pod = self._templates[key]
+        if template_pod is None:
+            return pod
+        spec, stated = pod.spec, template_pod.spec
+        resources = spec.resources
+        if resources is not None and stated.resources is not None:
+            resources = _as_stated(resources, stated.resources)
+        restored = replace(
+            spec,
+            containers=_restored(spec.containers, stated.containers),
+            init_containers=_restored(spec.init_containers, stated.init_containers),
+            resources=resources,
+        )
+        return pod if restored == spec else replace(pod, spec=restored)
+
+
+def _is_owned(pod: Pod, uid: str) -> bool:
+    owner = controller_of(pod.metadata)
+    return owner is not None and owner.uid == uid
+
+
+def _restored(
+    containers: tuple[Container, ...], stated: tuple[Container, ...]
+) -> tuple[Container, ...]:
+    """Return `containers` with the amounts of the containers of the same names in `stated`."""
+    by_name = {one.name: one.resources for one in stated}
+    return tuple(
+        replace(one, resources=_as_stated(one.resources, by_name[one.name]))
+        if one.name in by_name
+        else one
+        for one in containers
+    )
+
+
+def _as_stated(
+    resources: ResourceRequirements, stated: ResourceRequirements
+) -> ResourceRequirements:
+    """Return `resources` with the amounts in `stated`; a limit is also the default of a request.
+
+    Amounts that `stated` lacks, such as the defaults of a LimitRange, stay.
+    """
+    return replace(
+        resources,
+        requests={**resources.requests, **stated.limits, **stated.requests},
+        limits={**resources.limits, **stated.limits},
+    )

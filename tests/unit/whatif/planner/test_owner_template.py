@@ -1,0 +1,164 @@
+"""Replacements of pods that differ from the template of their owner."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.whatif.planner.conftest import READY, deployment
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.node_bound import fewest_nodes
+from fairlead.whatif.planner.node_drain.drain_planner import PlannedDrain
+
+
+def stateful_set(make, *, old="1", new="3", strategy=None, revisions=("db-1", "db-2")):
+    """A StatefulSet db with two pods of the revision db-1; its template is that of db-2."""
+    sts = make.workload("StatefulSet", "db", replicas=2, cpu=new)
+    sts["metadata"]["uid"] = "db-uid"
+    sts["spec"]["updateStrategy"] = strategy or {"type": "OnDelete"}
+    sts["status"] = {"replicas": 2, "currentRevision": "db-1", "updateRevision": "db-2"}
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "db-uid"}
+    views = [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ControllerRevision",
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "ownerReferences": [{**owner, "controller": True}],
+            },
+            "revision": number,
+            "data": {"spec": {"template": make.workload(name="db", cpu=cpu)["spec"]["template"]}},
+        }
+        for number, (name, cpu) in enumerate([("db-1", old), ("db-2", new)], 1)
+        if name in revisions
+    ]
+    pods = []
+    for number in range(2):
+        pod = make.pod(f"db-{number}", cpu=old, node_name="a")
+        pod["metadata"] |= {
+            "labels": {"app": "db", "controller-revision-hash": "db-1"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+        pod["status"]["conditions"] = READY
+        pods.append(pod)
+    return [sts, *views, *pods]
+
+
+def new_cpu(model, key):
+    """The CPU request of the replacement of a pod, in millicores."""
+    return model.replacement(model.cluster.pods[key]).shape.milli_cpu
+
+
+@pytest.fixture
+def model(snapshot, make):
+    """The model of a cluster of `objects` and two nodes."""
+
+    def make_model(*objects):
+        return ClusterModel(snapshot(make.node("a"), make.node("b"), *objects), SchedulerConfig())
+
+    return make_model
+
+
+def test_on_delete_recreates_from_the_template(model, make):
+    """Pods of the old revision are replaced by pods of the update revision, once."""
+    found = model(*stateful_set(make))
+    pod = found.cluster.pods["default/db-0"]
+    new = found.replacement(pod)
+    assert new.shape.milli_cpu == 3000
+    assert new.labels["controller-revision-hash"] == "db-2"
+    assert new.pod.metadata.name == "db-0"
+    assert found.anew(pod).shape is new.shape
+    assert found.replacement(new).shape is new.shape
+
+
+def test_a_waiting_pod_keeps_its_spec(model, make):
+    """It exists already, so no controller creates it again."""
+    objects = stateful_set(make)
+    del objects[-1]["spec"]["nodeName"], objects[-1]["status"]
+    assert new_cpu(model(*objects), "default/db-1") == 1000
+
+
+@pytest.mark.parametrize("revisions", [("db-1", "db-2"), (), ("db-2",)])
+def test_a_partition_keeps_lower_ordinals(model, make, revisions):
+    """Below the partition pods come from the current revision, known or not."""
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    found = model(*stateful_set(make, strategy=strategy, revisions=revisions))
+    assert new_cpu(found, "default/db-0") == 1000
+    assert new_cpu(found, "default/db-1") == 3000
+
+
+def test_priorities_of_the_template_are_resolved(model, make):
+    """Admission completes the pod of the template as it does for a real controller."""
+    objects = stateful_set(make)
+    objects[0]["spec"]["template"]["spec"]["priorityClassName"] = "high"
+    found = model(*objects, make.priority_class("high", 1000))
+    assert found.replacement(found.cluster.pods["default/db-0"]).priority == 1000
+
+
+def test_daemon_pods_come_from_the_template(model, make):
+    """A pod of an older revision is replaced on its node."""
+    agent = make.workload("DaemonSet", "agent", cpu="2")
+    agent["metadata"]["uid"] = "agent-uid"
+    agent["spec"]["updateStrategy"] = {"type": "OnDelete"}
+    pods = [make.pod(f"agent-{name}", node_name=name) for name in "ab"]
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "agent-uid"}
+    for pod, revision in zip(pods, ("1", "2"), strict=True):
+        pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+        pod["metadata"]["labels"] = {"app": "agent", "controller-revision-hash": revision}
+    view = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": "agent-2",
+            "namespace": "default",
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "revision": 2,
+        "data": {"spec": {"template": agent["spec"]["template"]}},
+    }
+    found = model(agent, view, *pods)
+    assert new_cpu(found, "default/agent-a") == 2000
+    new = found.replacement(found.cluster.pods["default/agent-a"])
+    assert found.schedule(new).node.name == "a"
+    assert new_cpu(found, "default/agent-b") == 1000
+
+
+def resized(make, generation=2, **annotations):
+    """A Deployment of one core whose pod was resized to three."""
+    objects = deployment(make, "web", ["a"])
+    pod = objects[-1]
+    pod["metadata"] |= {"generation": generation, "annotations": annotations}
+    pod["spec"]["containers"].append(
+        {"name": "injected", "resources": {"requests": {"cpu": "500m"}}}
+    )
+    pod["spec"]["containers"][0]["resources"]["requests"] = {"cpu": "3", "memory": "1Gi"}
+    return objects
+
+
+@pytest.mark.parametrize(
+    ("case", "cpu"),
+    [({}, 1500), ({"generation": 1}, 3500), ({"vpaUpdates": "cpu request"}, 3500)],
+)
+def test_resized_pods_return_to_the_template(model, make, case, cpu):
+    """What admission set at creation stays: injected containers, defaults, VPA's requests."""
+    found = model(*resized(make, **case))
+    new = found.replacement(found.cluster.pods["default/web-1-0"])
+    assert new.shape.milli_cpu == cpu
+    assert new.shape.memory == 1 << 30
+
+
+def test_drains_and_bounds_count_the_new_pods(planner, make):
+    """A resized pod leaves a node for one that holds the template's pod only."""
+    objects = resized(make)
+    plan = planner(make.node("a", cpu="4"), make.node("b", cpu="2"), *objects)
+    assert fewest_nodes(plan.model, ["a", "b"]).count == 1
+    assert plan.has_room_elsewhere("a")
+    assert isinstance(plan.empty("a"), PlannedDrain)
+
+
+def test_a_larger_template_blocks_a_drain(planner, make):
+    """The pods of three cores do not fit where those of one core would."""
+    plan = planner(make.node("a", cpu="8"), make.node("b", cpu="2"), *stateful_set(make))
+    assert not plan.has_room_elsewhere("a")
+    assert not isinstance(plan.empty("a"), PlannedDrain)
