@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final
 
 import pytest
 
-from fairlead.whatif.report import write_report
+from fairlead.cli.output.report_file import write_report
 
 SAMPLES: Final = Path(__file__).parent.parent / "unit" / "whatif" / "report"
 FLAGS: Final = (

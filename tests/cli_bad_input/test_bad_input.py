@@ -193,6 +193,8 @@ AUDITED = (
 )
 
 CASES = [
+    change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
+           "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
     # --- admission -----------------------------------------------------------------------------
     snapshot("a policy binding with a text as selector", documents(NODE, BINDING +
              "spec: {policyName: p, matchResources: {namespaceSelector: all}}"),

@@ -356,6 +356,9 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
             return line, exit_code.BAD_INPUT
         case CycloptsError():
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
+        case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
+            shown = one_line(not_utf8[0].encode(errors="replace").decode())
+            return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
         case OSError(filename=None, strerror=str(reason)):  # This is usually standard output.
@@ -363,6 +366,11 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
+
+
+def _is_utf8(token: str) -> bool:
+    """Return False for an argument with bytes that are not UTF-8, which Python escapes."""
+    return not any("\ud800" <= character <= "\udfff" for character in token)
 
 
 def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:

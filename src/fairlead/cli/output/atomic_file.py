@@ -12,12 +12,19 @@ from fairlead.whatif.input.error import InputError
 
 _MARK_BYTES: Final = 64 << 10  # The mark of a snapshot file is at the end of the file.
 _COMMAND: Final = b'{"t_ns":'
+_PREFIX_BYTES: Final = 200  # A longer temporary name can exceed the 255 bytes of a file name.
 
 
 def require_writable(option: str, path: Path | None) -> None:
     """Raise InputError if `path` cannot be written; its message names `option`."""
     if path is None:
         return
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as cause:  # The name is too long, or its links form a loop.
+        raise InputError(option, f"{path} cannot be written: {cause.strerror}") from None
     folder = path.parent
     if path.is_dir():
         raise InputError(option, f"{path} is a directory")
@@ -64,9 +71,11 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return self
         from tempfile import NamedTemporaryFile
 
-        self._file = NamedTemporaryFile(
-            dir=self._path.parent, prefix=f".{self._path.name}.", delete=False
-        )
+        name = os.fsdecode(os.fsencode(self._path.name)[:_PREFIX_BYTES])
+        try:
+            self._file = NamedTemporaryFile(dir=self._path.parent, prefix=f".{name}.", delete=False)
+        except OSError as cause:
+            raise self._named(cause) from None
         return self
 
     def write(self, content: bytes) -> None:

@@ -1,6 +1,6 @@
 """The self-contained HTML report of a simulation or a what-if: one file, no network access.
 
-`write_report(path, data)` writes the file; `ReportData` describes `data`.
+`render_report(data)` returns the page; `ReportData` describes `data`.
 
 Law: the page only displays data. Names come from cluster dumps and are treated as hostile text, in
 Python and in the page's script.
@@ -9,6 +9,6 @@ Python and in the page's script.
 from __future__ import annotations
 
 from fairlead.whatif.report.data import ReportData
-from fairlead.whatif.report.write import render_report, write_report
+from fairlead.whatif.report.write import render_report
 
-__all__ = ["ReportData", "render_report", "write_report"]
+__all__ = ["ReportData", "render_report"]

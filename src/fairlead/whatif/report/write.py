@@ -13,7 +13,6 @@ import html
 import json
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Final
 
@@ -43,14 +42,6 @@ th, td { padding: 7px 10px; border-bottom: 1px solid var(--line); text-align: le
 th { color: var(--ink-2); font-weight: 600; font-size: 12px; }
 td.number, th.number { text-align: right; white-space: nowrap; }
 """
-
-
-def write_report(path: Path, data: ReportData) -> None:
-    """Write the report on `data` to `path`, replacing an existing file.
-
-    Raises OSError if `path` cannot be written.
-    """
-    path.write_text(render_report(data), encoding="utf-8")
 
 
 def render_report(data: ReportData) -> str:

@@ -55,6 +55,19 @@ def test_a_write_that_fails_names_the_file_and_leaves_the_old_content(tmp_path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_file_can_have_the_longest_possible_name(tmp_path):
+    path = tmp_path / ("\u00e4" * 127)
+    write_atomically(path, b"x")
+    assert path.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop"], ids=["too long", "a loop of links"])
+def test_an_impossible_name_is_refused(name, tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match=r"--report: .* cannot be written: "):
+        require_writable("--report", tmp_path / name)
+
+
 def test_writing_replaces(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"a longer old content")

@@ -10,7 +10,8 @@ import sys
 import zlib
 from pathlib import Path
 
-from fairlead.whatif.report import ReportData, write_report
+from fairlead.cli.output.report_file import write_report
+from fairlead.whatif.report import ReportData
 from fairlead.whatif.report.data import Summary
 
 GIB = 1 << 30

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fairlead.whatif.report import render_report, write_report
+from fairlead.whatif.report import render_report
 
 BARE = {"kind": "simulate", "title": "t"}
 
@@ -109,20 +109,6 @@ def test_a_cluster_of_openb_size_stays_small(large):
 def test_same_data_same_file(small):
     """The page depends on the data alone."""
     assert render_report(small) == render_report(small)
-
-
-def test_written_file_is_the_rendered_text(tmp_path, small):
-    """A file that was there is replaced."""
-    path = tmp_path / "report.html"
-    path.write_text("old")
-    write_report(path, small)
-    assert path.read_text(encoding="utf-8") == render_report(small)
-
-
-def test_unwritable_path_is_an_os_error(tmp_path):
-    """The caller gets the reason why it could not be written."""
-    with pytest.raises(FileNotFoundError):
-        write_report(tmp_path / "absent" / "report.html", BARE)
 
 
 @pytest.mark.parametrize(

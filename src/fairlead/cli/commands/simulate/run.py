@@ -22,6 +22,7 @@ from fairlead.cli.output.atomic_file import is_own_output, write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.distinct_outputs import require_distinct
 from fairlead.cli.output.plugin_time import print_plugin_times
+from fairlead.cli.output.report_file import write_report
 from fairlead.cli.output.result_file import command_log, print_bytes, say_written
 from fairlead.cli.output.summary import print_simulation
 from fairlead.engine.framework.user_plugin.meter import Meter
@@ -31,7 +32,6 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines_of
 from fairlead.whatif.outcome.assessment.fail_on import FailOn, parse_simulation_fail_on
 from fairlead.whatif.outcome.run_outcome import RunOutcome
-from fairlead.whatif.report import write_report
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.result.result_json import encode_result, simulation_result
 from fairlead.whatif.run.experiment_run import run_experiment

@@ -27,6 +27,7 @@ from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.atomic_file import write_atomically
 from fairlead.cli.output.console.progress_bar import ProgressBar
 from fairlead.cli.output.distinct_outputs import require_distinct
+from fairlead.cli.output.report_file import write_report
 from fairlead.cli.output.result_file import say_written
 from fairlead.cli.output.tabular_answer import print_tabular
 from fairlead.whatif.input.document import Document, read_one
@@ -34,7 +35,6 @@ from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.field_line import with_lines
 from fairlead.whatif.input.strict_form import decode_strictly
-from fairlead.whatif.report import write_report
 from fairlead.whatif.report.report_builder import Heading, simulation_report
 from fairlead.whatif.report.sweep_page import render_sweep
 from fairlead.whatif.scenario.scenario import Scenario, experiment_of

@@ -97,7 +97,7 @@ def run_what_if(
     if outputs.junit is not None:
         _write_junit(outputs.junit, [(answer, results, "")])
     if report is not None:
-        from fairlead.whatif.report import write_report
+        from fairlead.cli.output.report_file import write_report
         from fairlead.whatif.report.report_builder import Heading, whatif_report
 
         seconds = perf_counter() - started
