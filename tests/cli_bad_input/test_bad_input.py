@@ -195,6 +195,10 @@ AUDITED = (
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
+    snapshot("a quota with a list of used amounts", documents(NODE, QUOTA +
+             "{hard: {pods: 1}}\nstatus: {used: [{pods: 1}]}"),
+             "ResourceQuota shop/q: status.used: "),
+    Case("a name that is too long", "whatif " + "x" * 300, ("xxx: cannot be read: File name too",)),
     # --- admission -----------------------------------------------------------------------------
     snapshot("a policy binding with a text as selector", documents(NODE, BINDING +
              "spec: {policyName: p, matchResources: {namespaceSelector: all}}"),

@@ -9,10 +9,11 @@ faster than YAML.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NoReturn
 
 import msgspec
 from msgspec import Struct
@@ -32,6 +33,7 @@ from fairlead.whatif.input.listing import Bytes, Listing, split
 from fairlead.whatif.input.pod_columns import ColumnError, encode_list
 
 STDIN: Final = "stdin"
+_EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -145,7 +147,7 @@ def read_one(path: str, expected: str = "") -> Document:
 
     Raises InputError.
     """
-    if Path(path).is_dir():
+    if _is_folder(Path(path)):
         raise InputError(path, "is a directory; expected a file")
     found = read(path)
     if len(found) != 1:
@@ -156,13 +158,31 @@ def read_one(path: str, expected: str = "") -> Document:
 
 def _files(path: str) -> Iterable[Path]:
     root = Path(path)
-    if not root.is_dir():
+    if not _is_folder(root):
         return [root]
     suffixes = {*TEXT_SUFFIXES, *PACKED_SUFFIXES}
-    files = sorted(f for f in root.rglob("*") if f.suffix in suffixes and f.is_file())
+    # A link to a missing file and a folder without permission are errors: without their objects,
+    # the answer would be wrong.
+    files = sorted(
+        file
+        for folder, _, names in os.walk(root, onerror=_refuse_folder)
+        for name in names
+        if (file := Path(folder, name)).suffix in suffixes and not name.startswith(_EDITOR_LOCK)
+    )
     if not files:
         raise InputError(path, f"is a directory without a {', '.join(TEXT_SUFFIXES)} file")
     return files
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # The name is too long; reading the file reports it.
+        return False
+
+
+def _refuse_folder(cause: OSError) -> NoReturn:
+    raise InputError(str(cause.filename), f"cannot be read: {cause.strerror}") from None
 
 
 def read_bytes(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 
@@ -15,6 +16,27 @@ def refusal(call):
         call()
     assert "\n" not in str(refused.value)
     return str(refused.value)
+
+
+def test_a_directory_with_a_link_to_no_file_is_refused(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1")
+    (tmp_path / "b.yaml").symlink_to(tmp_path / "absent")
+    said = f"{tmp_path / 'b.yaml'}: cannot be read: No such file or directory"
+    assert refusal(lambda: read(str(tmp_path))) == said
+
+
+def test_a_directory_may_contain_the_lock_of_an_editor(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1")
+    (tmp_path / ".#a.yaml").symlink_to("me@host.1:2")
+    assert [document.value for document in read(str(tmp_path))] == [{"a": 1}]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every directory")
+def test_a_directory_below_that_cannot_be_listed_is_refused(tmp_path):
+    (tmp_path / "a.yaml").write_text("a: 1")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    assert refusal(lambda: read(str(tmp_path))) == f"{closed}: cannot be read: Permission denied"
 
 
 def test_a_directory_is_read_in_sorted_order_with_what_is_below(tmp_path):

@@ -61,8 +61,14 @@ class _QuotaSpec(_Form, frozen=True):
     scope_selector: _Selector = _Selector()
 
 
+class _QuotaStatus(_Form, frozen=True):
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
 class _Quota(_Form, frozen=True):
     spec: _QuotaSpec = _QuotaSpec()
+    status: _QuotaStatus = _QuotaStatus()
 
 
 def check_limit_range_form(obj: Json) -> Causes:
@@ -83,6 +89,9 @@ def check_quota_form(obj: Json) -> Causes:
         yield problem
         return
     yield from _check_amounts("spec.hard", (obj.get("spec") or {}).get("hard") or {})
+    status = obj.get("status") or {}
+    for key in ("hard", "used"):
+        yield from _check_amounts(f"status.{key}", status.get(key) or {})
 
 
 def _wrong_type(obj: Json, form: type[_Form]) -> Cause | None:
