@@ -288,6 +288,21 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else exit_code.SUCCESS
 
 
+def values_of(arguments: Sequence[str]) -> dict[str, object]:
+    """Return the parameters of the command `arguments[0]` that its `arguments` set.
+
+    The command is not run. Raises ValueError, whose message is the line that `run` would print, if
+    the arguments cannot be parsed.
+    """
+    try:
+        _refuse_empty(arguments)
+        app = _app(asked=arguments[0])
+        _, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
+    except (CycloptsError, ValueError) as cause:
+        raise ValueError(_line_and_code(cause, arguments)[0]) from None
+    return bound.arguments
+
+
 def _refuse_empty(tokens: Sequence[str]) -> None:
     """Raise InputError for an empty argument, which is usually an unset shell variable."""
     from fairlead.whatif.input.error import InputError

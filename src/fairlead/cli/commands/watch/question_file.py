@@ -7,14 +7,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.cli.commands.whatif.alternatives import parse_alternatives
+from fairlead.cli.commands.whatif.options import ComparisonOptions, RunOptions
+from fairlead.cli.main import values_of
 from fairlead.whatif.input.document import read_one
 from fairlead.whatif.input.duration import read_duration
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.strict_form import StrictForm, decode_strictly
+from fairlead.whatif.outcome.assessment.fail_on import parse_fail_on
 
 EVERY_MIN_S: Final = 1.0
 # Options that name another cluster, or that set the place or the format of the answer.
 _OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
+_INFORMATION: Final = ("--help", "-h", "--version")
+_SNAPSHOT: Final = "snapshot.json"  # stands for the file of which the questions are asked
 
 
 class _Question(StrictForm, frozen=True):
@@ -60,8 +66,28 @@ def read_questions(path: str) -> QuestionFile:
         if not one.name or one.name in questions:
             problem = "is used twice" if one.name else "must not be empty"
             raise InputError(path, problem, field=f"{field}.name")
-        questions[one.name] = Question(one.name, _words(path, f"{field}.ask", one.ask))
+        question = Question(one.name, _words(path, f"{field}.ask", one.ask))
+        _refuse_unknown_options(path, f"{field}.ask", question)
+        questions[one.name] = question
     return QuestionFile(tuple(questions.values()), every_s)
+
+
+def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
+    """Raise InputError if `fairlead whatif` would refuse the options of `question` in any cluster.
+
+    Names of objects are not checked, because the objects may exist later.
+    """
+    try:
+        values = values_of(["whatif", _SNAPSHOT, *question.words])
+        comparison, running = values.get("comparison"), values.get("running")
+        if isinstance(comparison, ComparisonOptions):
+            parse_alternatives(comparison.change)
+        if isinstance(running, RunOptions):
+            for condition in running.fail_on:
+                parse_fail_on(condition)
+    except ValueError as cause:  # also InputError
+        what = f"question {question.name}"
+        raise InputError(path, str(cause), object_name=what, field=field) from None
 
 
 def _words(path: str, field: str, text: str) -> tuple[str, ...]:
@@ -77,6 +103,6 @@ def _words(path: str, field: str, text: str) -> tuple[str, ...]:
             raise InputError(path, "must begin with an option of fairlead whatif", field=field)
         if name.startswith("-o"):  # also -ojson, a value without a space
             name = "-o"
-        if name in _OURS:
+        if name in (*_OURS, *_INFORMATION):
             raise InputError(path, f"{name} cannot be part of a question", field=field)
     return words
