@@ -5,6 +5,9 @@ line: objects are deleted, applied and edited, nodes are added, workloads are sc
 cordoned, drained and failed, and the descheduler runs. So one change can delete an object and apply
 a new object of the same name, or apply a node and cordon it. There are two exceptions: failures can
 start later (`--at`), and a rolling drain lasts for some time.
+
+A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
+change. Nodes that the change creates can be named.
 """
 
 from __future__ import annotations
@@ -344,7 +347,7 @@ def _apply(collected: _Steps) -> None:
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
-            inventory.add(manifest)
+            _add_created(inventory, manifest)
             collected.add(manifest.title, manifest.source, commands.create(manifest))
             continue
         if change.server_side:
@@ -444,8 +447,16 @@ def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Js
     from fairlead.whatif.change.new_node import OPTION, new_nodes  # noqa: PLC0415 - few ask it
 
     for new in new_nodes(count, model, templates, collected.inventory, start):
-        collected.inventory.add(new)
+        _add_created(collected.inventory, new)
         collected.add(new.title, OPTION, commands.create(new))
+
+
+def _add_created(inventory: Inventory, manifest: Manifest) -> None:
+    """Add the object `manifest`, which the change creates, to `inventory`."""
+    if manifest.kind is NODE:
+        inventory.add_new_node(manifest)
+    else:
+        inventory.add(manifest)
 
 
 def _rank(manifest: Manifest) -> int:

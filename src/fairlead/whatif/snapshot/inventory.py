@@ -33,6 +33,7 @@ class Inventory:
         self._source = source
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}
+        self._new_nodes: set[str] = set()
         for manifest in manifests:
             self.add(manifest)
 
@@ -41,6 +42,15 @@ class Inventory:
         kind, ref = manifest.kind, manifest.ref
         self._kinds.setdefault(kind.resource, kind)
         self._by_resource.setdefault(kind.resource, {})[(ref.namespace, ref.name)] = manifest
+
+    def add_new_node(self, node: Manifest) -> None:
+        """Add a node that the change creates; label selectors for nodes do not match it.
+
+        A pool is often replaced in one change, with new nodes that are copies of the old ones and
+        have their labels: `--add-nodes 6 --like old-1 --drain pool=old`.
+        """
+        self.add(node)
+        self._new_nodes.add(node.ref.name)
 
     def remove(self, manifest: Manifest) -> None:
         """Remove an object that will be deleted."""
@@ -123,6 +133,8 @@ class Inventory:
     def nodes(self, source: str, text: str) -> list[str]:
         """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
 
+        A selector matches only nodes that exist before the change.
+
         Raises InputError, with `source` in its message, if no node matches or `text` is malformed.
         """
         nodes = self._by_resource.get(NODE.resource, {})
@@ -136,11 +148,15 @@ class Inventory:
             raise InputError(
                 source, f"{text!r} is neither a node name nor a selector: {cause}"
             ) from None
-        chosen = [
+        found = [
             manifest.ref.name
             for manifest in nodes.values()
             if selector_matches(selector, manifest.labels)
         ]
+        chosen = [name for name in found if name not in self._new_nodes]
+        if found and not chosen:
+            problem = f"{text} matches only nodes that the change creates; name them instead"
+            raise InputError(source, problem)
         if not chosen:
             hint = _COMMA_HINT.format(NODE.plural) if "," in text else ""
             raise InputError(source, f"no node matches {text}{hint}")

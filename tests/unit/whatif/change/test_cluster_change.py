@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.input.error import InputError
 
 
@@ -46,6 +47,24 @@ def test_cordon_and_drain_mark_each_node_once(cluster):
     }
     [cordon] = commands(ClusterChange(cordon=("n1",)), cluster)
     assert cordon.patch == {"spec": {"unschedulable": True}}
+
+
+def test_a_selector_means_the_nodes_before_the_change(cluster, write, make):
+    """So a pool can be replaced by copies of its nodes, which have the same labels."""
+    path = write("new.json", make.node("n3", pool="small"), make.node("n4", pool="large"))
+    new = {"apply": (path,), "add_nodes": 2, "like": "n1"}
+    failures = Failures(fail_node=("pool=small",))
+    for change in (
+        ClusterChange(**new, drain=("pool=small",)),
+        ClusterChange(**new, cordon=("pool=small",)),
+        ClusterChange(**new, failures=failures),
+    ):
+        found = [one for one in commands(change, cluster) if not isinstance(one, CreateObject)]
+        assert {getattr(one, "target", one).name for one in found} == {"n1", "n2"}
+    named = commands(ClusterChange(**new, drain=("n3", "new-node-1")), cluster)
+    assert [one.target.name for one in named[-2:]] == ["n3", "new-node-1"]
+    with pytest.raises(InputError, match="pool=large matches only nodes that the change creates"):
+        commands(ClusterChange(**new, drain=("pool=large",)), cluster)
 
 
 def test_applying_creates_what_is_new_and_merges_what_is_there(cluster, write, make):
