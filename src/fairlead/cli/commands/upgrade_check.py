@@ -90,6 +90,7 @@ def upgrade_check(
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
     from fairlead.whatif.planner.node_drain.upgrade_check import (
         SURGE_MAX,
+        budgets_on,
         check_nodes,
         pools_of,
         surge_nodes,
@@ -127,7 +128,7 @@ def upgrade_check(
             planner.reorders = False
             plan = check_nodes(planner, pools, added, names, progress)
             run_plan(plan, experiment, progress, at_once=at_once, away=away)
-    limits = planner.budgets.limits()
+    limits = budgets_on(planner, names)
     notes = (*read.notes, *experiment.notes)
     print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, notes), output)
     return 0

@@ -34,9 +34,9 @@ from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
 from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
 from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
-    blocker_tables,
     flag_findings,
     moves_table,
     order_findings,

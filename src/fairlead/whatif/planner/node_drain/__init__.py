@@ -2,6 +2,7 @@
 
     drain_planner      empties one node in a model, or names the blockers
     autoscaler_rule    the pods that autoscalers do not move
+    blocker_table      the tables of blockers, and of the changes that would help
     drain_plan         the order of several drains (`fairlead drain-plan`)
     upgrade_check      drains with surge nodes (`fairlead upgrade-check`)
     drain_run          the drains of a plan, run in a simulation

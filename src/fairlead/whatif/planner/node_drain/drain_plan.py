@@ -3,8 +3,9 @@
     1  rules      nodes with an eviction that a budget refuses are blocked
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
-                  node is emptied alone, with all other nodes in service. Nodes that a budget
-                  blocks are emptied alone afterwards, to find out whether their pods fit elsewhere
+                  node is emptied alone, with all other nodes in service, and pods that fit no other
+                  node wait until their node returns. Nodes that a budget blocks are emptied alone
+                  afterwards, to find out whether their pods fit elsewhere
     3  runs       the drains are simulated with 1, 2, 4, ... nodes at once, up to the first run
                   that is not safe; the fastest safe run is the best pace
 
@@ -27,8 +28,8 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_planner import (
-    UNPLACED,
     Blocker,
     DrainPlanner,
     PlannedDrain,
@@ -52,7 +53,6 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 
-_OWNER: Final = "\0"
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
@@ -110,7 +110,10 @@ def plan_drains(
             model.cordon(name)
         for number, name in enumerate(free):
             progress.reach(number, 0)
-            drained = _drained_alone(planner, name) if return_again else _drained(planner, name)
+            if return_again:
+                drained = _drained_alone(planner, name, return_again=True)
+            else:
+                drained = planner.empty(name, with_remedy=True)
             if isinstance(drained, PlannedDrain):
                 plan.drains.append(drained)
                 continue
@@ -118,19 +121,19 @@ def plan_drains(
             if not return_again:
                 model.put_node(before[name])
         for name in refused:
-            drained = _drained_alone(planner, name)
+            drained = _drained_alone(planner, name, return_again=return_again)
             if isinstance(drained, Blocker):
                 plan.blockers.append(drained)
     return plan
 
 
-def _drained(planner: DrainPlanner, name: str) -> PlannedDrain | Blocker:
-    return planner.empty(name, with_remedy=True)
-
-
-def _drained_alone(planner: DrainPlanner, name: str) -> PlannedDrain | Blocker:
+def _drained_alone(
+    planner: DrainPlanner, name: str, *, return_again: bool
+) -> PlannedDrain | Blocker:
     with planner.model.hypothesis():
-        return _drained(planner, name)
+        if return_again:
+            return planner.empty_and_return(name)
+        return planner.empty(name, with_remedy=True)
 
 
 def _effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
@@ -185,11 +188,13 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     tables = (
         *blocker_tables(plan.blockers),
         pace_table(plan.runs),
+        wait_table(plan),
         _order(plan),
         _moves(plan),
     )
     findings = (
         *_pace_findings(plan),
+        *wait_findings(plan),
         *order_findings(plan.drains),
         *flag_findings(plan.flags),
     )
@@ -231,6 +236,68 @@ def unsafe_findings(runs: Sequence[DrainRun]) -> Iterator[str]:
     run = next((one for one in runs if not one.is_safe), None)
     if run is not None:
         yield f"{counted(run.pace.at_once, 'node')} at once: {unsafe_because(run)}."
+
+
+class _Wait(Struct):
+    """The `pods` of a workload that fit no node other than their own, on `nodes`."""
+
+    pods: list[str] = field(default_factory=list)
+    nodes: list[str] = field(default_factory=list)
+
+
+def _waits(drains: Iterable[PlannedDrain]) -> dict[str, _Wait]:
+    """Return the pods that wait until their node returns, by workload."""
+    found: dict[str, _Wait] = {}
+    for drain in drains:
+        waiting = frozenset(drain.waits)
+        for move in drain.moves:
+            if move.pod in waiting:
+                one = found.setdefault(move.workload, _Wait())
+                one.pods.append(move.pod)
+                one.nodes.append(drain.node)
+    return dict(sorted(found.items(), key=lambda item: (-len(item[1].pods), item[0])))
+
+
+def _down(plan: DrainPlan, nodes: Iterable[str]) -> DurationNs | None:
+    """Return the longest time that one of `nodes` was away, in the best run or the first run."""
+    run = plan.best or next(iter(plan.runs), None)
+    if run is None or not run.away.keys() >= set(nodes):
+        return None
+    return max(run.away[node] for node in nodes)
+
+
+def wait_findings(plan: DrainPlan) -> Iterator[str]:
+    """Yield a sentence about the pods that are down until their node is back, if any."""
+    found = _waits(plan.drains)
+    if not found:
+        return
+    count = sum(len(one.pods) for one in found.values())
+    down = _down(plan, [node for one in found.values() for node in one.nodes])
+    lasts = "" if down is None else f" ({for_readers(down)}{' at most' if count > 1 else ''})"
+    which = "1 pod" if count == 1 else f"{count:,} pods"
+    fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
+    until = f"{are} down until {their} node is back{lasts}"
+    yield f"{which} of {listed(list(found), 2)} {fit} on no other node and {until}."
+
+
+def wait_table(plan: DrainPlan) -> ResultTable:
+    """Return a table of the pods that are down until their node is back, by workload."""
+    rows = [
+        {
+            "workload": workload,
+            "count": len(one.pods),
+            "pods": one.pods,
+            "on": one.nodes,
+            "down_s": pace_seconds(_down(plan, one.nodes)),
+        }
+        for workload, one in _waits(plan.drains).items()
+    ]
+    columns = (
+        ResultColumn("count", "pods", NUMBER),
+        ResultColumn("workload", "workload", NAME),
+        ResultColumn("down_s", "down for at most", SECONDS),
+    )
+    return ResultTable("waits", "pods that wait for their node", columns, rows, 6)
 
 
 def order_findings(drains: Sequence[PlannedDrain]) -> Iterator[str]:
@@ -281,86 +348,6 @@ def _silence(run: DrainRun) -> str:
     return f" (no answer from the kubelet of {listed(run.silent, 2)}, so pods never stop)"
 
 
-def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
-    """Return two tables: the blockers by owner and reason, and the changes that would help."""
-    groups: dict[tuple[str, str, str], list[Blocker]] = {}
-    for one in blockers:
-        groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
-    ordered = sorted(groups.items(), key=lambda item: (-_nodes(item[1]), item[0]))
-    rows = [
-        {
-            "owner": owner,
-            "cause": cause,
-            "why": why,
-            "nodes": _nodes(found),
-            "pods": sorted({one.pod for one in found}),
-            "on": sorted({one.node for one in found}),
-            **_edit_of(found),
-        }
-        for (owner, cause, why), found in ordered
-    ]
-    columns = (
-        ResultColumn("nodes", "nodes", NUMBER),
-        ResultColumn("owner", "blocked by", NAME),
-        ResultColumn("why", "why"),
-    )
-    edits = [
-        {
-            "edit": edit,
-            "helps": names,
-            "for": names[0] if len(names) == 1 else counted(len(names), "node"),
-        }
-        for edit, names in _merged(rows)
-    ]
-    edit_columns = (ResultColumn("for", "helps", NAME), ResultColumn("edit", "change"))
-    return (
-        ResultTable("blockers", "what blocks", columns, rows),
-        ResultTable("edits", "what would unblock", edit_columns, edits, 4),
-    )
-
-
-def _edit_of(blockers: Sequence[Blocker]) -> Json:
-    """Return the first edit of `blockers` and the names of the nodes that it helps to empty.
-
-    An edit for a pod without a place helps one node only, because another pod may take the room.
-    """
-    first = next((one for one in blockers if one.edit), None)
-    if first is None:
-        return {"edit": "", "helps": []}
-    if first.cause in UNPLACED:
-        return {"edit": first.edit, "helps": [first.node]}
-    return {"edit": first.edit, "helps": sorted({one.node for one in blockers})}
-
-
-def _merged(rows: Iterable[Json]) -> list[tuple[str, list[str]]]:
-    """Return the distinct edits of `rows`, each with the nodes that it helps to empty.
-
-    Edits that differ only in the object to change become one edit. Example: `annotate the pods of
-    deploy/a/b with x=1`, and the same for 9 other Deployments, becomes `annotate the pods of
-    deploy/a/b, deploy/a/c and 8 more with x=1`.
-    """
-    owners: dict[str, list[str]] = {}
-    helps: dict[str, set[str]] = {}
-    for row in rows:
-        edit, owner = str(row["edit"]), str(row["owner"])
-        if edit:
-            is_one = edit.startswith("kubectl ") or not owner
-            form = edit if is_one else edit.replace(owner, _OWNER, 1)
-            names = owners.setdefault(form, [])
-            if owner not in names:
-                names.append(owner)
-            if form not in helps or row["cause"] not in UNPLACED:
-                helps.setdefault(form, set()).update(row["helps"])
-    return [
-        (form.replace(_OWNER, listed(names, 2)), sorted(helps[form]))
-        for form, names in owners.items()
-    ]
-
-
-def _nodes(blockers: Sequence[Blocker]) -> int:
-    return len({one.node for one in blockers})
-
-
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
     """Return a table of the duration and effects of `runs`, by the nodes drained at once."""
     rows = [
@@ -398,6 +385,7 @@ def _order(plan: DrainPlan) -> ResultTable:
             "node": drain.node,
             "pods": len(drain.moves) + len(drain.lost),
             "lost": list(drain.lost),
+            "waits": list(drain.waits),
             "budgets": sorted(drain.charged),
             "limited": sum(drain.charged.values()),
         }

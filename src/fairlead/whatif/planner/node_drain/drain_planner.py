@@ -104,7 +104,9 @@ class PlannedDrain(Struct, frozen=True):
 
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget. `first` are the workloads whose pods must be placed
-    before the other pods, because the other pods would take their room.
+    before the other pods, because the other pods would take their room. `waits` are the pods that
+    fit no other node, so that their replacements wait until the node returns; `moves` has their
+    nodes after that.
     """
 
     node: str
@@ -112,6 +114,7 @@ class PlannedDrain(Struct, frozen=True):
     lost: tuple[str, ...] = ()
     charged: dict[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ()
 
 
 class _Unplaced(Struct, frozen=True):
@@ -188,6 +191,55 @@ class DrainPlanner:
                     edit = self._remedy(node, unplaced.pod) if with_remedy else ""
                     return _no_place(node, unplaced, edit=edit, is_first=is_first)
 
+    def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
+        """Empty `node` as `empty` does; if pods fit no other node, they wait until it returns.
+
+        An eviction does not depend on another node for the pod. The node stays empty if all pods
+        fit other nodes; otherwise it is back in service, with the pods that waited for it. A pod
+        that would not run even then, or that would preempt other pods, gives a Blocker with the
+        change that would help, and the model does not change.
+        """
+        found = self.empty(node)
+        if isinstance(found, PlannedDrain):
+            return found
+        return self._empty_until_return(node) or self.empty(node, with_remedy=True)
+
+    def _empty_until_return(self, node: str) -> PlannedDrain | None:
+        model, pods, home = self.model, self.evicted(node), self.model.node(node).node
+        with model.hypothesis() as supposed:
+            self._clear(node, pods)
+            moves, left = self._place(node, [pod for pod in pods if is_placed_anew(pod)])
+            if any(self._would_preempt(model.replacement(pod)) for pod in left):
+                return None
+            model.put_node(home)
+            late, stuck = self._place(node, left)
+            if stuck:
+                return None
+            supposed.commit()
+        waits = tuple(move.pod for move in late)
+        return PlannedDrain(
+            node, (*moves, *late), self._lost(pods), self._charged(pods), waits=waits
+        )
+
+    def _place(self, node: str, pods: Sequence[PodInfo]) -> tuple[list[PodMove], list[PodInfo]]:
+        """Place replacements of `pods` on nodes.
+
+        Return the moves, and the pods whose replacements fit no node even after the others.
+        """
+        moves: list[PodMove] = []
+        while True:
+            left: list[PodInfo] = []
+            for pod in pods:
+                decision = self.model.schedule(self.model.replacement(pod))
+                if isinstance(decision, Placement):
+                    workload = str(workload_of(pod.pod))
+                    moves.append(PodMove(pod.key, workload, node, decision.node.name))
+                else:
+                    left.append(pod)
+            if len(left) == len(pods) or not any(_may_follow(pod.pod.spec) for pod in left):
+                return moves, left
+            pods = left
+
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return whether other nodes take the pods of `workload` on `node` if placed first.
 
@@ -238,8 +290,12 @@ class DrainPlanner:
             if unplaced is not None and len(retried) == len(waiting):
                 return unplaced
             waiting = retried
-        lost = tuple(pod.key for pod in order if not (is_leaving(pod) or is_placed_anew(pod)))
-        return PlannedDrain(node, tuple(moves), lost, self._charged(pods), tuple(first))
+        return PlannedDrain(
+            node, tuple(moves), self._lost(order), self._charged(pods), tuple(first)
+        )
+
+    def _lost(self, pods: Iterable[PodInfo]) -> tuple[str, ...]:
+        return tuple(pod.key for pod in pods if not (is_leaving(pod) or is_placed_anew(pod)))
 
     def _would_preempt(self, pod: PodInfo) -> bool:
         """Return whether preemption makes room for `pod`, which fits no node; preempt nothing."""

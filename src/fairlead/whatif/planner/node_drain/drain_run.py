@@ -18,7 +18,7 @@ from collections.abc import Container, Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.apiserver.kind import NODE
@@ -79,7 +79,8 @@ class DrainRun(Struct, frozen=True):
     of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
     `breaches` is the number of evictions against a budget; a run with breaches is not safe.
     `silent` are the unfinished nodes whose Ready condition is Unknown in the snapshot: their
-    kubelets do not answer, so evicted pods never stop.
+    kubelets do not answer, so evicted pods never stop. `away` has the time from the begin of a
+    node's drain until the node was back in service, of each node that returned.
     """
 
     pace: DrainPace
@@ -92,6 +93,7 @@ class DrainRun(Struct, frozen=True):
     lost: tuple[str, ...]
     breaches: int
     silent: tuple[str, ...] = ()
+    away: dict[str, DurationNs] = field(default_factory=dict)  # {node: time}
 
     @property
     def is_safe(self) -> bool:
@@ -262,6 +264,11 @@ def _drain_run(
         tuple(pod for pod in _lost(outcome, wanted) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
         tuple(name for name in unfinished if name in silent),
+        {
+            one.node: one.back_at - one.begun_at
+            for one in drains
+            if one.begun_at is not None and one.back_at is not None
+        },
     )
 
 

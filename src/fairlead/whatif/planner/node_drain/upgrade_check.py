@@ -1,9 +1,9 @@
 """upgrade-check: checks whether every node can be drained and replaced, with surge nodes.
 
 Each node is first checked alone, with the surge nodes of its pool added: budgets must allow its
-evictions, and every pod must fit another node. Then the whole upgrade is simulated: a given number
-of nodes at a time is drained, stays down for a time, and returns, while the surge nodes of all
-pools exist.
+evictions, and every pod must fit another node, or the node itself after it returns. Then the whole
+upgrade is simulated: a given number of nodes at a time is drained, stays down for a time, and
+returns, while the surge nodes of all pools exist.
 
 A surge node is a copy of the newest node in service of its pool, with that node's DaemonSet pods.
 """
@@ -22,13 +22,15 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
-    blocker_tables,
     flag_findings,
     order_findings,
     pace_table,
     unsafe_because,
+    wait_findings,
+    wait_table,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
@@ -98,7 +100,10 @@ def check_nodes(
     nodes: Sequence[str],
     progress: Progress,
 ) -> DrainPlan:
-    """Return the plan of draining each of `nodes` alone, with the surge nodes of its pool."""
+    """Return the plan of draining each of `nodes` alone, with the surge nodes of its pool.
+
+    Pods that fit no other node wait until their node returns.
+    """
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     progress.begin("checking nodes", len(nodes))
@@ -115,10 +120,19 @@ def check_nodes(
     return plan
 
 
+def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]:
+    """Return the budgets of the pods that drains of `nodes` evict, by namespace and name."""
+    room = planner.budgets
+    keys = {
+        limit.key for name in nodes for pod in planner.evicted(name) for limit in room.of(pod.pod)
+    }
+    return [one for one in room.limits() if one.key in keys]
+
+
 def _check(planner: DrainPlanner, name: str, plan: DrainPlan) -> None:
     blockers = planner.budget_blockers(name)
     with planner.model.hypothesis():
-        drained = planner.empty(name, with_remedy=True)
+        drained = planner.empty_and_return(name)
     if not isinstance(drained, PlannedDrain):
         blockers.append(drained)
     elif not blockers:
@@ -138,7 +152,8 @@ def upgrade_answer(
 ) -> TabularAnswer:
     """Return the answer of `fairlead upgrade-check`.
 
-    `limits` are all budgets of the cluster, and `surge` is the number of surge nodes of each pool.
+    `limits` are the budgets of the evicted pods (`budgets_on`), and `surge` is the number of surge
+    nodes of each pool.
     """
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
@@ -154,6 +169,7 @@ def upgrade_answer(
     tables = (
         *blocker_tables(plan.blockers),
         _never(never),
+        wait_table(plan),
         _stopped(run),
         pace_table(plan.runs),
     )
@@ -206,6 +222,7 @@ def _findings(
         count = len(plan.drains)
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
+    yield from wait_findings(plan)
     yield from order_findings(plan.drains)
     yield from flag_findings(plan.flags)
     single = [] if run is None else [one for one in run.stopped if one.wanted == 1]

@@ -125,14 +125,64 @@ def test_a_node_that_a_budget_blocks_is_also_blocked_by_a_pod_without_a_place(pl
         *deployment(make, "web", ["a", "b"]),
         *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
     ]
-    for again in (False, True):
+    unplaced = (BlockCause.NO_PLACE, "deploy/default/db")
+    for again, others in ((False, [unplaced]), (True, [])):  # the returned node takes the pod
         made = planner(*objects, budget("web", maxUnavailable=0))
         found = plan_of(made, ["a", "c"], return_again=again)
         assert [(one.cause, one.owner) for one in found.blockers] == [
             (BlockCause.BUDGET_NEVER, "pdb/default/web"),
-            (BlockCause.NO_PLACE, "deploy/default/db"),
+            *others,
         ]
         assert [drain.node for drain in found.drains] == ["c"]
+
+
+def bound_to_its_pool(make):
+    """Nodes a and b with a pod each that only these nodes take, and both are full; c is free."""
+    nodes = [make.node("a", pool="db"), make.node("b", pool="db"), make.node("c")]
+    return nodes + deployment(make, "db", ["a", "b"], cpu="3", nodeSelector={"pool": "db"})
+
+
+def test_pods_without_another_node_wait_until_their_node_returns(planner, experiment, make):
+    objects = [*bound_to_its_pool(make), *deployment(make, "web", ["a"])]
+    objects += [budget("db", maxUnavailable=1)]  # the second drain waits for the ready pod
+    assert plan_of(planner(*objects), ["a", "b"]).blocked == ["b", "a"]
+    made = planner(*objects)
+    before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
+    plan = plan_of(made, ["a", "b"], return_again=True)
+    assert {drain.node: drain.waits for drain in plan.drains} == {
+        "a": ("default/db-1-0",),
+        "b": ("default/db-1-1",),
+    }
+    moves = {move.pod: move.target for drain in plan.drains for move in drain.moves}
+    assert moves == {"default/db-1-0": "a", "default/db-1-1": "b", "default/web-1-0": "c"}
+    assert {info.name: sorted(info.pods) for info in made.model.table.nodes()} == before
+    made.model.table.validate()
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(300))
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "All nodes can be drained in 11m05s, one at a time."
+    down = "2 pods of deploy/default/db fit on no other node and are down until their node is back"
+    assert f"{down} (5m35s at most)." in found["findings"]
+
+
+def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experiment, make):
+    """Nothing protects the two replicas if both nodes are drained at once."""
+    objects = [*bound_to_its_pool(make), budget("other", maxUnavailable=1)]
+    for limits, is_safe in (([], False), ([budget("db", maxUnavailable=1)], True)):
+        plan = plan_of(planner(*objects, *limits), ["a", "b"], return_again=True)
+        cluster = experiment(*objects, *limits)
+        run_plan(plan, cluster, NoProgress(), at_once=2, away=seconds(60))
+        [run] = plan.runs
+        assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, ())
+
+
+def test_a_pod_that_would_preempt_does_not_wait(planner, make):
+    """Plans do not rely on preemption."""
+    nodes = [make.node("a", pool="db"), make.node("b", pool="db")]
+    pods = deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}, priority=9)
+    small = deployment(make, "web", ["b"], cpu="2")
+    plan = plan_of(planner(*nodes, *pods, *small), ["a"], return_again=True)
+    [blocker] = plan.blockers
+    assert (blocker.cause, blocker.preempts) == (BlockCause.NO_PLACE, True)
 
 
 def test_an_unready_pod_is_evicted_if_its_budget_spares_it(planner, make):

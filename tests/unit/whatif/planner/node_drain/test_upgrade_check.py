@@ -11,6 +11,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 from fairlead.whatif.planner.node_drain.drain_planner import BlockCause
 from fairlead.whatif.planner.node_drain.upgrade_check import (
+    budgets_on,
     check_nodes,
     pools_of,
     surge_nodes,
@@ -33,31 +34,67 @@ def test_nodes_that_are_alike_are_a_pool(planner, make):
 
 
 def test_a_surge_node_makes_room_in_its_own_pool(planner, make):
-    """Both nodes are full; the surge node takes the pods, but for its DaemonSet's share."""
+    """Both nodes are full; the surge node takes the pods, but for its DaemonSet's share.
+
+    Without it, the pods wait until their node returns.
+    """
     full = [make.node("a"), make.node("b"), daemon_pod(make, "a"), daemon_pod(make, "b")]
     full += deployment(make, "web", ["a", "a", "a", "b", "b", "b"])
-    assert checked(planner(*full), surge=0).blocked == ["a", "b"]
-    assert checked(planner(*full), surge=1).blocked == []
+    waiting = [len(drain.waits) for drain in checked(planner(*full), surge=0).drains]
+    assert waiting == [3, 3]
+    assert [drain.waits for drain in checked(planner(*full), surge=1).drains] == [(), ()]
 
 
-def test_a_pod_that_even_surge_cannot_place_is_named(planner, make):
-    """A pod bound to one host by its selector goes nowhere else."""
+def pinned_to_a(make, **spec):
+    """Two nodes, and a pod that only node a takes."""
     pinned = {"kubernetes.io/hostname": "a"}
-    objects = [
-        make.node("a", **pinned),
-        make.node("b", **{"kubernetes.io/hostname": "b"}),
-        *deployment(make, "db", ["a"], nodeSelector=pinned),
-    ]
-    [blocker] = checked(planner(*objects)).blockers
+    first = make.node("a", **pinned)
+    first["spec"] = spec
+    second = make.node("b", **{"kubernetes.io/hostname": "b"})
+    return [first, second, *deployment(make, "db", ["a"], nodeSelector=pinned)]
+
+
+TAINTED = {"taints": [{"key": "example.com/broken", "effect": "NoSchedule"}]}
+
+
+def test_a_pod_that_even_surge_cannot_place_is_down_until_its_node_is_back(
+    planner, experiment, make
+):
+    """Its eviction succeeds, and the returned node takes it: 30 s to stop, 5m away."""
+    objects = pinned_to_a(make)
+    plan = checked(planner(*objects))
+    assert plan.blockers == []
+    assert [drain.waits for drain in plan.drains] == [("default/db-1-0",), ()]
+    run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
+    found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
+    assert found["verdict"].endswith("passes in 10m30s.")
+    down = "1 pod of deploy/default/db fits on no other node and is down until its node is back"
+    assert f"{down} (5m30s)." in found["findings"]
+    [row] = found["waits"]
+    assert (row["pods"], row["on"], row["down_s"]) == (["default/db-1-0"], ["a"], 330)
+
+
+@pytest.mark.parametrize("spec", [TAINTED, {"unschedulable": True}])
+def test_a_pod_that_its_returned_node_does_not_take_is_named(planner, make, spec):
+    [blocker] = checked(planner(*pinned_to_a(make, **spec))).blockers
     assert (blocker.node, blocker.cause) == ("a", BlockCause.NO_PLACE)
+
+
+def test_only_budgets_of_pods_on_the_nodes_count(planner, make):
+    made = planner(
+        *(make.node("a"), make.node("b"), daemon_pod(make, "b")),
+        *deployment(make, "web", ["a"]),
+        *deployment(make, "one", ["b"]),
+        *(budget("web", maxUnavailable=0), budget("one", maxUnavailable=1)),
+        *(budget("none", maxUnavailable=0), budget("agent", maxUnavailable=0)),
+    )
+    assert [one.key for one in budgets_on(made, ["b"])] == ["default/one"]
+    assert [one.key for one in budgets_on(made, ["b", "a"])] == ["default/one", "default/web"]
 
 
 @pytest.mark.parametrize(("surge", "even"), [(0, ""), (1, ", even on surge nodes")])
 def test_surge_nodes_are_named_only_if_there_are_any(planner, make, surge, even):
-    pinned = {"kubernetes.io/hostname": "a"}
-    objects = [make.node("a", **pinned), make.node("b", **{"kubernetes.io/hostname": "b"})]
-    objects += deployment(make, "db", ["a"], nodeSelector=pinned)
-    plan = checked(planner(*objects), surge=surge)
+    plan = checked(planner(*pinned_to_a(make, **TAINTED)), surge=surge)
     found = upgrade_answer(plan, (), surge, "dump.yaml", ()).to_json()["findings"]
     assert f"The pods of 1 workload fit on no other node{even}." in found
 
