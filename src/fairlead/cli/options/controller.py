@@ -38,7 +38,7 @@ class ControllerOptions:
         named(
             "DURATION",
             "Time without heartbeats after which a node becomes Unknown (default: 50s; with "
-            "--behave-like 1.16: 40s).",
+            "--behave-like 1.16, 1.19 or 1.21: 40s).",
         ),
     ] = ""
     node_startup_grace_period: Annotated[
@@ -93,7 +93,7 @@ class ControllerOptions:
         named(
             "DURATION",
             "Time that a node is unready before its pods are deleted (default: 5m; only with "
-            "--behave-like 1.16).",
+            "--behave-like 1.16, 1.19 or 1.21).",
         ),
     ] = ""
     enable_taint_manager: Annotated[
@@ -101,7 +101,7 @@ class ControllerOptions:
         named(
             "BOOL",
             "true or false: whether NoExecute taints evict pods (default: true; only with "
-            "--behave-like 1.16).",
+            "--behave-like 1.16, 1.19 or 1.21).",
         ),
     ] = ""
 

@@ -14,7 +14,7 @@
 
 Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
 nodes, would place pods on the nodes that are removed next. The result is the best of these orders,
-not necessarily the largest possible number of nodes; `most` is a proven upper limit.
+not necessarily the largest possible number of nodes; `most` is a proven upper bound.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ConsolidationPlan(Struct):
 
     @property
     def most(self) -> int:
-        """An upper limit of the number of nodes that can be removed."""
+        """An upper bound on the number of nodes that can be removed."""
         return self.candidates - self.bound.count
 
     @property

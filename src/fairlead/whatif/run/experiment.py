@@ -53,7 +53,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
     the time at which the cluster is at rest. `loads` are the loads of workloads. `notes` are added
     to the outcome. With `compares_packings`, running pods are pending at the start, so that no
-    workload has ready pods at first; then readiness is counted only at the end.
+    workload has ready pods at first; in this case, ready pods are counted only at the end.
     """
 
     title: str
@@ -106,8 +106,9 @@ def with_batch(
 def with_topology_labels(experiment: Experiment) -> Experiment:
     """Return `experiment` with the zone and region labels that its Kubernetes version reads.
 
-    Kubernetes 1.16 reads only failure-domain.beta.kubernetes.io/zone. Without this label, all nodes
-    of a current cluster would be in one zone without a name.
+    The node controllers of 1.16, which also run for 1.19 and 1.21, read the zone only from
+    failure-domain.beta.kubernetes.io/zone. Without this label, all nodes of a current cluster would
+    be in one zone without a name.
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
