@@ -15,12 +15,13 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
+from fairlead.engine.autoscaling.node_belongings import copied_belonging
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
-from fairlead.whatif.snapshot.node_pool import device_pool_name, node_template
+from fairlead.whatif.snapshot.node_pool import node_template
 
 OPTION: Final = "--add-nodes"
 NODES_MAX: Final = 100_000
@@ -55,7 +56,7 @@ def new_nodes(
             template = _merged(template, templates[number % len(templates)])
         found.append(_node(name, template, start))
         if model is not None:
-            found += [_copied(one, model.ref.name, name) for one in belongings]
+            found += [copied_belonging(one.value, model.ref.name, name) for one in belongings]
     return manifests([Document(OPTION, found)])
 
 
@@ -72,18 +73,6 @@ def _belongings(model: str, inventory: Inventory) -> list[Manifest]:
 
 def _type_of(node: Json) -> object:
     return (node["metadata"].get("labels") or {}).get(INSTANCE_TYPE)
-
-
-def _copied(one: Manifest, model: str, name: str) -> Json:
-    """Return the CSINode or ResourceSlice `one` of the node `model` for the new node `name`."""
-    head = {"apiVersion": one.value["apiVersion"], "kind": one.kind.kind}
-    spec = one.value.get("spec") or {}
-    if one.kind is CSI_NODE:
-        return {**head, "metadata": {"name": name}, "spec": spec}
-    pool = dict(spec.get("pool") or {})
-    pool["name"] = device_pool_name(str(pool.get("name", "")), model, name)
-    meta = {"name": f"{one.ref.name}-{name}"}
-    return {**head, "metadata": meta, "spec": {**spec, "nodeName": name, "pool": pool}}
 
 
 def _free_names(count: int, inventory: Inventory) -> Iterator[str]:

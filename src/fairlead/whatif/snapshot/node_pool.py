@@ -73,14 +73,6 @@ def is_lasting_taint(key: str) -> bool:
     return not key.startswith(_CONTROLLERS_TAINTS) and "ClusterAutoscaler" not in key
 
 
-def device_pool_name(pool: str, node: str, name: str) -> str:
-    """Return the name of the device pool of a new node `name` that is like `node`.
-
-    `pool` is the name of the device pool of `node`. Drivers usually name a pool after its node.
-    """
-    return name if pool == node else f"{pool}-{name}"
-
-
 def node_template(node: Json) -> Json:
     """Return labels, lasting taints and size of `node`, as an object without a name."""
     labels = {

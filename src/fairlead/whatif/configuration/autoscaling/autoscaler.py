@@ -81,10 +81,14 @@ def read_autoscalers(
         from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
             karpenter_config,
         )
+        from fairlead.whatif.configuration.autoscaling.node_belonging import (  # noqa: PLC0415
+            with_type_belongings,
+        )
 
         files = options.instance_types, options.node_pools
         config, assumed = karpenter_config(source, initial, *files)
-        return Autoscaling(None, tuple(assumed), config)
+        config, copied = with_type_belongings(config, initial)
+        return Autoscaling(None, (*assumed, *copied), config)
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
     found = read_autoscaling(options, initial)
@@ -116,12 +120,17 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
         return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
     if options.autoscale == AUTO and flags is None and not options.node_groups:
         return Autoscaling(None, (_NOTHING_INSTALLED,))
+    from fairlead.whatif.configuration.autoscaling.node_belonging import (  # noqa: PLC0415
+        with_group_belongings,
+    )
     from fairlead.whatif.configuration.autoscaling.node_group import (  # noqa: PLC0415
         groups_of,
         with_prices,
     )
 
     config, notes = groups_of(options.node_groups, manifests, flags or ())
+    config, copied = with_group_belongings(config, manifests)
+    notes = (*notes, *copied)
     if options.instance_types is None:
         return Autoscaling(config, notes)
     config, unpriced = with_prices(config, options.instance_types, manifests)

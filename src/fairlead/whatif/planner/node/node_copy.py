@@ -16,13 +16,14 @@ from fairlead.api.objects import CSINode, Node, NodeCondition, Pod, ResourceSlic
 from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE, Kind
+from fairlead.engine.autoscaling.node_belongings import device_pool_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
-from fairlead.whatif.snapshot.node_pool import device_pool_name, is_lasting_taint
+from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 
 class NodeCopy(Struct, frozen=True):

@@ -32,6 +32,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
     InstanceError,
     ProviderError,
 )
+from fairlead.engine.autoscaling.node_belongings import NO_BELONGINGS, NodeBelongings
 from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -55,7 +56,8 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
     is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
-    run. `overrides` are options by flag name.
+    run. `overrides` are options by flag name. New nodes have `belongings`, which no decision reads
+    before they exist.
     """
 
     id: str
@@ -69,6 +71,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     deletion_time: DurationNs = DELETION_TIME
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    belongings: NodeBelongings = NO_BELONGINGS
 
     @property
     def node_labels(self) -> dict[str, str]:
@@ -202,6 +205,7 @@ class SimulatedProvider:
         self._names: dict[str, str] = {}  # by the providerID of the Node
         self._of_machine: dict[str, str] = {}
         self._gone: set[str] = set()
+        self._made: set[str] = set()  # the machines whose Nodes this provider created
         self._timers: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self.commands: list[Command] = []
 
@@ -257,12 +261,18 @@ class SimulatedProvider:
         return group is not None and provider_id in group.machines
 
     def lose(self, node: Node) -> None:
-        """Remove the machine of the deleted Node `node`, and lower the target size of its group."""
+        """Remove the machine of the deleted Node `node`, and lower the target size of its group.
+
+        The belongings of a Node that was created here are deleted.
+        """
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)
         group = self.node_group_for(provider_id)
         if group is not None and group.machines.pop(provider_id, None) is not None:
             group.target -= 1
+        if group is not None and provider_id in self._made:
+            self._made.discard(provider_id)
+            self.commands += group.spec.belongings.deletions(node.metadata.name)
 
     # --- machines --------------------------------------------------------------------------
 
@@ -330,6 +340,8 @@ class SimulatedProvider:
             "status": {**status, "conditions": [ready]},
         }
         self._names[provider_id] = name
+        self._made.add(provider_id)
+        self.commands += group.spec.belongings.creations(name)
         self.commands.append(CreateObject(manifest))
 
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:

@@ -11,6 +11,7 @@ upstream: pkg/controllers/nodeclaim/lifecycle, expiration and disruption; node/t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import Final
 
@@ -40,6 +41,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
+from fairlead.engine.autoscaling.node_belongings import BELONGING_KINDS, NodeBelongings
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
@@ -69,6 +71,8 @@ class NodeClaimLifecycle:
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
         self._node_info = config.node_info
+        self._belongings = config.belongings
+        self._made: set[str] = set()  # the Nodes that were created here
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
         self._conditions_at: Instant | None = start
@@ -186,7 +190,14 @@ class NodeClaimLifecycle:
         for name in self._machines.ready(now):
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
+                self._context.commands.extend(
+                    self._belongings_of(claim.metadata.labels).creations(name)
+                )
                 self._context.commands.append(node_of(claim, now, self._node_info))
+                self._made.add(name)
+
+    def _belongings_of(self, labels: Mapping[str, str]) -> NodeBelongings:
+        return self._belongings.of(labels.get(NODE_POOL, ""), labels.get(INSTANCE_TYPE, ""))
 
     # --- registration --------------------------------------------------------------------------
 
@@ -254,8 +265,12 @@ class NodeClaimLifecycle:
         return next((one for one in claims if one.status.node_name == node_name), None)
 
     def lose_node(self, node: Node, now: Instant) -> None:
-        """Remove the NodeClaim of a deleted Node."""
-        claim = self._claim_on(node.metadata.name)
+        """Remove the NodeClaim of a deleted Node, and what belonged to a Node created here."""
+        name = node.metadata.name
+        claim = self._claim_on(name)
+        if name in self._made:
+            self._made.discard(name)
+            self._context.commands.extend(self._belongings_of(node.metadata.labels).deletions(name))
         if claim is not None:
             self._finish(claim, now)
 
@@ -276,10 +291,11 @@ class NodeClaimLifecycle:
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
         machine are removed. Otherwise the Node is created again later. An object that already
-        exists is Karpenter's own, because names are unique.
+        exists is Karpenter's own, because names are unique. A refused CSINode or ResourceSlice is
+        left out.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
-        if reason is FailureReason.ALREADY_EXISTS:
+        if reason is FailureReason.ALREADY_EXISTS or command.target.kind in BELONGING_KINDS:
             return
         is_rejected = reason in (FailureReason.INVALID, FailureReason.FORBIDDEN)
         if command.target.kind != "Node" or is_rejected:

@@ -1,0 +1,108 @@
+"""The CSINodes and ResourceSlices of the nodes that a simulated autoscaler adds.
+
+A new node gets copies of those of an existing node of its group, or of its NodePool and instance
+type. Notes state the nodes that are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import INSTANCE_TYPE
+from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
+    NodeGroupSpec,
+)
+from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
+from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
+from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
+from fairlead.engine.autoscaling.node_belongings import (
+    NO_BELONGINGS,
+    BelongingsOfTypes,
+    NodeBelongings,
+    belongings_of_nodes,
+)
+from fairlead.engine.kubelet.node_condition import ready_status
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_NOTE = (
+    "New nodes have the volume limits (CSINode) and devices (ResourceSlices) of an existing node: "
+    "{0}. {1} does not know them before the node exists."
+)
+
+
+def with_group_belongings(
+    config: ClusterAutoscalerConfig, initial: Iterable[Manifest]
+) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
+    """Return (`config` with the belongings of the nodes of each group, notes).
+
+    A group gets those of its first node that is in service and has any. If the instance type of the
+    group's template is another, its devices are unknown. Without belongings, there is no note.
+    """
+    known, nodes = _read(initial)
+    if not known:
+        return config, ()
+    groups = tuple(replace(one, belongings=_of_group(one, nodes, known)) for one in config.groups)
+    copied = [f"{one.id} {one.belongings.like}" for one in groups if one.belongings.objects]
+    notes = (_NOTE.format(", ".join(copied), "Cluster Autoscaler"),) if copied else ()
+    return replace(config, groups=groups), notes
+
+
+def with_type_belongings(
+    config: KarpenterConfig, initial: Iterable[Manifest]
+) -> tuple[KarpenterConfig, tuple[str, ...]]:
+    """Return (`config` with the belongings of nodes by NodePool and instance type, notes).
+
+    Nodes in service come first. Without belongings, there is no note.
+    """
+    known, nodes = _read(initial)
+    by_type: dict[tuple[str, str], NodeBelongings] = {}
+    by_pool: dict[str, NodeBelongings] = {}
+    for node in nodes:
+        own = known.get(node.metadata.name)
+        if own is None:
+            continue
+        labels = node.metadata.labels
+        pool, instance_type = labels.get(NODE_POOL, ""), labels.get(INSTANCE_TYPE, "")
+        if instance_type:
+            by_type.setdefault((pool, instance_type), own)
+            by_type.setdefault(("", instance_type), own)
+        if pool:
+            by_pool.setdefault(pool, own)
+    if not by_type and not by_pool:
+        return config, ()
+    copied = sorted({own.like for own in (*by_type.values(), *by_pool.values())})
+    note = _NOTE.format(", ".join(copied), "Karpenter")
+    return replace(config, belongings=BelongingsOfTypes(by_type, by_pool)), (note,)
+
+
+def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeBelongings], list[Node]]:
+    """Return (belongings by node, the nodes; those in service come first)."""
+    initial = list(initial)
+    known = belongings_of_nodes(
+        [one.value for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
+    )
+    if not known:
+        return {}, []
+    nodes = [one.node for one in initial if one.kind is NODE]
+    return known, sorted(nodes, key=lambda node: not _is_in_service(node))
+
+
+def _of_group(
+    group: NodeGroupSpec, nodes: Sequence[Node], known: Mapping[str, NodeBelongings]
+) -> NodeBelongings:
+    for node in nodes:
+        own = known.get(node.metadata.name)
+        if own is not None and group.owns(node):
+            is_same = node.metadata.labels.get(INSTANCE_TYPE) == group.node_labels.get(
+                INSTANCE_TYPE
+            )
+            return own if is_same else own.without_devices()
+    return NO_BELONGINGS
+
+
+def _is_in_service(node: Node) -> bool:
+    return not node.spec.unschedulable and ready_status(node) in ("True", "")
