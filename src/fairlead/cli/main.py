@@ -184,7 +184,8 @@ COMMANDS: Final = (
         "run",
         "fairlead.cli.commands.run.command:run",
         "Schedule the pods of a real cluster.",
-        "Exit codes: 0 stopped by a signal; 1 leadership or the cluster was lost; 2 bad input.",
+        "Exit codes: 0 stopped by a signal or at the end of --for, or --rbac printed the roles; "
+        "1 leadership or the cluster was lost; 2 bad input.",
     ),
     CommandEntry(
         "watch",

@@ -1,4 +1,4 @@
-"""Options named like kube-controller-manager's flags for unresponsive nodes."""
+"""Options named like kube-controller-manager's flags for unresponsive nodes and finished pods."""
 
 from __future__ import annotations
 
@@ -17,18 +17,27 @@ _NAMES: Final = ColumnSpec(
 )
 _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
-CONTROLLERS: Final = Group(
-    "Controllers",
-    help="kube-controller-manager's flags for unresponsive nodes. Durations: 40s, 5m, 1h30m.",
-    sort_key=2,
-    help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
+
+def _group(text: str) -> Group:
+    formatter = DefaultFormatter(column_specs=(_NAMES, _TEXTS))
+    return Group("Controllers", help=text, sort_key=2, help_formatter=formatter)
+
+
+RUNNING: Final = _group(
+    "kube-controller-manager's flags for unresponsive nodes. They need --controllers "
+    "node-lifecycle; --enable-taint-manager needs --controllers taint-eviction. Durations: 40s, "
+    "5m, 1h30m."
+)
+CONTROLLERS: Final = _group(
+    "kube-controller-manager's flags for unresponsive nodes and finished pods. Durations: 40s, 5m,"
+    " 1h30m."
 )
 
 
-@Parameter(name="*", group=CONTROLLERS)
+@Parameter(name="*", group=RUNNING)
 @dataclass(frozen=True)
-class ControllerOptions:
-    """The values of kube-controller-manager's flags; "" means upstream's default."""
+class NodeFlags:
+    """The values of kube-controller-manager's node flags; "" means upstream's default."""
 
     node_monitor_period: Annotated[
         str, named("DURATION", "Interval between checks of node health (default: 5s).")
@@ -80,28 +89,20 @@ class ControllerOptions:
             "tainted while the zone is partially unhealthy (default: 50).",
         ),
     ] = ""
-    terminated_pod_gc_threshold: Annotated[
-        str,
-        named(
-            "PODS",
-            "Number of finished pods in the cluster above which the oldest of them are deleted; 0"
-            " keeps all (default: 12500).",
-        ),
-    ] = ""
     pod_eviction_timeout: Annotated[
         str,
         named(
             "DURATION",
-            "Time that a node is unready before its pods are deleted (default: 5m; only with "
-            "--behave-like 1.16, 1.19 or 1.21).",
+            "Time that a node is unready before its pods are deleted (default: 5m). Needs "
+            "--behave-like 1.16 --feature-gates TaintBasedEvictions=false.",
         ),
     ] = ""
     enable_taint_manager: Annotated[
         str,
         named(
             "BOOL",
-            "true or false: whether NoExecute taints evict pods (default: true; only with "
-            "--behave-like 1.16, 1.19 or 1.21).",
+            "true or false: whether NoExecute taints evict pods (default: true). Needs "
+            "--behave-like 1.16, 1.19 or 1.21.",
         ),
     ] = ""
 
@@ -112,4 +113,20 @@ class ControllerOptions:
         return {name.replace("_", "-"): value for name, value in values if value}
 
 
+@Parameter(name="*", group=CONTROLLERS)
+@dataclass(frozen=True)
+class ControllerOptions(NodeFlags):
+    """The values of all supported flags of kube-controller-manager, for simulations."""
+
+    terminated_pod_gc_threshold: Annotated[
+        str,
+        named(
+            "PODS",
+            "Number of finished pods in the cluster above which the oldest of them are deleted; 0"
+            " keeps all (default: 12500).",
+        ),
+    ] = ""
+
+
+NO_NODE_FLAGS: Final = NodeFlags()
 NO_FLAGS: Final = ControllerOptions()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.controller import ControllerOptions, NodeFlags
 from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.scenario.settings import ControllerManagerSettings
 
 NO_SETTINGS: Final = ControllerManagerSettings()
@@ -22,4 +23,15 @@ def node_lifecycle(
 
     Raises InputError.
     """
-    return controller_manager(release, {**settings.as_flags, **options.flags})
+    config = controller_manager(release, {**settings.as_flags, **options.flags})
+    require_effect(options, release)
+    return config
+
+
+def require_effect(options: NodeFlags, release: Release) -> None:
+    """Raise InputError if --pod-eviction-timeout is given, but taints evict the pods."""
+    if options.pod_eviction_timeout and release.taint_based_evictions:
+        raise InputError(
+            "--pod-eviction-timeout",
+            "needs --behave-like 1.16 --feature-gates TaintBasedEvictions=false",
+        )

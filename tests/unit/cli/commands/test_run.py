@@ -47,3 +47,35 @@ def test_a_key_without_a_certificate_is_refused(tmp_path, capsys):
     options = ["--listen", "127.0.0.1:0", "--tls-private-key-file", "key.pem"]
     assert run(["run", "--kubeconfig", file, *options]) == exit_code.BAD_INPUT
     assert capsys.readouterr().err == "fairlead: --tls-private-key-file: needs --tls-cert-file\n"
+
+
+OLDER_MODE = "TaintBasedEvictions=false"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ("--node-eviction-rate 1", "--node-eviction-rate: needs --controllers node-lifecycle"),
+        (
+            "--controllers node-lifecycle --behave-like 1.16 --enable-taint-manager false",
+            "--enable-taint-manager: needs --controllers taint-eviction",
+        ),
+        (
+            "--shadow --node-monitor-period 1s",
+            "--node-monitor-period: needs --controllers node-lifecycle",
+        ),
+        (
+            "--controllers node-lifecycle --behave-like 1.19 --pod-eviction-timeout 1m",
+            f"--pod-eviction-timeout: needs --behave-like 1.16 --feature-gates {OLDER_MODE}",
+        ),
+    ],
+)
+def test_a_flag_of_a_controller_that_does_not_run_is_refused(tmp_path, capsys, options, problem):
+    file = kubeconfig(tmp_path, {"token": "t"})
+    assert run(["run", "--kubeconfig", file, *options.split()]) == exit_code.BAD_INPUT
+    assert capsys.readouterr().err == f"fairlead: {problem}\n"
+
+
+def test_no_pod_garbage_collector_runs_so_its_flag_is_unknown(capsys):
+    assert run(["run", "--terminated-pod-gc-threshold", "5"]) == exit_code.BAD_INPUT
+    assert "Unknown option: --terminated-pod-gc-threshold" in capsys.readouterr().err

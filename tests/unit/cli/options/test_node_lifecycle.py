@@ -34,3 +34,12 @@ def test_flags_of_a_version_are_refused_by_others():
     assert not old.enable_taint_manager
     with pytest.raises(InputError, match="--enable-taint-manager: Kubernetes"):
         node_lifecycle(ControllerOptions(), settings)
+
+
+def test_a_timeout_is_refused_where_taints_evict():
+    options, gates = ControllerOptions(pod_eviction_timeout="2m"), {"TaintBasedEvictions": False}
+    older = node_lifecycle(options, release=release_of("1.16", gates))
+    assert older.pod_eviction_timeout == seconds(120)
+    for version in ("1.16", "1.19", "1.21"):
+        with pytest.raises(InputError, match="--pod-eviction-timeout: needs"):
+            node_lifecycle(options, release=release_of(version))

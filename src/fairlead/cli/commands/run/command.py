@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
-from fairlead.cli.options.controller import NO_FLAGS, ControllerOptions
+from fairlead.cli.options.controller import NO_NODE_FLAGS, NodeFlags
 from fairlead.cli.options.dashboard import DashboardPort
 from fairlead.cli.options.log import NO_DECISION_LOG, DecisionLogOptions
 from fairlead.cli.options.parameter import Names, named, repeatable
@@ -69,7 +69,7 @@ def run(
     no_events: Annotated[
         bool, Parameter(help="Do not create Events in the cluster.", negative=())
     ] = False,
-    flags: ControllerOptions = NO_FLAGS,
+    flags: NodeFlags = NO_NODE_FLAGS,
     release: ReleaseOptions = NO_RELEASE,
     log: DecisionLogOptions = NO_DECISION_LOG,
 ) -> int:

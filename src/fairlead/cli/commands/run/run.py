@@ -26,10 +26,11 @@ from fairlead.cli.commands.run.client_settings import (
 )
 from fairlead.cli.commands.run.shadow_options import NO_SHADOW, ShadowOptions
 from fairlead.cli.options.connection import ConnectionOptions, connection_of, kubeconfigs
-from fairlead.cli.options.controller import ControllerOptions
+from fairlead.cli.options.controller import NodeFlags
 from fairlead.cli.options.dashboard import check_dashboard_port, open_dashboard_port
 from fairlead.cli.options.listen import listen_address, open_listener
 from fairlead.cli.options.log import DecisionLogOptions
+from fairlead.cli.options.node_lifecycle import require_effect
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.options.release import ReleaseOptions
 from fairlead.cli.output.atomic_file import write_atomically
@@ -68,7 +69,9 @@ from fairlead.worlds.cluster.rbac import rbac_manifest
 from fairlead.worlds.cluster.resource import (
     BATCH,
     CONTROLLERS,
+    NODE_LIFECYCLE,
     SCHEDULER,
+    TAINT_EVICTION,
     gated_resources,
     watched_resources,
 )
@@ -108,7 +111,7 @@ class RunRequest:
     otlp_endpoint: str = ""
     elects: bool
     writes_events: bool
-    flags: ControllerOptions
+    flags: NodeFlags
     release: ReleaseOptions
     log: DecisionLogOptions
     shadow: ShadowOptions
@@ -228,6 +231,7 @@ def run_shadow(request: RunRequest) -> int:
     )
     if _controllers(request.controllers) != (SCHEDULER,):
         raise InputError("--controllers", "only the scheduler can be compared with --shadow")
+    _require_controllers(request.flags, (SCHEDULER,))
     settings = read_client_settings(request.config)
     configs = _compared(request)
     duration = _duration(options.duration)
@@ -406,6 +410,7 @@ def _engine_config(request: RunRequest, controllers: tuple[str, ...], meter: Met
     release = read_release(request.release.choice)
     scheduler = _scheduler(request, allow_extenders=request.allow_extenders)
     source, plugins = request.batch
+    _require_controllers(request.flags, controllers)
     if BATCH not in controllers and (source is not None or plugins):
         raise InputError("--batch-config", "needs --controllers scheduler,batch")
     if source == SINGLE_PODS:
@@ -428,11 +433,20 @@ def _scheduler(request: RunRequest, *, allow_extenders: bool) -> SchedulerConfig
     )
 
 
-def _node_lifecycle(options: ControllerOptions, release: Release) -> NodeLifecycleConfig:
+def _require_controllers(options: NodeFlags, controllers: tuple[str, ...]) -> None:
+    """Raise InputError if the controller that a flag configures is not in `controllers`."""
+    for flag in options.flags:
+        needed = TAINT_EVICTION if flag == "enable-taint-manager" else NODE_LIFECYCLE
+        if needed not in controllers:
+            raise InputError(f"--{flag}", f"needs --controllers {needed}")
+
+
+def _node_lifecycle(options: NodeFlags, release: Release) -> NodeLifecycleConfig:
     try:
         config = config_of_flags(options.flags, release.node_lifecycle)
     except FlagError as refused:
         raise InputError(f"--{refused.flag}", refused.problem) from None
+    require_effect(options, release)
     return replace(config, taint_based_evictions=release.taint_based_evictions)
 
 
