@@ -111,9 +111,9 @@ def _to_pods(affinity: Affinity | None) -> tuple[PodAffinity | None, PodAffinity
 class LoadedObjects(list[ApiObject]):
     """All objects that exist at the start, pods last.
 
-    `templates` has an entry for each pod. Pods whose entries are the same object are replicas,
-    provided that all or none of them have a node and a start time. A pod whose entry is None is
-    compared with other pods instead.
+    `templates` has an entry for each pod. Neighbouring pods with the same object as entry are
+    replicas if they agree on whether they have a node, and on whether they have a start time. If
+    the entry of a pod is None, its fields are compared with those of the preceding pod instead.
     """
 
     def __init__(

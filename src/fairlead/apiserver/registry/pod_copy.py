@@ -14,7 +14,7 @@ strings. A copy equals the pod that the stages would create, because a template 
 - the same manifest, user and field manager
 - a name that is a valid DNS label
 
-All templates are dropped when an object changes that admission could read. These are the objects of
+All templates are dropped when an object that admission could read changes. These are the objects of
 all kinds except _UNREAD.
 
 No template is made while webhooks, policies or quotas are configured, because they may read each

@@ -51,14 +51,18 @@ def conformance(
     Parameters
     ----------
     kind
-        The kind of the decisions in FILES.
+        The kind of the decisions in FILES: single decisions of kube-scheduler (`scheduling`, and
+        `volumes` for pods with volumes), runs of kube-scheduler over time (`timelines`), runs of
+        kube-controller-manager's node controllers (`nodelifecycle`), sessions of kube-batch
+        (`kubebatch`), decisions of Cluster Autoscaler (`autoscaler`) and of Karpenter
+        (`karpenter`), or responses of kube-apiserver (`api`).
     files
         Files with recorded cases, as JSON lines, plain or gzipped.
     defects
-        What Fairlead does with known defects of upstream, for the kinds `kubebatch` and
-        `nodelifecycle`. With `upstream`, it reproduces the defects, as in the recordings. With
-        `fixed`, it corrects the defects, as other commands do by default, and lists the cases that
-        depend on a defect.
+        With kind `kubebatch` or `nodelifecycle`: what Fairlead does with known defects of the
+        recorded programs. The value `upstream` reproduces them, as in the recordings. The value
+        `fixed` corrects them, as other commands do by default, and lists the cases that depend on a
+        defect.
     only
         Replay only cases with names that match this pattern. With kind `api` and a name without
         wildcards, print all differences of the case instead of only the first difference.

@@ -20,14 +20,19 @@ _REPORT: Final = "flash-sale.html"
 def demo(
     *,
     output: Annotated[
-        Path, named("DIR", "Directory to write the files to (default: fairlead-demo).")
+        Path,
+        named(
+            "DIR",
+            "Directory for the snapshot, the manifest and the HTML report of the demo (default: "
+            "fairlead-demo).",
+        ),
     ] = _FOLDER,
 ) -> int:
     """Answer three questions about a small cluster, and print the commands for your own cluster.
 
-    The small cluster is a dump of a Kubernetes 1.36 control plane: 12 nodes in two zones, 51 pods,
-    PriorityClasses and a disruption budget. The demo takes a few seconds, and needs no running
-    cluster and no network.
+    The cluster's objects were dumped from a Kubernetes 1.36 control plane: 12 nodes in two zones,
+    51 pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs no
+    running cluster and no network.
     """
     from fairlead.whatif.snapshot.dump_command import dump_command
 

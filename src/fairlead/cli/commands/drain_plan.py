@@ -18,7 +18,7 @@ def drain_plan(
     /,
     *,
     nodes: Annotated[
-        Names, repeatable("NODE", "Nodes to drain, by name or label selector (pool=old).")
+        Names, repeatable("NODE", "Nodes to drain, by name or label selector (pool=old). Required.")
     ] = (),
     max_unavailable: DrainPace = None,
     lasts: Annotated[

@@ -72,20 +72,24 @@ def fit(
         str,
         named(
             "FILE",
-            "File with Cluster Autoscaler's node groups (default: groups that are found by node "
-            "labels).",
+            "With Cluster Autoscaler: file with its node groups (default: groups that are found by "
+            "node labels).",
         ),
     ] = "",
     instance_types: Annotated[
         str | None,
         named(
             "FILE",
-            "Instance types and their prices, in the formats of fairlead whatif --instance-types.",
+            "With --autoscale: instance types and their prices, in the formats of fairlead whatif "
+            "--instance-types.",
         ),
     ] = None,
     node_pools: Annotated[
         str | None,
-        named("FILE", "File with NodePools and NodeOverlays to add to those in the snapshot."),
+        named(
+            "FILE",
+            "With Karpenter: file with NodePools and NodeOverlays to add to those in the snapshot.",
+        ),
     ] = None,
     connection: ConnectionOptions = NO_CONNECTION,
     present: PresentOptions = PRESENT_DEFAULTS,

@@ -16,7 +16,10 @@ _PORT: Final = "--dashboard-port"
 
 DashboardPort = Annotated[
     int,
-    Parameter(help="Port of the dashboard on 127.0.0.1; 0 picks any free port.", converter=integer),
+    Parameter(
+        help="With --dashboard: the dashboard's port on 127.0.0.1; 0 picks any free port.",
+        converter=integer,
+    ),
 ]
 
 

@@ -38,7 +38,7 @@ Commands = Annotated[
     Path | None,
     named(
         "FILE",
-        "Write every command that the simulated scheduler and controllers issued to FILE, as one "
+        "Write to FILE every command that the simulated scheduler and controllers issued, as one "
         "JSON object per line.",
     ),
 ]

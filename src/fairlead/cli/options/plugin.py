@@ -31,9 +31,9 @@ BatchConfig = Annotated[
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
         "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
         "no batch scheduler runs, and every pod is scheduled on its own. By default, the built-in "
-        "configuration fairlead is used if a pod needs a batch scheduler. A pod with the "
-        "schedulerName kube-batch or volcano always needs one. A pod with the schedulerName "
-        "fairlead needs one only if such a pod names a group, or if a PodGroup or a Queue exists.",
+        "configuration fairlead is used if pods need a batch scheduler. Pods with the "
+        "schedulerName kube-batch or volcano always need one. Pods with the schedulerName "
+        "fairlead need one only if one of them names a group, or if a PodGroup or a Queue exists.",
     ),
 ]
 RunningBatchConfig = Annotated[

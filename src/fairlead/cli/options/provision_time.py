@@ -10,8 +10,8 @@ ProvisionTimes = Annotated[
     Names,
     repeatable(
         "[GROUP=]DURATION",
-        "Time from the request for a node until it is Ready (default: 90s with Cluster "
-        "Autoscaler, 1m with Karpenter). It varies at random by up to 25% from node to node. With"
-        " GROUP=, it applies only to this node group or NodePool.",
+        "With --autoscale: time from the request for a node until it is Ready (default: 90s with "
+        "Cluster Autoscaler, 1m with Karpenter). It varies at random by up to 25% from "
+        "node to node. With GROUP=, it applies only to this node group or NodePool.",
     ),
 ]

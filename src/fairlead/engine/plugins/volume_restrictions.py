@@ -149,8 +149,8 @@ class VolumeRestrictions:
         """Return whether `event` may make the pod schedulable.
 
         This is the case if a node, or one of the pod's claims, was added. It is also the case if a
-        pod of the same namespace was removed that uses one of the pod's claims or has a conflicting
-        disk.
+        pod of the same namespace was removed, and that pod uses one of the pod's claims or has a
+        conflicting disk.
         """
         gone, new = event.old, event.new
         if isinstance(new, PersistentVolumeClaim):

@@ -9,8 +9,8 @@ pods only bring the plan up to date and choose one of the best nodes.
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
 
-An entry is valid until something changes that one of these plugins reads: a node, a related object,
-a DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves it
+An entry is valid until data that one of these plugins reads changes: a node, a related object, a
+DeviceClass, or the affinity terms of placed pods. Placing a pod without affinity terms leaves it
 valid. If placed pods have anti-affinity to the equal pods, the entry also contains the nodes that
 InterPodAffinity accepts.
 

@@ -55,7 +55,7 @@ _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 class Violation(Struct, frozen=True):
-    """A broken law, with the evidence.
+    """A law that a run broke, with a message that says how.
 
     `at` is the time in nanoseconds after the start. `trace` is the traceback if an exception was
     raised.

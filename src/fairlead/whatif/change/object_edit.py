@@ -202,7 +202,10 @@ def _is_integer(text: str) -> bool:
 
 
 def priority_note(before: Manifest, value: int, inventory: Inventory) -> str:
-    """Return a note about the new `value` of the PriorityClass `before`, and its effect on pods."""
+    """Return a note about a PriorityClass that gets `value`, and the effect on pods.
+
+    `before` is the PriorityClass with its old value.
+    """
     name, old = before.ref.name, before.value.get("value", 0)
     pods = [
         pod

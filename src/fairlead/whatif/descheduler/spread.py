@@ -94,7 +94,8 @@ def _targets(by_node: dict[str, list[Pod]], nodes: Sequence[Node]) -> set[str]:
 def remove_violating_spread(evictor: Evictor, args: SpreadArgs) -> None:
     """Evict pods from domains that have more pods than a topology spread constraint allows.
 
-    Only pods that `args` selects, and that the policy allows evicting, are evicted.
+    A pod is evicted only if `args` selects it, the policy permits its eviction, and it fits on
+    another node.
     """
     for pod in _above_average(evictor, args):
         selector = args.label_selector

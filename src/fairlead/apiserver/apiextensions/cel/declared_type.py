@@ -70,7 +70,10 @@ class Declared(Struct, frozen=True):
         return Estimate(0, declared_at.size) if declared_at is not None else None
 
     def structures(self) -> dict[str, dict[str, CelType]]:
-        """Return the fields of each structure in this type, keyed by type name."""
+        """Return the field types of all structure types in this type.
+
+        The result maps the name of each structure type to {name of the field: its type}.
+        """
         found: dict[str, dict[str, CelType]] = {}
         if self.type_.is_structure:
             fields = {name: one.type_ for name, one in self.fields.items()}

@@ -28,7 +28,7 @@ def top(
         named("NAME", "Show only the pods and events of this namespace (default: all namespaces)."),
     ] = "",
 ) -> int:
-    """Show the nodes and pods of a running cluster by usage and requests, until Ctrl-C.
+    """Show nodes and pods of a running cluster with their usage and requests, until Ctrl-C.
 
     Below the nodes and pods, the command shows the pending pods, each with the scheduler's message,
     and the newest events. Usage comes from the Metrics API; without that API, only requests are

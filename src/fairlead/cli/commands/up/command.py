@@ -54,12 +54,12 @@ AUTOSCALE_HELP: Final = (
     "resources."
 )
 TYPES_HELP: Final = (
-    "Instance types for Karpenter, in the formats of fairlead whatif --instance-types (default: "
+    "With Karpenter: instance types, in the formats of fairlead whatif --instance-types (default: "
     "the types of the snapshot's nodes, else types of 2 to 32 cores)."
 )
 GROUPS_HELP: Final = (
-    "File with Cluster Autoscaler's node groups (default: groups that are found by the labels of "
-    "the snapshot's nodes, else one group of 1 to 100 nodes for each zone)."
+    "With Cluster Autoscaler: file with its node groups (default: groups that are found by the "
+    "labels of the snapshot's nodes, else one group of 1 to 100 nodes for each zone)."
 )
 
 

@@ -308,8 +308,8 @@ class RunOptions:
         str,
         named(
             "FILE",
-            "File with Cluster Autoscaler's node groups (default: groups that are found by node "
-            "labels).",
+            "With Cluster Autoscaler: file with its node groups (default: groups that are found by "
+            "node labels).",
         ),
     ] = ""
     instance_types: Annotated[
@@ -323,7 +323,10 @@ class RunOptions:
     ] = None
     node_pools: Annotated[
         str | None,
-        named("FILE", "File with NodePools and NodeOverlays to add to those in the snapshot."),
+        named(
+            "FILE",
+            "With Karpenter: file with NodePools and NodeOverlays to add to those in the snapshot.",
+        ),
     ] = None
     provision_time: ProvisionTimes = ()
 

@@ -114,8 +114,9 @@ class Listers:
         return [one for one in self._by_kind[kind].values() if isinstance(one, kind)]
 
     def unschedulable_pods(self) -> list[Pod]:
-        """Return unschedulable pods, then unprocessed pods of bypassed schedulers.
+        """Return the unschedulable pods, then the pods that bypassed schedulers have yet to try.
 
+        Bypassed schedulers are those that --bypassed-scheduler-names lists.
         Terminating pods and nominated pods are left out.
         upstream: utils/kubernetes/listers.go: UnschedulablePods, SchedulerUnprocessedPods
         """

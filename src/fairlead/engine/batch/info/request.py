@@ -37,9 +37,9 @@ class Slack(Struct, frozen=True):
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the smallest amount of the resource in `column` that counts in a share.
+        """Return the tolerance for comparing what queues have and deserve of a resource.
 
-        The amount may be a fraction.
+        The resource is the one in `column`. Such amounts can be fractions, unlike requests.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 

@@ -197,7 +197,10 @@ class InterPodAffinity:
     # --- Score -----------------------------------------------------------------------------
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the pod has no preferences and no placed pod's scored term matches it."""
+        """Return True if no preferred affinity term affects the pod's scores.
+
+        The pod then has no preferred terms, and no scored term of a placed pod matches it.
+        """
         if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
             return False
         if not self._pod_index.attracting or self._args.ignore_preferred_terms_of_existing_pods:

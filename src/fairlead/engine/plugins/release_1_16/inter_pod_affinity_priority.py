@@ -29,7 +29,10 @@ class InterPodAffinityPriority:
         self._today = today
 
     def scores_alike(self, pod: PodInfo) -> bool:
-        """Return True if the pod has no preferences and no placed pod's term matches it."""
+        """Return True if no preferred affinity term affects the pod's scores.
+
+        The pod then has no preferred terms, and no scored term of a placed pod matches it.
+        """
         return self._today.scores_alike(pod)
 
     def score_columns(

@@ -315,8 +315,8 @@ class _Started(Struct, frozen=True):
 class _LoadedFacts:
     """Reads the facts of loaded pods without building their PodInfos.
 
-    Replicas have the same priority and the same requests. Either all or none of them have a start
-    time.
+    Replicas have the same priority and the same requests. Either all of them have a start time, or
+    none has.
     """
 
     def __init__(self) -> None:

@@ -60,7 +60,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_harmed(self) -> bool:
-        """Whether pods are missing, no pod was ready at some time, or a budget was breached."""
+        """Whether the change harmed the workload.
+
+        It did if pods are pending, gone, not created, undrained or down, or if fewer pods than
+        wanted are ready at the end. It also did if at some time no pod was ready although some were
+        ready before, or if a budget was breached.
+        """
         left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)

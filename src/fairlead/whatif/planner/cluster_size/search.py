@@ -292,7 +292,7 @@ class SizeSearch:
     def _become_survivable(self, *, only_hardest: bool = False) -> None:
         """Add the nodes that are missing after each failure, until a round adds none.
 
-        With `only_hardest`, only the sets of nodes are tried that are hardest to lose.
+        With `only_hardest`, only the sets of nodes that are hardest to lose are tried.
         """
         if not self._survival.is_any:
             return
