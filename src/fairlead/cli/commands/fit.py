@@ -31,7 +31,7 @@ def fit(
         named(
             "FILE",
             "YAML or JSON file with the pod to count: a Pod, a workload, or a pod spec for "
-            "cluster-capacity.",
+            "cluster-capacity. Either --pod or --like is required.",
         ),
     ] = None,
     like: Annotated[
