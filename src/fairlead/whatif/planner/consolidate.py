@@ -207,7 +207,7 @@ def _with_remedies(
     with _after(planner, plan):
         for one in blockers:
             with planner.model.hypothesis():
-                found = planner.empty(one.node, with_remedy=True)
+                found = planner.empty(one.node, with_remedy=True, new_nodes=False)
             if isinstance(found, Blocker) and found.pod == one.pod:
                 yield replace(one, edit=found.edit)
             else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+
+from msgspec import Struct, field
 
 from fairlead.api.json import Json
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, Blocker
@@ -42,13 +44,16 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
         ResultColumn("owner", "blocked by", NAME),
         ResultColumn("why", "why"),
     )
+    changes = _changes([one for _, found in ordered for one in found])
     edits = [
         {
-            "edit": edit,
-            "helps": names,
-            "for": names[0] if len(names) == 1 else counted(len(names), "node"),
+            "edit": one.edit,
+            "helps": sorted(one.helps),
+            "instead": sorted(one.instead),
+            "alone": sorted(one.alone),
+            "for": _helped(one),
         }
-        for edit, names in _merged(rows)
+        for one in changes
     ]
     edit_columns = (ResultColumn("for", "helps", NAME), ResultColumn("edit", "change"))
     return (
@@ -70,29 +75,73 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
     return {"edit": first.edit, "helps": sorted({one.node for one in blockers})}
 
 
-def _merged(rows: Iterable[Json]) -> list[tuple[str, list[str]]]:
-    """Return the distinct edits of `rows`, each with the nodes that it helps to empty.
+class _Change(Struct):
+    """An edit of the objects `owners`, with the nodes that it `helps` to empty.
+
+    It can help one of the nodes `instead`. The nodes `alone` are those of both that have no cause
+    that another edit must remove.
+    """
+
+    form: str
+    owners: list[str] = field(default_factory=list)
+    helps: set[str] = field(default_factory=set)
+    instead: set[str] = field(default_factory=set)
+    alone: set[str] = field(default_factory=set)
+
+    @property
+    def edit(self) -> str:
+        """The text of the edit."""
+        return self.form.replace(_OWNER, listed(self.owners, 2))
+
+
+def _changes(blockers: Iterable[Blocker]) -> list[_Change]:
+    """Return the distinct edits of `blockers`, each with the nodes that it helps to empty.
 
     Edits that differ only in the object to change become one edit. Example: `annotate the pods of
     deploy/a/b with x=1`, and the same for 9 other Deployments, becomes `annotate the pods of
-    deploy/a/b, deploy/a/c and 8 more with x=1`.
+    deploy/a/b, deploy/a/c and 8 more with x=1`. An edit for a pod without a place helps one node
+    only, because another pod may take the room.
     """
-    owners: dict[str, list[str]] = {}
-    helps: dict[str, set[str]] = {}
-    for row in rows:
-        edit, owner = str(row["edit"]), str(row["owner"])
-        if edit:
-            is_one = edit.startswith("kubectl ") or not owner
-            form = edit if is_one else edit.replace(owner, _OWNER, 1)
-            names = owners.setdefault(form, [])
-            if owner not in names:
-                names.append(owner)
-            if form not in helps or row["cause"] not in UNPLACED:
-                helps.setdefault(form, set()).update(row["helps"])
-    return [
-        (form.replace(_OWNER, listed(names, 2)), sorted(helps[form]))
-        for form, names in owners.items()
-    ]
+    found: dict[str, _Change] = {}
+    forms: dict[str, set[str]] = {}  # {node: forms of the edits of its blockers}
+    for one in blockers:
+        form = _form(one)
+        forms.setdefault(one.node, set()).add(form)
+        if not form:
+            continue
+        change = found.setdefault(form, _Change(form))
+        if one.owner not in change.owners:
+            change.owners.append(one.owner)
+        is_taken = one.cause in UNPLACED and change.helps
+        (change.instead if is_taken else change.helps).add(one.node)
+    for change in found.values():
+        change.instead -= change.helps
+        possible = change.helps | change.instead
+        change.alone = {name for name in possible if len(forms[name]) == 1}
+    return list(found.values())
+
+
+def _form(blocker: Blocker) -> str:
+    """Return the edit of `blocker` without the object to change; "" if it has no edit."""
+    edit, owner = blocker.edit, blocker.owner
+    return edit if edit.startswith("kubectl ") or not owner else edit.replace(owner, _OWNER, 1)
+
+
+def _helped(change: _Change) -> str:
+    """Return which nodes `change` helps, for readers."""
+    nodes = sorted(change.helps)
+    text = nodes[0] if len(nodes) == 1 else counted(len(nodes), "node")
+    if change.instead:
+        more = len(change.instead)
+        text += f" or {next(iter(change.instead)) if more == 1 else f'{more:,} others'}"
+    return text if change.alone else f"{text} (frees 0 alone)"
+
+
+def no_change_findings(blockers: Iterable[Blocker]) -> Iterator[str]:
+    """Yield a sentence about the nodes with a cause for which no change is known, if any."""
+    nodes = list(dict.fromkeys(one.node for one in blockers if not one.edit))
+    if nodes:
+        yield f"No single change was found that would unblock {listed(nodes)}."
 
 
 def _nodes(blockers: Sequence[Blocker]) -> int:

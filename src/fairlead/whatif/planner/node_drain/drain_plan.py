@@ -28,7 +28,7 @@ from fairlead.api.json import Json
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change.kubectl_drain import FORCE, DrainFlag, needed_flags
 from fairlead.whatif.input.duration import for_readers
-from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_planner import (
     Blocker,
     DrainPlanner,
@@ -195,6 +195,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     findings = (
         *_pace_findings(plan),
         *wait_findings(plan),
+        *no_change_findings(plan.blockers),
         *order_findings(plan.drains),
         *flag_findings(plan.flags),
     )

@@ -162,14 +162,16 @@ class DrainPlanner:
         """
         return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
-    def empty(self, node: str, *, with_remedy: bool = False) -> PlannedDrain | Blocker:
+    def empty(
+        self, node: str, *, with_remedy: bool = False, new_nodes: bool = True
+    ) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit; with `with_remedy`, the Blocker contains a change that would help, and
-        whether preemption would. If a pod does not fit, all pods are placed again, beginning with
-        those of its workload. The search ends if the pods that are placed first do not fit, or
-        after `_ORDERS_MAX` orders.
+        that does not fit; with `with_remedy`, the Blocker contains a change that would help (one
+        more node only if `new_nodes`), and whether preemption would. If a pod does not fit, all
+        pods are placed again, beginning with those of its workload. The search ends if the pods
+        that are placed first do not fit, or after `_ORDERS_MAX` orders.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
         unplaced: _Unplaced | None = None
@@ -188,7 +190,9 @@ class DrainPlanner:
                 unplaced = found if is_first or unplaced is None else unplaced
                 first = (found.workload, *(one for one in first if one != found.workload))
                 if is_first or first in tried or len(tried) == _ORDERS_MAX:
-                    edit = self._remedy(node, unplaced.pod) if with_remedy else ""
+                    edit = ""
+                    if with_remedy:
+                        edit = self._remedy(node, unplaced.pod, new_nodes=new_nodes)
                     return _no_place(node, unplaced, edit=edit, is_first=is_first)
 
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
@@ -344,11 +348,11 @@ class DrainPlanner:
             return []
         return list(_exhausted(node, pod, limits[0]))
 
-    def _remedy(self, node: str, pod: PodInfo) -> str:
+    def _remedy(self, node: str, pod: PodInfo, *, new_nodes: bool) -> str:
         """Return the smallest change that gives `pod` a node; "" if none is found.
 
-        It changes the pod or a node, or adds a node. Nodes that are not Ready get no remedy,
-        because the pod would not start there.
+        This is one change of the pod or of a node, or one more node, or several changes. Nodes
+        that are not Ready get no remedy, because the pod would not start there.
         """
         built = self.model.profile_of(pod)
         diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
@@ -358,7 +362,10 @@ class DrainPlanner:
             remedy = find_remedy(built.framework, pod, one, diagnosis.status_of(one.row))
             if remedy is not None and not any(change.without for change in remedy.changes):
                 found.append((len(remedy.changes), _edit(remedy, pod, one.name)))
-        return min(found)[1] if found else self._one_more_node(node, pod)
+        count, edit = min(found, default=(0, ""))
+        if count == 1 or not new_nodes:
+            return edit
+        return self._one_more_node(node, pod) or edit
 
     def _one_more_node(self, node: str, pod: PodInfo) -> str:
         with self.model.hypothesis():

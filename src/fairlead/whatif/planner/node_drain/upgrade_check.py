@@ -22,7 +22,7 @@ from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, node_to_copy
-from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, no_change_findings
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     flag_findings,
@@ -222,6 +222,7 @@ def _findings(
         count = len(plan.drains)
         which = "node" if count == 1 else f"{count:,} nodes"
         yield f"Draining the other {which} {took}{because}."
+    yield from no_change_findings(plan.blockers)
     yield from wait_findings(plan)
     yield from order_findings(plan.drains)
     yield from flag_findings(plan.flags)

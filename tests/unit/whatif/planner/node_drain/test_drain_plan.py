@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -12,6 +13,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.planner.baseline import baseline_experiment
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.node_drain.drain_plan import (
+    DrainPlan,
     drain_answer,
     plan_drains,
     run_plan,
@@ -19,6 +21,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
 )
 from fairlead.whatif.planner.node_drain.drain_planner import (
     BlockCause,
+    Blocker,
     DrainPlanner,
     PlannedDrain,
 )
@@ -216,7 +219,10 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
 
 @pytest.mark.parametrize("sign", ["condition", "taint"])
 def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
-    """Node b, where no pod would start, needs one change; node c, which is ready, needs two."""
+    """Node b, where no pod would start, needs one change.
+
+    Node c, which is ready, needs two. One more node is a smaller change than that.
+    """
     dead = make.node("b", pool="db")
     key = "node.kubernetes.io/unreachable" if sign == "taint" else "example.com/broken"
     dead["spec"] = {"taints": [{"key": key, "effect": "NoSchedule"}]}
@@ -227,10 +233,54 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
         *deployment(make, "db", ["a"], cpu="2", nodeSelector={"pool": "db"}),
     ]
     [(_, _, edit)] = blocked(planner(*objects), "a")
-    assert edit == (
+    assert edit == "add a node like a"
+    found = planner(*objects).empty("a", with_remedy=True, new_nodes=False)
+    assert found.edit == (
         "deploy/default/db: label node c pool=db, then lower the cpu request by 1 to 1 (then c "
         "takes one of its pods)"
     )
+
+
+@pytest.mark.parametrize("host", ["a", ""])
+def test_one_more_node_helps_only_pods_that_fit_it(planner, make, host):
+    """The copy of a is in the same zone, as the volume is, but has another host name."""
+    first = make.node("a", **{"kubernetes.io/hostname": "a", ZONE: "west"})
+    second = make.node("b", cpu="1", **{"kubernetes.io/hostname": "b", ZONE: "east"})
+    selector = {ZONE: "west"} | ({"kubernetes.io/hostname": host} if host else {})
+    pods = deployment(make, "db", ["a"], cpu="2", nodeSelector=selector)
+    [(_, _, edit)] = blocked(planner(first, second, *pods), "a")
+    assert (edit == "add a node like a") == (not host)
+
+
+def test_every_blocked_node_has_its_own_change(planner, make):
+    """The pods have the same reason, and each node needs another new node."""
+    nodes = [make.node(name, pool=name) for name in ("a", "b")]
+    pods = deployment(make, "db", ["a", "b"], cpu="4", nodeSelector={"size": "big"})
+    plan = plan_of(planner(*nodes, make.node("c", cpu="1", size="big"), *pods), ["a", "b"])
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    helped = {name for row in found["edits"] for name in row["helps"] + row["instead"]}
+    assert helped == {"a", "b"}
+
+
+def test_an_edit_that_frees_no_node_alone_says_so(planner, make):
+    """On a, the pod of db has no other node either."""
+    objects = [
+        *(make.node("a", pool="db"), make.node("b"), make.node("c")),
+        *deployment(make, "web", ["a", "b"]),
+        *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
+        budget("web", maxUnavailable=0),
+    ]
+    for nodes, helps, alone in ((["a"], "a (frees 0 alone)", []), (["a", "b"], "2 nodes", ["b"])):
+        found = drain_answer(plan_of(planner(*objects), nodes), "dump.yaml", ()).to_json()
+        [row] = [row for row in found["edits"] if row["edit"] == RELAXED]
+        assert (row["for"], row["alone"]) == (helps, alone)
+
+
+def test_a_node_without_a_known_change_is_named():
+    blockers = [Blocker("a", "default/x", BlockCause.NO_PLACE, "pod/default/x", "why", "edit")]
+    blockers.append(Blocker("b", "default/y", BlockCause.NO_PLACE, "pod/default/y", "why"))
+    found = drain_answer(DrainPlan(("a", "b"), [], blockers), "dump.yaml", ()).findings
+    assert found == ("No single change was found that would unblock b.",)
 
 
 def one_order(make):
@@ -296,7 +346,7 @@ def test_an_edit_says_which_nodes_it_helps(planner, make):
     plan = plan_of(planner(*labelled, make.node("c"), *pods), ["a", "b"])
     [edit] = drain_answer(plan, "dump.yaml", ()).to_json()["edits"]
     assert edit["edit"] == "label node c pool=db (then c takes a pod of deploy/default/db)"
-    assert (edit["helps"], edit["for"]) == (["b"], "b")
+    assert (edit["helps"], edit["instead"], edit["for"]) == (["b"], ["a"], "b or a")
 
     pods = deployment(make, "web", ["a", "b"])
     plan = plan_of(
