@@ -278,7 +278,12 @@ def wait_findings(plan: DrainPlan) -> Iterator[str]:
     which = "1 pod" if count == 1 else f"{count:,} pods"
     fit, are, their = ("fits", "is", "its") if count == 1 else ("fit", "are", "their")
     until = f"{are} down until {their} node is back{lasts}"
-    yield f"{which} of {listed(list(found), 2)} {fit} on no other node and {until}."
+    owners = " and ".join(found) if len(found) == 2 else listed(list(found), 2)
+    yield f"{which} of {owners} {fit} on no other node and {until}."
+    preemptors = [pod for drain in plan.drains for pod in drain.preempts]
+    if preemptors:
+        them = listed(preemptors, 2)
+        yield f"{them} can preempt pods of lower priority instead, which the simulation includes."
 
 
 def wait_table(plan: DrainPlan) -> ResultTable:
@@ -387,6 +392,7 @@ def _order(plan: DrainPlan) -> ResultTable:
             "pods": len(drain.moves) + len(drain.lost),
             "lost": list(drain.lost),
             "waits": list(drain.waits),
+            "preempts": list(drain.preempts),
             "budgets": sorted(drain.charged),
             "limited": sum(drain.charged.values()),
         }

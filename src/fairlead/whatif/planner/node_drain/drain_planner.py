@@ -106,7 +106,7 @@ class PlannedDrain(Struct, frozen=True):
     evictions that count against each budget. `first` are the workloads whose pods must be placed
     before the other pods, because the other pods would take their room. `waits` are the pods that
     fit no other node, so that their replacements wait until the node returns; `moves` has their
-    nodes after that.
+    nodes after that. The scheduler would place those of `preempts` earlier, by preemption.
     """
 
     node: str
@@ -115,6 +115,7 @@ class PlannedDrain(Struct, frozen=True):
     charged: dict[str, int] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     waits: tuple[str, ...] = ()
+    preempts: tuple[str, ...] = ()
 
 
 class _Unplaced(Struct, frozen=True):
@@ -200,8 +201,8 @@ class DrainPlanner:
 
         An eviction does not depend on another node for the pod. The node stays empty if all pods
         fit other nodes; otherwise it is back in service, with the pods that waited for it. A pod
-        that would not run even then, or that would preempt other pods, gives a Blocker with the
-        change that would help, and the model does not change.
+        that would not run even then gives a Blocker with the change that would help, and the model
+        does not change.
         """
         found = self.empty(node)
         if isinstance(found, PlannedDrain):
@@ -213,8 +214,7 @@ class DrainPlanner:
         with model.hypothesis() as supposed:
             self._clear(node, pods)
             moves, left = self._place(node, [pod for pod in pods if is_placed_anew(pod)])
-            if any(self._would_preempt(model.replacement(pod)) for pod in left):
-                return None
+            preempts = tuple(pod.key for pod in left if self._would_preempt(model.replacement(pod)))
             model.put_node(home)
             late, stuck = self._place(node, left)
             if stuck:
@@ -222,7 +222,12 @@ class DrainPlanner:
             supposed.commit()
         waits = tuple(move.pod for move in late)
         return PlannedDrain(
-            node, (*moves, *late), self._lost(pods), self._charged(pods), waits=waits
+            node,
+            (*moves, *late),
+            self._lost(pods),
+            self._charged(pods),
+            waits=waits,
+            preempts=preempts,
         )
 
     def _place(self, node: str, pods: Sequence[PodInfo]) -> tuple[list[PodMove], list[PodInfo]]:

@@ -178,13 +178,19 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
         assert (run.is_safe, run.breaches, run.pending) == (is_safe, 0, ())
 
 
-def test_a_pod_that_would_preempt_does_not_wait(planner, make):
-    """Plans do not rely on preemption."""
+def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
+    """Preemption does not stop the eviction either; the preempted pod waits for the node."""
     nodes = [make.node("a", pool="db"), make.node("b", pool="db")]
     pods = deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}, priority=9)
-    small = deployment(make, "web", ["b"], cpu="2")
-    plan = plan_of(planner(*nodes, *pods, *small), ["a"], return_again=True)
-    [blocker] = plan.blockers
+    objects = [*nodes, *pods, *deployment(make, "web", ["b"], cpu="2")]
+    plan = plan_of(planner(*objects), ["a"], return_again=True)
+    assert [(one.waits, one.preempts) for one in plan.drains] == [(("default/db-1-0",),) * 2]
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(300))
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "a can be drained in 5m30s."
+    instead = "can preempt pods of lower priority instead, which the simulation includes"
+    assert f"default/db-1-0 {instead}." in found["findings"]
+    [blocker] = plan_of(planner(*objects), ["a"]).blockers
     assert (blocker.cause, blocker.preempts) == (BlockCause.NO_PLACE, True)
 
 
