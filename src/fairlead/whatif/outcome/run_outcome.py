@@ -95,13 +95,15 @@ class Displaced:
 class Preempted(Displaced):
     """A pod that was preempted; `rule` is the rule that chose its node among `candidates` nodes.
 
-    `by` is the preemptor (`namespace/name`), and `by_priority` is its priority.
+    `by` is the preemptor (`namespace/name`), and `by_priority` is its priority. `by_workload` is
+    its workload, None if unknown; the preemptor itself may be deleted before the end.
     """
 
     by: str
     by_priority: int
     rule: str
     candidates: int
+    by_workload: WorkloadRef | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

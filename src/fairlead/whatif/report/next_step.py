@@ -226,6 +226,7 @@ _STEPS: Final[dict[OutcomeKind, Callable[[Effect], Iterator[NextStep]]]] = {
     OutcomeKind.UNAVAILABLE: _unavailable,
     OutcomeKind.BRIEFLY_UNAVAILABLE: _unavailable,
     OutcomeKind.DISPLACED: _displacements,
+    OutcomeKind.REPEATED: _displacements,
 }
 
 

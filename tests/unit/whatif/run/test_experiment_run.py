@@ -166,7 +166,7 @@ def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
     assert len(outcome.preempted) == 8
     [told] = outcome.recurrences
     assert told.kind == "starving"
-    assert told.message == "pods of ReplicaSet/default/low have been displaced 6 times"
+    assert told.message == "pods of rs/default/low have been displaced 6 times"
 
 
 def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):

@@ -21,9 +21,9 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
-from fairlead.whatif.outcome.run_outcome import PodEnd
+from fairlead.whatif.outcome.run_outcome import PodEnd, Recurrence
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import POD
+from fairlead.whatif.outcome.workload import POD, WorkloadRef
 
 NAMES_MAX: Final = 2
 _CORDONED: Final = "node(s) were unschedulable"
@@ -44,6 +44,8 @@ class OutcomeKind(StrEnum):
     UNFINISHED = "unfinished"
     BREACHED = "breached"
     BRIEFLY_UNAVAILABLE = "briefly_unavailable"
+    REPEATED = "repeated"
+    RESCALED = "rescaled"
     REPACKED = "repacked"
     DISPLACED = "displaced"
     UPDATED = "updated"
@@ -53,6 +55,14 @@ class OutcomeKind(StrEnum):
     RESIZED = "resized"
     INTERRUPTED = "interrupted"
     UNCHANGED = "unchanged"
+
+
+_WARNINGS: Final = (
+    OutcomeKind.BREACHED,
+    OutcomeKind.BRIEFLY_UNAVAILABLE,
+    OutcomeKind.REPEATED,
+    OutcomeKind.RESCALED,
+)
 
 
 class Severity(StrEnum):
@@ -75,8 +85,7 @@ class Finding(Struct, frozen=True):
         rank = list(OutcomeKind).index(self.kind)
         if rank <= list(OutcomeKind).index(OutcomeKind.UNFINISHED):
             return Severity.BAD
-        is_warning = self.kind in (OutcomeKind.BREACHED, OutcomeKind.BRIEFLY_UNAVAILABLE)
-        return Severity.WARNING if is_warning else Severity.GOOD
+        return Severity.WARNING if self.kind in _WARNINGS else Severity.GOOD
 
 
 class Verdict(Struct, frozen=True):
@@ -102,12 +111,47 @@ def verdict_of(effect: Effect) -> Verdict:
 
 
 def _loop(effect: Effect) -> str | None:
-    if not effect.loops:
+    first = next((one for one in effect.loops if not _is_over(one, effect)), None)
+    if first is None:
         return None
-    first = effect.loops[0]
     if first.kind == "cycle":
         return f"Pods displace one another again and again: {first.message}."
     return f"{first.message[:1].upper()}{first.message[1:]}."
+
+
+def _repeated(effect: Effect) -> str | None:
+    first = next((one for one in effect.loops if _is_over(one, effect)), None)
+    if first is None:
+        return None
+    return f"{first.message[:1].upper()}{first.message[1:]}, and all run at the end."
+
+
+def _is_over(one: Recurrence, effect: Effect) -> bool:
+    """Whether the displaced workload of `one` has all wanted pods in a run that came to rest."""
+    ready = None if one.workload is None else effect.changed.workloads.get(one.workload)
+    return ready is not None and effect.changed.settled and ready.at_end >= ready.wanted
+
+
+def _rescaled(effect: Effect) -> str | None:
+    """Return a sentence about autoscalers that do not keep the replicas that the change sets."""
+    before = {one.autoscaler: one.replicas_before for one in effect.without.pod_autoscalers}
+    found = [
+        one
+        for one in effect.changed.pod_autoscalers
+        if one.replicas_before != before.get(one.autoscaler, one.replicas_before)
+        and one.replicas not in (None, one.replicas_before)
+    ]
+    if not found:
+        return None
+    first, others = found[0], len(found) - 1
+    kind, _, name = first.target.partition(" ")
+    target = WorkloadRef(kind, first.autoscaler.partition("/")[0], name)
+    more = f"; {_counted(others, 'more autoscaler')} {'does' if others == 1 else 'do'} the same"
+    return (
+        f"HorizontalPodAutoscaler {first.autoscaler} scales {target} from "
+        f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
+        f"{first.maximum:,}){more if others else ''}."
+    )
 
 
 def _refused(effect: Effect) -> str | None:
@@ -402,6 +446,9 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Temporary damage.
     (OutcomeKind.BREACHED, _breached),
     (OutcomeKind.BRIEFLY_UNAVAILABLE, _briefly_unavailable),
+    (OutcomeKind.REPEATED, _repeated),
+    # Requests that an autoscaler overrides.
+    (OutcomeKind.RESCALED, _rescaled),
     # Harmless effects.
     (OutcomeKind.REPACKED, _repacked),
     (OutcomeKind.DISPLACED, _displaced),

@@ -195,7 +195,8 @@ def _tallies(
             tallies[pod.workload].counts[name] += 1
     for victim in found.preempted:
         by = changed.pods.get(victim.by)
-        tallies[victim.pod.workload].by[str(by.workload) if by else victim.by] = None
+        preemptor = by.workload if by else victim.by_workload or victim.by
+        tallies[victim.pod.workload].by[str(preemptor)] = None
     for evicted in found.evicted:
         tallies[evicted.pod.workload].by[evicted.why] = None
     for pod in found.pending:

@@ -165,9 +165,9 @@ class Recorder(Struct):
             case NominationsWasted(pod=ref, times=times, at=at):
                 message = f"room was made for {ref.key} {times} times in a row but never used"
                 return Recurrence("wasted", message, at)
-        message = f"pods of {record.workload} have been displaced {record.times} times"
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)
+        message = f"pods of {workload or record.workload} have been displaced {record.times} times"
         return Recurrence("starving", message, record.at, workload, record.times)
 
     def explain_waiting(self, why: Callable[[Pod], str]) -> None:
@@ -196,6 +196,7 @@ class Recorder(Struct):
                     by_priority=by.priority,
                     rule=record.rule,
                     candidates=record.candidates,
+                    by_workload=by.workload,
                 )
             )
             self._leave_budgets(ref)

@@ -8,6 +8,10 @@ from msgspec.structs import replace
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, DrainFlag, KubectlDrain, RefusedDrain
 from fairlead.whatif.outcome.assessment.verdict import _TABLE, OutcomeKind, Severity, verdict_of
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
+    PodAutoscalerOutcome,
+    ReplicaChange,
+)
 from fairlead.whatif.outcome.comparison.effect import effect_of
 from fairlead.whatif.outcome.outage import (
     DrainProgress,
@@ -95,6 +99,14 @@ def requested(amount):
     )
 
 
+def autoscaler(*changes):
+    return PodAutoscalerOutcome(
+        autoscaler="ns/web", target="Deployment web", minimum=6, maximum=12,
+        replicas=changes[-1].after if changes else 6, changes=changes,
+    )  # fmt: skip
+
+
+STARVING = Recurrence("starving", "pods of deploy/ns/web have been displaced 6 times", 1, WEB, 6)
 HERE, THERE = pod("p", "a", 0), pod("p", "b", 3)
 HISTORY = BudgetHistory(
     pdb="ns/web", rule="minAvailable 1", allowed=0, allowed_at_end=None, needed=1,
@@ -161,6 +173,17 @@ ROWS = {
         outcome(THERE, evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 1)}),
         "deploy/ns/web has no ready pod for 5s.",
     ),
+    OutcomeKind.REPEATED: (
+        outcome(HERE, recurrences=(STARVING,), workloads={WEB: ready(1, 1, 1)}),
+        "Pods of deploy/ns/web have been displaced 6 times, and all run at the end.",
+    ),
+    OutcomeKind.RESCALED: (
+        outcome(HERE, pod_autoscalers=(autoscaler(ReplicaChange(1, 20, 12, "max")),)),
+        (
+            "HorizontalPodAutoscaler ns/web scales deploy/ns/web from 20 to 12 replicas (limits 6 "
+            "and 12)."
+        ),
+    ),
     OutcomeKind.REPACKED: (
         outcome(THERE),
         (
@@ -202,7 +225,8 @@ ROWS = {
 def test_a_row_of_the_table(kind):
     changed, sentence = ROWS[kind]
     drain = REFUSED if kind is OutcomeKind.REFUSED else NO_DRAIN
-    effect = effect_of(outcome(HERE), changed, drain)
+    before = outcome(HERE, pod_autoscalers=(autoscaler(),))
+    effect = effect_of(before, changed, drain)
     if kind is OutcomeKind.REPACKED:
         effect = replace(effect, packing=PACKING)
     first = verdict_of(effect).first
@@ -286,6 +310,28 @@ def test_what_is_worse_comes_first():
     findings = verdict_of(effect_of(outcome(HERE, pod("q", "a", 0)), changed)).findings
     assert [one.kind for one in findings] == [OutcomeKind.PENDING, OutcomeKind.DISPLACED]
     assert [one.severity for one in findings] == [Severity.BAD, Severity.GOOD]
+
+
+def test_a_workload_that_is_displaced_often_but_runs_is_no_loop():
+    """A lost pod is worse; without all pods at the end, or without an end, it is a loop."""
+    bare = PodEnd(namespace="ns", name="q", node="a", started_at=0)
+    loops = {"recurrences": (STARVING,), "evicted": (evicted(bare),)}
+    before = outcome(HERE, bare)
+    changed = outcome(HERE, **loops, workloads={WEB: ready(1, 0, 1)})
+    kinds = [one.kind.value for one in verdict_of(effect_of(before, changed)).findings]
+    assert kinds == ["gone", "briefly_unavailable", "repeated"]
+    for worse in (
+        outcome(HERE, **loops, workloads={WEB: ready(1, 0, 0)}),
+        outcome(HERE, **loops, workloads={WEB: ready(1, 0, 1)}, settled=False),
+    ):
+        first = verdict_of(effect_of(before, worse)).first
+        assert first.kind is OutcomeKind.LOOP
+
+
+def test_an_autoscaler_that_acts_without_the_change_as_well_overrides_nothing():
+    scaled = autoscaler(ReplicaChange(1, 6, 8, "load"))
+    runs = outcome(HERE, pod_autoscalers=(scaled,)), outcome(HERE, pod_autoscalers=(scaled,))
+    assert verdict_of(effect_of(*runs)).first.kind is OutcomeKind.UNCHANGED
 
 
 def test_a_workload_that_is_displaced_often_is_not_said_to_displace_others():

@@ -27,10 +27,11 @@ def evicted(name, node, at_s=1):
     return Evicted(pod=pod(name, node), node=node, at=seconds(at_s), why="drain")
 
 
-def preempted(name, node):
+def preempted(name, node, by_workload=None):
     return Preempted(
-        pod=pod(name, node), node=node, at=0, by="ns/by", by_priority=9, rule="r", candidates=1
-    )
+        pod=pod(name, node), node=node, at=0, by="ns/by", by_priority=9, rule="r", candidates=1,
+        by_workload=by_workload,
+    )  # fmt: skip
 
 
 def outcome(*pods, nodes=("a", "b"), **fields):
@@ -96,6 +97,13 @@ def test_only_additional_displacements_count():
     found = difference(before, after)
     assert [(one.node, one.at) for one in found.evicted] == [("a", seconds(6)), ("b", seconds(1))]
     assert [one.node for one in found.preempted] == ["b"]
+
+
+def test_a_preemptor_that_is_deleted_is_named_by_its_workload():
+    web = WorkloadRef("Deployment", "ns", "web")
+    changed = outcome(pod("p", "b"), preempted=(preempted("p", "a", web),))
+    (row,) = effect_of(outcome(pod("p", "a")), changed).workloads
+    assert row.by == ("deploy/ns/web",)
 
 
 def test_only_additional_breaches_count():
