@@ -314,13 +314,16 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
 def _delete(collected: _Steps) -> None:
     if not collected.change.delete:
         return
-    from fairlead.whatif.change.deletion import deleted_with  # noqa: PLC0415 - few ask it
+    from fairlead.whatif.change.deletion import claims_in_use, deleted_with  # noqa: PLC0415
 
+    targets: list[Manifest] = []
     for text in collected.change.delete:
         for target in collected.inventory.select("--delete", text, collected.change.namespace):
             for one in deleted_with("--delete", target, collected.inventory):
                 collected.inventory.remove(one)
             collected.add(target.title, "--delete", commands.delete(target.ref))
+            targets.append(target)
+    collected.notes += claims_in_use(targets, collected.inventory)
 
 
 def _apply(collected: _Steps) -> None:

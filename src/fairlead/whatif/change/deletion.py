@@ -3,15 +3,19 @@
 The engine's namespace controller deletes the contents once the Namespace terminates. The deletion
 is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
 replacement.
+
+A PersistentVolumeClaim that a pod uses is not deleted before the pod; a note says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import NAMESPACE, NODE, POD
+from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.volumes import all_claims
+from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -35,6 +39,32 @@ def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Ma
         if manifest.kind is POD and (owner := _controller(manifest)):
             _refuse_unknown(source, manifest, owner, names)
     return [*held, target]
+
+
+def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield a note for each PersistentVolumeClaim in `targets` that a pod in `inventory` uses.
+
+    `inventory` contains the objects that the change does not delete.
+    """
+    claims = [one for one in targets if one.kind is PERSISTENT_VOLUME_CLAIM]
+    if not claims:
+        return
+    users: dict[tuple[str, str], list[str]] = {}
+    for pod in (one.pod for one in inventory.of_kind(POD)):
+        # upstream: pkg/controller/volume/pvcprotection/pvc_protection_controller.go:podUsesPVC
+        if pod.spec.node_name and not is_terminal(pod):
+            for claim in all_claims(pod):
+                users.setdefault((pod.metadata.namespace, claim), []).append(pod.metadata.name)
+    for one in claims:
+        pods = users.get((one.ref.namespace, one.ref.name))
+        if pods:
+            more = f" and {len(pods) - 1:,} more" if len(pods) > 1 else ""
+            yield (
+                f"{one.title} stays Terminating while a pod uses it "
+                f"({one.ref.namespace}/{pods[0]}{more}). After that the claim is deleted, and a "
+                "pod that names it cannot start before a new claim with this name exists; a "
+                "StatefulSet creates one from its template, without the old data."
+            )
 
 
 def _refuse_unknown(

@@ -26,3 +26,32 @@ def test_somebody_unknown_would_make_its_pods_anew(snapshot, make):
     cluster = snapshot(make.node("n"), SHOP, make.pod("web-1", "shop", owner="web"))
     with pytest.raises(InputError, match="Pod shop/web-1: its ReplicaSet web is not in the snap"):
         deleted(cluster)
+
+
+def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
+    """The pod runs on, but the user has lost the claim: `nothing changes` alone would mislead."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"accessModes": ["ReadWriteOnce"]},
+    }
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    pods = [make.pod(f"db-{n}", "shop", node_name="n", volumes=volumes) for n in range(2)]
+    cluster = snapshot(make.node("n"), SHOP, claim, *pods)
+
+    def notes(*texts):
+        return script_of_change(ClusterChange(delete=texts), cluster).notes
+
+    [note] = notes("pvc/shop/data")
+    assert note.startswith(
+        "PersistentVolumeClaim shop/data stays Terminating while a pod uses it (shop/db-0 and 1 "
+        "more). After that the claim is deleted, and a pod that names it cannot start"
+    )
+    [note] = notes("pvc/shop/data", "pod/shop/db-1")
+    assert "uses it (shop/db-0)." in note
+    assert notes("pvc/shop/data", "pod/shop/db-0", "pod/shop/db-1") == ()
+    done = make.pod("db", "shop", node_name="n", volumes=volumes)
+    done["status"]["phase"] = "Succeeded"
+    finished = snapshot(make.node("n"), SHOP, claim, done)
+    assert script_of_change(ClusterChange(delete=("pvc/shop/data",)), finished).notes == ()
