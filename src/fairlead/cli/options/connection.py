@@ -61,6 +61,7 @@ class ConnectionOptions:
 
 
 NO_CONNECTION: Final = ConnectionOptions()
+KUBECTL_PLUGIN: Final = "kubectl-fairlead"
 LARGE_YAML_BYTES: Final = 50_000_000
 JSON_IS_FASTER: Final = "YAML takes twice as long to read as JSON (kubectl get ... -o json)"
 _YAML_STARTS: Final = (b"apiVersion:", b"items:", b"kind:", b"---")
@@ -72,7 +73,10 @@ def snapshot_of(
     max_input: MaxInput = None,
     progress: ProgressBar | None = None,
 ) -> Snapshot:
-    """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError."""
+    """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError.
+
+    As a kubectl plugin, Fairlead uses kubectl's current context if neither is given.
+    """
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_of_texts
@@ -84,11 +88,16 @@ def snapshot_of(
             print(f"{source}: {JSON_IS_FASTER}", file=sys.stderr)
         on_read = read_silently if progress is None else progress.read
         return read_snapshot(source, None, max_input or BYTES_MAX, on_read)
-    if not options.is_given:
+    if not options.is_given and not is_kubectl_plugin():
         problem = "name a SNAPSHOT, or a cluster with --context, --kubeconfig or --in-cluster"
         raise InputError("arguments", problem)
     live = read_cluster(options, max_input, decode=True)
     return snapshot_of_texts(live.name, live, live.metadata())
+
+
+def is_kubectl_plugin() -> bool:
+    """Return whether this process was started as `kubectl fairlead`."""
+    return Path(sys.argv[0]).stem == KUBECTL_PLUGIN
 
 
 def is_large_yaml(path: Path) -> bool:

@@ -7,7 +7,10 @@ import sys
 
 import pytest
 
-from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs
+from fairlead.cli.commands.explain.run import snapshot_and_target
+from fairlead.cli.options import connection
+from fairlead.cli.options.connection import ConnectionOptions, kubeconfigs, snapshot_of
+from fairlead.whatif.input.error import InputError
 
 READ = """
 import sys
@@ -43,3 +46,25 @@ def test_without_a_terminal_nothing_is_shown_and_rich_is_not_loaded():
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "rich" not in done.stdout.split()
+
+
+def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
+    """`fairlead` itself must be told which cluster to read."""
+    asked = []
+
+    def read_cluster(options, *_, **__):
+        asked.append(options)
+        raise InputError("prod", "does not answer")
+
+    monkeypatch.setattr(connection, "read_cluster", read_cluster)
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/fairlead"])
+    with pytest.raises(InputError, match="name a SNAPSHOT, or a cluster"):
+        snapshot_of(None, ConnectionOptions())
+    with pytest.raises(InputError, match="name a SNAPSHOT, or a cluster"):
+        snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-fairlead"])
+    with pytest.raises(InputError, match="prod: does not answer"):
+        snapshot_of(None, ConnectionOptions())
+    assert asked == [ConnectionOptions()]
+    found = snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
+    assert found == (None, "pod/store/web-0")

@@ -16,7 +16,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
-from fairlead.cli.options.connection import ConnectionOptions, snapshot_of
+from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin, snapshot_of
 from fairlead.cli.options.output import AnswerFormat
 from fairlead.cli.options.parameter import Names
 from fairlead.cli.output.console.progress_bar import ProgressBar
@@ -126,7 +126,8 @@ def snapshot_and_target(
         return first, ""
     if first is None and not apply:
         raise InputError("arguments", "name an object, such as pod/store/web-0")
-    if not has_source:
+    is_object = is_kubectl_plugin() and not Path(first or "").exists()
+    if not has_source and not is_object:
         missing = "a SNAPSHOT, or a cluster, and an object: dump.yaml pod/store/web-0"
         raise InputError("arguments", f"name {missing}")
     return snapshot, first or ""

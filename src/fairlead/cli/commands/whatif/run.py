@@ -122,7 +122,8 @@ def _report_file(
         # There is nothing to report, and the file may hold the answer to an earlier question.
         report = None
     files = {"--report": report, "--commands": outputs.commands, "--junit": outputs.junit}
-    require_distinct(files, request, options, comparison, kubeconfigs(request.connection))
+    read = kubeconfigs(request.connection, by_default=request.source is None)
+    require_distinct(files, request, options, comparison, read)
     return report
 
 
