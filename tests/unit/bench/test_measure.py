@@ -62,5 +62,5 @@ def test_only_cycles_of_measured_pods_count():
     """A cycle of an initial pod is not the first."""
     setting = Setting([make_node("n", pods=4)], [make_pod("i")], [make_pod("a")])
     found = measure(Workload("tiny", None, lambda: setting))
-    assert found.first_cycle_ms > 0
+    assert found.first_cycle_ms is not None
     assert found.p99_cycle_ms is None
