@@ -144,14 +144,19 @@ def test_every_package_has_a_layer() -> None:
     assert packages - set(RANK) == set()
 
 
+@cache
+def source_modules() -> dict[str, structure.Module]:
+    return structure.read_modules(SOURCE.parent)
+
+
 def test_no_cycle_between_sub_packages() -> None:
     """The sub-packages of a package import one another in one direction only."""
-    assert structure.package_cycles(structure.read_modules(SOURCE.parent)) == []
+    assert structure.package_cycles(source_modules()) == []
 
 
 def test_a_class_name_has_one_meaning() -> None:
     """Two public classes share a name only for a reason that is stated here."""
-    places = structure.public_class_names(structure.read_modules(SOURCE.parent))
+    places = structure.public_class_names(source_modules())
     ambiguous = {name for name, modules_ in places.items() if len(modules_) > 1}
     assert ambiguous == set(SHARED_CLASS_NAMES)
 
