@@ -314,7 +314,8 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
 def _startup_note(pair: ExperimentPair, effect: Effect, conditions: Conditions) -> Iterator[str]:
     """Yield a note about the time that pods take to become ready, if the change starts any pods."""
     found = effect.difference
-    pods = (*found.displaced, *found.placed, *(one.pod for one in found.updated))
+    updated = (one.pod for one in found.updated)
+    pods = (*found.displaced, *found.elsewhere, *found.placed, *updated)
     if pods and conditions.startup is not None:
         after = for_readers(conditions.startup)
         yield f"Every pod becomes ready {after} after it is scheduled (--startup-time)."

@@ -96,7 +96,7 @@ def _sections(
     yield pending(answer.difference)
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)
-    yield displaced(answer.difference, answer.changed.node_names, start)
+    yield displaced(answer.difference, start)
     yield from other_pods(answer.difference)
     yield from _problems(answer)
     yield _notes(answer)

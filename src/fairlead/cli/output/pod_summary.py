@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.cli.output.console.fitted_table import TableColumn
@@ -82,11 +82,10 @@ def pending(difference: Difference) -> Section:
     return table_section(what, columns, cells, Rank.CAUSES)
 
 
-def displaced(difference: Difference, nodes: Collection[str], start: Instant) -> Section:
+def displaced(difference: Difference, start: Instant) -> Section:
     """Return the section of displaced and moved pods.
 
-    It has a row for each displacement, and for each pod that moved without being displaced. `nodes`
-    are the names of the nodes at the end.
+    It has a row for each preemption and eviction, and for each other pod that moved.
     """
     targets = {pod.key: pod.node for pod in difference.returned}
     targets |= {move.pod.key: move.target for move in difference.moved}
@@ -100,10 +99,10 @@ def displaced(difference: Difference, nodes: Collection[str], start: Instant) ->
          short_cause(one.why))
         for one in difference.evicted
     ]  # fmt: skip
-    listed = {row[0] for row in rows}
+    listed, elsewhere = {row[0] for row in rows}, {pod.key for pod in difference.elsewhere}
     rows += [
         (one.pod.key, one.origin, one.target, "",
-         "placed elsewhere" if one.origin in nodes else NODE_DELETED)
+         "placed elsewhere" if one.pod.key in elsewhere else NODE_DELETED)
         for one in difference.moved
         if one.pod.key not in listed
     ]  # fmt: skip

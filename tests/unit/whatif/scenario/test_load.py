@@ -134,6 +134,42 @@ def test_a_what_if_takes_a_load_too(snapshot, make, tmp_path):
     assert [run.pod_autoscalers[0].replicas for run in (answer.without, answer.changed)] == [8, 5]
 
 
+def test_pods_of_a_later_scale_up_are_not_displaced(snapshot, make, tmp_path):
+    """In both runs, the load adds four pods after 30 minutes; the change drains a node."""
+    path = tmp_path / "load.json"
+    steps = {"0s": 1.6, "30m": 4.8}
+    path.write_text(json.dumps([{"workload": "deploy/default/web", "cpu": {"steps": steps}}]))
+    pods = [make.pod(f"other-{node}", node_name=node, owner="rs") for node in "ab"]
+    nodes = [make.node("a", cpu="16"), make.node("b", cpu="16")]
+    cluster = snapshot(*nodes, *pods, make.workload(replicas=2), autoscaler())
+    answer = what_if(cluster, ClusterChange(drain=("a",)), Conditions(load=str(path)))
+    found = answer.difference
+    assert [run.pod_autoscalers[0].replicas for run in (answer.without, answer.changed)] == [6, 6]
+    assert {pod.key for pod in found.displaced} == {one.pod.key for one in found.evicted}
+    assert found.elsewhere
+    assert len(found.moved) == len(found.evicted) + len(found.elsewhere)
+    assert found.recovered_after < seconds(60)
+    last = answer.verdict.findings[-1].sentence
+    assert last.startswith(
+        f"{len(found.elsewhere)} pods of deploy/default/web are placed elsewhere"
+    )
+
+
+def test_pods_of_a_scale_down_are_removed_although_the_autoscaler_scales_up(snapshot, make):
+    cluster = snapshot(
+        make.node("a", cpu="16"), make.workload(replicas=4), autoscaler(minReplicas=4)
+    )
+    answer = what_if(cluster, ClusterChange(scale=("deploy/default/web=1",)))
+    found = answer.difference
+    assert (len(found.removed), len(found.placed)) == (3, 3)
+    assert not found.displaced
+    assert not found.moved
+    assert [one.sentence for one in answer.verdict.findings[1:]] == [
+        "3 new pods of deploy/default/web run after 14s, and none is displaced.",
+        "3 pods of deploy/default/web are removed.",
+    ]
+
+
 BAD_LOADS = [
     ([{"cpu": 1}], "load[0]: needs either workload or csv"),
     ([{"workload": "deploy/web"}], "load[0]: needs cpu or memory"),

@@ -51,6 +51,7 @@ class OutcomeKind(StrEnum):
     UPDATED = "updated"
     STARTED = "started"
     REMOVED = "removed"
+    MOVED = "moved"
     BUDGET_CHANGED = "budget_changed"
     RESIZED = "resized"
     INTERRUPTED = "interrupted"
@@ -347,7 +348,7 @@ def _displaced(effect: Effect) -> str | None:
         return None
     changed = effect.changed
     after = max(changed.after_start(pod.started_at or 0) for pod in back)
-    all_of_them = len(back) == len(_displaced_pods(effect))
+    all_of_them = len(back) == len(effect.difference.displaced)
     run = "runs again" if len(back) == 1 else "all run again" if all_of_them else "run again"
     preempted = len({one.pod.key for one in effect.difference.preempted})
     how = f", {preempted:,} by preemption," if preempted and all_of_them else ""
@@ -376,7 +377,9 @@ def _started(effect: Effect) -> str | None:
     after = "" if took is None else f" after {_time(took)}"
     alone = "" if found.displaced else ", and none is displaced"
     verb = "runs" if len(pods) == 1 else "run"
-    return f"{_pods_of(pods, 'more pod')} {verb}{after}{alone}."
+    removed = {pod.workload for pod in found.removed}
+    what = "new pod" if any(pod.workload in removed for pod in pods) else "more pod"
+    return f"{_pods_of(pods, what)} {verb}{after}{alone}."
 
 
 def _removed(effect: Effect) -> str | None:
@@ -394,6 +397,22 @@ def _removed(effect: Effect) -> str | None:
     return " ".join(sentences) or None
 
 
+def _moved(effect: Effect) -> str | None:
+    """Return a sentence about pods on other nodes that were not displaced.
+
+    Such pods were deleted and created again, or got their first node after the change. With
+    --reschedule, `_repacked` counts them.
+    """
+    pods = effect.difference.elsewhere
+    if not pods or effect.packing:
+        return None
+    running = [pod.started_at for pod in pods if pod.started_at is not None]
+    took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
+    run = f" and {'runs' if len(pods) == 1 else 'run'} after"
+    after = "" if took is None else f"{run} {_time(took)}"
+    return f"{_pods_of(pods)} {'is' if len(pods) == 1 else 'are'} placed elsewhere{after}."
+
+
 def _budget_changed(effect: Effect) -> str | None:
     budgets = [one for one in effect.budgets if one.has_new_rule]
     if not budgets:
@@ -408,8 +427,8 @@ def _budget_changed(effect: Effect) -> str | None:
 
 def _resized(effect: Effect) -> str | None:
     found = effect.difference
-    known = (found.placed, found.removed, found.displaced, found.pending, found.updated)
-    if not found.reallocated or any(known):
+    known = (found.placed, found.removed, found.displaced, found.moved, found.pending)
+    if not found.reallocated or found.updated or any(known):
         return None
     return f"The pods request other amounts of {', '.join(found.reallocated)}."
 
@@ -455,6 +474,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.UPDATED, _updated),
     (OutcomeKind.STARTED, _started),
     (OutcomeKind.REMOVED, _removed),
+    (OutcomeKind.MOVED, _moved),
     (OutcomeKind.BUDGET_CHANGED, _budget_changed),
     (OutcomeKind.INTERRUPTED, _interrupted),
     (OutcomeKind.RESIZED, _resized),
@@ -464,19 +484,10 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
 # --- words -------------------------------------------------------------------------------------
 
 
-def _displaced_pods(effect: Effect) -> list[PodEnd]:
-    """Return the displaced pods; with --reschedule, only pods that left a node in the run."""
-    found = effect.difference
-    if not effect.packing:
-        return list(found.displaced)
-    left = {one.pod.key for one in (*found.preempted, *found.evicted)}
-    return [pod for pod in found.displaced if pod.key in left]
-
-
 def _recovered(effect: Effect) -> list[PodEnd]:
     """Return the displaced pods that run at the end, with their final state."""
     lost = {one.pod for one in effect.lost}
-    ends = [effect.changed.pods.get(pod.key) for pod in _displaced_pods(effect)]
+    ends = [effect.changed.pods.get(pod.key) for pod in effect.difference.displaced]
     return [
         pod
         for pod in ends
@@ -488,12 +499,13 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 
 
 def _not_running(effect: Effect) -> int:
-    """Return the number of displaced or new pods that have a node but do not run at the end.
+    """Return the number of displaced, moved or new pods with a node that do not run at the end.
 
     A replicated pod that still stops is one of them: its replacement does not run yet.
     """
-    keys = [*_keys(effect.difference.displaced), *_keys(effect.difference.placed)]
-    ends = [effect.changed.pods.get(key) for key in dict.fromkeys(keys)]
+    found = effect.difference
+    pods = (*found.displaced, *found.placed, *found.elsewhere)
+    ends = [effect.changed.pods.get(key) for key in dict.fromkeys(_keys(pods))]
     placed = [pod for pod in ends if pod is not None and pod.is_placed]
     return sum(
         pod.started_at is None or (pod.is_terminating and pod.workload.kind != POD)

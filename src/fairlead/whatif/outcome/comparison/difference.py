@@ -1,20 +1,12 @@
 """Difference: the effect of a change, which is the run with the change minus the run without it.
 
-Each pod is compared with its counterpart in the other run: the pod with the same key. A replacement
-pod has the key of the first pod in its chain of replacements. Pods whose key exists in one run only
-are paired within their workload: first pods of the same revision and node, then pods of the same
-revision, then the remaining pods. So random names make no difference, and a new image counts as an
-update of pods, not as a loss. Pods that belong to their node (of a DaemonSet, or static) are paired
-on the same node only.
-
-    without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
-    changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
+Pods of the two runs are compared in pairs (see `pod_role`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Final, TypeVar
 
 from msgspec import Struct
@@ -26,6 +18,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
+from fairlead.whatif.outcome.comparison.pod_role import came_later, is_of_deleted_node, pod_roles
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
     Evicted,
@@ -34,7 +27,7 @@ from fairlead.whatif.outcome.run_outcome import (
     Preempted,
     RunOutcome,
 )
-from fairlead.whatif.outcome.workload import POD, WorkloadRef
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 _WITH_REPLICAS: Final = frozenset(
     kind.kind for kind in (DEPLOYMENT, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET)
@@ -76,6 +69,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     """All effects that only the run with the change has.
 
     - `placed`: pods that have a node only with the change
+    - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
     - `returned`: pods that were displaced and are back on the same node at the end
@@ -85,8 +79,8 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `fewer`: pods in `removed` that a workload created after the change, but only in the run
       without the change
     - `reallocated`: the resources whose requested total changes
-    - `displaced`: pods that left the node on which they run without the change, because they were
-      preempted, evicted, moved, or lost with their node; each pod is listed once
+    - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
+      listed once
     - `pods_on_failed_nodes`: the number of additional pods on failed nodes
     - `recovered_after`: the time from the change until the last affected pod ran again; None if an
       affected pod neither runs nor has completed at the end
@@ -127,40 +121,54 @@ class Difference(Struct, frozen=True, kw_only=True):
             or self.pods_on_failed_nodes
         )
 
+    @property
+    def elsewhere(self) -> list[PodEnd]:
+        """The moved pods that were not displaced, in the order of `moved`."""
+        displaced = {pod.key for pod in self.displaced}
+        return [one.pod for one in self.moved if one.pod.key not in displaced]
+
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     """Return `changed` minus `without`.
 
     The computing time is proportional to the number of pods that changed in either run.
     """
-    roles = list(_roles(without, changed))
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
+    roles, nodes = list(pod_roles(without, changed, left)), changed.node_names
     missing = [role.before for role in roles if role.is_missing(left)]
-    displaced = [pod for pod in missing if pod.key in left or _lost_its_node(pod, changed)]
-    surplus = _surplus(displaced, changed)
-    lost_pods = [pod for pod in displaced if pod.key not in surplus]
+    not_back = [
+        pod for pod in missing if pod.key in left or is_of_deleted_node(pod, without, nodes)
+    ]
+    surplus = _surplus(not_back, changed)
+    lost_pods = [pod for pod in not_back if pod.key not in surplus]
     lost_keys = {pod.key for pod in lost_pods}
     not_created = list(_not_created(lost_pods, changed))
     awaited = {one.pod.key for one in not_created}
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
-    moved = [Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved]
     updated = [PodUpdate(one.before, one.after) for one in roles if one.is_updated(left)]
+    elsewhere = [
+        role for role in roles if role.is_moved or (role.is_newly_pending and role.had_node)
+    ]
+    displaced = [one for one in elsewhere if one.is_displaced(left, without, nodes)]
     evictions = [one.pod for one in (*preempted, *evicted)]
-    lost = [
+    lost = [*(role.after for role in displaced), *lost_pods]
+    concerned = [
         *(pod for pod in evictions if pod.key not in surplus),
-        *(move.pod for move in moved),
-        *(role.after for role in roles if role.is_newly_pending and role.had_node),
-        *lost_pods,
+        *lost,
+        *(role.after for role in elsewhere if not came_later(role.before, without)),
+        *placed,
+        *(update.pod for update in updated),
     ]
     removed = tuple(pod for pod in missing if pod.key not in lost_keys)
     current = {role.before.key: role.after for role in roles if role.is_renamed}
-    concerned = [*lost, *placed, *(update.pod for update in updated)]
     return Difference(
         placed=tuple(placed),
-        moved=tuple(moved),
+        moved=tuple(
+            Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved
+        ),
         updated=tuple(updated),
         preempted=preempted,
         evicted=evicted,
@@ -168,7 +176,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         gone=tuple(pod for pod in lost_pods if pod.key not in awaited),
         not_created=tuple(not_created),
         removed=removed,
-        fewer=tuple(pod for pod in removed if _came_later(pod, without)),
+        fewer=tuple(pod for pod in removed if came_later(pod, without)),
         returned=tuple(role.after for role in roles if role.is_returned(left)),
         reallocated=_reallocated(without, changed),
         pdb_breaches=_additional_breaches(without, changed),
@@ -178,20 +186,6 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         if pending or not_created or _has_lost_pods(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
-
-
-def _lost_its_node(pod: PodEnd, changed: RunOutcome) -> bool:
-    """Return whether the node of `pod` was deleted, although `pod` could run on another node.
-
-    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node.
-    """
-    return not pod.belongs_to_node and pod.node not in changed.node_names
-
-
-def _came_later(pod: PodEnd, run: RunOutcome) -> bool:
-    """Return whether a workload created `pod` after the instant of the change of `run`."""
-    first_seen = pod.since if pod.started_at is None else pod.started_at
-    return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
 def _surplus(displaced: Iterable[PodEnd], changed: RunOutcome) -> set[str]:
@@ -235,131 +229,6 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
 def _first_waiting(pods: Iterable[PodEnd]) -> str:
     """Return the key of the pod without a node that an ordered StatefulSet waits for, or ""."""
     return next((pod.key for pod in sorted(pods, key=lambda one: one.key) if not pod.node), "")
-
-
-# --- roles -------------------------------------------------------------------------------------
-
-_ABSENT: Final = PodEnd(namespace="", name="")
-
-
-class _Role(Struct, frozen=True):
-    """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
-
-    Either is _ABSENT if the pod has no counterpart.
-    """
-
-    before: PodEnd
-    after: PodEnd
-
-    @property
-    def had_node(self) -> bool:
-        return self.before is not _ABSENT and not self.before.is_pending
-
-    def is_missing(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod was deleted.
-
-        A pod that completed without the change does not count as deleted, nor does a displaced pod
-        that still terminates.
-        """
-        if self.after is _ABSENT:
-            return not self.before.is_completed
-        is_deleted = self.after.is_terminating and not self.before.is_terminating
-        return self.before is not _ABSENT and is_deleted and self.after.key not in displaced
-
-    @property
-    def is_renamed(self) -> bool:
-        both = self.before is not _ABSENT and self.after is not _ABSENT
-        return both and self.before.key != self.after.key
-
-    @property
-    def is_newly_pending(self) -> bool:
-        was_pending = self.before is not _ABSENT and self.before.is_pending
-        return self.after is not _ABSENT and self.after.is_pending and not was_pending
-
-    @property
-    def is_newly_placed(self) -> bool:
-        return self.after.is_placed and not self.had_node
-
-    def is_updated(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod has a new revision, or was recreated or resized on its node."""
-        if not self.had_node or self.after is _ABSENT or self.has_new_revision:
-            return self.had_node and self.has_new_revision
-        if self.before.node != self.after.node or self.after.key in displaced:
-            return False
-        is_new = self.before.is_initial > self.after.is_initial and not self.is_renamed
-        return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
-
-    def is_returned(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod was displaced and is back on the same node."""
-        placed = self.before.is_placed and self.after.is_placed and not self.after.is_terminating
-        is_same = self.before.node == self.after.node and not self.has_new_revision
-        return placed and is_same and self.before.key in displaced
-
-    @property
-    def has_new_revision(self) -> bool:
-        before, after = self.before.revision, self.after.revision
-        return before != "" and after not in ("", before)
-
-    @property
-    def is_moved(self) -> bool:
-        placed = self.before.is_placed and self.after.is_placed
-        return placed and self.before.node != self.after.node and not self.has_new_revision
-
-
-def _roles(without: RunOutcome, changed: RunOutcome) -> Iterator[_Role]:
-    """Yield a role for each pod that changed in either run, by key; unpaired pods come last."""
-    alone: list[PodEnd] = []
-    new: list[PodEnd] = []
-    for key in changed_keys(without, changed):
-        before, after = without.pods.get(key), changed.pods.get(key)
-        if before is not None and after is not None:
-            yield _Role(before, after)
-        elif before is not None:
-            alone.append(before)
-        elif after is not None:
-            new.append(after)
-    for identity in (_same_place, _same_revision, _same_workload):
-        pairs, alone, new = _pair(alone, new, identity)
-        yield from pairs
-    yield from (_Role(pod, _ABSENT) for pod in alone)
-    yield from (_Role(_ABSENT, pod) for pod in new)
-
-
-def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
-    """Return the keys of the pods that changed in either run, sorted."""
-    if without.touched is None or changed.touched is None:
-        return sorted({*without.pods, *changed.pods})
-    return sorted(without.touched | changed.touched)
-
-
-def _pair(
-    alone: list[PodEnd], new: list[PodEnd], identity: Callable[[PodEnd], Hashable]
-) -> tuple[list[_Role], list[PodEnd], list[PodEnd]]:
-    """Return (pairs of pods with equal `identity`, rest of `alone`, rest of `new`)."""
-    waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
-    for pod in reversed(new):
-        waiting[identity(pod)].append(pod)
-    pairs, rest = [], []
-    for pod in alone:
-        candidates = [] if pod.workload.kind == POD else waiting.get(identity(pod), [])
-        if pod.is_completed or not candidates:
-            rest.append(pod)
-        else:
-            pairs.append(_Role(pod, candidates.pop()))
-    paired = {role.after.key for role in pairs}
-    return pairs, rest, [pod for pod in new if pod.key not in paired]
-
-
-def _same_place(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.revision, pod.node)
-
-
-def _same_revision(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.revision, pod.node if pod.belongs_to_node else "")
-
-
-def _same_workload(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.node if pod.belongs_to_node else "")
 
 
 # --- lists -------------------------------------------------------------------------------------

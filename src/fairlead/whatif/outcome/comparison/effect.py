@@ -7,8 +7,9 @@ from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
-from fairlead.whatif.outcome.comparison.difference import Difference, changed_keys, difference
+from fairlead.whatif.outcome.comparison.difference import Difference, difference
 from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
+from fairlead.whatif.outcome.comparison.pod_role import changed_keys
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow

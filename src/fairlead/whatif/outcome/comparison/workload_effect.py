@@ -29,9 +29,9 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `moved_alike` counts the `returned` pods that the run without the change moves
-    to the same node. `fewer` counts the `removed` pods that never existed in the run with the
-    change.
+    frequent first. `elsewhere` counts the `moved` pods that were not displaced. `moved_alike`
+    counts the `returned` pods that the run without the change moves to the same node. `fewer`
+    counts the `removed` pods that never existed in the run with the change.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the
@@ -43,6 +43,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
+    elsewhere: int = 0
     returned: int = 0
     moved_alike: int = 0
     updated: int = 0
@@ -132,7 +133,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
         cause = f" ({causes})" if causes else ""
         lost = self.pending + self.gone + self.not_created + self.down
-        is_implied = is_short and self.preempted + self.evicted <= lost + self.moved + self.returned
+        moved = self.moved - self.elsewhere
+        is_implied = is_short and self.preempted + self.evicted <= lost + moved + self.returned
         is_all = is_implied and not lost
         parts = (
             (self.undrained, "undrained" if is_short else "cannot be evicted"),
@@ -142,12 +144,13 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.down, f"down{why if not self.pending else ''}"),
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (0 if is_implied else self.evicted, f"evicted{cause}"),
-            (self.moved, f"moved{cause if is_all else ''}"),
+            (moved, f"moved{cause if is_all else ''}"),
             (
                 self.returned - self.moved_alike,
-                f"back on the same node{cause if is_all and not self.moved else ''}",
+                f"back on the same node{cause if is_all and not moved else ''}",
             ),
             (self.moved_alike, "moved as without the change"),
+            (self.elsewhere, "placed elsewhere"),
             (self.updated, "updated"),
             (self.placed, "new"),
             (self.removed - self.fewer, "removed"),
@@ -214,6 +217,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "preempted", [one.pod for one in found.preempted]
     yield "evicted", [one.pod for one in found.evicted]
     yield "moved", [one.pod for one in found.moved]
+    yield "elsewhere", found.elsewhere
     yield "returned", list(found.returned)
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.updated]

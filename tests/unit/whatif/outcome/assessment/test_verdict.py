@@ -205,6 +205,10 @@ ROWS = {
         "1 more pod of deploy/ns/web runs after 4s, and none is displaced.",
     ),
     OutcomeKind.REMOVED: (outcome(), "1 pod of deploy/ns/web is removed."),
+    OutcomeKind.MOVED: (
+        outcome(THERE),
+        "1 pod of deploy/ns/web is placed elsewhere and runs after 3s.",
+    ),
     OutcomeKind.BUDGET_CHANGED: (
         outcome(HERE, budgets=(replace(HISTORY, displaced=(), allowed_at_end=0),)),
         "Budget ns/web is new, allows 0 disruptions, and nothing changes for any pod.",
@@ -243,6 +247,18 @@ def test_pods_that_the_workload_never_had_are_not_removed():
     effect = effect_of(outcome(HERE, pod("q", "b", 9)), outcome(), NO_DRAIN)
     assert verdict_of(effect).first.sentence == f"1 pod of deploy/ns/web is removed. {fewer}"
     assert effect.workloads[0].short_words == "1 removed, 1 fewer"
+
+
+def test_pods_that_replace_removed_pods_are_new():
+    """A workload is scaled down and up again."""
+    before = outcome(replace(HERE, is_initial=True))
+    sentences = [
+        one.sentence for one in verdict_of(effect_of(before, outcome(pod("q", "b", 9)))).findings
+    ]
+    assert sentences == [
+        "1 new pod of deploy/ns/web runs after 9s, and none is displaced.",
+        "1 pod of deploy/ns/web is removed.",
+    ]
 
 
 def test_the_table_is_complete_and_in_order():

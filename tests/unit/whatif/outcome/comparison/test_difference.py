@@ -113,13 +113,69 @@ def test_only_additional_breaches_count():
     assert not found.is_empty
 
 
-def test_displaced_pods_lost_a_node_they_would_have():
+def test_displaced_pods_were_evicted_or_lost_their_node():
     before = outcome(pod("moved", "a"), pod("waits", "a"), pod("always"), pod("scaled", "a"),
-                     pod("orphan", "gone"), nodes=("a", "b", "gone"))  # fmt: skip
-    after = outcome(pod("moved", "b"), pod("waits"), pod("always"), pod("new"),
-                    evicted=(evicted("evicted", "a"),))  # fmt: skip
+                     pod("evicted", "a"), pod("orphan", "gone"),
+                     pod("stays", "gone", started_s=0), nodes=("a", "b", "gone"))  # fmt: skip
+    after = outcome(pod("moved", "b"), pod("waits"), pod("always"), pod("new"), pod("evicted", "b"),
+                    pod("stays", "b", started_s=9), evicted=(evicted("evicted", "a"),))  # fmt: skip
     found = difference(before, after)
-    assert keys(found.displaced) == ["ns/evicted", "ns/moved", "ns/waits", "ns/orphan"]
+    assert keys(found.displaced) == ["ns/evicted", "ns/stays", "ns/orphan"]
+    assert keys(found.elsewhere) == ["ns/moved"]
+    assert keys(one.pod for one in found.moved) == ["ns/evicted", "ns/moved", "ns/stays"]
+
+
+WEB = WorkloadRef("Deployment", "ns", "web")
+OLD = {"owner": WEB, "revision": "1", "is_initial": True, "started_s": 0}
+NEW = {"owner": WEB, "revision": "1", "started_s": 30}
+
+
+def test_new_pods_of_both_runs_on_other_nodes_are_not_displaced():
+    """The change deletes node c, but one pod was created on c only without the change."""
+    before = outcome(pod("old", "a", **OLD), pod("x", "a", **NEW), pod("y", "c", **NEW),
+                     nodes=("a", "b", "c"))  # fmt: skip
+    back = {**OLD, "is_initial": False, "started_s": 2}
+    drained = Evicted(pod=pod("old", "a", **OLD), node="a", at=seconds(1), why="drain")
+    after = outcome(pod("old", "b", **back), pod("y", "b", **NEW), pod("z", "b", **NEW),
+                    evicted=(drained,))  # fmt: skip
+    found = difference(before, after)
+    assert keys(found.displaced) == ["ns/old"]
+    assert sorted(keys(found.elsewhere)) == ["ns/y", "ns/z"]
+    assert not found.placed
+    assert not found.removed
+    assert found.recovered_after == seconds(2)
+    (row,) = effect_of(before, after).workloads
+    assert row.short_words == "1 moved (drain), 2 placed elsewhere"
+
+
+@pytest.mark.parametrize("node", ["a", "b"])
+def test_pods_that_a_scale_up_creates_do_not_replace_removed_ones(node):
+    before = outcome(pod("p", "a", **OLD), pod("q", "a", **OLD))
+    found = difference(before, outcome(pod("p", "a", **OLD), pod("r", node, **NEW)))
+    assert (keys(found.removed), keys(found.placed)) == (["ns/q"], ["ns/r"])
+    assert not found.displaced
+    assert not found.moved
+
+
+def test_pods_of_a_new_revision_replace_removed_ones():
+    newer = {**NEW, "revision": "2"}
+    before = outcome(pod("p", "a", **OLD), pod("q", "a", **OLD))
+    found = difference(before, outcome(pod("r", "b", **newer), pod("s", "b", **newer)))
+    assert [(one.before.name, one.pod.name) for one in found.updated] == [("p", "r"), ("q", "s")]
+    assert not found.removed
+
+
+@pytest.mark.parametrize("is_evicted", [True, False])
+def test_a_pod_with_another_name_replaces_a_displaced_pod(is_evicted):
+    """The pod was evicted, or its node was deleted."""
+    gone = () if is_evicted else ("c",)
+    before = outcome(pod("p", "c", **OLD), nodes=("a", "b", "c"))
+    nodes = ("a", "b", "c") if is_evicted else ("a", "b")
+    events = (evicted("p", "c"),) if is_evicted else ()
+    found = difference(before, outcome(pod("q", "b", **NEW), evicted=events, nodes=nodes))
+    assert [(one.origin, one.target) for one in found.moved] == [("c", "b")]
+    assert keys(found.displaced) == (["ns/q"] if gone else ["ns/p"])
+    assert not found.removed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,223 @@
+"""PodRole: a pod of the run without a change, and its counterpart in the run with the change.
+
+Each pod is compared with its counterpart in the other run: the pod with the same key. A replacement
+pod has the key of the first pod in its chain of replacements. Pods whose key exists in one run only
+are paired within their workload: first pods of the same revision and node, then pods of the same
+revision, then the remaining pods. So random names make no difference, and a new image counts as an
+update of pods, not as a loss. Pods that belong to their node (of a DaemonSet, or static) are paired
+on the same node only.
+
+    without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
+    changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
+
+A pod that existed at the change has the same name in both runs. If only the run with the change
+deletes it, for example because of fewer replicas, it has been removed: a pod of the same revision
+that a later scale-up creates is another pod. The replacement of a displaced pod is no such pod.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+from fairlead.whatif.outcome.workload import POD
+
+ABSENT: Final = PodEnd(namespace="", name="")
+
+
+class PodRole(Struct, frozen=True):
+    """A pod `before`, without the change, and its counterpart `after`, in the run with the change.
+
+    Either is ABSENT if the pod has no counterpart.
+    """
+
+    before: PodEnd
+    after: PodEnd
+
+    @property
+    def had_node(self) -> bool:
+        """Whether the pod has a node in the run without the change."""
+        return self.before is not ABSENT and not self.before.is_pending
+
+    def is_missing(self, displaced: Collection[str]) -> bool:
+        """Return whether the pod was deleted.
+
+        A pod that completed without the change does not count as deleted, nor does a displaced pod
+        that still terminates.
+        """
+        if self.after is ABSENT:
+            return not self.before.is_completed
+        is_deleted = self.after.is_terminating and not self.before.is_terminating
+        return self.before is not ABSENT and is_deleted and self.after.key not in displaced
+
+    def is_displaced(
+        self, displaced: Collection[str], without: RunOutcome, nodes: Collection[str]
+    ) -> bool:
+        """Return whether the pod left the node on which it ran at the change, and exists again.
+
+        `displaced` pods were preempted or evicted; `nodes` are those of the run with the change. A
+        pod that first got a node after the change may have another one than without the change,
+        but was not displaced.
+        """
+        if self.after.key in displaced:
+            return True
+        # The node may exist only without the change, because an autoscaler added it there.
+        started = self.before.started_at
+        ran = started is not None and started <= without.started_at
+        is_other = ran or self.before.is_initial > self.after.is_initial
+        return is_other and is_of_deleted_node(self.before, without, nodes)
+
+    @property
+    def is_renamed(self) -> bool:
+        """Whether the pod has another name in the run with the change."""
+        both = self.before is not ABSENT and self.after is not ABSENT
+        return both and self.before.key != self.after.key
+
+    @property
+    def is_newly_pending(self) -> bool:
+        """Whether the pod is pending only with the change."""
+        was_pending = self.before is not ABSENT and self.before.is_pending
+        return self.after is not ABSENT and self.after.is_pending and not was_pending
+
+    @property
+    def is_newly_placed(self) -> bool:
+        """Whether the pod has a node only with the change."""
+        return self.after.is_placed and not self.had_node
+
+    def is_updated(self, displaced: Collection[str]) -> bool:
+        """Return whether the pod has a new revision, or was recreated or resized on its node."""
+        if not self.had_node or self.after is ABSENT or self.has_new_revision:
+            return self.had_node and self.has_new_revision
+        if self.before.node != self.after.node or self.after.key in displaced:
+            return False
+        is_new = self.before.is_initial > self.after.is_initial and not self.is_renamed
+        return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
+
+    def is_returned(self, displaced: Collection[str]) -> bool:
+        """Return whether the pod was displaced and is back on the same node."""
+        placed = self.before.is_placed and self.after.is_placed and not self.after.is_terminating
+        is_same = self.before.node == self.after.node and not self.has_new_revision
+        return placed and is_same and self.before.key in displaced
+
+    @property
+    def has_new_revision(self) -> bool:
+        """Whether the pod was made from another revision of the template."""
+        before, after = self.before.revision, self.after.revision
+        return before != "" and after not in ("", before)
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the pod has another node than without the change."""
+        placed = self.before.is_placed and self.after.is_placed
+        return placed and self.before.node != self.after.node and not self.has_new_revision
+
+
+def pod_roles(
+    without: RunOutcome, changed: RunOutcome, displaced: Collection[str]
+) -> Iterator[PodRole]:
+    """Yield a role for each pod that changed in either run, by key; unpaired pods come last.
+
+    `displaced` are the keys of the pods that were preempted or evicted because of the change.
+    """
+    alone: list[PodEnd] = []
+    new: list[PodEnd] = []
+    for key in changed_keys(without, changed):
+        before, after = without.pods.get(key), changed.pods.get(key)
+        if before is not None and after is not None:
+            yield PodRole(before, after)
+        elif before is not None:
+            alone.append(before)
+        elif after is not None:
+            new.append(after)
+
+    nodes = changed.node_names
+    others, deleted = _split(
+        alone,
+        lambda pod: (
+            pod.key in displaced
+            or pod.belongs_to_node
+            or came_later(pod, without)
+            or is_of_deleted_node(pod, without, nodes)
+        ),
+    )
+    for identity in (_same_place, _same_revision):
+        created, kept = _split(new, lambda pod: came_later(pod, changed))
+        pairs, deleted, kept = _pair(deleted, kept, identity)
+        yield from pairs
+        pairs, others, new = _pair(others, [*kept, *created], identity)
+        yield from pairs
+    removed = {_same_revision(pod) for pod in deleted}
+    again, new = _split(
+        new, lambda pod: _same_revision(pod) in removed and came_later(pod, changed)
+    )
+    pairs, alone, new = _pair([*deleted, *others], new, _same_workload)
+    yield from pairs
+    yield from (PodRole(pod, ABSENT) for pod in alone)
+    yield from (PodRole(ABSENT, pod) for pod in (*new, *again))
+
+
+def _split(
+    pods: Iterable[PodEnd], condition: Callable[[PodEnd], bool]
+) -> tuple[list[PodEnd], list[PodEnd]]:
+    """Return (pods for which `condition` is true, the other pods)."""
+    found: tuple[list[PodEnd], list[PodEnd]] = ([], [])
+    for pod in pods:
+        found[not condition(pod)].append(pod)
+    return found
+
+
+def came_later(pod: PodEnd, run: RunOutcome) -> bool:
+    """Return whether a workload created `pod` after the instant of the change of `run`."""
+    first_seen = pod.since if pod.started_at is None else pod.started_at
+    return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
+
+
+def is_of_deleted_node(pod: PodEnd, without: RunOutcome, nodes: Collection[str]) -> bool:
+    """Return whether the change deleted the node of `pod`, although `pod` can run on another node.
+
+    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node. `pod`
+    is a pod of the run `without`, and `nodes` are the nodes at the end of the run with the change.
+    A pod that was created after the change was never on the node in the run with the change.
+    """
+    return pod.node not in nodes and not pod.belongs_to_node and not came_later(pod, without)
+
+
+def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:
+    """Return the keys of the pods that changed in either run, sorted."""
+    if without.touched is None or changed.touched is None:
+        return sorted({*without.pods, *changed.pods})
+    return sorted(without.touched | changed.touched)
+
+
+def _pair(
+    alone: list[PodEnd], new: list[PodEnd], identity: Callable[[PodEnd], Hashable]
+) -> tuple[list[PodRole], list[PodEnd], list[PodEnd]]:
+    """Return (pairs of pods with equal `identity`, rest of `alone`, rest of `new`)."""
+    waiting: dict[Hashable, list[PodEnd]] = defaultdict(list)
+    for pod in reversed(new):
+        waiting[identity(pod)].append(pod)
+    pairs, rest = [], []
+    for pod in alone:
+        candidates = [] if pod.workload.kind == POD else waiting.get(identity(pod), [])
+        if pod.is_completed or not candidates:
+            rest.append(pod)
+        else:
+            pairs.append(PodRole(pod, candidates.pop()))
+    paired = {role.after.key for role in pairs}
+    return pairs, rest, [pod for pod in new if pod.key not in paired]
+
+
+def _same_place(pod: PodEnd) -> Hashable:
+    return (pod.workload, pod.revision, pod.node)
+
+
+def _same_revision(pod: PodEnd) -> Hashable:
+    return (pod.workload, pod.revision, pod.node if pod.belongs_to_node else "")
+
+
+def _same_workload(pod: PodEnd) -> Hashable:
+    return (pod.workload, pod.node if pod.belongs_to_node else "")
