@@ -19,7 +19,9 @@ pkg/controller/daemon/daemon_controller.go: syncNodes
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final
 
 from msgspec.structs import replace
@@ -117,8 +119,17 @@ class OwnerTemplates:
         found = self._resolved.get(uid)
         if found is None:
             found = self._resolved[uid] = self._histories.of(uid, owner)
-            found.resolve(owner, (pod for pod in self._pods if _is_owned(pod, uid)))
+            found.resolve(owner, self._pods_by_owner.get(uid, ()))
         return found
+
+    @cached_property
+    def _pods_by_owner(self) -> dict[str, list[Pod]]:
+        by_owner: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._pods:
+            reference = controller_of(pod.metadata)
+            if reference is not None:
+                by_owner[reference.uid].append(pod)
+        return by_owner
 
     def _rule(self, owner: StatefulSet) -> StatefulSetRule:
         uid = owner.metadata.uid
@@ -203,11 +214,6 @@ class OwnerTemplates:
             resources=resources,
         )
         return pod if restored == spec else replace(pod, spec=restored)
-
-
-def _is_owned(pod: Pod, uid: str) -> bool:
-    owner = controller_of(pod.metadata)
-    return owner is not None and owner.uid == uid
 
 
 def _restored(
