@@ -88,12 +88,14 @@ LONG_FUNCTION: Final = 70
 
 
 @cache
+def source_modules() -> dict[str, structure.Module]:
+    """Every module of Fairlead by its dotted name."""
+    return structure.read_modules(SOURCE.parent)
+
+
 def modules() -> dict[str, ast.Module]:
     """Every module of Fairlead, parsed, by its dotted name."""
-    return {
-        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): ast.parse(path.read_text())
-        for path in sorted(SOURCE.rglob("*.py"))
-    }
+    return {name: module.tree for name, module in source_modules().items()}
 
 
 def package_of(module: str) -> str:
@@ -142,11 +144,6 @@ def test_every_package_has_a_layer() -> None:
     """A new package is placed in the layers before it is used."""
     packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
     assert packages - set(RANK) == set()
-
-
-@cache
-def source_modules() -> dict[str, structure.Module]:
-    return structure.read_modules(SOURCE.parent)
 
 
 def test_no_cycle_between_sub_packages() -> None:

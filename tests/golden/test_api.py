@@ -23,6 +23,7 @@ THEMES = {
     "05-errors": 394,
     "07-clients": 21,
 }
+LONG = ("05-errors",)
 
 
 def differing(theme: str) -> tuple[int, dict[str, str]]:
@@ -32,7 +33,10 @@ def differing(theme: str) -> tuple[int, dict[str, str]]:
     return result.cases, {name: str(found) for name, found in result.differences}
 
 
-@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize(
+    "theme",
+    [pytest.param(theme, marks=[pytest.mark.long] if theme in LONG else []) for theme in THEMES],
+)
 def test_no_answer_differs_that_is_not_known_to(theme: str) -> None:
     """Every other case agrees in status, headers, bodies and watch events."""
     count, found = differing(theme)
