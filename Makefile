@@ -55,7 +55,8 @@ demo-elastic: $(RUN_STAMP) ## a day of traffic on fixed nodes, with Cluster Auto
 
 test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs
-	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+	@# Tests wait for processes a sixth of the time, so one more worker keeps the cores busy.
+	@$(BIN)/pytest -q -n $$(($(WORKERS) + 1)) --dist worksteal
 
 test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
 	@.ci/programs
