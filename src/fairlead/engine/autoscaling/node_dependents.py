@@ -1,8 +1,9 @@
-"""NodeBelongings: the CSINode and the ResourceSlices that a new machine's node has.
+"""NodeDependents: the CSINode and the ResourceSlices of a node that an autoscaler adds.
 
-In a cluster, the kubelet and the drivers on the node create these objects, which limit attached
-volumes and state devices. Here they are copies of those of an existing node. They are created
-before the Node, so that no pod is placed without them, and deleted with it.
+The Node owns both kinds of objects. In a cluster, the kubelet and the drivers on the node create
+these objects, which limit attached volumes and state devices. Here they are copies of those of an
+existing node. They are created before the Node, so that no pod is placed without them, and deleted
+with it.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef
 
 CSI_NODE: Final = "CSINode"
 RESOURCE_SLICE: Final = "ResourceSlice"
-BELONGING_KINDS: Final = (CSI_NODE, RESOURCE_SLICE)
+DEPENDENT_KINDS: Final = (CSI_NODE, RESOURCE_SLICE)
 _WHY: Final = "belonged to a deleted machine"
 
 
-class NodeBelongings(Struct, frozen=True):
+class NodeDependents(Struct, frozen=True):
     """The manifests of the CSINode and ResourceSlices of the node `like`; `objects` may be ()."""
 
     like: str = ""
     objects: tuple[Json, ...] = ()
 
-    def without_devices(self) -> NodeBelongings:
+    def without_devices(self) -> NodeDependents:
         """Return only the CSINode, for a node of another instance type with unknown devices."""
         kept = tuple(one for one in self.objects if one["kind"] == CSI_NODE)
-        return NodeBelongings(self.like, kept)
+        return NodeDependents(self.like, kept)
 
     def creations(self, node: str) -> Iterator[CreateObject]:
         """Yield commands that create the objects of the new node `node`."""
         for one in self.objects:
-            yield CreateObject(copied_belonging(one, self.like, node))
+            yield CreateObject(copied_dependent(one, self.like, node))
 
     def deletions(self, node: str) -> Iterator[DeleteObject]:
         """Yield commands that delete the objects of `node`, which `creations` made."""
@@ -44,26 +45,26 @@ class NodeBelongings(Struct, frozen=True):
             yield DeleteObject(ObjectRef(kind, "", name), why=_WHY)
 
 
-NO_BELONGINGS: Final = NodeBelongings()
+NO_DEPENDENTS: Final = NodeDependents()
 
 
-class BelongingsOfTypes(Struct, frozen=True):
-    """The belongings of nodes by (NodePool, instance type); a NodePool "" stands for all pools."""
+class DependentsOfTypes(Struct, frozen=True):
+    """The dependents of nodes by (NodePool, instance type); a NodePool "" stands for all pools."""
 
-    by_type: Mapping[tuple[str, str], NodeBelongings] = {}
-    by_pool: Mapping[str, NodeBelongings] = {}
+    by_type: Mapping[tuple[str, str], NodeDependents] = {}
+    by_pool: Mapping[str, NodeDependents] = {}
 
-    def of(self, pool: str, instance_type: str) -> NodeBelongings:
-        """Return the belongings of a node of the same type, first in the same NodePool.
+    def of(self, pool: str, instance_type: str) -> NodeDependents:
+        """Return the dependents of a node of the same type, first in the same NodePool.
 
         Otherwise return the CSINode of any node of the pool, because devices of other types are
         unknown.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
-        return same or self.by_pool.get(pool, NO_BELONGINGS).without_devices()
+        return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()
 
 
-def copied_belonging(one: Json, like: str, name: str) -> Json:
+def copied_dependent(one: Json, like: str, name: str) -> Json:
     """Return the CSINode or ResourceSlice `one` of the node `like` for the new node `name`."""
     head = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
     spec = one.get("spec") or {}
@@ -83,8 +84,8 @@ def device_pool_name(pool: str, node: str, name: str) -> str:
     return name if pool == node else f"{pool}-{name}"
 
 
-def belongings_of_nodes(objects: Sequence[Json]) -> dict[str, NodeBelongings]:
-    """Return the belongings of each node, by the node's name.
+def dependents_of_nodes(objects: Sequence[Json]) -> dict[str, NodeDependents]:
+    """Return the dependents of each node, by the node's name.
 
     `objects` are manifests of CSINodes and ResourceSlices. Slices without a node are left out.
     """
@@ -96,4 +97,4 @@ def belongings_of_nodes(objects: Sequence[Json]) -> dict[str, NodeBelongings]:
             name = (one.get("spec") or {}).get("nodeName")
             if name:
                 found.setdefault(name, []).append(one)
-    return {name: NodeBelongings(name, tuple(own)) for name, own in found.items()}
+    return {name: NodeDependents(name, tuple(own)) for name, own in found.items()}

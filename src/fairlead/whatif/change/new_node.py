@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
-from fairlead.engine.autoscaling.node_belongings import copied_belonging
+from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
@@ -46,21 +46,21 @@ def new_nodes(
     if model is None and not templates:
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
     found: list[Json] = []
-    belongings = [] if model is None else _belongings(model.ref.name, inventory)
+    dependents = [] if model is None else _dependents(model.ref.name, inventory)
     if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
         # The devices of the other type are unknown.
-        belongings = [one for one in belongings if one.kind is CSI_NODE]
+        dependents = [one for one in dependents if one.kind is CSI_NODE]
     for number, name in enumerate(_free_names(count, inventory)):
         template = node_template(model.value) if model is not None else {}
         if templates:
             template = _merged(template, templates[number % len(templates)])
         found.append(_node(name, template, start))
         if model is not None:
-            found += [copied_belonging(one.value, model.ref.name, name) for one in belongings]
+            found += [copied_dependent(one.value, model.ref.name, name) for one in dependents]
     return manifests([Document(OPTION, found)])
 
 
-def _belongings(model: str, inventory: Inventory) -> list[Manifest]:
+def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
     """Return the CSINode of the node `model` and the ResourceSlices with its devices."""
     csi = inventory.get(CSI_NODE, "", model)
     slices = [

@@ -165,7 +165,7 @@ class ClusterModel:
         self._owned: dict[str, tuple[Claim, ...]] = {}  # by removed pod: the claims it owned
         self._undo: list[Callable[[], None]] = []  # empty outside hypotheses
         self._hypotheses = 0  # the number of open blocks
-        self._belongings: dict[str, list[CSINode | ResourceSlice]] | None = None
+        self._dependents: dict[str, list[CSINode | ResourceSlice]] | None = None
         self._copies = 0
         self._templates = OwnerTemplates(self.objects, self._world.store)
         for pod in self.cluster.pods.values():
@@ -232,16 +232,16 @@ class ClusterModel:
         assert found is not None, name
         return found
 
-    def belongings(self, node: str) -> list[CSINode | ResourceSlice]:
+    def dependents(self, node: str) -> list[CSINode | ResourceSlice]:
         """Return the CSINode and ResourceSlices of `node` in the snapshot, if it has any."""
-        if self._belongings is None:
-            self._belongings = {}
+        if self._dependents is None:
+            self._dependents = {}
             for one in self.objects:
                 if isinstance(one, CSINode):
-                    self._belongings.setdefault(one.metadata.name, []).append(one)
+                    self._dependents.setdefault(one.metadata.name, []).append(one)
                 elif isinstance(one, ResourceSlice):
-                    self._belongings.setdefault(one.spec.node_name, []).append(one)
-        return self._belongings.get(node, [])
+                    self._dependents.setdefault(one.spec.node_name, []).append(one)
+        return self._dependents.get(node, [])
 
     def pods(self) -> list[PodInfo]:
         """Return the unfinished pods of the cluster, with and without a node."""

@@ -15,7 +15,7 @@ from fairlead.engine.autoscaling.capacity_outage import CapacityOutage
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.engine.autoscaling.node_belongings import BelongingsOfTypes
+from fairlead.engine.autoscaling.node_dependents import DependentsOfTypes
 from fairlead.engine.core.instant import DurationNs, seconds
 
 PROVISION_TIME: Final[DurationNs] = seconds(60)
@@ -27,7 +27,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
     overrides it for single NodePools. The time of each node is between 3/4 and 5/4 of the usual
     time, depending on the seed. `node_info` is the status.nodeInfo of new nodes; they have
-    `belongings`, which no decision reads before they exist. With
+    `dependents`, which no decision reads before they exist. With
     `serves_resources`, NodePools and NodeClaims are custom resources of the API server.
     """
 
@@ -41,7 +41,7 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     outages: tuple[CapacityOutage, ...] = ()
     serves_resources: bool = False
     node_info: Mapping[str, str] = field(default_factory=dict)
-    belongings: BelongingsOfTypes = field(default_factory=BelongingsOfTypes)
+    dependents: DependentsOfTypes = field(default_factory=DependentsOfTypes)
 
     def provision_time_of(self, pool: str) -> DurationNs:
         """Return the usual time in ns from a NodeClaim of the NodePool `pool` to its Ready node."""

@@ -81,13 +81,13 @@ def read_autoscalers(
         from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
             karpenter_config,
         )
-        from fairlead.whatif.configuration.autoscaling.node_belonging import (  # noqa: PLC0415
-            with_type_belongings,
+        from fairlead.whatif.configuration.autoscaling.node_dependent import (  # noqa: PLC0415
+            with_type_dependents,
         )
 
         files = options.instance_types, options.node_pools
         config, assumed = karpenter_config(source, initial, *files)
-        config, copied = with_type_belongings(config, initial)
+        config, copied = with_type_dependents(config, initial)
         return Autoscaling(None, (*assumed, *copied), config)
     if options.node_pools is not None:
         raise InputError("--node-pools", "needs --autoscale karpenter")
@@ -120,8 +120,8 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
         return Autoscaling(None, () if flags is None else (_NOT_ACTING,))
     if options.autoscale == AUTO and flags is None and not options.node_groups:
         return Autoscaling(None, (_NOTHING_INSTALLED,))
-    from fairlead.whatif.configuration.autoscaling.node_belonging import (  # noqa: PLC0415
-        with_group_belongings,
+    from fairlead.whatif.configuration.autoscaling.node_dependent import (  # noqa: PLC0415
+        with_group_dependents,
     )
     from fairlead.whatif.configuration.autoscaling.node_group import (  # noqa: PLC0415
         groups_of,
@@ -129,7 +129,7 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
     )
 
     config, notes = groups_of(options.node_groups, manifests, flags or ())
-    config, copied = with_group_belongings(config, manifests)
+    config, copied = with_group_dependents(config, manifests)
     notes = (*notes, *copied)
     if options.instance_types is None:
         return Autoscaling(config, notes)

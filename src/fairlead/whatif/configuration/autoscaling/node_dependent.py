@@ -19,11 +19,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
-from fairlead.engine.autoscaling.node_belongings import (
-    NO_BELONGINGS,
-    BelongingsOfTypes,
-    NodeBelongings,
-    belongings_of_nodes,
+from fairlead.engine.autoscaling.node_dependents import (
+    NO_DEPENDENTS,
+    DependentsOfTypes,
+    NodeDependents,
+    dependents_of_nodes,
 )
 from fairlead.engine.kubelet.node_condition import ready_status
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -34,33 +34,33 @@ _NOTE = (
 )
 
 
-def with_group_belongings(
+def with_group_dependents(
     config: ClusterAutoscalerConfig, initial: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return (`config` with the belongings of the nodes of each group, notes).
+    """Return (`config` with the dependents of the nodes of each group, notes).
 
     A group gets those of its first node that is in service and has any. If the instance type of the
-    group's template is another, its devices are unknown. Without belongings, there is no note.
+    group's template is another, its devices are unknown. Without dependents, there is no note.
     """
     known, nodes = _read(initial)
     if not known:
         return config, ()
-    groups = tuple(replace(one, belongings=_of_group(one, nodes, known)) for one in config.groups)
-    copied = [f"{one.id} {one.belongings.like}" for one in groups if one.belongings.objects]
+    groups = tuple(replace(one, dependents=_of_group(one, nodes, known)) for one in config.groups)
+    copied = [f"{one.id} {one.dependents.like}" for one in groups if one.dependents.objects]
     notes = (_NOTE.format(", ".join(copied), "Cluster Autoscaler"),) if copied else ()
     return replace(config, groups=groups), notes
 
 
-def with_type_belongings(
+def with_type_dependents(
     config: KarpenterConfig, initial: Iterable[Manifest]
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
-    """Return (`config` with the belongings of nodes by NodePool and instance type, notes).
+    """Return (`config` with the dependents of nodes by NodePool and instance type, notes).
 
-    Nodes in service come first. Without belongings, there is no note.
+    Nodes in service come first. Without dependents, there is no note.
     """
     known, nodes = _read(initial)
-    by_type: dict[tuple[str, str], NodeBelongings] = {}
-    by_pool: dict[str, NodeBelongings] = {}
+    by_type: dict[tuple[str, str], NodeDependents] = {}
+    by_pool: dict[str, NodeDependents] = {}
     for node in nodes:
         own = known.get(node.metadata.name)
         if own is None:
@@ -76,13 +76,13 @@ def with_type_belongings(
         return config, ()
     copied = sorted({own.like for own in (*by_type.values(), *by_pool.values())})
     note = _NOTE.format(", ".join(copied), "Karpenter")
-    return replace(config, belongings=BelongingsOfTypes(by_type, by_pool)), (note,)
+    return replace(config, dependents=DependentsOfTypes(by_type, by_pool)), (note,)
 
 
-def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeBelongings], list[Node]]:
-    """Return (belongings by node, the nodes; those in service come first)."""
+def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeDependents], list[Node]]:
+    """Return (dependents by node, the nodes; those in service come first)."""
     initial = list(initial)
-    known = belongings_of_nodes(
+    known = dependents_of_nodes(
         [one.value for one in initial if one.kind is CSI_NODE or one.kind is RESOURCE_SLICE]
     )
     if not known:
@@ -92,8 +92,8 @@ def _read(initial: Iterable[Manifest]) -> tuple[dict[str, NodeBelongings], list[
 
 
 def _of_group(
-    group: NodeGroupSpec, nodes: Sequence[Node], known: Mapping[str, NodeBelongings]
-) -> NodeBelongings:
+    group: NodeGroupSpec, nodes: Sequence[Node], known: Mapping[str, NodeDependents]
+) -> NodeDependents:
     for node in nodes:
         own = known.get(node.metadata.name)
         if own is not None and group.owns(node):
@@ -101,7 +101,7 @@ def _of_group(
                 INSTANCE_TYPE
             )
             return own if is_same else own.without_devices()
-    return NO_BELONGINGS
+    return NO_DEPENDENTS
 
 
 def _is_in_service(node: Node) -> bool:

@@ -16,7 +16,7 @@ from fairlead.api.objects import CSINode, Node, NodeCondition, Pod, ResourceSlic
 from fairlead.api.pods.facts import is_daemon_pod
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE, Kind
-from fairlead.engine.autoscaling.node_belongings import device_pool_name
+from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
@@ -41,7 +41,7 @@ class NodeCopy(Struct, frozen=True):
     def add_to(self, model: ClusterModel) -> None:
         """Add the node, its pods, its CSINode and its ResourceSlices to `model`."""
         model.put_node(self.node)
-        for one in (*self._belongings(model), *self.daemon_pods):
+        for one in (*self._dependents(model), *self.daemon_pods):
             model.put(one)
 
     def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
@@ -50,12 +50,12 @@ class NodeCopy(Struct, frozen=True):
         `model` contains those of the node `like`.
         """
         yield _manifest(NODE, self.node)
-        for one in self._belongings(model):
+        for one in self._dependents(model):
             yield _manifest(CSI_NODE if isinstance(one, CSINode) else RESOURCE_SLICE, one)
 
-    def _belongings(self, model: ClusterModel) -> Iterator[CSINode | ResourceSlice]:
+    def _dependents(self, model: ClusterModel) -> Iterator[CSINode | ResourceSlice]:
         name = self.node.metadata.name
-        for one in model.belongings(self.like):
+        for one in model.dependents(self.like):
             meta = replace(one.metadata, name=name, uid=name, owner_references=())
             if isinstance(one, CSINode):
                 yield replace(one, metadata=meta)

@@ -21,14 +21,14 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
-from fairlead.whatif.configuration.autoscaling.node_belonging import (
-    with_group_belongings,
-    with_type_belongings,
+from fairlead.whatif.configuration.autoscaling.node_dependent import (
+    with_group_dependents,
+    with_type_dependents,
 )
 
 
-def kinds(belongings):
-    return [one["kind"] for one in belongings.objects]
+def kinds(dependents):
+    return [one["kind"] for one in dependents.objects]
 
 
 def group(node_type):
@@ -54,12 +54,12 @@ def test_a_group_copies_its_node(make, found):
     """The new node has copies under its own name; the notes state the node."""
     node = make.node("a", pool="a", **{INSTANCE_TYPE: "small"})
     objects = found(node, LIMITED, devices_of("a", 1))
-    config, notes = with_group_belongings(ClusterAutoscalerConfig((group("small"),)), objects)
+    config, notes = with_group_dependents(ClusterAutoscalerConfig((group("small"),)), objects)
     [spec] = config.groups
-    csi, slices = (one.manifest for one in spec.belongings.creations("g-new-1"))
+    csi, slices = (one.manifest for one in spec.dependents.creations("g-new-1"))
     assert csi["metadata"]["name"] == "g-new-1"
     assert slices["spec"]["nodeName"] == slices["spec"]["pool"]["name"] == "g-new-1"
-    deleted = [one.target.name for one in spec.belongings.deletions("g-new-1")]
+    deleted = [one.target.name for one in spec.dependents.deletions("g-new-1")]
     assert deleted == ["g-new-1", "a-gpus-g-new-1"]
     assert "g a" in notes[0]
 
@@ -68,13 +68,13 @@ def test_devices_of_another_type_are_unknown(make, found):
     """A group or NodePool whose nodes have another type gets the volume limits only."""
     node = make.node("a", pool="a", **{INSTANCE_TYPE: "small", NODE_POOL: "default"})
     objects = found(node, LIMITED, devices_of("a", 1))
-    config, _ = with_group_belongings(ClusterAutoscalerConfig((group("large"),)), objects)
-    assert kinds(config.groups[0].belongings) == ["CSINode"]
-    karpenter, _ = with_type_belongings(KarpenterConfig(pools=(), types=()), objects)
-    assert kinds(karpenter.belongings.of("default", "small")) == ["CSINode", "ResourceSlice"]
-    assert kinds(karpenter.belongings.of("other", "small")) == ["CSINode", "ResourceSlice"]
-    assert kinds(karpenter.belongings.of("default", "large")) == ["CSINode"]
-    assert kinds(karpenter.belongings.of("other", "large")) == []
+    config, _ = with_group_dependents(ClusterAutoscalerConfig((group("large"),)), objects)
+    assert kinds(config.groups[0].dependents) == ["CSINode"]
+    karpenter, _ = with_type_dependents(KarpenterConfig(pools=(), types=()), objects)
+    assert kinds(karpenter.dependents.of("default", "small")) == ["CSINode", "ResourceSlice"]
+    assert kinds(karpenter.dependents.of("other", "small")) == ["CSINode", "ResourceSlice"]
+    assert kinds(karpenter.dependents.of("default", "large")) == ["CSINode"]
+    assert kinds(karpenter.dependents.of("other", "large")) == []
 
 
 def test_nodes_in_service_come_first_and_nothing_is_assumed_without_objects(make, found):
@@ -83,11 +83,11 @@ def test_nodes_in_service_come_first_and_nothing_is_assumed_without_objects(make
     cordoned["spec"] = {"unschedulable": True}
     other = {**LIMITED, "metadata": {"name": "b"}}
     plain = ClusterAutoscalerConfig((group("small"),))
-    config, _ = with_group_belongings(
+    config, _ = with_group_dependents(
         plain, found(cordoned, make.node("b", pool="a"), LIMITED, other)
     )
-    assert config.groups[0].belongings.like == "b"
-    assert with_group_belongings(plain, found(cordoned)) == (plain, ())
+    assert config.groups[0].dependents.like == "b"
+    assert with_group_dependents(plain, found(cordoned)) == (plain, ())
 
 
 def test_pods_use_the_devices_of_added_nodes(fitted, make):  # noqa: F811

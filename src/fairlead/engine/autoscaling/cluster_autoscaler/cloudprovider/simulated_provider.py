@@ -32,7 +32,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
     InstanceError,
     ProviderError,
 )
-from fairlead.engine.autoscaling.node_belongings import NO_BELONGINGS, NodeBelongings
+from fairlead.engine.autoscaling.node_dependents import NO_DEPENDENTS, NodeDependents
 from fairlead.engine.autoscaling.provision_time import provision_time
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -56,7 +56,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
     is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
-    run. `overrides` are options by flag name. New nodes have `belongings`, which no decision reads
+    run. `overrides` are options by flag name. New nodes have `dependents`, which no decision reads
     before they exist.
     """
 
@@ -71,7 +71,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     deletion_time: DurationNs = DELETION_TIME
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    belongings: NodeBelongings = NO_BELONGINGS
+    dependents: NodeDependents = NO_DEPENDENTS
 
     @property
     def node_labels(self) -> dict[str, str]:
@@ -263,7 +263,7 @@ class SimulatedProvider:
     def lose(self, node: Node) -> None:
         """Remove the machine of the deleted Node `node`, and lower the target size of its group.
 
-        The belongings of a Node that was created here are deleted.
+        The dependents of a Node that was created here are deleted.
         """
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)
@@ -272,7 +272,7 @@ class SimulatedProvider:
             group.target -= 1
         if group is not None and provider_id in self._made:
             self._made.discard(provider_id)
-            self.commands += group.spec.belongings.deletions(node.metadata.name)
+            self.commands += group.spec.dependents.deletions(node.metadata.name)
 
     # --- machines --------------------------------------------------------------------------
 
@@ -341,7 +341,7 @@ class SimulatedProvider:
         }
         self._names[provider_id] = name
         self._made.add(provider_id)
-        self.commands += group.spec.belongings.creations(name)
+        self.commands += group.spec.dependents.creations(name)
         self.commands.append(CreateObject(manifest))
 
     def end(self, group: SimulatedNodeGroup, provider_id: str, now: Instant) -> None:

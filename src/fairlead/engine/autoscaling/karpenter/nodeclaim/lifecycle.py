@@ -41,7 +41,7 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_
 from fairlead.engine.autoscaling.karpenter.served_resources import ServedResources
 from fairlead.engine.autoscaling.karpenter.termination import RETRY_NS as DRAIN_RETRY_NS
 from fairlead.engine.autoscaling.karpenter.termination import drain_step
-from fairlead.engine.autoscaling.node_belongings import BELONGING_KINDS, NodeBelongings
+from fairlead.engine.autoscaling.node_dependents import DEPENDENT_KINDS, NodeDependents
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import FailureReason
@@ -71,7 +71,7 @@ class NodeClaimLifecycle:
         self._conditions = ClaimConditions(context.types_of, lambda _: "")
         self._machines = Machines(config, context.offerings, seed=seed, start=start)
         self._node_info = config.node_info
-        self._belongings = config.belongings
+        self._dependents = config.dependents
         self._made: set[str] = set()  # the Nodes that were created here
         self._configured = config.claims
         self.reasons: dict[str, str] = {}
@@ -191,13 +191,13 @@ class NodeClaimLifecycle:
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
                 self._context.commands.extend(
-                    self._belongings_of(claim.metadata.labels).creations(name)
+                    self._dependents_of(claim.metadata.labels).creations(name)
                 )
                 self._context.commands.append(node_of(claim, now, self._node_info))
                 self._made.add(name)
 
-    def _belongings_of(self, labels: Mapping[str, str]) -> NodeBelongings:
-        return self._belongings.of(labels.get(NODE_POOL, ""), labels.get(INSTANCE_TYPE, ""))
+    def _dependents_of(self, labels: Mapping[str, str]) -> NodeDependents:
+        return self._dependents.of(labels.get(NODE_POOL, ""), labels.get(INSTANCE_TYPE, ""))
 
     # --- registration --------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class NodeClaimLifecycle:
         claim = self._claim_on(name)
         if name in self._made:
             self._made.discard(name)
-            self._context.commands.extend(self._belongings_of(node.metadata.labels).deletions(name))
+            self._context.commands.extend(self._dependents_of(node.metadata.labels).deletions(name))
         if claim is not None:
             self._finish(claim, now)
 
@@ -295,7 +295,7 @@ class NodeClaimLifecycle:
         left out.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
-        if reason is FailureReason.ALREADY_EXISTS or command.target.kind in BELONGING_KINDS:
+        if reason is FailureReason.ALREADY_EXISTS or command.target.kind in DEPENDENT_KINDS:
             return
         is_rejected = reason in (FailureReason.INVALID, FailureReason.FORBIDDEN)
         if command.target.kind != "Node" or is_rejected:
