@@ -23,9 +23,14 @@ WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"
 # Plugins that upstream removed or has behind feature gates. A configuration may disable them,
 # without effect.
-_REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
+# Upstream names the version of the core API here, not that of the configuration.
+# upstream: validation.go: invalidPluginsByVersion
+WAS_INVALID: Final = (
+    f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{VERSION}")'
+)
 _ABSENT: Final = (
-    *_REMOVED,
+    *REMOVED,
     "GangScheduling",
     "NodeLabel",
     "NodePreferAvoidPods",
@@ -120,9 +125,8 @@ class PluginChoice(Struct, frozen=True):
             raise ConfigurationError(field, f"plugin {name!r} needs the feature gate {name}")
         if name in UPSTREAM_POINTS or self.usual_weight(name) is not None:
             return
-        if name in _REMOVED:
-            why = f'was invalid in version "{VERSION}"'
-            raise ConfigurationError(field, invalid(name, why))
+        if name in REMOVED:
+            raise ConfigurationError(field.removesuffix(".name"), invalid(name, WAS_INVALID))
         if name in _ABSENT:
             raise ConfigurationError(field, f"plugin {name!r} is not in Kubernetes any more")
         served = [one for one in UPSTREAM_POINTS if one not in gated_off]

@@ -1,13 +1,13 @@
 """Versions of KubeSchedulerConfiguration before v1, and their conversion to v1.
 
 Only the settings in the file are converted. Unset fields get the current defaults, not the defaults
-of the old release.
+of the old release. Each version has the fields of the version above it, and more:
 
     v1beta3   like v1
     v1beta2   also addresses, which have no effect
     v1beta1   also three separate plugins for the scoring strategies
     v1alpha2  also disablePreemption and bindTimeoutSeconds
-    v1alpha1  these, too; one profile, without `profiles`; algorithmSource
+    v1alpha1  also algorithmSource; one profile, whose fields are not in a list `profiles`
 
 upstream: staging/src/k8s.io/kube-scheduler/config/{v1alpha1,v1alpha2,v1beta1,v1beta2,v1beta3}/
 types.go

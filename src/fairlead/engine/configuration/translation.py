@@ -15,7 +15,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.text.field_problem import duplicate, invalid, required
-from fairlead.engine.configuration.enabled_plugins import PluginChoice, UsualWeight
+from fairlead.engine.configuration.enabled_plugins import (
+    REMOVED,
+    WAS_INVALID,
+    PluginChoice,
+    UsualWeight,
+)
 from fairlead.engine.configuration.error import ConfigurationError, at
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
 from fairlead.engine.configuration.feature_gate import check_required_gates
@@ -154,6 +159,8 @@ class _ProfileReader(Struct, frozen=True):
 
 
 def _refuse_arguments(field: str, plugin: str, args: Args) -> None:
+    if plugin in REMOVED:
+        raise ConfigurationError(field, invalid(plugin, WAS_INVALID))
     known = ", ".join(ARGS)
     if plugin not in IN_TREE:
         raise ConfigurationError(f"{field}.name", f"no plugin {plugin!r}; with arguments: {known}")

@@ -101,7 +101,7 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 
 
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
-    """The whole file.
+    """The fields of a KubeSchedulerConfiguration file.
 
     kube-scheduler's file has no field `feature_gates`; it reads feature gates from the flag
     --feature-gates. Here the file may set them as well.

@@ -55,6 +55,23 @@ class ObservedCondition(Condition, frozen=True):
     observed_generation: int = 0
 
 
+def observed(condition: Condition, generation: int) -> Condition:
+    """Return `condition` as a condition that describes `generation` of its object.
+
+    Returns `condition` itself if `generation` is 0: pods of older API servers have no generation.
+    """
+    # upstream: pkg/api/v1/pod/util.go: CalculatePodConditionObservedGeneration
+    if not generation:
+        return condition
+    return ObservedCondition(
+        condition.type,
+        condition.status,
+        condition.reason,
+        condition.message,
+        observed_generation=generation,
+    )
+
+
 class Bind(Struct, frozen=True):
     """POST pods/binding: sets the pod's spec.nodeName and its condition PodScheduled=True."""
 

@@ -1,14 +1,16 @@
 """Schedules of CronJobs: five cron fields, a name such as @hourly, or @every with a duration.
 
 The library cronsim computes the times. Fields that cronsim interprets differently from upstream's
-library are rewritten first: `?` means `*`, and a `*` with a step counts as a restriction.
+library are rewritten first: `?` means `*`, a list with a `*` means `*`, and a `*` with a step above
+1 counts as a restriction.
 
 upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -30,10 +32,17 @@ NAMED: Final = {
 }
 EVERY: Final = "@every "
 WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by position of the field
+WEEKDAY: Final = 4
+# cronsim's last day (L, LW, 5L) and nth weekday (5#2) of a month; names have three letters.
+ONLY_CRONSIM: Final = re.compile(r"#|(?<![A-Za-z])[A-Za-z]{1,2}(?![A-Za-z])")
 
 
 class ScheduleError(ValueError):
     """A schedule cannot be parsed; the error text gives the reason."""
+
+
+class NoSuchDateError(ScheduleError):
+    """A schedule can be parsed, but its day exists in none of its months, such as 30 February."""
 
 
 class Schedule(Struct, frozen=True):
@@ -69,19 +78,22 @@ class Schedule(Struct, frozen=True):
 def read_schedule(text: str, zone_name: str = "") -> Schedule:
     """Return the schedule in `text`, in the time zone `zone_name` ("" for UTC).
 
-    Raises ScheduleError if `text` is not a valid schedule or there is no such time zone.
+    Raises ScheduleError if `text` is not a valid schedule or there is no such time zone, and
+    NoSuchDateError if a valid schedule has no times.
     """
     if text.startswith(EVERY):
         return Schedule(text, period=_period(text.removeprefix(EVERY)))
     fields = NAMED.get(text, text).split()
     if len(fields) != len(NAMED["@hourly"].split()):
         raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{text}]")
-    rewritten = " ".join(_field(place, field) for place, field in enumerate(fields))
-    try:
-        CronSim(rewritten, datetime.fromtimestamp(0, UTC))
-    except CronSimError as cause:
-        raise ScheduleError(str(cause)) from None
-    return Schedule(rewritten, read_zone(zone_name))
+    rewritten = [_field(place, field) for place, field in enumerate(fields)]
+    problem = _problem(rewritten)
+    if problem:
+        minute, hour, day, month, weekday = rewritten
+        separately = (minute, hour, day, "*", weekday), (minute, hour, "*", month, weekday)
+        is_date = not any(map(_problem, separately))
+        raise NoSuchDateError(problem) if is_date else ScheduleError(problem)
+    return Schedule(" ".join(rewritten), read_zone(zone_name))
 
 
 def read_zone(name: str) -> tzinfo:
@@ -136,11 +148,27 @@ def _last_of(schedule: Schedule, start: Instant, now: Instant) -> Instant | None
     return recent
 
 
+def _problem(fields: Iterable[str]) -> str:
+    """Return the error text if `fields` are no schedule with a time; "" if they are one."""
+    try:
+        CronSim(" ".join(fields), datetime.fromtimestamp(0, UTC))
+    except CronSimError as cause:
+        return str(cause)
+    return ""
+
+
 def _field(place: int, field: str) -> str:
-    field = field.replace("?", "*")
-    if field.startswith("*/") and place in WHOLE_RANGES:
-        return WHOLE_RANGES[place] + field.removeprefix("*")
-    return field
+    """Return `field` as cronsim writes it. Raises ScheduleError for what only cronsim allows."""
+    # upstream: parser.go:getRange, where a step above 1 removes the bit of a star
+    terms = field.replace("?", "*").split(",")
+    if any(term in ("*", "*/1") for term in terms):
+        return "*"
+    bounds = [bound for term in terms for bound in term.partition("/")[0].split("-")]
+    if any(map(ONLY_CRONSIM.search, bounds)) or (place == WEEKDAY and "7" in bounds):
+        raise ScheduleError(f"failed to parse {field}")
+    if place in WHOLE_RANGES:
+        terms = [WHOLE_RANGES[place] + one[1:] if one.startswith("*/") else one for one in terms]
+    return ",".join(terms)
 
 
 def _period(text: str) -> DurationNs:

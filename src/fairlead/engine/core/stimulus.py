@@ -62,10 +62,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         """
         found: list[Replicas | ApiObject] = []
         if isinstance(self.objects, LoadedObjects):
-            first_pod = len(self.objects) - len(self.objects.templates)
-            found += self.objects[:first_pod]
-            pods = cast("list[Pod]", self.objects[first_pod:])
-            return found + neighbouring_replicas(pods, self.objects.templates)
+            return [*self.objects.others, *self.objects.replicas]
         for are_pods, group in groupby(self.objects, key=_is_pod):
             neighbours = list(group)
             found += (

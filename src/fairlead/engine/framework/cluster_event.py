@@ -244,12 +244,12 @@ _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]
 }
 
 
-def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """Return the event for a change of a storage or device object; None for any other kind."""
-    kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
-    if kinds is None:
-        return None
-    added, updated, deleted = kinds
+def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent:
+    """Return the event for a change of a storage or device object.
+
+    Raises KeyError for an object of any other kind.
+    """
+    added, updated, deleted = _STORAGE_EVENTS[type(old if new is None else new)]
     kind = added if old is None else updated if new is not None else deleted
     return ClusterEvent(kind, old, new)
 
@@ -279,5 +279,14 @@ def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
             yield ClusterEvent(EventKind.POD_TOLERATION, old, new)
     if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
         yield ClusterEvent(EventKind.POD_GATES_GONE, old, new)
-    if old.pod.status.resource_claim_statuses != new.pod.status.resource_claim_statuses:
+    if _claims_made(old) != _claims_made(new):
         yield ClusterEvent(EventKind.POD_CLAIM_MADE, old, new)
+
+
+def _claims_made(pod: PodInfo) -> object:
+    """Return what the pod's status says of its claims.
+
+    upstream: framework/events.go: extractPodGeneratedResourceClaimChange
+    """
+    status = pod.pod.status
+    return status.resource_claim_statuses, status.extended_resource_claim_status

@@ -1,9 +1,9 @@
 """CodeCounts: the number of nodes with each verdict, stored from one failed cycle to the next.
 
 A failed cycle counts the verdicts on all nodes for its message, and lists the nodes where
-preemption might help. Between two cycles for equal pods, few verdicts change. Comparing the codes
-with the codes of the last failed cycle takes a tenth of the time that counting and listing them
-again would take.
+preemption might help. Between two cycles for equal pods, few verdicts change. A *code* is the
+number of a verdict. Comparing the codes with the codes of the last failed cycle takes a tenth of
+the time that counting and listing them again would take.
 
 Example: 4,000 nodes are full and 1,000 are tainted. A victim leaves node 7, so the verdict on node
 7 changes. Another pod is placed there, and the verdict changes back. The next failed cycle finds

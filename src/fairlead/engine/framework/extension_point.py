@@ -75,6 +75,10 @@ METHODS: Final[tuple[Method, ...]] = (
         makes_plugin=False, needs_one_of=_SCORES,
     ),
     Method("reserve", "Reserve", interface.ReservePlugin, needs_one_of=(("unreserve",),)),
+    Method(
+        "release_commands", "Unreserve", interface.Releaser,
+        makes_plugin=False, needs_one_of=(("unreserve",),),
+    ),
     Method("unreserve", "Unreserve", interface.ReservePlugin, needs_one_of=(("reserve",),)),
     Method("permit", "Permit", interface.PermitPlugin),
     Method("pre_bind", "PreBind", interface.PreBindPlugin),
@@ -133,8 +137,8 @@ def original_of(plugin: object) -> object:
     """Return the plugin that `plugin` wraps, or `plugin` itself if it wraps none.
 
     Two wrappers count: the wrapper that measures a plugin (`Meter.measured`), and a batch
-    scheduler's Facet, which has only some methods of a plugin. The wrapper that guards a user's
-    plugin does not count, so it is returned unchanged.
+    scheduler's PartialPlugin, which has only some methods of a plugin. The wrapper that guards a
+    user's plugin does not count, so it is returned unchanged.
     """
     return getattr(plugin, "wrapped", plugin)
 

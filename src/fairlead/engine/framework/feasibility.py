@@ -1,9 +1,10 @@
 """Feasibility: a profile's verdict on every node, for one pod.
 
-    PreFilter and Filter plugins that depend on the node alone          cached in the shape's plan
-    plugins that depend on more (affinity, spread, volumes)             called for the nodes left
+    plugins whose result depends only on the pod and the node   cached in the shape's plan
+    plugins that depend on more (affinity, spread, volumes)     called for the nodes left
 
-Nominated pods are not taken into account here.
+A shape (`Shape`) is the part of a pod's spec that scheduling reads. Nominated pods are not taken
+into account here.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.interface import PreFilterResult, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
 from fairlead.engine.framework.plan.shape_plan import ShapePlan
-from fairlead.engine.framework.plan.static_results import DEAD
+from fairlead.engine.framework.plan.static_results import NO_NODE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -84,7 +85,7 @@ class Feasibility(Struct, eq=False):
     def without(self, gone: Rows) -> None:
         """Exclude the nodes at the positions `gone`, whether or not the pod fits them."""
         self.codes = self.codes.copy()
-        self.codes[gone] = DEAD
+        self.codes[gone] = NO_NODE
 
     def keep(self, positions: Rows) -> None:
         """Limit the feasible nodes to the nodes at `positions`."""
@@ -97,7 +98,7 @@ class Feasibility(Struct, eq=False):
         `positions` nor `verdicts`, counts as if it did not exist.
         """
         codes = self.codes.copy()
-        codes[codes == 0] = DEAD
+        codes[codes == 0] = NO_NODE
         if verdicts:
             self._verdicts = list(self.statuses)
         for position, status in verdicts.items():
@@ -170,7 +171,7 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
     plan = found.plan
     nodes = (plan.table.find(name) for name in names)
     kept = np.isin(plan.rows, [node.row for node in nodes if node is not None])
-    found.codes = np.where(kept, found.codes, np.int32(DEAD))
+    found.codes = np.where(kept, found.codes, np.int32(NO_NODE))
     found.restricting += (plugin,)
 
 

@@ -52,12 +52,12 @@ SCORE_MAX = 100
 
 
 class Locality(Enum):
-    """The data on which a Filter or Score result depends besides the pod's shape.
+    """The data on which a Filter or Score result depends besides the pod's `Shape`.
 
-    NODE: only the Node object. ROW: also the pods on that node. CLUSTER: anything. Results of NODE
-    and ROW plugins are cached; a CLUSTER plugin is called in every cycle. A plugin sets its
-    attribute `locality`; the default is CLUSTER. NODE and ROW plugins must not read anything of the
-    pod except its shape.
+    A `Shape` is the part of the pod's spec that scheduling reads. NODE: only the Node object. ROW:
+    also the pods on that node. CLUSTER: anything. Results of NODE and ROW plugins are cached; a
+    CLUSTER plugin is called in every cycle. A plugin sets its attribute `locality`; the default is
+    CLUSTER. NODE and ROW plugins must not read anything of the pod except its shape.
     """
 
     NODE = "node"
@@ -138,7 +138,7 @@ class PreFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeRelevance(Plugin, Protocol):
-    """A plugin that can tell from the shape of a pod whether it skips the pod."""
+    """A plugin that can tell from a pod's spec (its `Shape`) whether the plugin skips the pod."""
 
     def concerns(self, shape: Shape) -> bool:
         """Return False if PreFilter and PreScore would return SKIP for `shape`.
@@ -204,7 +204,7 @@ class PostFilterResult(Struct, frozen=True):
     - `pdb_violations`: the number of victims whose removal violates a disruption budget
     - `rule`, `candidates` and `equals`: how the node was chosen (see `PodPreempting`)
     - `shortlist`: if set, no node is chosen yet, and `status` is the only other meaningful field
-    - `commands`: commands that are sent whatever the status is
+    - `commands`: commands that are sent even if `status` is not SUCCESS
     """
 
     status: Status
@@ -316,6 +316,17 @@ class PermitPlugin(Plugin, Protocol):
 
 
 PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus | RecordEvent
+
+
+@runtime_checkable
+class Releaser(ReservePlugin, Protocol):
+    """A Reserve plugin that takes back in the API what it wrote for a pod that was not bound."""
+
+    def release_commands(
+        self, state: CycleState, pod: PodInfo, node: str
+    ) -> Sequence[PreparationCommand]:
+        """Return the commands that take back what PreBind wrote; called before `unreserve`."""
+        ...
 
 
 class Preparation(Struct, frozen=True):

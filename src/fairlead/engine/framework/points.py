@@ -1,8 +1,9 @@
 """FilterPoint and ScorePoint: call a plugin for one node or for columns of nodes.
 
 A plugin may implement only one of these two forms; then the other form is derived from it. A third
-form, for many shapes on one node, is never derived and may be None. The callables are resolved
-once, because looking up a plugin's methods costs more than calling them.
+form evaluates one node for many shapes (`Shape`, the scheduling-relevant part of a pod's spec); it
+is never derived and may be None. The callables are resolved once, because looking up a plugin's
+methods costs more than calling them.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ ScoreShapes = Callable[[ShapeColumns, NodeTable, int], Scores | None]
 
 @runtime_checkable
 class ShapeFilterPlugin(Plugin, Protocol):
-    """A built-in Filter of Locality ROW that can also evaluate one node for many shapes."""
+    """A built-in Filter of Locality ROW that can also evaluate one node for many `Shape`s."""
 
     def filter_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Mask | None:
         """Return, for each of `shapes`, whether it fits the node at `row`; None if all fit.
@@ -60,7 +61,7 @@ class ShapeFilterPlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeScorePlugin(Plugin, Protocol):
-    """A built-in Score of Locality ROW that can also score one node for many shapes."""
+    """A built-in Score of Locality ROW that can also score one node for many `Shape`s."""
 
     def score_shapes(self, shapes: ShapeColumns, table: NodeTable, row: int) -> Scores | None:
         """Return the node's score for each of `shapes`; None if `score` must be called instead."""
@@ -69,7 +70,7 @@ class ShapeScorePlugin(Plugin, Protocol):
 
 @runtime_checkable
 class ShapeKeyed(Plugin, Protocol):
-    """A built-in plugin of Locality NODE that names what it reads of a shape."""
+    """A built-in plugin of Locality NODE that names the part of a `Shape` that it reads."""
 
     def shape_key(self, shape: Shape) -> Hashable:
         """Return the part of `shape` that the plugin reads.

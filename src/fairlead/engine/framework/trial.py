@@ -31,7 +31,10 @@ class TrialFilters(Protocol):
     def run_filters_with_nominated(
         self, state: CycleState, pod: PodInfo, node: NodeInfo
     ) -> Status | None:
-        """Return the first rejection of `pod` on `node`, None if the pod fits."""
+        """Return the first rejection of `pod` on `node`, None if the pod fits.
+
+        Also runs the Filters with the pods nominated to the node added.
+        """
         ...
 
     def run_add_pod(
@@ -87,6 +90,6 @@ def _demand(failure: Status | None) -> None:
 def trial(
     filters: TrialFilters, table: NodeTable, state: CycleState, pod: PodInfo
 ) -> Iterator[Trial]:
-    """Yield a trial that starts from a copy of `state`; it is reverted at the end of the block."""
+    """Yield a trial that starts from a copy of `state`; the end of the `with` block reverts it."""
     with fork(table) as hypothesis:
         yield Trial(filters, state.clone(), pod, hypothesis)

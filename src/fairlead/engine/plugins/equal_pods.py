@@ -1,6 +1,8 @@
-"""EqualPods: which pods are equal to the plugins whose results are not cached in a plan.
+"""EqualPods: finds pods that the plugins without cached results cannot tell apart.
 
-For most pods, these plugins do nothing: the pods have neither constraints nor claims, and no
+A plan (`ShapePlan`) caches the results of plugins that depend only on a node and its pods.
+
+For most pods, the other plugins do nothing: the pods have neither constraints nor claims, and no
 affinity term of another pod matches them. In this case, the plugins do nothing for equal pods
 either, until a node or an object that the plugins read changes. Placing a pod without affinity
 terms is not a change of this kind.

@@ -30,7 +30,7 @@ class NodeName:
     events = frozenset({EventKind.NODE_ADD})
 
     def shape_key(self, shape: Shape) -> Hashable:
-        """Return None, because this plugin reads nothing of a shape."""
+        """Return None, because this plugin reads no part of a `Shape`."""
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

@@ -32,7 +32,7 @@ class NodeUnschedulable:
     wakes_alike = True
 
     def shape_key(self, shape: Shape) -> Hashable:
-        """Return the tolerations, which is all that this plugin reads of a shape."""
+        """Return the tolerations, the only part of a `Shape` that this plugin reads."""
         return shape.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

@@ -36,7 +36,7 @@ class TaintToleration:
     normalization = Normalization.REVERSED
 
     def shape_key(self, shape: Shape) -> Hashable:
-        """Return the tolerations, which is all that this plugin reads of a shape."""
+        """Return the tolerations, the only part of a `Shape` that this plugin reads."""
         return shape.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:

@@ -1,9 +1,9 @@
 """VolumeRestrictions: one pod per ReadWriteOncePod claim, one writer per node for some disks.
 
 If a ReadWriteOncePod claim is in use, every node is rejected; preemption helps if it removes the
-pods that use the claim. PreFilter counts the pod's claims that are in use. If a hypothesis removes
-a pod, the claims that the removed pod uses are subtracted from this count. Filter rejects every
-node while the count is above 0.
+pods that use the claim. PreFilter counts the pod's claims that are in use. If a dry run removes a
+pod, the claims that the removed pod uses are subtracted from this count. Filter rejects every node
+while the count is above 0.
 upstream: plugins/volumerestrictions/volume_restrictions.go
 """
 

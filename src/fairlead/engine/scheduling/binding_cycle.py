@@ -26,7 +26,12 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.status import Status, error
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
-from fairlead.engine.framework.interface import Preparation, Preparer
+from fairlead.engine.framework.interface import (
+    Preparation,
+    PreparationCommand,
+    Preparer,
+    Releaser,
+)
 from fairlead.engine.framework.points import crashed
 from fairlead.engine.framework.pre_bind import (
     PodPreparation,
@@ -49,7 +54,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 # upstream: framework/runtime/framework.go: maxTimeout
 PERMIT_TIMEOUT_MAX: Final = seconds(15 * 60)
-NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
+NOT_PREPARING: Final = error("a plugin that returns a Preparation must have is_prepared")
 
 
 class PodBinding(Struct, frozen=True):
@@ -68,12 +73,14 @@ class BindingRefused(Struct, frozen=True):
     """The result of a failed binding; the effects of `BindingCycles.begin` are reverted.
 
     `in_cycle` is True if a Reserve plugin refused, or a Permit plugin refused without waiting. In
-    upstream, both refusals are part of the scheduling cycle.
+    upstream, both refusals are part of the scheduling cycle. `commands` take back what PreBind
+    wrote for the pod.
     """
 
     binding: PodBinding
     status: Status
     in_cycle: bool = False
+    commands: tuple[PreparationCommand, ...] = ()
 
 
 class BindingCycles:
@@ -171,7 +178,7 @@ class BindingCycles:
                 return self._undo(binding, _bind_refusal(plugin.name, answer))
             if answer is not None:
                 return [answer]
-        return self._undo(binding, error("no Bind plugin took the pod"))
+        return self._undo(binding, error("no Bind plugin bound the pod"))
 
     @property
     def has_waits(self) -> bool:
@@ -196,6 +203,7 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused | None:
         """Handle the outcome of a PreBind command; if it was the pod's last, bind the pod.
 
+        Returns the commands that bind the pod, or a BindingRefused if the preparation failed.
         Returns None if the outcome does not complete the preparation of a pod.
         """
         if not self._preparing.works:
@@ -290,11 +298,21 @@ class BindingCycles:
         return self._undo(binding, error(result.error))
 
     def _undo(self, binding: PodBinding, status: Status) -> BindingRefused:
+        commands = tuple(_release_commands(binding))
         run_unreserve(binding)
         self._asked.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
-        return BindingRefused(binding, status)
+        return BindingRefused(binding, status, commands=commands)
+
+
+def _release_commands(binding: PodBinding) -> Iterator[PreparationCommand]:
+    for plugin in reversed(binding.framework.reserve):
+        if isinstance(plugin, Releaser):
+            ask = partial(plugin.release_commands, binding.state, binding.pod, binding.node)
+            answer = attempt(plugin, ask)
+            if not isinstance(answer, Status):
+                yield from answer
 
 
 def run_reserve(binding: PodBinding) -> Status | None:

@@ -64,7 +64,7 @@ class PluginHandle(Struct):
 
         Raises AssertionError until all plugins are built.
         """
-        assert self.framework is not None, "a trial asks plugins, and they are not built yet"
+        assert self.framework is not None, "a trial calls plugins, which are not built yet"
         return self.framework.trial(state, pod)
 
 

@@ -87,7 +87,7 @@ class _PreemptingCycle(Struct, frozen=True):
 
 
 class Scheduler:
-    """Schedules one pod at a time; `handle` and `handle_deadline` are its only entry points."""
+    """Schedules one pod at a time, whenever `handle_deadline` is called."""
 
     issuer: ClassVar[Issuer] = SCHEDULER
     interest: ClassVar[Interest] = Interest(succeeded=REQUESTS)
@@ -135,7 +135,13 @@ class Scheduler:
             self._bindings.is_binding,
             pod_groups=version.pod_groups,
         )
-        self._failures = FailureHandler(cluster, self.queue, self.nominator, reporter)
+        self._failures = FailureHandler(
+            cluster,
+            self.queue,
+            self.nominator,
+            reporter,
+            observes_generation=version.observes_generation,
+        )
         self._cycle: _Cycle | None = None
         self._preempting: _PreemptingCycle | None = None
         self._blocked_by: Command | None = None
@@ -329,16 +335,16 @@ class Scheduler:
         if not isinstance(decision, Failure):
             return self._end_group_cycle(cycle, decision, now)
         failure = self._without_stale_preemption(cycle, decision)
-        if failure.room is None:
+        if failure.post_filter_result is None:
             return [*failure.commands, *self._end_failed(cycle, failure, now)]
         # The preemption starts before the pod is queued again, so that PreEnqueue keeps the pod out
         # of the active queue; its commands come later in the list (default_preemption.go:
         # PostFilter).
-        making_room, awaited = self._make_room(cycle.pod, failure.room, now)
+        preempting, awaited = self._start_preemption(cycle.pod, failure.post_filter_result, now)
         if awaited is not None:
             self._preempting = _PreemptingCycle(cycle, failure, awaited)
-            return [*failure.commands, *making_room]
-        return [*failure.commands, *self._end_failed(cycle, failure, now), *making_room]
+            return [*failure.commands, *preempting]
+        return [*failure.commands, *self._end_failed(cycle, failure, now), *preempting]
 
     def _end_group_cycle(
         self, cycle: _Cycle, result: PodGroupResult, now: Instant
@@ -351,7 +357,7 @@ class Scheduler:
         group = self._cluster.pod_groups.group_of(cycle.pod)
         removing: list[Command] = []
         if result.victims and group is not None:
-            removing = self._make_room_for_group(cycle.pod, group, result.victims, now)
+            removing = self._start_group_preemption(cycle.pod, group, result.victims, now)
         placing: list[Command] = []
         failing: list[Command] = []
         for member, decision in zip(cycle.group, result.decisions(cycle.group), strict=True):
@@ -360,8 +366,8 @@ class Scheduler:
                 placing += self._place(one, decision, now)
                 continue
             failure = self._without_stale_preemption(one, decision)
-            if failure.room is not None:
-                removing += self._make_room(member.pod, failure.room, now)[0]
+            if failure.post_filter_result is not None:
+                removing += self._start_preemption(member.pod, failure.post_filter_result, now)[0]
             failing += failure.commands
             failing += self._failures.handle(member.queued, member.pod, failure, cycle.started, now)
         if group is not None:
@@ -384,7 +390,7 @@ class Scheduler:
                 pod, failure, names_preemption=cycle.built.names_preemption
             )
         is_same = known.id == pod.id and not known.pod.spec.node_name
-        return failure if is_same else replace(failure, room=None)
+        return failure if is_same else replace(failure, post_filter_result=None)
 
     def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
         pod, node = cycle.pod, placement.node.name
@@ -433,14 +439,14 @@ class Scheduler:
 
     # --- preemption ------------------------------------------------------------------------
 
-    def _make_room(
-        self, pod: PodInfo, room: PostFilterResult, now: Instant
+    def _start_preemption(
+        self, pod: PodInfo, result: PostFilterResult, now: Instant
     ) -> tuple[list[Command], Execution | None]:
         """Begin the preemption; return its commands, and its execution if the cycle must wait."""
-        self._report_preemption(pod, room, now)
-        return self._preemptions.start(pod, room)
+        self._report_preemption(pod, result, now)
+        return self._preemptions.start(pod, result)
 
-    def _make_room_for_group(
+    def _start_group_preemption(
         self, pod: PodInfo, group: PodGroup, victims: tuple[PodInfo, ...], now: Instant
     ) -> list[Command]:
         """Begin the preemption for `group`, which contains `pod`; return its commands."""
@@ -449,21 +455,21 @@ class Scheduler:
 
         return self._preemptions.start_group(pod, group_ref(group), victims)
 
-    def _report_preemption(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> None:
+    def _report_preemption(self, pod: PodInfo, result: PostFilterResult, now: Instant) -> None:
         if not self._is_observed:
             return
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,
-                node=room.nominated_node or "",
-                victims=tuple(victim.ref for victim in room.victims),
-                pdb_violations=room.pdb_violations,
-                rule=room.rule,
-                candidates=room.candidates,
-                equals=room.equals,
+                node=result.nominated_node or "",
+                victims=tuple(victim.ref for victim in result.victims),
+                pdb_violations=result.pdb_violations,
+                rule=result.rule,
+                candidates=result.candidates,
+                equals=result.equals,
                 at=now,
                 workload=workload(pod.pod),
-                victim_workloads=tuple(workload(victim.pod) for victim in room.victims),
+                victim_workloads=tuple(workload(victim.pod) for victim in result.victims),
             )
         )
 

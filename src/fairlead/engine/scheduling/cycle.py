@@ -39,22 +39,22 @@ from fairlead.engine.scheduling.prioritization import Positions, best_positions
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 
-NODES_GONE: Final = "the nodes that fit were gone before the extenders had answered"
+NODES_GONE: Final = "all feasible nodes were deleted before the extenders answered"
 
 
 def schedule_one(
-    built: BuiltProfile, pod: PodInfo, tie_break: TieBreak, *, makes_room: bool = True
+    built: BuiltProfile, pod: PodInfo, tie_break: TieBreak, *, runs_post_filter: bool = True
 ) -> Consultation[Decision]:
     """Decide on a node for `pod`.
 
     The function has no side effects except on caches in `built` and counters in `built` and
-    `tie_break`. If `makes_room` is False, no PostFilter plugin runs.
+    `tie_break`. If `runs_post_filter` is False, no PostFilter plugin runs.
     """
     if not built.framework.cluster.table.count:
         return Failure(NO_NODES)
     if built.meter is not None:
         built.meter.begin_steps()
-    repeated = built.failures.find(pod) if makes_room and built.failures is not None else None
+    repeated = built.failures.find(pod) if runs_post_filter and built.failures is not None else None
     if repeated is not None:
         _end_step(built, FILTERED)
         return repeated
@@ -75,7 +75,7 @@ def schedule_one(
     if broken is not None:
         return Failure(broken.message, is_error=True)
     extenders = interested_extenders(built.extenders, pod) if built.extenders else []
-    deciding = _decide(built, pod, found, extenders, tie_break, makes_room=makes_room)
+    deciding = _decide(built, pod, found, extenders, tie_break, runs_post_filter=runs_post_filter)
     return (yield from without_deleted_nodes(deciding, found) if extenders else deciding)
 
 
@@ -86,7 +86,7 @@ def _decide(
     extenders: list[ExtenderCalls],
     tie_break: TieBreak,
     *,
-    makes_room: bool,
+    runs_post_filter: bool,
 ) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
     if nominated is not None and (yield from passes_extenders(extenders, nominated, found)):
@@ -99,11 +99,11 @@ def _decide(
         return Failure(broken.message, is_error=True)
     feasible = found.count()
     _end_step(built, FILTERED)
-    if not feasible and not makes_room:
+    if not feasible and not runs_post_filter:
         diagnosis = found.diagnosis()
         return Failure(fit_error(diagnosis, ""), diagnosis.plugins())
     if not feasible:
-        return (yield from _make_room(built, pod, found, extenders))
+        return (yield from _run_post_filter(built, pod, found, extenders))
     if built.placements is not None:
         built.placements.keep(pod, found)
     if feasible == 1:
@@ -145,23 +145,23 @@ def _best_with_extenders(
     return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
 
 
-def _make_room(
+def _run_post_filter(
     built: BuiltProfile, pod: PodInfo, found: Feasibility, extenders: list[ExtenderCalls]
 ) -> Consultation[Decision]:
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(built.framework, found, pod, diagnosis, extenders)
     rejections = fit_error(diagnosis, "")
     message = joined(rejections, outcome.message if built.names_preemption else "")
-    room = outcome.result if outcome.status.is_success else None
+    result = outcome.result if outcome.status.is_success else None
     failure = Failure(
         message,
         diagnosis.plugins(),
-        room,
+        result,
         outcome.result.nominated_node,
         rejections=rejections,
         commands=outcome.commands,
         post_filter=outcome.message,
-        state=found.state if room is not None else None,
+        state=found.state if result is not None else None,
     )
     if built.failures is not None:
         built.failures.keep(pod, found, failure)

@@ -36,16 +36,16 @@ class Failure:
     """The decision of a scheduling cycle that found no node for the pod.
 
     `message` is the failure message; `rejections` is its part that counts the rejected nodes.
-    `plugins` are the plugins that rejected the pod. `room` is the result of a successful
-    PostFilter: victims and a nomination. `state`, the CycleState, is set only together with `room`.
-    `nominated_node` is the node to nominate; "" withdraws the pod's nomination, and None keeps it.
-    `is_error` is True for an internal error and False if the pod is unschedulable. `commands` and
-    `post_filter` are the commands and the reasons of the PostFilter plugins.
+    `plugins` are the plugins that rejected the pod. `post_filter_result` is set if a PostFilter
+    plugin succeeded: victims and a nomination. `state`, the CycleState, is set only together with
+    it. `nominated_node` is the node to nominate; "" withdraws the pod's nomination, and None keeps
+    it. `is_error` is True for an internal error and False if the pod is unschedulable. `commands`
+    and `post_filter` are the commands and the reasons of the PostFilter plugins.
     """
 
     message: str
     plugins: tuple[str, ...] = ()
-    room: PostFilterResult | None = None
+    post_filter_result: PostFilterResult | None = None
     nominated_node: str | None = ""
     is_error: bool = False
     rejections: str = ""
@@ -70,7 +70,7 @@ def failure_of_deleted_pod(pod: PodInfo, failure: Failure, *, names_preemption: 
         return failure
     reason = f'preemption: pod "{pod.pod.metadata.name}" not found' if names_preemption else ""
     message = joined(failure.rejections, reason)
-    return replace(failure, message=message, room=None, nominated_node=None)
+    return replace(failure, message=message, post_filter_result=None, nominated_node=None)
 
 
 def joined(rejections: str, post_filter: str) -> str:

@@ -11,7 +11,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.pods.facts import condition
-from fairlead.engine.core.command import Command, Condition, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    PatchStatus,
+    RecordEvent,
+    observed,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodUnschedulable, Reporter
 from fairlead.engine.framework.preemption.nominator import Nominator
@@ -32,13 +38,23 @@ class FailureHandler:
     """Requeues pods after failed attempts, and reports why the attempts failed."""
 
     def __init__(
-        self, cluster: Cluster, queue: SchedulingQueue, nominator: Nominator, reporter: Reporter
+        self,
+        cluster: Cluster,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        reporter: Reporter,
+        *,
+        observes_generation: bool = True,
     ) -> None:
-        """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures."""
+        """Use the scheduler's `queue` and `nominator`; `reporter` receives the failures.
+
+        If `observes_generation` is set, the condition PodScheduled names the pod's generation.
+        """
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
         self._reporter = reporter
+        self._observes_generation = observes_generation
 
     def handle(
         self,
@@ -71,7 +87,10 @@ class FailureHandler:
             self._queue.put_back(queued, now, failure.plugins)
             self._nominate(pod, failure.nominated_node)
         reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
+        wanted = Condition(POD_SCHEDULED, "False", reason, failure.message)
+        if self._observes_generation:
+            wanted = observed(wanted, pod.pod.metadata.generation)
+        patch = failure_patch(pod, wanted, failure.nominated_node)
         return [failure_event(pod, failure.message), *patch]
 
     def handle_refusal(self, refused: BindingRefused, now: Instant) -> list[Command]:
@@ -79,7 +98,8 @@ class FailureHandler:
 
         If a plugin rejected the pod, the pod itself is not woken, because the same plugin would
         reject it again. After an error it is woken like all other pods. A refusal within the
-        scheduling cycle (`in_cycle`) wakes no pods. Returns the same commands as `handle`.
+        scheduling cycle (`in_cycle`) wakes no pods. Returns the commands that take back what
+        PreBind wrote, then the same commands as `handle`.
 
         upstream: schedule_one.go: handleBindingCycleError
         """
@@ -91,7 +111,7 @@ class FailureHandler:
         )
         if status.is_rejected and not refused.in_cycle:
             self._queue.wake_after_refusal(binding.pod, now, spare=binding.pod.id)
-        return commands
+        return [*refused.commands, *commands]
 
     def _report(
         self,
@@ -144,15 +164,15 @@ def failure_event(pod: PodInfo, message: str) -> RecordEvent:
     )
 
 
-def failure_patch(
-    pod: PodInfo, reason: str, message: str, nominated_node: str | None
-) -> list[Command]:
+def failure_patch(pod: PodInfo, wanted: Condition, nominated_node: str | None) -> list[Command]:
     """Return the patch of the condition PodScheduled and the nomination, [] if nothing changes.
 
-    `reason` and `message` are fields of the condition. If `nominated_node` is None,
-    nominatedNodeName stays unchanged; "" removes it.
+    `wanted` is the condition. It is not written if it differs from the pod's condition only in
+    observedGeneration. If `nominated_node` is None, nominatedNodeName stays unchanged; "" removes
+    it.
+
+    upstream: schedule_one.go: updatePod
     """
-    wanted = Condition(POD_SCHEDULED, "False", reason, message)
     found = condition(pod.pod, POD_SCHEDULED)
     same = found is not None and (found.status, found.reason, found.message) == (
         wanted.status,

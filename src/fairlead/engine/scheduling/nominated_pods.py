@@ -2,12 +2,12 @@
 
 upstream: framework/runtime/framework.go: RunFilterPluginsWithNominatedPods, for all nodes together.
 
-A verdict depends on the pod's shape and priority, on the node, and on the pods nominated to the
-node. The verdict is cached until one of these changes, unless a Filter plugin depends on other
-nodes. In that case, the verdict of the leading Filters, which depend only on the node and its pods,
-is cached. If these Filters reject a node together with its nominated pods, no later Filter runs.
-The pod's own nominated node is evaluated every time, because the pod's own nomination does not
-count.
+A verdict depends on the pod's scheduling-relevant spec (its `Shape`) and priority, on the node, and
+on the pods nominated to the node. The verdict is cached until one of these changes, unless a Filter
+plugin depends on other nodes. In that case, the verdict of the leading Filters, which depend only
+on the node and its pods, is cached. If these Filters reject a node together with its nominated
+pods, no later Filter runs. The pod's own nominated node is evaluated every time, because the pod's
+own nomination does not count.
 
 If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
 Otherwise the nominated pods are added to the node hypothetically.
@@ -47,7 +47,7 @@ _COUNTING: Final = (InterPodAffinity, PodTopologySpread)
 
 
 class NominatedVerdicts:
-    """The cached verdicts on nodes with nominated pods, for one shape and priority.
+    """The cached verdicts on nodes with nominated pods, for one pod spec (`Shape`) and priority.
 
     `codes` has an entry per plan position, which is _NO_NOMINATION if no competing pod is nominated
     to the node.

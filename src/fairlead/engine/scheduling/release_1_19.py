@@ -78,4 +78,5 @@ V1_19: Final = SchedulerVersion(
     ),
     new_execution=SynchronousExecution,
     names_preemption=False,
+    observes_generation=False,
 )

@@ -5,8 +5,8 @@ names. Each change wakes all of these pods. Their cycles follow each other, and 
 nothing that a Filter or preemption reads changes. So all of these pods fail for the same reasons as
 the first of them.
 
-    a pod is deleted      wakes 70 pending pods of 15 shapes
-    cycles 1 to 70        the first pod of each shape is evaluated; the others reuse its result
+    a pod is deleted      wakes 70 pending pods with 15 distinct specs
+    cycles 1 to 70        the first pod of each spec is evaluated; the others reuse its result
 
 A failure is kept only under two conditions. First, all plugins of the cycle depend only on the
 nodes, on their pods, on the objects in `RelatedObjects` and on the mappings of DeviceClasses.
@@ -27,7 +27,7 @@ from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.decision import Failure
-from fairlead.engine.scheduling.likeness import likeness
+from fairlead.engine.scheduling.equivalence_key import equivalence_key
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
@@ -42,7 +42,7 @@ _State = tuple[int, int, int, int, int, int]
 
 
 class RepeatedFailures:
-    """The last failure of each kind of pod in one profile, valid until the state changes."""
+    """Keeps one profile's last failure for each group of equal pods, until the state changes."""
 
     def __init__(self, framework: Framework) -> None:
         """Start without failures, for the pods that `framework` schedules."""
@@ -57,11 +57,11 @@ class RepeatedFailures:
         if self._state != self._current():
             self._kept.clear()
             return None
-        return None if self._is_special(pod) else self._kept.get(likeness(pod))
+        return None if self._is_special(pod) else self._kept.get(equivalence_key(pod))
 
     def keep(self, pod: PodInfo, found: Feasibility, failure: Failure) -> None:
         """Keep `failure`, the result of the cycle of `pod`, if equal pods would fail equally."""
-        if failure.room is not None or failure.is_error or failure.commands:
+        if failure.post_filter_result is not None or failure.is_error or failure.commands:
             return
         if self._is_special(pod) or not self._depends_on_state(pod, found):
             return
@@ -69,7 +69,7 @@ class RepeatedFailures:
         if self._state != state or len(self._kept) >= _KEPT_MAX:
             self._kept.clear()
             self._state = state
-        self._kept[likeness(pod)] = failure
+        self._kept[equivalence_key(pod)] = failure
 
     def _current(self) -> _State:
         cluster, nominator = self._framework.cluster, self._framework.nominator

@@ -2,9 +2,10 @@
 
 The pods of a workload are equal except for their names. For most of these pods, the plugins whose
 results are not cached in a plan (`engine.framework.feasibility`) do nothing: the pods have neither
-constraints nor claims, and no affinity term of another pod matches them. The cycle of the second
-pod of a shape finds out whether these plugins do nothing. If so, the cycles of the following equal
-pods only bring the plan up to date and choose one of the best nodes.
+constraints nor claims, and no affinity term of another pod matches them. Pods with equal
+scheduling-relevant specs have the same `Shape`. The cycle of the second pod of a shape finds out
+whether these plugins do nothing. If so, the cycles of the following equal pods only bring the plan
+up to date and choose one of the best nodes.
 
     pods 1 and 2  PreFilter, Filter, PreScore, Score of all plugins; `keep`
     other pods    `find`: refresh the plan, best nodes, tie-break
@@ -63,7 +64,7 @@ class _Kept(Struct, frozen=True, eq=False):
 
 
 class RepeatedPlacements:
-    """The common parts of cycles in one profile, valid until the state changes."""
+    """Keeps the common parts of one profile's cycles until the state changes."""
 
     def __init__(self, plans: PlanCache) -> None:
         """Start without entries, for the pods that are scheduled with `plans`."""

@@ -41,6 +41,7 @@ class SchedulerVersion(Struct, frozen=True, kw_only=True):
     - `preemption`: the rules that choose victims
     - `new_execution`: builds the execution of a preemption
     - `names_preemption`: failure messages include the reasons of PostFilter plugins
+    - `observes_generation`: the condition PodScheduled has observedGeneration
     - `device_taint_rules`: DeviceTaintRules have an effect
     - `pod_groups`: the pods of a PodGroup of scheduling.k8s.io are scheduled as a group (gate
       GenericWorkload)
@@ -55,6 +56,7 @@ class SchedulerVersion(Struct, frozen=True, kw_only=True):
     preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
     new_execution: NewExecution = new_execution
     names_preemption: bool = True
+    observes_generation: bool = True
     device_taint_rules: bool = False
     pod_groups: bool = False
 

@@ -106,6 +106,18 @@ def info(**more):
         ({}, {"spec": {"tolerations": [{"key": "a"}]}}, [], ["POD_TOLERATION"]),
         ({"spec": {"schedulingGates": [{"name": "a"}]}}, {}, [], ["POD_GATES_GONE"]),
         (
+            {},
+            {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "b"}]}},
+            [],
+            ["POD_CLAIM_MADE"],
+        ),
+        (
+            {},
+            {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "b"}}},
+            [],
+            ["POD_CLAIM_MADE"],
+        ),
+        (
             {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}},
             {"spec": {"schedulingGates": [{"name": "b"}]}},
             [],
@@ -114,7 +126,8 @@ def info(**more):
     ],
     ids=[
         "the same", "labels", "less of something", "more", "told to go", "a toleration",
-        "the last gate", "one gate of two",
+        "the last gate", "a claim was made", "a claim was made for extended resources",
+        "one gate of two",
     ],
 )  # fmt: skip
 def test_a_pod(old, new, assigned, waiting):

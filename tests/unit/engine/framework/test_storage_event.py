@@ -37,6 +37,7 @@ def test_each_kind_has_three_events(one, name):
         assert (event.old, event.new) == (old, new)
 
 
-def test_other_kinds_have_none():
+def test_other_kinds_are_not_accepted():
     """They have events of their own."""
-    assert storage_event(None, make_node("n")) is None
+    with pytest.raises(KeyError):
+        storage_event(None, make_node("n"))

@@ -125,7 +125,7 @@ def test_no_trial_while_plugins_are_being_built() -> None:
             with handle.trial(framework.CycleState(), None):
                 pass
 
-    with pytest.raises(ValueError, match="cannot be made: AssertionError: a trial asks plugins"):
+    with pytest.raises(ValueError, match="cannot be made: AssertionError: a trial calls plugins"):
         PluginScene(Hasty)
 
 

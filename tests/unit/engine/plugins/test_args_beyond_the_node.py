@@ -19,12 +19,19 @@ def listed(**change):
     [
         (
             {"defaultingType": "Other"},
-            'defaultingType: Unsupported value: "Other": supported values',
+            'defaultingType: Unsupported value: "Other": supported values: "System", "List"',
         ),
         ({"defaultConstraints": [GOOD]}, "when .defaultConstraints are not empty"),
         (listed(maxSkew=0), "defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range"),
         (listed(minDomains=0), "defaultConstraints[0].minDomains: Invalid value: 0: not in valid"),
-        (listed(topologyKey=""), "defaultConstraints[0].topologyKey: "),
+        (
+            listed(topologyKey=""),
+            "defaultConstraints[0].topologyKey: Required value: can not be empty",
+        ),
+        (
+            listed(whenUnsatisfiable=""),
+            "defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty",
+        ),
         (listed(topologyKey="a b"), "defaultConstraints[0].topologyKey: "),
         (
             listed(whenUnsatisfiable="Never"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.status import SKIP
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.scheduling.compose import ProfileError
 
@@ -58,6 +59,32 @@ def test_added_preferences_score_beside_the_pods_own(ruled):
         found = plugin.score_columns(CycleState(), pod, scene.table, rows)
         assert found.tolist() == expected
         assert [plugin.score(CycleState(), pod, scene.table.at(row)) for row in rows] == expected
+
+
+def test_only_nodes_that_the_scheduler_allows_wake_a_pod(ruled):
+    """upstream: node_affinity.go: isSchedulableAfterNodeChange."""
+    scene, plugin = ruled(required(requirement("pool", "gpu")))
+    nodes = [scene.table.find(name).node for name in ("a", "b")]
+    events = [ClusterEvent(EventKind.NODE_ADD, None, node) for node in nodes]
+    assert [plugin.is_woken_by(scene.incoming(), event) for event in events] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [{}, {"matchExpressions": [requirement("pool", "gpu", operator="Is")]}],
+    ids=["empty", "an unknown operator"],
+)
+def test_a_term_that_cannot_match_matches_no_node(scene, term):
+    """The other terms still may."""
+    scene.node("a", labels={"pool": "gpu"})
+    scene.node("b", labels={"pool": "web"})
+    plugin = scene.plugin("NodeAffinity")
+    own = "node(s) didn't match Pod's node affinity/selector"
+    web = {"matchExpressions": [requirement("pool", "web")]}
+    for terms, expected in (([term], {"a": own, "b": own}), ([term, web], {"a": own, "b": ""})):
+        rule = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        pod = scene.incoming(affinity={"nodeAffinity": rule})
+        assert scene.verdicts(plugin, pod) == expected
 
 
 @pytest.fixture
@@ -143,6 +170,12 @@ def shape(*points):
         ("NodeResourcesFit", {"ignoredResources": ["a b"]}, "ignoredResources[0]: Invalid value"),
         ("NodeResourcesFit", {"ignoredResourceGroups": ["a/b"]},
          "ignoredResourceGroups[0]: Invalid value: \"a/b\": resource group name can't contain"),
+        ("NodeResourcesFit", {"ignoredResourceGroups": ["a b"]},
+         "ignoredResourceGroups[0]: Invalid value"),
+        ("DynamicResources", {"filterTimeout": "-1s"},
+         'filterTimeout: Invalid value: "-1s": must be zero or positive'),
+        ("DynamicResources", {"bindingTimeout": "999ms"},
+         'bindingTimeout: Invalid value: "999ms": must be at least 1 second'),
         ("NodeResourcesFit", {"scoringStrategy": {}},
          'scoringStrategy.type: Unsupported value: ""'),
         ("NodeResourcesFit", {"scoringStrategy": {"type": "Best"}},

@@ -67,6 +67,22 @@ def test_balance_counts_placed_pods():
     assert scene.scores(pod)["n"] == scene.score(pod, "n") == 75
 
 
+def test_nodes_with_equal_taints_get_equal_verdicts():
+    """The reason names the taint."""
+    taint, other = "a=b:NoSchedule", "c=d:NoSchedule"
+    nodes = [make_node(f"n{i}", taints=taints) for i, taints in enumerate(
+        ([taint], [other], [taint], [])
+    )]  # fmt: skip
+    scene = Scene("TaintToleration", *nodes)
+    tolerant = {"tolerations": [{"key": "c", "operator": "Exists"}]}
+    pod = scene.info(make_pod("p", spec=tolerant))
+    found = scene.plugin.filter_columns(CycleState(), pod, scene.table, scene.rows)
+    reason = "node(s) had taint {a: b}, that the pod didn't tolerate"
+    assert [found.statuses[code].message if code else "" for code in found.codes] == [
+        reason, "", reason, "",
+    ]  # fmt: skip
+
+
 def owned(name, kind="ReplicaSet", uid="rs", **more):
     """A pod with a controller."""
     owner = {"apiVersion": "apps/v1", "kind": kind, "name": "x", "uid": uid, "controller": True}

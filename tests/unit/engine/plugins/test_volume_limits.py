@@ -190,6 +190,34 @@ def test_a_disk_whose_name_makes_no_sense_fails_the_cycle(scene, plugin):
     assert found.startswith("converting volume(d) from inline to csi: failed to translate")
 
 
+def test_an_unknown_volume_on_a_node_without_limits_does_no_harm(scene, plugin):
+    """With a limit, the volumes of the node must be counted, and the cycle fails."""
+    disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "aws://zone/disk"}}
+    scene.pod("x", "n", volumes=[disk])
+    bound(scene, "c")
+    for csi_node in ((), (make_csi_node("n", csi_example_com=None),)):
+        scene.tell(*csi_node)
+        assert verdict(scene, plugin, "c") == ""
+    limit(scene, 5)
+    assert verdict(scene, plugin, "c").startswith("converting volume(d) from inline to csi")
+
+
+def test_volumes_of_other_kinds_do_not_count(scene, plugin):
+    """Beside a disk that does."""
+    limit(scene, 1, EBS)
+    disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}
+    pod = scene.incoming(volumes=[{"name": "s", "emptyDir": {}}, disk])
+    assert scene.verdicts(plugin, pod)["n"] == ""
+    limit(scene, 0, EBS)
+    assert scene.verdicts(plugin, pod)["n"] == TOO_MANY
+
+
+def test_a_claim_without_a_name_fails_the_cycle(scene, plugin):
+    """upstream: csi.go: getVolumeLimits, filterAttachableVolumes."""
+    limit(scene, 1)
+    assert verdict(scene, plugin, "") == "PersistentVolumeClaim had no name"
+
+
 def test_only_the_nodes_of_the_question_are_answered(scene, plugin):
     """In the order in which they are asked about."""
     scene.node("m")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable
-from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason
 from fairlead.testing.builders import make_node, make_pod
 
 BOUND = ("event", "a", "Scheduled", "Successfully assigned default/a to n1")
@@ -107,6 +107,27 @@ def test_deleted_before_the_answer(stage):
     assert (scene.on("n1"), scene.place("a")) == ([], None)
     scene.refused(FailureReason.NOT_FOUND, "gone")
     assert not scene.is_due()
+
+
+def test_a_failure_of_a_binding_that_has_ended_changes_nothing(stage):
+    """The pod keeps its node."""
+    scene = stage(make_node("n1"), A)
+    scene.turn()
+    (bind,) = scene.sent
+    scene.put(A_ON_N1)
+    assert scene.done() == [BOUND]
+    assert scene._handle(CommandFailed(bind, FailureReason.CONFLICT, "late")) == []
+    assert (scene.on("n1"), scene.place("a")) == (["default/a"], None)
+
+
+def test_a_deadline_without_work_changes_nothing(stage):
+    """No pod waits for its turn, or the status of the last pod is still being written."""
+    scene = stage(make_node("n1"), make_pod("b", requests={"cpu": "9"}), A)
+    scene.turn()
+    assert scene.scheduler.handle_deadline(scene.now) == []
+    scene.done("patch")
+    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.scheduler.handle_deadline(scene.now) == []
 
 
 def test_deleted_and_created_again_before_the_answer(stage):

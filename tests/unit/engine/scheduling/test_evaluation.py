@@ -97,6 +97,14 @@ def test_an_extender_narrows_the_candidates_for_preemption(left, best):
     assert sorted(found.candidates) == ([best] if best else [])
 
 
+def test_an_extender_that_fails_at_preemption_leaves_the_candidates_as_they_were():
+    scene = PluginScene(nodes=NODES)
+    scene.add(*(make_pod(f"on-{name}", node=name, requests=BIG) for name in ("n1", "n2", "n3")))
+    pod = scene.info(make_pod("a", priority=10, requests=BIG))
+    found = evaluate(with_extender(scene, "preempt"), pod, answering(preempt=None)).preemption
+    assert sorted(found.candidates) == ["n1", "n2", "n3"]
+
+
 class Breaks:
     """Raises at the extension point `point`, or returns a score out of range."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.reporter import PodUnschedulable
 from fairlead.engine.scheduling.failure import failure_patch
 from fairlead.engine.state.pod_info import PodInfo
@@ -98,6 +98,7 @@ def info(believed, pod):
 )
 def test_only_what_changes_is_patched(waiting, pod, nominated, expected):
     """A condition that says the same already is not sent again."""
-    found = failure_patch(info(waiting.cluster, pod), "Unschedulable", "t", nominated)
+    wanted = Condition("PodScheduled", "False", "Unschedulable", "t")
+    found = failure_patch(info(waiting.cluster, pod), wanted, nominated)
     shown = [(dict(p.fields), bool(p.conditions)) for p in found if isinstance(p, PatchStatus)]
     assert shown == ([] if expected is None else [expected])

@@ -91,7 +91,11 @@ def decision(served, pod):
     found = run_consultation(schedule_one(served, pod, TieBreak(0)))
     if isinstance(found, Placement):
         return found.node.name, (found.via, found.feasible, found.equals)
-    room = found.room and (len(found.room.victims), found.room.pdb_violations, found.room.rule)
+    room = found.post_filter_result and (
+        len(found.post_filter_result.victims),
+        found.post_filter_result.pdb_violations,
+        found.post_filter_result.rule,
+    )
     return "", (found.message, found.plugins, found.is_error, room)
 
 

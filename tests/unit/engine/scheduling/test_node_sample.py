@@ -165,6 +165,19 @@ def test_nodes_named_by_the_pod_are_all_there_are(stage):
     assert placements(scene)[0][1] == 100
 
 
+def test_a_pod_that_names_only_missing_nodes_leaves_the_next_search_where_it_was(stage):
+    named = {"key": "metadata.name", "operator": "In", "values": ["absent"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [named]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    pods = (make_pod("p", spec={"affinity": {"nodeAffinity": required}}), make_pod("q"))
+    profiles = (Profile(plugins=(*PLUGINS, ("NodeAffinity", 0)), node_percentage=10),)
+    scene = stage(*(make_node(f"n{number:04}") for number in range(1200)), *pods, profiles=profiles)
+    scene.turn()
+    scene.all_done()
+    scene.turn()
+    assert placements(scene)[0][0] < 120
+
+
 def test_unless_set_every_node_is_looked_at(cluster):
     scene = cluster(make_pod("p"), percentage=None)
     scene.turns()

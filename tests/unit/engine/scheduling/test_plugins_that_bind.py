@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.command import Bind
 from fairlead.engine.core.instant import seconds
-from fairlead.engine.core.status import unschedulable
+from fairlead.engine.core.status import SUCCESS, unschedulable
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import Wait
@@ -53,6 +53,15 @@ def test_a_binding_is_asked_of_everybody_in_order(staged):
     book.clear()
     scene.done()
     assert [entry[:2] for entry in book] == [("A", "post_bind"), ("B", "post_bind")]
+
+
+def test_a_plugin_may_answer_pre_bind_with_success(staged):
+    """The next plugins are called, and the pod is bound."""
+    book = []
+    first, second = Ledger("A", book, pre_bind=SUCCESS), Ledger("B", book)
+    scene = staged(first, second, objects=[make_node("n1"), make_pod("a")])
+    assert scene.turn() == [("bind", "a", "n1")]
+    assert ("B", "pre_bind", "a") in book
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
@@ -206,7 +215,7 @@ def test_a_pod_that_no_bind_plugin_takes_is_not_bound(stage):
         out_of_tree={"Some": lambda _handle, _args: Some()},
     )
     event, _ = scene.turn()
-    assert event[3] == "no Bind plugin took the pod"
+    assert event[3] == "no Bind plugin bound the pod"
     assert scene.place("a") == "error_backoff"
 
 

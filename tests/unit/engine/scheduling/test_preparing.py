@@ -13,6 +13,13 @@ from fairlead.engine.framework.interface import Locality, Preparation
 from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.engine.framework.waiting_pods import Wait
 from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.device_builders import (
+    allocated,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
 from fairlead.testing.storage_builders import (
     claiming,
     make_claim,
@@ -75,6 +82,18 @@ def failed(message):
         ("patch", "a", {"nominatedNodeName": None}, ("PodScheduled", "False", "SchedulerError",
                                                      message)),
     ]  # fmt: skip
+
+
+def test_claims_are_given_back_if_the_pod_is_not_bound(stage):
+    """Before the failure is recorded, as in upstream's Unreserve."""
+    pod = make_pod("a", spec=wanting("c"))
+    status = allocated("n1", "gpu-0", reserved_for=[pod.metadata.uid])
+    claim = make_resource_claim("c", status=status)
+    scene = stage(make_node("n1"), make_device_class(), make_slice("n1"), claim, pod)
+    assert scene.turn() == [BIND]
+    released, event, _ = scene.refused()
+    assert released == ("patch", "c", {"reservedFor": None})
+    assert event[2:] == ("FailedScheduling", 'running Bind plugin "DefaultBinder": no')
 
 
 def test_what_is_needed_is_asked_for_and_the_pod_bound_when_it_is_there(staged):
@@ -286,7 +305,7 @@ def test_a_plugin_must_be_able_to_answer(staged):
 
     scene = staged(Silent())
     event, _ = scene.turn()
-    assert "a plugin that wants to prepare must have is_prepared" in event[3]
+    assert "a plugin that returns a Preparation must have is_prepared" in event[3]
     assert scene.on("n1") == []
 
 

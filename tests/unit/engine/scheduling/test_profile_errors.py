@@ -45,7 +45,13 @@ def test_a_profile_without_a_bind_plugin_is_refused():
 
 def test_a_plugin_that_does_nothing_is_refused():
     said = refusal(Nothing, profile=profile_of("Nothing", "DefaultBinder"))
-    assert said.startswith("profile default-scheduler: plugin Nothing: takes part in no extension")
+    assert said.startswith("profile default-scheduler: plugin Nothing: implements no extension")
+
+
+def test_a_plugin_under_another_name_is_refused(stage):
+    profile = profile_of("Alias", "DefaultBinder")
+    with pytest.raises(ProfileError, match="plugin Alias: calls itself 'Fits'"):
+        stage(profiles=(profile,), out_of_tree={"Alias": lambda _handle, _args: Fits()})
 
 
 def test_bad_arguments_are_refused_with_their_field():

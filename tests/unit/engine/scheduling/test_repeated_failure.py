@@ -125,12 +125,12 @@ def test_failures_are_those_of_new_cycles(seed):
             measured = run_consultation(schedule_one(metered, pod, TieBreak(0)))
             if not isinstance(again, Failure):
                 assert tried.node.name == again.node.name == measured.node.name
-            elif again.room is None:
+            elif again.post_filter_result is None:
                 assert tried == again == measured
             else:
                 # The tie-break of preemption continues from cycle to cycle.
-                assert tried.room is not None
-                assert tried.room.candidates == again.room.candidates
+                assert tried.post_filter_result is not None
+                assert tried.post_filter_result.candidates == again.post_filter_result.candidates
     assert repeated > 20
 
 

@@ -121,7 +121,7 @@ class Changes:
 def chosen(served, pod, seed):
     """Return what a cycle for `pod` decides, and how many choices it made."""
     tie_break = TieBreak(seed)
-    found = run_consultation(schedule_one(served, pod, tie_break, makes_room=False))
+    found = run_consultation(schedule_one(served, pod, tie_break, runs_post_filter=False))
     if not isinstance(found, Placement):
         return found, tie_break.choices
     return (found.node.name, found.via, found.feasible, found.equals), tie_break.choices

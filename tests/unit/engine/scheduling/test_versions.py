@@ -114,6 +114,19 @@ def test_deletion_comes_before_the_failure_is_recorded_in_1_19(stage_of, version
     assert bool(marks) is (version == "1.36")
 
 
+@pytest.mark.parametrize(("version", "generation"), [("1.19", None), ("1.36", 3)])
+def test_the_condition_names_the_generation_of_the_pod(stage_of, version, generation):
+    """Recorded from 1.36: PodScheduled=False of a new pod has observedGeneration 1."""
+    waiting = preemptor()
+    metadata = structs.replace(waiting.metadata, generation=3)
+    scene = stage_of(version, make_node("n1", cpu="1"), structs.replace(waiting, metadata=metadata))
+    scene.turn()
+    ((condition,),) = (one.conditions for one in scene.sent)
+    assert (condition.type, getattr(condition, "observed_generation", None)) == (
+        ("PodScheduled", generation)
+    )
+
+
 @pytest.mark.parametrize(
     ("version", "note"),
     [

@@ -1,4 +1,4 @@
-"""PlanCache: the plans of the most recently used shapes, for one profile."""
+"""PlanCache: the plans (`ShapePlan`) of one profile, for the most recently used pod shapes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlanCache:
         self._matrices: dict[tuple[str, ...], PlanMatrix] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
-        """Return the plan for the shape of `pod`, brought up to date."""
+        """Return the updated plan for the `Shape` of `pod`."""
         shape_id = pod.shape.id
         plan = self._plans.pop(shape_id, None)
         if plan is None:
@@ -59,7 +59,7 @@ class PlanCache:
         return plan
 
     def kept_plan(self, pod: PodInfo) -> ShapePlan | None:
-        """Return the plan for the shape of `pod` without updating it for changed pods.
+        """Return the plan for the `Shape` of `pod` without updating it for changed pods.
 
         Returns None if there is none, or if nodes have changed since its last update.
         """

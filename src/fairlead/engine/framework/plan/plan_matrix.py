@@ -1,10 +1,11 @@
 """PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
-With many shapes, a placement makes one row of every plan stale. Without a matrix, each plan would
-evaluate that row when the next pod of its shape is scheduled. This takes about 5 µs per shape and
-placement. Here the plans in use are the rows of matrices, and ROW plugins evaluate one node for all
-shapes together (`filter_shapes`, `score_shapes`). This takes about 20 µs for up to a hundred
-shapes.
+A shape is the part of a pod's spec that scheduling reads; each shape has a plan (`ShapePlan`),
+which caches the plugins' results for every node. With many shapes, a placement makes one row of
+every plan stale. Without a matrix, each plan would evaluate that row when the next pod of its shape
+is scheduled. This takes about 5 µs per shape and placement. Here the plans in use are the rows of
+matrices, and ROW plugins evaluate one node for all shapes together (`filter_shapes`,
+`score_shapes`). This takes about 20 µs for up to a hundred shapes.
 
     total[m, row]   plan m's `total`; the plan has a view of row m
     static          the static scores of the members (`StaticScores`)

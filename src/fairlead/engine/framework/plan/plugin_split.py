@@ -1,7 +1,7 @@
 """PluginSplit: a profile's Filter and Score plugins, split into cached and uncached plugins.
 
-The split depends on the shape: for pods without volumes, the volume plugins do not run, so they do
-not end the sequence of cached plugins.
+The split depends on the pod's `Shape`, its scheduling-relevant spec: for pods without volumes, the
+volume plugins do not run, so they do not end the sequence of cached plugins.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from fairlead.engine.state.shape import Shape
 
 
 class PluginSplit:
-    """The cached and uncached plugins of a framework; plugins in `idle` are left out.
+    """The cached and uncached plugins of a framework for pods of one `Shape`.
 
-    `idle` are the plugins that skip the shape. The cached Filters are all NODE and ROW plugins
-    before the first CLUSTER plugin. So the reported rejection is still that of the first plugin in
-    configured order. `local_names` are the plugins whose PreFilter and PreScore run once
-    per shape.
+    The plugins in `idle`, which skip pods of that shape, are left out. The cached Filters are all
+    NODE and ROW plugins before the first CLUSTER plugin. So the reported rejection is still that of
+    the first plugin in configured order. `local_names` are the plugins whose PreFilter and PreScore
+    run once per shape.
     """
 
     def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:

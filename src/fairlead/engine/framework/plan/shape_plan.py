@@ -1,13 +1,14 @@
 """ShapePlan: cached results of one profile's plugins on every node, for pods of one shape.
 
-Because of these caches, the cost of a scheduling cycle depends on the number of changes. Verdicts
-and scores that depend only on a node and its pods (Locality NODE and ROW) are cached per row.
-`refresh` recomputes the rows that have changed since the last refresh, according to the table's
-change logs. It computes them one by one if there are few, and over columns if there are many.
+A shape (`Shape`) is the part of a pod's spec that scheduling reads. Because of these caches, the
+cost of a scheduling cycle depends on the number of changes. Verdicts and scores that depend only on
+a node and its pods (Locality NODE and ROW) are cached per row. `refresh` recomputes the rows that
+have changed since the last refresh, according to the table's change logs. It computes them one by
+one if there are few, and over columns if there are many.
 
     static               the results of the NODE plugins, shared with plans of similar shapes
     statuses[codes[i]]   the first rejection of the node in rows[i]; code 0 if the pod fits,
-                         DEAD if the row holds no node
+                         NO_NODE if the row holds no node
     total[i]             static.score[i] plus the weighted scores of ROW plugins; NOT_FEASIBLE if
                          codes[i] is not 0
     best_positions()     where `total` is highest; `count_feasible()`: how many codes are 0
@@ -42,7 +43,7 @@ from fairlead.engine.framework.plan.highest_totals import HighestTotals
 from fairlead.engine.framework.plan.plan_matrix import PlanMatrix
 from fairlead.engine.framework.plan.plugin_split import PluginSplit
 from fairlead.engine.framework.plan.row_evaluator import Broken, Codes, RowEvaluator
-from fairlead.engine.framework.plan.static_results import DEAD, StaticPoints, StaticResults
+from fairlead.engine.framework.plan.static_results import NO_NODE, StaticPoints, StaticResults
 from fairlead.engine.framework.plan.static_scores import NOT_FEASIBLE
 from fairlead.engine.framework.plan.sums_cache import SumsCache, read_only_sums
 from fairlead.engine.framework.points import ScorePoint, first_rejection
@@ -65,7 +66,7 @@ SharedResults = MutableMapping[Hashable, StaticResults]
 
 
 class ShapePlan:
-    """The cached verdicts and scores on every node, for pods of one shape.
+    """The cached verdicts and scores on every node, for pods with equal specs (`Shape`).
 
     `state` holds the PreFilter data of the cached plugins. `rejected` maps plugins to their
     PreFilter rejections. If `node_names` is set, the plugins `restricting` limit the nodes to these
@@ -104,7 +105,7 @@ class ShapePlan:
         self.ask = self._evaluator.ask
         self.static = self._find_static(pod, shared)
         self._static_version = 0
-        self._from_static: Codes = np.array((0, DEAD), np.int32)
+        self._from_static: Codes = np.array((0, NO_NODE), np.int32)
         self._broken: Broken = {}
         self._size = -1
         self._feasible: int | None = None
@@ -274,7 +275,7 @@ class ShapePlan:
             self.matrix.remove(self)
         self.static.refresh(pod)
         self._evaluator.rows = rows = self.static.rows
-        self.codes = np.full(len(rows), DEAD, np.int32)
+        self.codes = np.full(len(rows), NO_NODE, np.int32)
         self.total = np.full(len(rows), NOT_FEASIBLE, np.int64)
         self._broken.clear()
         self._unexplained.clear()
@@ -283,7 +284,7 @@ class ShapePlan:
         self._mark_current()
 
     def _extend(self, size: int) -> None:
-        """Append rows up to `size`; they are DEAD until `_redo` computes them.
+        """Append rows up to `size`; they are NO_NODE until `_redo` computes them.
 
         The node log contains the new rows, so `_redo` does compute them.
         """
@@ -291,7 +292,7 @@ class ShapePlan:
             self.matrix.remove(self)
         more = size - self._size
         self._evaluator.rows = self.static.rows
-        self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
+        self.codes = np.append(self.codes, np.full(more, NO_NODE, np.int32))
         self.total = np.append(self.total, np.full(more, NOT_FEASIBLE, np.int64))
         self._size = size
         self._feasible = None
@@ -336,10 +337,10 @@ class ShapePlan:
     def static_code(self, row: int) -> int:
         """Return the code of the NODE plugins for the node at `row`.
 
-        Returns DEAD if the row has no node, or if the plan does not have the row.
+        Returns NO_NODE if the row has no node, or if the plan does not have the row.
         """
         at = self.position(row)
-        return DEAD if at is None else int(self.static.codes[at])
+        return NO_NODE if at is None else int(self.static.codes[at])
 
     # --- row by row ------------------------------------------------------------------------
 
@@ -355,7 +356,7 @@ class ShapePlan:
         return None
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
-        # Pods changed on this row, but a NODE plugin rejects the node (or the row is DEAD): the
+        # Pods changed on this row, but a NODE plugin rejects the node (or the row is NO_NODE): the
         # verdict cannot change.
         if self.static.codes[position]:
             return
@@ -431,8 +432,8 @@ class ShapePlan:
             return codes.copy()
         statuses = self.static.statuses
         if len(self._from_static) <= len(statuses):
-            # DEAD is -1, which NumPy reads as the index of the last entry.
-            own = [0, *(self.code(status) for status in statuses[1:]), DEAD]
+            # NO_NODE is -1, which NumPy reads as the index of the last entry.
+            own = [0, *(self.code(status) for status in statuses[1:]), NO_NODE]
             self._from_static = np.array(own, np.int32)
         return self._from_static[codes]
 

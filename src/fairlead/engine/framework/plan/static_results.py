@@ -1,14 +1,14 @@
-"""StaticResults: the results of NODE plugins on every node, shared by the plans of many shapes.
+"""StaticResults: the results of NODE plugins on every node, shared by many plans.
 
 A NODE plugin has the locality NODE: its result depends on the pod and the node, not on other pods.
-A NODE plugin reads little of a shape: the tolerations, node affinity and images. Shapes that differ
-only in their requests get the same results, so their plans share one StaticResults. Each NODE
-plugin names what it reads (`ShapeKeyed`). A plan has StaticResults of its own if a NODE plugin does
-not name what it reads, if PreFilter rejects the pod or limits the nodes by name, or if PreScore
-fails.
+A NODE plugin reads little of a pod's scheduling-relevant spec (its `Shape`): the tolerations, node
+affinity and images. Shapes that differ only in their requests get the same results, so their plans
+share one StaticResults. Each NODE plugin names what it reads (`ShapeKeyed`). A plan does not share
+its StaticResults if a NODE plugin does not name what it reads, if PreFilter rejects the pod or
+limits the nodes by name, or if PreScore fails.
 
     statuses[codes[i]]   the first rejection of the node in rows[i] by a NODE plugin; code 0 if no
-                         plugin rejects it, DEAD if the row holds no node
+                         plugin rejects it, NO_NODE if the row holds no node
     score[i]             sum of the weighted scores of NODE plugins without normalization
     raw_scores[name][i]  raw scores of NODE plugins that are normalized over the feasible nodes;
                          `live` lists the plugins whose scores are not all 0
@@ -32,11 +32,14 @@ from fairlead.engine.framework.points import FilterPoint, ScorePoint
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
-DEAD: Final = -1
+NO_NODE: Final = -1
 
 
 class StaticPoints(Struct, frozen=True):
-    """The NODE plugins that do not skip a shape; the scores of `normalized` are normalized."""
+    """The NODE plugins that run for pods of one `Shape`.
+
+    The raw scores of `normalized` are normalized over the feasible nodes.
+    """
 
     filters: Sequence[FilterPoint]
     scorers: Sequence[ScorePoint]
@@ -95,7 +98,7 @@ class StaticResults:
 
     def _build(self, pod: PodInfo) -> None:
         self._evaluator.rows = rows = self._candidate_rows()
-        self.codes = np.full(len(rows), DEAD, np.int32)
+        self.codes = np.full(len(rows), NO_NODE, np.int32)
         self.score = np.zeros(len(rows), np.int64)
         self.raw_scores = {
             point.name: np.zeros(len(rows), np.int64) for point in self._points.normalized
@@ -116,7 +119,7 @@ class StaticResults:
         """Append rows up to `size`; the node log contains them, so `_redo` computes them."""
         more = size - self._size
         self._evaluator.rows = self._table.every_row()
-        self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
+        self.codes = np.append(self.codes, np.full(more, NO_NODE, np.int32))
         self.score = np.append(self.score, np.zeros(more, np.int64))
         for name, scores in self.raw_scores.items():
             self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
@@ -126,7 +129,7 @@ class StaticResults:
         evaluator, table = self._evaluator, self._table
         alive = table.values(table.alive, evaluator.rows_at(positions))
         codes = alive.astype(np.int32)
-        codes += DEAD  # 0 where a node is alive
+        codes += NO_NODE  # 0 where the row has a node
         evaluator.run_filters(self._points.filters, pod, positions, codes)
         self.codes[evaluator.index(positions)] = codes
         self._score(pod, positions[codes == 0] if np.count_nonzero(codes) else positions)

@@ -54,5 +54,5 @@ class SumsCache(Generic[Result]):
 
 
 def read_only_sums(*points: FilterPoint | ScorePoint) -> bool:
-    """Return whether all plugins of `points` read of a node only what `SumsCache` compares."""
+    """Return whether all plugins of `points` read only the node data that `SumsCache` compares."""
     return all(getattr(point.plugin, "reads_only_sums", False) for point in points)

@@ -14,7 +14,14 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from fairlead.engine.core.command import Bind, PatchStatus
+from fairlead.engine.core.command import (
+    Bind,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.status import REJECTING, Code, Status
 from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import (
@@ -143,7 +150,7 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
         if not isinstance(command, PatchStatus):
             _refuse(command, "a PatchStatus among the commands")
     if answer.shortlist is not None:
-        raise ValueError("it leaves the choice to others, which is DefaultPreemption's alone")
+        raise ValueError("it has a shortlist, which only DefaultPreemption may return")
     if not answer.status.is_success:
         return answer
     if answer.nominated_node and diagnosis.table.find(answer.nominated_node) is None:
@@ -165,6 +172,17 @@ def _permit(arguments: tuple[Any, ...], answer: Any) -> Any:
 
 
 _STATUS_OR_WAIT: Final = _status("a Status, a Wait or None", others=(Wait,))
+
+
+def _commands(_arguments: tuple[Any, ...], answer: Any) -> Sequence[Any]:
+    commands = tuple(answer)
+    for command in commands:
+        if not isinstance(command, _PREPARING):
+            _refuse(command, "a command that creates, deletes or patches an object")
+    return commands
+
+
+_PREPARING: Final = (CreateObject, DeleteObject, PatchObject, PatchStatus, RecordEvent)
 
 
 def _bind(arguments: tuple[Any, ...], answer: Any) -> Bind | None:
@@ -222,6 +240,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "epoch": _anything,
     "normalize_scores": _scores,
     "reserve": _STATUS,
+    "release_commands": _commands,
     "unreserve": _anything,
     "permit": _permit,
     "pre_bind": _status("a Status, a Preparation or None", others=(Preparation,)),

@@ -37,6 +37,10 @@ def _no(*_arguments: Any) -> bool:
     return False
 
 
+def _no_commands(*_arguments: Any) -> tuple[()]:
+    return ()
+
+
 def _nothing(*_arguments: Any) -> None:
     return None
 
@@ -47,6 +51,7 @@ _INSTEAD: Final[Mapping[str, Ask]] = {
     "concerns": _yes,
     "scores_alike": _no,
     "epoch": _nothing,
+    "release_commands": _no_commands,
     "unreserve": _nothing,
     "post_bind": _nothing,
     "is_woken_by": _yes,

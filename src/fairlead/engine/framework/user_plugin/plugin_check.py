@@ -28,7 +28,7 @@ def _problems(plugin: object) -> Iterator[str]:
     yield from _misspelt(plugin)
     if not any(method.makes_plugin for method in methods):
         known = ", ".join(method.name for method in METHODS if method.makes_plugin)
-        yield f"takes part in no extension point: it has none of {known}"
+        yield f"implements no extension point: it has none of {known}"
     for method in methods:
         yield from _problems_of_method(plugin, method)
     yield from _problems_of_attributes(plugin)
@@ -49,7 +49,7 @@ def _problems_of_method(plugin: object, method: Method) -> Iterator[str]:
         yield f"has {method.name}, which is not a method"
         return
     if inspect.iscoroutinefunction(own) or inspect.isgeneratorfunction(own):
-        yield f"answers from {method.name} later; a plugin answers at once, without async or yield"
+        yield f"must return from {method.name} directly, without async or yield"
     names = _parameters(method)
     if not _takes(own, len(names)):
         yield f"must take {method.name}({', '.join(('self', *names))})"
@@ -77,9 +77,9 @@ def _takes(own: object, count: int) -> bool:
 
 def _problems_of_attributes(plugin: object) -> Iterator[str]:
     if not isinstance(getattr(plugin, "locality", Locality.CLUSTER), Locality):
-        yield "has a locality that is no Locality"
+        yield "has a locality that is not a Locality"
     if not isinstance(getattr(plugin, "normalization", Normalization.NONE), Normalization):
-        yield "has a normalization that is no Normalization"
+        yield "has a normalization that is not a Normalization"
     events = getattr(plugin, "events", frozenset[EventKind]())
     if not isinstance(events, frozenset | set | tuple | list) or not all(
         isinstance(kind, EventKind) for kind in events

@@ -72,7 +72,9 @@ def _wanted(plugin: type) -> list[str]:
         if each.name in _GIVEN and each.kind is not each.POSITIONAL_ONLY:
             continue
         if each.default is each.empty:
-            raise ValueError(f"its constructor wants {each.name!r}; only handle and args are given")
+            raise ValueError(
+                f"its constructor requires {each.name!r}; it gets only handle and args"
+            )
     return [each.name for each in by_name if each.name in _GIVEN]
 
 

@@ -45,7 +45,7 @@ def is_ready_for_binding(claim: ResourceClaim) -> bool:
             if found is not None and found.get("status") == "True":
                 reason, message = found.get("reason", ""), found.get("message", "")
                 raise DeviceBindingFailedError(
-                    f"claim {claim.metadata.name} binding failed: reason={reason},"
+                    f"device binding failed: claim={claim.metadata.name}, reason={reason},"
                     f" message={quoted(message)}"
                 )
         if any(conditions.get(c, {}).get("status") != "True" for c in result.binding_conditions):

@@ -1,6 +1,8 @@
 """Commands that write a placement to its claims: finalizers, allocations and reservations.
 
-upstream: dynamicresources.go: PreBind, bindClaim
+If the pod is not bound in the end, its reservations are taken back; the allocations stay.
+
+upstream: dynamicresources.go: PreBind, bindClaim, Unreserve
 """
 
 from __future__ import annotations
@@ -58,6 +60,15 @@ class ClaimBinder:
             commands += written
         return tuple(commands)
 
+    def releases(self, claims: Sequence[ResourceClaim], pod: PodInfo) -> Writes:
+        """Return the commands that end the reservations of `claims` for `pod` in the API."""
+        shown = (self._related.get(ResourceClaim, claim.key) for claim in claims)
+        return tuple(
+            _release(one, pod)
+            for one in shown
+            if one is not None and one.status.allocation is not None and _names(one, pod)
+        )
+
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
@@ -98,6 +109,17 @@ class ClaimBinder:
 
 def _consumer(pod: PodInfo) -> ClaimConsumer:
     return ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
+
+
+def _names(claim: ResourceClaim, pod: PodInfo) -> bool:
+    return any(one.uid == pod.uid for one in claim.status.reserved_for)
+
+
+def _release(claim: ResourceClaim, pod: PodInfo) -> PatchStatus:
+    others = [as_json(one) for one in claim.status.reserved_for if one.uid != pod.uid]
+    version = claim.metadata.resource_version
+    fields = {"reservedFor": others or None}
+    return PatchStatus(claim_ref(claim), fields, resource_version=version, why="unreserved")
 
 
 def with_timestamp(allocation: ClaimAllocation, now: Instant) -> ClaimAllocation:

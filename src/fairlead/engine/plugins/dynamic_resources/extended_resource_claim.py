@@ -40,7 +40,6 @@ from fairlead.api.objects import (
     ResourceClaimSpec,
 )
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
-from fairlead.api.resource_name import is_extended_resource
 from fairlead.engine.core.command import (
     CreateObject,
     DeleteObject,
@@ -58,8 +57,8 @@ from fairlead.engine.plugins.dynamic_resources.claim_binder import (
 )
 from fairlead.engine.state.devices.extended_resources import (
     CLAIM_ANNOTATION,
-    IMPLICIT_PREFIX,
     ExtendedResources,
+    may_be_devices,
 )
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -128,18 +127,10 @@ def extended_requests(
     if not classes:
         return None
     names = ((resources.names[c], c) for c, _ in pod.shape.wanted if c >= FIRST_SCALAR)
-    columns = {name: column for name, column in names if _is_extended(name)}
+    columns = {name: column for name, column in names if may_be_devices(name)}
     if all(classes.class_of(name) is None for name in columns):
         return None
     return ExtendedResourceRequests(pod.pod, columns, classes)
-
-
-def _is_extended(name: str) -> bool:
-    """Return whether a DeviceClass can be mapped to the resource.
-
-    upstream: IsDRAExtendedResourceName
-    """
-    return is_extended_resource(name) or name.startswith(IMPLICIT_PREFIX)
 
 
 # --- requests and mappings ---------------------------------------------------------------------

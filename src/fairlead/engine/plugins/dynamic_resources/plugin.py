@@ -4,10 +4,9 @@ The plugin's PostFilter runs before preemption, and its message is part of every
 PreFilter did not run, PostFilter fails with upstream's error "not found", and preemption is not
 attempted (dynamicresources.go: getStateData).
 
-There are two differences from upstream. If the binding of a pod fails, its reservations and special
-claim stay in the API until the pod is tried again or deleted. If a pod has its own claims, and the
-node lists all extended resources that the pod requests, the pod needs no special claim here;
-upstream 1.36 creates an empty special claim and then fails to bind the pod.
+There is one difference from upstream. If a pod has its own claims, and the node lists all extended
+resources that the pod requests, the pod needs no special claim here; upstream 1.36 creates an empty
+special claim and then fails to bind the pod.
 """
 
 from __future__ import annotations
@@ -56,7 +55,11 @@ from fairlead.engine.plugins.dynamic_resources.binding_conditions import (
     has_timed_out,
     is_ready_for_binding,
 )
-from fairlead.engine.plugins.dynamic_resources.claim_binder import ClaimBinder, claim_ref
+from fairlead.engine.plugins.dynamic_resources.claim_binder import (
+    ClaimBinder,
+    Writes,
+    claim_ref,
+)
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
     ClaimError,
     can_be_reserved,
@@ -112,7 +115,7 @@ STILL_NOT: Final = unschedulable("still not schedulable")
 IN_USE: Final = unresolvable("resourceclaim in use")
 NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
 GONE: Final = "claim allocation not found for node"
-TIMED_OUT: Final = "device binding timeout"
+TIMED_OUT: Final = "device binding timeout: context deadline exceeded"
 BINDING_TIMEOUT: Final = seconds(600)
 CHECK_EVERY: Final = seconds(5)
 _WAIT: Final = Status(Code.WAIT)
@@ -440,6 +443,20 @@ class DynamicResources:
         for claim in claims.all:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
+    def release_commands(self, state: CycleState, pod: PodInfo, node: str) -> Writes:
+        """Return the commands that end the pod's reservations and delete its special claim.
+
+        upstream: Unreserve, unreserveExtendedResourceClaim
+        """
+        claims = state.find(_Claims)
+        if claims is None:
+            return ()
+        released = self._binder.releases(claims.all, pod)
+        if claims.special is None:
+            return released
+        shown = self._related.get(ResourceClaim, claims.special.claim.key)
+        return released if shown is None else (*released, *deletion_of(shown))
+
     def bound_claims(self, state: CycleState, pod: PodInfo) -> tuple[ResourceClaim, ...]:
         """Return the claims that `pod` names as they are after its binding.
 
@@ -456,9 +473,9 @@ class DynamicResources:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 
-        If devices have binding conditions, the pod then waits for them. Returns None if there is
-        nothing to write, and an ERROR status if a claim was deleted or allocated elsewhere in the
-        meantime.
+        If devices have binding conditions, an event says so, and the pod waits for them. Returns
+        None if there is nothing to write, and an ERROR status if a claim was deleted or allocated
+        elsewhere in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -473,6 +490,8 @@ class DynamicResources:
             return Preparation(
                 (*commands, _pending_event(pod, node)), CHECK_EVERY, self._timeout, TIMED_OUT
             )
+        if any(has_binding_conditions(claim) for claim in claims.all):
+            commands = (*commands, _pending_event(pod, node))
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def _must_wait(self, claims: _Claims) -> bool:
@@ -507,7 +526,7 @@ class DynamicResources:
                 return error(str(cause))
             if not is_ready:
                 is_late = has_timed_out(claim, self._timeout, self._cluster.now)
-                why = f"claim {claim.metadata.name} binding timeout"
+                why = f"device binding timeout: claim={claim.metadata.name}"
                 return error(why) if is_late else _WAIT
         return None
 

@@ -21,7 +21,7 @@ CounterId = tuple[str, str]  # counter set, counter
 
 
 class SharedCounters:
-    """The remaining amounts of the counters of all pools during one search."""
+    """The remaining amounts of all pools' counters during one search for devices."""
 
     def __init__(self, pools: Sequence[NodeDevicePool], ledger: DeviceLedger) -> None:
         """Use the counters of `pools` and the allocations in `ledger`.

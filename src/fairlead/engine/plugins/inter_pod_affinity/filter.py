@@ -95,7 +95,7 @@ class IncomingPodTerms:
 
 
 class AffinityState:
-    """The data that PreFilter computes, including the changes of a hypothesis.
+    """The data that PreFilter computes, updated for pods that a dry run adds or removes.
 
     Each field counts pods by topology key and domain. `attracted` counts the pods that match all
     required affinity terms of the incoming pod. `repelled` counts the pods that match one of its
@@ -103,17 +103,17 @@ class AffinityState:
     term that matches the incoming pod.
     """
 
-    __slots__ = ("asker", "attracted", "existing", "repelled")
+    __slots__ = ("incoming", "attracted", "existing", "repelled")
 
     def __init__(
         self,
-        asker: IncomingPodTerms,
+        incoming: IncomingPodTerms,
         attracted: HypotheticalKeyedCounts,
         repelled: HypotheticalKeyedCounts,
         existing: HypotheticalKeyedCounts,
     ) -> None:
         """Take ownership of the counts."""
-        self.asker = asker
+        self.incoming = incoming
         self.attracted = attracted
         self.repelled = repelled
         self.existing = existing
@@ -121,15 +121,15 @@ class AffinityState:
     def clone(self) -> AffinityState:
         """Return an independent copy."""
         return AffinityState(
-            self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
+            self.incoming, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
 
     def reach(self) -> frozenset[str] | None:
-        """Return the topology keys whose domains contain all pods that can affect a node's verdict.
+        """Return the topology keys in whose domains the pods that can affect a node's verdict are.
 
         Returns None if any pod in the cluster can affect it; see `InterPodAffinity.reach`.
         """
-        if self.asker.own.attracted.by_key:
+        if self.incoming.own.attracted.by_key:
             return None
         return frozenset((*self.repelled.keys, *self.existing.keys))
 
@@ -146,18 +146,18 @@ class AffinityState:
 
         `by` is 1 for an added pod and -1 for a removed pod.
         """
-        near, far = self.asker.keys_of(pods)
+        near, far = self.incoming.keys_of(pods)
         for key in near:
             self.attracted.change(key, row, by)
         for key in far:
             self.repelled.change(key, row, by)
-        for key in self.asker.keys_repelling(terms):
+        for key in self.incoming.keys_repelling(terms):
             self.existing.change(key, row, by)
 
     def concerns(self, pods: PodClass, terms: Iterable[PlacedTerm]) -> bool:
         """Return whether moving a pod of `pods` with `terms` changes the counts."""
-        near, far = self.asker.keys_of(pods)
-        return bool(near or far) or any(True for _ in self.asker.keys_repelling(terms))
+        near, far = self.incoming.keys_of(pods)
+        return bool(near or far) or any(True for _ in self.incoming.keys_repelling(terms))
 
     def locations(self) -> tuple[PodLocations, ...] | None:
         """Return the locations of all counted pods; None if the locations are unknown."""
@@ -183,7 +183,7 @@ class AffinityState:
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
-        if self.asker.own.attracted.by_key:
+        if self.incoming.own.attracted.by_key:
             welcome = self.may_be_first()
             for ids, counts in self.attracted.items():
                 suits = counts.by_domain() > 0
@@ -206,7 +206,7 @@ class AffinityState:
 
         upstream: satisfyPodAffinity
         """
-        return self.asker.is_first_of_its_kind and self.attracted.total() == 0
+        return self.incoming.is_first_of_its_kind and self.attracted.total() == 0
 
 
 def _is_met(counts: HypotheticalKeyedCounts, row: int) -> bool:
@@ -292,7 +292,7 @@ class CodesCache:
 
         `state` must be based on the current counts of `sources`.
         """
-        key = (*sources, state.asker.is_first_of_its_kind)
+        key = (*sources, state.incoming.is_first_of_its_kind)
         cached = self._cache.pop(key, None)
         if cached is None or not cached.is_usable:
             cached = CachedCodes(self._table, sources)

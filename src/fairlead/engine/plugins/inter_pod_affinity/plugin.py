@@ -185,7 +185,7 @@ class InterPodAffinity:
         return RemovalEffect(
             lambda pod: found.concerns(index.pod_class_of(pod), index.terms_of(pod)),
             found.locations(),
-            may_harm=bool(found.asker.own.attracted.by_key),
+            may_harm=bool(found.incoming.own.attracted.by_key),
         )
 
     # --- queueing hint ---------------------------------------------------------------------

@@ -47,7 +47,6 @@ class NodeResourcesFit:
 
     name = NAME
     locality = Locality.ROW
-    reads_only_sums = True
     events = frozenset(
         {
             EventKind.ASSIGNED_POD_DELETE,
@@ -70,6 +69,7 @@ class NodeResourcesFit:
         self.score = strategy.score
         self.score_columns = strategy.score_columns
         self.score_shapes = strategy.score_shapes
+        self.reads_only_sums = strategy.reads_only_sums
         self._args = args or FitArgs()
         self._rejections: dict[tuple[tuple[int, ...], bool, bool], Status] = {}
 

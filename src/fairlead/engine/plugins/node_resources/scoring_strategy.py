@@ -5,7 +5,8 @@ amount and by its requested amount, including the pod's requests. The node's sco
 mean of these scores, rounded down. RequestedToCapacityRatio rounds to the nearest integer instead,
 and leaves out resources that score 0. For cpu and memory, a container without a request counts as
 requesting 100m and 200 MiB, as in upstream. Other resources count the actual requests. Scalar
-resources, such as extended resources, are not scored if the pod does not request them.
+resources, such as extended resources, are not scored if the pod does not request them. If a node
+does not list an extended resource, its devices that provide the resource are counted.
 
 upstream: plugins/noderesources/{resource_allocation,least_allocated,most_allocated,
 requested_to_capacity_ratio}.go
@@ -30,6 +31,8 @@ from fairlead.engine.plugins.node_resources.args import (
     ScoringStrategy,
     UtilizationShapePoint,
 )
+from fairlead.engine.plugins.node_resources.device_totals import DeviceTotals
+from fairlead.engine.state.devices.extended_resources import may_be_devices
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import EXACT_BELOW, NodeTable
 from fairlead.engine.state.pod_info import PodInfo
@@ -42,7 +45,12 @@ _SHAPE_SCORE_MAX: Final = 10
 
 
 class Strategy(Protocol):
-    """Scores one node, many nodes, or one node for many shapes."""
+    """Scores one node or many nodes for one pod, or one node for many pod specs (`Shape`)."""
+
+    @property
+    def reads_only_sums(self) -> bool:
+        """Return whether the scores depend only on the node data that `SumsCache` compares."""
+        ...
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score of `node` for `pod`, from 0 to 100; higher is better."""
@@ -113,11 +121,14 @@ class ByNode:
         skip_zero: bool,
     ) -> None:
         """Score resources by `rate(used, offered)`; `skip_zero` omits resources that score 0."""
-        columns = handle.cluster.table.resources
+        self._columns = columns = handle.cluster.table.resources
         self._resources = [
             (columns.column(spec.name), spec.effective_weight)
             for spec in strategy.effective_resources
         ]
+        by_devices = any(may_be_devices(spec.name) for spec in strategy.effective_resources)
+        self._devices = DeviceTotals(handle) if by_devices else None
+        self.reads_only_sums = not by_devices
         self._rate = rate
         self._skip_zero = skip_zero
 
@@ -127,9 +138,14 @@ class ByNode:
         for column, weight in self._resources:
             offered = node.allocatable_of(column)
             requested = _requested(pod, column)
-            if offered == 0 or (column >= FIRST_SCALAR and requested == 0):
+            if column >= FIRST_SCALAR and requested == 0:
                 continue
-            rated = self._rate(_used(node, column) + requested, offered)
+            used = _used(node, column)
+            if offered == 0 and self._devices is not None and column >= FIRST_SCALAR:
+                offered, used = self._devices.of(self._columns.names[column], node)
+            if offered == 0:
+                continue
+            rated = self._rate(used + requested, offered)
             if rated or not self._skip_zero:
                 total += weight * rated
                 weights += weight
@@ -152,6 +168,8 @@ class ByNode:
 
 class LeastAllocatedCpuMemory:
     """LeastAllocated for cpu and memory with equal weights, the default strategy, optimised."""
+
+    reads_only_sums = True
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return a score from 0 to 100, higher if more cpu and memory of the node are free."""

@@ -49,7 +49,7 @@ class Attached:
 class AttachedVolumes:
     """The attached volumes of every node; call `refresh` before reading.
 
-    Only `of_node` includes the changes of a hypothesis.
+    Only `of_node` includes pods that a dry run adds or removes.
     """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
@@ -90,7 +90,7 @@ class AttachedVolumes:
         return self._rows[row]
 
     def of_node(self, node: NodeInfo) -> Attached:
-        """Return the attached volumes on `node`, including the changes of a hypothesis."""
+        """Return the attached volumes on `node`, including the changes of a current dry run."""
         return self._read(node, None)
 
     # --- updates ---------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
-from fairlead.api.text.field_problem import duplicate, forbidden, invalid, not_supported
+from fairlead.api.text.field_problem import duplicate, forbidden, invalid, not_supported, required
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
@@ -23,6 +23,7 @@ SYSTEM: Final = "System"
 LIST: Final = "List"
 _ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 _POSITIVE: Final = "not in valid range (0, inf)"
+_EMPTY: Final = "can not be empty"
 
 # Constraints for pods that have none (plugin.go: systemDefaultConstraints). They only affect scores
 # and never reject a node.
@@ -130,7 +131,7 @@ class PodTopologySpreadArgs(
 
     def _problems(self) -> Iterator[str]:
         if self.defaulting_type not in (SYSTEM, LIST):
-            yield f"defaultingType: {not_supported(self.defaulting_type, (LIST, SYSTEM))}"
+            yield f"defaultingType: {not_supported(self.defaulting_type, (SYSTEM, LIST))}"
         if self.defaulting_type == SYSTEM and self.default_constraints:
             problem = invalid(SYSTEM, "when .defaultConstraints are not empty")
             yield f"defaultingType: {problem}"
@@ -155,9 +156,13 @@ def _constraint_problems(constraint: DefaultConstraint) -> Iterator[str]:
         yield f"maxSkew: {invalid(constraint.max_skew, _POSITIVE)}"
     if constraint.min_domains is not None and constraint.min_domains <= 0:
         yield f"minDomains: {invalid(constraint.min_domains, _POSITIVE)}"
+    if not constraint.topology_key:
+        yield f"topologyKey: {required(_EMPTY)}"
     for problem in label_key_problems(constraint.topology_key):
         yield f"topologyKey: {invalid(constraint.topology_key, problem)}"
-    if constraint.when_unsatisfiable not in _ACTIONS:
+    if not constraint.when_unsatisfiable:
+        yield f"whenUnsatisfiable: {required(_EMPTY)}"
+    elif constraint.when_unsatisfiable not in _ACTIONS:
         yield f"whenUnsatisfiable: {not_supported(constraint.when_unsatisfiable, _ACTIONS)}"
     if constraint.label_selector is not None:
         why = "constraint must not define a selector, as they deduced for each pod"

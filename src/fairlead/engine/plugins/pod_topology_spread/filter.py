@@ -36,7 +36,7 @@ STATUSES: Final[tuple[Status, ...]] = (
 
 
 class _HypotheticalSpread:
-    """The counts of one constraint, including the changes of a hypothesis."""
+    """The counts of one constraint, updated for pods that a dry run adds or removes."""
 
     __slots__ = ("_counts", "_live", "_own")
 
@@ -77,11 +77,12 @@ class _HypotheticalSpread:
 
 
 class SpreadState:
-    """The data that PreFilter computes for hard constraints, including the changes of a hypothesis.
+    """The data that PreFilter computes for hard constraints.
 
-    The initial counts exclude terminating pods, and all pods if the selector is empty. A pod that a
-    hypothesis adds or removes counts nevertheless if its namespace and labels match. As in
-    upstream, a count can therefore become negative (filtering.go: updateWithPod).
+    A dry run updates it for pods that it adds or removes. The initial counts exclude terminating
+    pods, and all pods if the selector is empty. A pod that a dry run adds or removes counts
+    nevertheless if its namespace and labels match. As in upstream, a count can therefore become
+    negative (filtering.go: updateWithPod).
     """
 
     __slots__ = ("_constraints", "_known", "_namespace")
@@ -92,7 +93,7 @@ class SpreadState:
         constraints: list[_HypotheticalSpread],
         known: dict[PodClass, tuple[bool, ...]],
     ) -> None:
-        """Start without a hypothesis; create instances with `spread_state`.
+        """Start without added or removed pods; create instances with `spread_state`.
 
         `known` caches, for each PodClass, whether each constraint selects its pods.
         """

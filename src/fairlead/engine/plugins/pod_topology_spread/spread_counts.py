@@ -109,7 +109,7 @@ class SpreadCounts:
         """Count for pods like `pod`.
 
         If `requires_all_keys` is set, a node counts only if it has the topology keys of all
-        `constraints`. For the topology key `node_key`, each node is a domain of its own.
+        `constraints`. For the topology key `node_key`, each node is a separate domain.
         """
         self._table = table
         self._pod = pod

@@ -23,17 +23,17 @@ class InterPodAffinityPriority:
     name = "InterPodAffinityPriority"
     locality = Locality.CLUSTER
 
-    def __init__(self, table: NodeTable, today: InterPodAffinity) -> None:
-        """Use the current plugin, `today`, to find the matching terms."""
+    def __init__(self, table: NodeTable, current: InterPodAffinity) -> None:
+        """Use the current plugin, `current`, to find the matching terms."""
         self._table = table
-        self._today = today
+        self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """Return True if no preferred affinity term affects the pod's scores.
 
         The pod then has no preferred terms, and no scored term of a placed pod matches it.
         """
-        return self._today.scores_alike(pod)
+        return self._current.scores_alike(pod)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -42,7 +42,7 @@ class InterPodAffinityPriority:
         counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
         counted[rows] = True
         total = np.zeros(len(rows), np.int64)
-        for keyed in self._today.preferences(pod):
+        for keyed in self._current.preferences(pod):
             for key, counts in keyed.by_key.items():
                 sums = counts.sums_over(counted)
                 total += sums[table.label_column(key).ids[rows]]

@@ -20,9 +20,9 @@ class NodeAffinityPriority:
     name = "NodeAffinityPriority"
     locality = Locality.NODE
 
-    def __init__(self, today: NodeAffinity) -> None:
-        """Use the current plugin, `today`, to evaluate the preferences."""
-        self._today = today
+    def __init__(self, current: NodeAffinity) -> None:
+        """Use the current plugin, `current`, to evaluate the preferences."""
+        self._current = current
 
     def scores_alike(self, pod: PodInfo) -> bool:
         """Return True for pods without preferences."""
@@ -35,17 +35,17 @@ class NodeAffinityPriority:
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
         """Return SKIP for pods without preferences."""
-        return self._today.pre_score(state, pod, rows)
+        return self._current.pre_score(state, pod, rows)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of the weights of the preferred terms that match the node."""
-        return self._today.score(state, pod, node)
+        return self._current.score(state, pod, node)
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Scores:
         """Return the score of each node in `rows`."""
-        return self._today.score_columns(state, pod, table, rows)
+        return self._current.score_columns(state, pod, table, rows)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
         """Scale scores so that the highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""

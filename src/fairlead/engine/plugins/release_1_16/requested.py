@@ -147,7 +147,7 @@ class Requested:
         self._sums = sums
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the score that the rating gives to `node` with `pod` on it, from 0 to 10."""
+        """Return the score of `node` with `pod` on it, from 0 to 10."""
         cpu, memory = self._sums.requested(pod)
         used_cpu, used_memory = self._sums.used(node)
         offered = node.allocatable

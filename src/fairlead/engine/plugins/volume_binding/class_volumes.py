@@ -5,7 +5,7 @@ are matched in one array operation. The other volumes are grouped by the nodes t
 
     capacities[i], volumes[i]   sorted; position i identifies the volume
     is_free[i]                  the volume is Available and not bound, assumed or being deleted
-    _home[i]                    the only row that can reach the volume, else NO_HOME
+    _only_row[i]                    the only row that can reach the volume, else NO_ROW
     _reaches                    groups of the other volumes: rows (None for all) and positions
 """
 
@@ -35,7 +35,7 @@ from fairlead.engine.state.node_table import NodeTable
 
 Ints = npt.NDArray[np.int64]
 NONE: Final = -1
-NO_HOME: Final = -1
+NO_ROW: Final = -1
 _LAST: Final = np.iinfo(np.int64).max
 Traits = tuple[str, str, frozenset[str]]
 
@@ -78,11 +78,11 @@ class ClassVolumes:
         self._locate()
         best = np.full(self._table.capacity, _LAST, np.int64)
         suitable = self._suitable(claim)
-        at_home = np.flatnonzero(suitable & (self._home != NO_HOME))
+        single = np.flatnonzero(suitable & (self._only_row != NO_ROW))
         for chosen in taken:
-            at_home = at_home[chosen[self._home[at_home]] != at_home]
+            single = single[chosen[self._only_row[single]] != single]
         # written in descending order, so that the smallest remains
-        best[self._home[at_home][::-1]] = at_home[::-1]
+        best[self._only_row[single][::-1]] = single[::-1]
         for reach in self._reaches:
             positions = reach.positions[suitable[reach.positions]]
             for position in positions[: len(taken) + 1].tolist():
@@ -118,7 +118,7 @@ class ClassVolumes:
         if self._epoch == self._table.pod_index.nodes.value:
             return
         self._epoch = self._table.pod_index.nodes.value
-        self._home: Ints = np.full(len(self.volumes), NO_HOME, np.int64)
+        self._only_row: Ints = np.full(len(self.volumes), NO_ROW, np.int64)
         groups: dict[NodeSelector | None, list[int]] = {}
         for position, volume in enumerate(self.volumes):
             groups.setdefault(selector_of(volume), []).append(position)
@@ -135,12 +135,12 @@ class ClassVolumes:
             return
         only = rows_of.only(selector)
         if only is not None:
-            self._home[positions] = only
+            self._only_row[positions] = only
             return
         mask = selector_mask(selector, self._table)
         rows = np.flatnonzero(mask)
         if len(rows) == 1:
-            self._home[positions] = rows[0]
+            self._only_row[positions] = rows[0]
         elif len(rows):
             self._reaches.append(_Reach(mask, np.array(positions, np.int64)))
 

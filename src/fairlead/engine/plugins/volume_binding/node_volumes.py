@@ -59,8 +59,8 @@ class VolumeMatch(Struct, frozen=True):
     """The volume that one claim takes on each row.
 
     `chosen[row]` is a position in `volumes`, or NONE if the claim takes no volume on the row. The
-    value `RESERVED - i` stands for `reserved[i]`; `reserved` has the volumes that are reserved for
-    the claim.
+    value `RESERVED - i` means `reserved[i]`; `reserved` has the volumes that are reserved for the
+    claim.
     """
 
     claim: PersistentVolumeClaim

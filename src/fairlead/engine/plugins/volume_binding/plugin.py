@@ -18,7 +18,7 @@ from fairlead.api.objects import (
     StorageClass,
 )
 from fairlead.api.pods.volumes import all_claims
-from fairlead.api.text.field_problem import forbidden, invalid
+from fairlead.api.text.field_problem import invalid
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import SKIP, Code, Status, error
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
@@ -56,21 +56,25 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     """The plugin arguments of VolumeBinding.
 
     `bind_timeout_seconds` is the time that a pod waits for its volumes before it is retried.
-    `shape` must be empty: upstream accepts it only with the feature gate StorageCapacityScoring,
+    `shape` must not be set: upstream accepts it only with the feature gate StorageCapacityScoring,
     which is off by default and scores nodes by capacity.
     """
 
     bind_timeout_seconds: int = 600
-    shape: tuple[object, ...] = ()
+    shape: tuple[dict[str, int], ...] | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for settings that upstream rejects."""
         if self.bind_timeout_seconds < 0:
             why = "invalid BindTimeoutSeconds, should not be a negative value"
             raise ValueError(f"bindTimeoutSeconds: {invalid(self.bind_timeout_seconds, why)}")
-        if self.shape:
-            why = "unexpected field `shape`, remove it or turn on StorageCapacityScoring"
-            raise ValueError(f"shape: {forbidden(why)}")
+        if self.shape is not None:
+            why = (
+                "unexpected field `shape`, remove it or turn on the feature gate"
+                " StorageCapacityScoring"
+            )
+            points = [{key.capitalize(): n for key, n in one.items()} for one in self.shape]
+            raise ValueError(f"shape: {invalid(points, why)}")
 
 
 CHECK_EVERY: Final = seconds(1)
@@ -99,7 +103,7 @@ EVENTS: Final = frozenset(
 class _Volumes:
     """One pod's claims, and the volumes that the nodes have for them.
 
-    All hypotheses of a scheduling cycle share the volumes, because they do not depend on pods.
+    All dry runs of a scheduling cycle share the volumes, because these do not depend on pods.
     """
 
     __slots__ = ("_found", "claims", "decision", "finder")

@@ -67,7 +67,8 @@ def _victim(calls: ExtenderCalls, node: NodeInfo, uid: str) -> PodInfo:
 
     Raises ExtenderError if the pod is not on the node or its priority is not lower.
     """
-    claim = f"extender: {calls.extender.url_prefix} claims to preempt pod (UID: {uid})"
+    # upstream prints the victim as a Go struct
+    claim = f"extender: {calls.extender.url_prefix} claims to preempt pod (UID: &{{{uid}}})"
     found = next((pod for pod in node.pods.values() if pod.uid == uid), None)
     if found is None:
         raise ExtenderError(f"{claim} on node: {node.name}, but the pod is not found on that node")

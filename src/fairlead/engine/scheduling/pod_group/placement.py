@@ -117,19 +117,21 @@ def schedule_pod_group(
     tie_break: TieBreak,
     started: Instant,
     *,
-    makes_room: bool = True,
+    runs_post_filter: bool = True,
 ) -> Consultation[PodGroupResult]:
     """Decide on nodes for the pods of one group; all assumptions are reverted at the end.
 
-    `started` is the start of the group's cycle. If `makes_room` is False, no PostFilter plugin
-    runs.
+    `started` is the start of the group's cycle. If `runs_post_filter` is False, no PostFilter
+    plugin runs.
     """
     result = PodGroupResult()
     assumed: list[_Assumption] = []
     needs_preemption = False
     try:
         for member in members:
-            decision = yield from schedule_one(built, member.pod, tie_break, makes_room=makes_room)
+            decision = yield from schedule_one(
+                built, member.pod, tie_break, runs_post_filter=runs_post_filter
+            )
             attempt, assumption = _assume(built, member, decision, started)
             result.attempts.append(attempt)
             if assumption is None:
@@ -207,6 +209,6 @@ def _place(decision: Decision) -> tuple[str, CycleState] | None:
     """Return (name of the node on which to assume the pod, CycleState); None if no node fits."""
     if isinstance(decision, Placement):
         return decision.node.name, decision.state
-    if decision.room is None or not decision.nominated_node or decision.state is None:
+    if decision.post_filter_result is None or not decision.nominated_node or decision.state is None:
         return None
     return decision.nominated_node, decision.state

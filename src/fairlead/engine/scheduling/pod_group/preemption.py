@@ -64,7 +64,7 @@ def preempt_for_group(
     silent = replace(built, extenders=())
 
     def verdict() -> Status:
-        trial = schedule_pod_group(silent, members, tie_break, started, makes_room=False)
+        trial = schedule_pod_group(silent, members, tie_break, started, runs_post_filter=False)
         return run_consultation(trial).status
 
     with fork(table) as hypothesis:

@@ -1,7 +1,7 @@
 """PreemptionVictim: a pod or a whole PodGroup that preemption for a group may remove.
 
 If a PodGroup has disruptionMode PodGroup, its pods are one victim with the priority of the
-PodGroup. Every other pod is a victim of its own.
+PodGroup. Every other pod is a separate victim.
 upstream: framework/preemption/types.go: newDomainForWorkloadPreemption
 """
 

@@ -31,6 +31,7 @@ from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.scheduling.nominated_pods import only_row_filter
 from fairlead.engine.state.fork import fork
 from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
@@ -65,8 +66,8 @@ class ClusterVerdicts(Struct, frozen=True):
         for effect in self.effects:
             affected = np.ones(len(rows), np.bool_) if effect.may_harm else codes != 0
             suspects |= affected & _is_at(effect, table.capacity)[rows]
-        for i in np.flatnonzero(suspects).tolist():
-            suspects[i] = self._concern_victims(pod, table.at(int(rows[i])))
+        if suspects.any():
+            suspects[suspects] = self._have_concerned_victims(pod, table, rows[suspects])
         return codes, suspects
 
     def _judge_nominated(self, pod: PodInfo, found: Feasibility, rows: Rows, codes: Codes) -> None:
@@ -107,11 +108,24 @@ class ClusterVerdicts(Struct, frozen=True):
             framework.run_remove_pod(state, pod, rival, node)
         return status
 
-    def _concern_victims(self, pod: PodInfo, node: NodeInfo) -> bool:
-        return any(
-            other.priority < pod.priority and any(one.concerns(other) for one in self.effects)
-            for other in node.pods.values()
-        )
+    def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
+        """Return, for each of `rows`, whether it has a possible victim that an effect concerns.
+
+        Loaded pods of one group are alike to the effects, so only one of them is examined, and no
+        PodInfo is made for the others.
+        """
+        verdicts: dict[PodInfo, bool] = {}
+
+        def is_concerned(other: PodInfo) -> bool:
+            verdict = verdicts.get(other)
+            if verdict is None:
+                verdict = verdicts[other] = other.priority < pod.priority and any(
+                    effect.concerns(other) for effect in self.effects
+                )
+            return verdict
+
+        alike = table.representatives.of
+        return [any(map(is_concerned, alike(table.at(row).pods))) for row in rows.tolist()]
 
 
 def _is_at(effect: RemovalEffect, capacity: int) -> Mask:

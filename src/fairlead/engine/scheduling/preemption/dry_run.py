@@ -1,14 +1,14 @@
 """dry_run_preemption: evaluates preemption on every node where it might help.
 
-The result for a node depends on the pod's shape and priority, the node and its pods, the disruption
-budgets, and the pods nominated to the node. Results are cached per shape and priority, and only
-changed nodes are evaluated again. With topology spread or pod affinity, a result also depends on
-the pod's namespace and labels, on the pods of all nodes, and on related objects. These results are
-cached until one of these inputs changes. If anti-affinity is the only rule that depends on other
-nodes, a result depends only on the pods in the node's topology domains. A changed pod then affects
-only the nodes in its domains. The cache is not used if another Filter plugin depends on other
-nodes, or if a plugin of the profile decides which pods are eligible victims. Configuration can
-limit the search to a sample.
+The result for a node depends on the pod's scheduling-relevant spec (its `Shape`) and priority, the
+node and its pods, the disruption budgets, and the pods nominated to the node. Results are cached
+per shape and priority, and only changed nodes are evaluated again. With topology spread or pod
+affinity, a result also depends on the pod's namespace and labels, on the pods of all nodes, and on
+related objects. These results are cached until one of these inputs changes. If anti-affinity is the
+only rule that depends on other nodes, a result depends only on the pods in the node's topology
+domains. A changed pod then affects only the nodes in its domains. The cache is not used if another
+Filter plugin depends on other nodes, or if a plugin of the profile decides which pods are eligible
+victims. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without
@@ -100,10 +100,10 @@ class DryRun(Struct, frozen=True):
 
 
 class CandidateSample(Struct, frozen=True):
-    """The limits of a search: it starts at index `offset` of the potential nodes.
+    """The limits of a search for candidates, which starts at index `offset` of the potential nodes.
 
-    The search ends at `wanted` candidates, but continues if all of these candidates violate a
-    disruption budget.
+    The search ends when it has found `wanted` candidates, but continues if all of these candidates
+    violate a disruption budget.
 
     upstream: framework/preemption/preemption.go: DryRunPreemption
     """
@@ -152,7 +152,7 @@ class _LowestPriorities:
         else:
             rows = {row for row in (*nodes, *pods) if table.alive[row]}
         for row in rows:
-            others = table.at(row).pods.values()
+            others = table.representatives.of(table.at(row).pods)
             self._column[row] = min([other.priority for other in others], default=NO_POD)
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
 

@@ -27,6 +27,7 @@ from fairlead.engine.core.command import (
     ObjectRef,
     PatchStatus,
     RecordEvent,
+    observed,
 )
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.engine.scheduling.preemption.policy import (
@@ -66,7 +67,7 @@ class PreemptionExecution:
     _phase: int = 0
     _phases: tuple[tuple[PodInfo, ...], ...] = field(init=False)
     _victim_of: dict[str, PodInfo] = field(init=False)  # keyed by uid
-    _condition: tuple[Condition] = field(init=False)  # of each victim
+    _condition: Condition = field(init=False)  # of each victim
 
     def __post_init__(self) -> None:
         """Divide the pods into phases."""
@@ -75,8 +76,7 @@ class PreemptionExecution:
         self._victim_of = {victim.uid: victim for victim in self.victims}
         scheduler = self.preemptor.pod.spec.scheduler_name
         message = f"{scheduler}: preempting to accommodate a higher priority {self._type}"
-        condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
-        self._condition = (condition,)
+        self._condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
 
     @property
     def is_done(self) -> bool:
@@ -150,7 +150,8 @@ class PreemptionExecution:
     def _remove(self, victim: PodInfo) -> Command:
         if is_preempted(victim):
             return self._delete(victim)
-        return PatchStatus(victim.ref, conditions=self._condition, why=PREEMPTION)
+        condition = observed(self._condition, victim.pod.metadata.generation)
+        return PatchStatus(victim.ref, conditions=(condition,), why=PREEMPTION)
 
     def _delete(self, victim: PodInfo) -> DeleteObject:
         return DeleteObject(victim.ref, why=PREEMPTION)

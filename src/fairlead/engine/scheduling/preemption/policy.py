@@ -61,7 +61,8 @@ class PreemptionPolicy(Struct, frozen=True):
       prevents another preemption
     - `honors_never`: pods with preemptionPolicy Never do not preempt
     - `keeps_nomination`: if a search with potential nodes finds no candidate, the nomination stays
-    - `groups_violating`: victims whose removal violates a disruption budget come first
+    - `groups_violating`: victims whose removal violates a disruption budget are
+      evicted first, not in the order of importance
     - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 

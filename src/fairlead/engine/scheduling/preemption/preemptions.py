@@ -83,15 +83,17 @@ class Preemptions:
         self._new_execution = new_execution
         self._by_preemptor: dict[str, Execution] = {}
 
-    def start(self, pod: PodInfo, room: PostFilterResult) -> tuple[list[Command], Execution | None]:
+    def start(
+        self, pod: PodInfo, result: PostFilterResult
+    ) -> tuple[list[Command], Execution | None]:
         """Start a preemption; return its commands, and the execution if the cycle must wait.
 
         The execution is None if the cycle need not wait for it.
         """
-        node = room.nominated_node or ""
+        node = result.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
-        execution = self._new_execution(pod, node, lower, room.victims, self._unbound)
+        execution = self._new_execution(pod, node, lower, result.victims, self._unbound)
         if execution is None:
             return [], None
         commands = self._begin(pod.id, execution)

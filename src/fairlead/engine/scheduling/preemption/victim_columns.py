@@ -26,7 +26,7 @@ sorted by groups of replicas.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
@@ -43,7 +43,7 @@ from fairlead.engine.framework.candidate import CandidateRule
 from fairlead.engine.framework.interface import Mask, Rows
 from fairlead.engine.framework.preemption.disruption_budget import selects
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
-from fairlead.engine.scheduling.preemption.importance import importance
+from fairlead.engine.scheduling.preemption.importance import RankedPod, importance
 from fairlead.engine.scheduling.preemption.policy import RULES, PreemptionPolicy
 from fairlead.engine.state.loaded_pods import LoadedGroup
 from fairlead.engine.state.node_info import NodeInfo
@@ -164,7 +164,7 @@ class VictimColumns:
     def _order_by_name(self, rows: Rows) -> None:
         """Order the pods on each of `rows` as `importance` does, which also compares names."""
         for row in rows.tolist():
-            by_name = sorted(self._table.at(row).pods.values(), key=importance)
+            by_name = sorted(self._facts_of(self._table.at(row).pods), key=importance)
             self._kind[: len(by_name), row] = self._numbers([pod.shape for pod in by_name])
 
     def _fill_loaded(self, rows: Rows) -> Rows:
@@ -201,8 +201,7 @@ class VictimColumns:
         for group, size in zip(groups, sizes, strict=True):
             first, last = last, last + size
             if group.replica.start != NEVER_STARTED:  # else none of these pods has started
-                texts = [pod.status.start_time for pod in group.replicas]
-                starts[first:last] = list(map(parse_timestamp, texts))
+                starts[first:last] = list(map(parse_timestamp, group.replicas.start_times))
         return (
             np.concatenate([group.rows for group in groups]),
             np.array([pod.priority for pod in pods], np.int64).repeat(sizes),
@@ -216,17 +215,38 @@ class VictimColumns:
         The nodes are read in blocks whose pods fit into the processor's cache. This halves the
         time. Pods whose PodInfos are not made yet are read from their groups of replicas.
         """
-        loaded = _LoadedFacts()
         priorities, starts, kinds = [], [], []
         for first in range(0, len(nodes), _NODES_PER_BLOCK):
             pods: list[_Facts] = []
             for node in nodes[first : first + _NODES_PER_BLOCK]:
-                there = node.pods
-                pods.extend(loaded.of(there) if isinstance(there, LateDict) else there.values())
+                pods.extend(self._facts_of(node.pods))
             priorities.append(np.array([pod.priority for pod in pods], np.int64))
             starts.append(np.array([pod.start for pod in pods], np.int64))
             kinds.append(np.array(self._numbers([pod.shape for pod in pods]), np.int32))
         return np.concatenate(priorities), np.concatenate(starts), np.concatenate(kinds)
+
+    def _facts_of(self, pods: Mapping[str, PodInfo]) -> Iterable[_Facts]:
+        """Return the facts of each of `pods`, in order, without making PodInfos.
+
+        The loaded pods of a group differ in their keys and start times.
+        """
+        if not isinstance(pods, LateDict):
+            return pods.values()
+        facts: list[_Facts] = []
+        last: Replicas | None = None
+        for found in pods.raw():
+            if not isinstance(found, tuple):
+                facts.append(found)
+                continue
+            if found[0] is not last:
+                last = found[0]
+                like = self._table.representatives.find(last)
+                priority, start, shape = like.priority, like.start, like.shape
+                has_start = start != NEVER_STARTED
+            if has_start:
+                start = parse_timestamp(last.start_times[found[1]])
+            facts.append(_LoadedPod(priority, start, last.keys[found[1]], shape))
+        return facts
 
     def _numbers(self, shapes: Sequence[Shape]) -> list[int]:
         numbers = self._kind_of
@@ -291,61 +311,20 @@ class VictimColumns:
         return dict(zip(RULES, by_rule, strict=True))
 
 
-class _Facts(Protocol):
+class _Facts(RankedPod, Protocol):
     """Protocol for the data of a pod from which the columns are built."""
-
-    @property
-    def priority(self) -> int: ...
-
-    @property
-    def start(self) -> Instant: ...
 
     @property
     def shape(self) -> Shape: ...
 
 
-class _Started(Struct, frozen=True):
-    """The facts of a loaded pod with a start time."""
+class _LoadedPod(Struct, frozen=True):
+    """The facts of a loaded pod whose PodInfo is not made."""
 
     priority: int
     start: Instant
+    key: str
     shape: Shape
-
-
-class _LoadedFacts:
-    """Reads the facts of loaded pods without building their PodInfos.
-
-    Replicas have the same priority and the same requests. Either all of them have a start time, or
-    none has.
-    """
-
-    def __init__(self) -> None:
-        self._replica: dict[int, tuple[Replicas, PodInfo]] = {}
-
-    def of(self, pods: LateDict[PodInfo]) -> list[_Facts]:
-        """Return the facts of each of `pods`, in order."""
-        facts: list[_Facts] = []
-        last: Replicas | None = None
-        for found in pods.raw():
-            if not isinstance(found, tuple):
-                facts.append(found)
-                continue
-            if found[0] is not last:
-                last = found[0]
-                replica = self._replica_of(last, pods)
-                has_start = replica.start != NEVER_STARTED
-            if has_start:
-                start = parse_timestamp(last[found[1]].status.start_time)
-                facts.append(_Started(replica.priority, start, replica.shape))
-            else:
-                facts.append(replica)
-        return facts
-
-    def _replica_of(self, replicas: Replicas, pods: LateDict[PodInfo]) -> PodInfo:
-        known = self._replica.get(id(replicas))
-        if known is None:
-            known = self._replica[id(replicas)] = replicas, pods.make(replicas, 0)
-        return known[1]
 
 
 def _by_node(facts: npt.NDArray[Number], is_pod: Mask) -> npt.NDArray[Number]:

@@ -60,26 +60,21 @@ class EventHandlers(Struct, frozen=True):
                     for event in node_events(old, new):
                         self.queue.wake(event, now)
                 case StorageChange(old=before, new=after):
-                    happened = storage_event(before, after)
-                    if happened is not None:
-                        self.queue.wake(happened, now)
+                    self.queue.wake(storage_event(before, after), now)
                 case PodGroupChange(old=None, new=group) if self.pod_groups:
                     self.queue.wake(ClusterEvent(EventKind.POD_GROUP_ADD, None, group), now)
-                case PodGroupChange():
+                case _:  # a PodGroup that changed or was deleted makes no pod schedulable
                     pass
 
     def _load(self, loaded: PodsLoaded, now: Instant) -> None:
-        """Handle loaded pods, as `_assigned` does; use a single event if events wake no pod."""
-        if not self.queue.is_indifferent:
+        """Handle loaded pods, as `_assigned` does; use a single event if events wake no pod.
+
+        The pods are new to the cluster, so none of them is queued or nominated.
+        """
+        if not self.queue.ignores_events:
             for change in loaded.changes():
                 self._handle_pod(change, now)
             return
-        if len(self.queue):
-            for key in loaded.replicas.keys:
-                self.queue.remove(key)
-        if self.nominator:
-            for uid in loaded.replicas.uids:
-                self.nominator.withdraw(uid)
         first = loaded.pods[loaded.replicas.keys[0]]
         self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, first), now)
 
@@ -92,7 +87,8 @@ class EventHandlers(Struct, frozen=True):
             self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
         elif new is not None:
             self._waiting(old, new, now)
-        elif old is not None:
+        else:
+            assert old is not None
             self._waiting_gone(old, now)
 
     def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:

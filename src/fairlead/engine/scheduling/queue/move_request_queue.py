@@ -60,7 +60,7 @@ class MoveRequestQueue(SchedulingQueue):
         return queued
 
     def assigned_pod_events(self, old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
-        """Yield one event for a changed pod that has a node, whatever changed.
+        """Yield one event for a changed pod that has a node, regardless of what changed.
 
         upstream: eventhandlers.go: updatePodInCache
         """

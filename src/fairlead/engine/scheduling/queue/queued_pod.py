@@ -27,11 +27,12 @@ class QueuedPod(Struct, eq=False):
     `timestamp` is the time at which the pod last entered the queue: its arrival, or the end of its
     last attempt. `stamp` orders pods that entered at the same time. `plugins` are the plugins that
     rejected the pod in its last attempt and, since then, in PreEnqueue. `gated_by` is the
-    PreEnqueue plugin that rejects the pod now, "" if there is none. `likeness` is (a version of the
-    pod, the number of its likeness key); the number is valid only if that version is `info`.
-    `window` is the truncated expiry of the pod's backoff. `first_active` is the time at which the
-    pod first entered the active queue. `activations` is the number of the pod's activations at the
-    time `activated_at`. A heap entry for this pod is valid only if it has the current `token`.
+    PreEnqueue plugin that rejects the pod now, "" if there is none. `equivalence_class` is (a
+    version of the pod, the number of its equivalence key); the number is valid only if that version
+    is `info`. `window` is the truncated expiry of the pod's backoff. `first_active` is the time at
+    which the pod first entered the active queue. `activations` is the number of the pod's
+    activations at the time `activated_at`. A heap entry for this pod is valid only if it has the
+    current `token`.
     """
 
     info: PodInfo
@@ -48,7 +49,7 @@ class QueuedPod(Struct, eq=False):
     activations: int = 0
     activated_at: Instant = 0
     token: int = 0
-    likeness: tuple[PodInfo, int] | None = None
+    equivalence_class: tuple[PodInfo, int] | None = None
 
     def gate(self, plugin: str) -> None:
         """Set the PreEnqueue plugin that rejects the pod now, "" if none does.

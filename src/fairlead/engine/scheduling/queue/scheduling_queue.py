@@ -34,7 +34,7 @@ from fairlead.engine.framework.cluster_event import (
     wakes_alike,
 )
 from fairlead.engine.framework.runtime import Framework
-from fairlead.engine.scheduling.likeness import likeness
+from fairlead.engine.scheduling.equivalence_key import equivalence_key
 from fairlead.engine.scheduling.queue.backoff import BackoffConfig, backoff_clock
 from fairlead.engine.scheduling.queue.entry_queue import EntryQueue
 from fairlead.engine.scheduling.queue.in_flight_events import InFlightEvents
@@ -43,7 +43,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 _LEFTOVER_FLUSH_PERIOD: Final = seconds(30)
 _ACTIVATIONS_PER_INSTANT_MAX: Final = 10
-_LIKENESSES_MAX: Final = 4_096
+_EQUIVALENCE_CLASSES_MAX: Final = 4_096
 AT_ONCE: Final[Instant] = 0
 _Group = tuple[str, tuple[str, ...]]
 
@@ -79,7 +79,7 @@ class SchedulingQueue:
         self._waiting_since: list[tuple[Instant, int, QueuedPod]] = []
         self._sequence = 0
         self._wakes_alike: dict[tuple[str, ...], bool] = {}  # by the names of plugins
-        self._likenesses: dict[Hashable, int] = {}
+        self._equivalence_classes: dict[Hashable, int] = {}
         self._registered: dict[tuple[tuple[str, ...], EventKind], bool] = {}
 
     # --- in and out ------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class SchedulingQueue:
                 self._retry(queued, now)
 
     @property
-    def is_indifferent(self) -> bool:
+    def ignores_events(self) -> bool:
         """Whether no pod is unschedulable or in flight, so that no event can wake a pod."""
         return not self._unschedulable and not self._in_flight
 
@@ -272,7 +272,7 @@ class SchedulingQueue:
     ) -> list[QueuedPod]:
         """Return the pods that `event` may make schedulable; `plugins` rejected all of `pods`.
 
-        If the plugins give the same answer for all pods with an equal `likeness` key, they are
+        If the plugins give the same answer for pods with equal equivalence keys, they are
         called for only one pod per key.
         """
         if len(pods) == 1 or not self._wake_alike(plugins):
@@ -280,10 +280,10 @@ class SchedulingQueue:
         answers: dict[int, bool] = {}
         woken: list[QueuedPod] = []
         for queued in pods:
-            likeness = self._likeness(queued)
-            answer = answers.get(likeness)
+            number = self._equivalence_class(queued)
+            answer = answers.get(number)
             if answer is None:
-                answer = answers[likeness] = self._is_woken(queued, event)
+                answer = answers[number] = self._is_woken(queued, event)
             if answer:
                 woken.append(queued)
         return woken
@@ -299,18 +299,18 @@ class SchedulingQueue:
             )
         return found
 
-    def _likeness(self, queued: QueuedPod) -> int:
-        """Return a number that is equal for pods of one profile with an equal likeness key."""
-        known = queued.likeness
+    def _equivalence_class(self, queued: QueuedPod) -> int:
+        """Return a number that is equal for pods of one profile with equal equivalence keys."""
+        known = queued.equivalence_class
         if known is not None and known[0] is queued.info:
             return known[1]
-        key = queued.info.pod.spec.scheduler_name, likeness(queued.info)
-        number = self._likenesses.get(key)
+        key = queued.info.pod.spec.scheduler_name, equivalence_key(queued.info)
+        number = self._equivalence_classes.get(key)
         if number is None:
-            if len(self._likenesses) >= _LIKENESSES_MAX:
-                self._likenesses.clear()
-            number = self._likenesses[key] = self._next()
-        queued.likeness = queued.info, number
+            if len(self._equivalence_classes) >= _EQUIVALENCE_CLASSES_MAX:
+                self._equivalence_classes.clear()
+            number = self._equivalence_classes[key] = self._next()
+        queued.equivalence_class = queued.info, number
         return number
 
     def _any_registered(self, plugins: tuple[str, ...], kind: EventKind) -> bool:

@@ -47,15 +47,19 @@ def propose_for_resources(
 
 
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
-    """Yield the change that lowers each request to at most the node's allocatable amount."""
+    """Yield the change that lowers each request to at most the node's allocatable amount.
+
+    Yield nothing if the node does not have one of the resources: a pod needs the GPU it asks for.
+    """
     names = framework.cluster.table.resources.names
     lower, said = pod.pod, []
     for column, amount in pod.shape.wanted:
         offered = node.allocatable_of(column)
         if amount > offered:
+            if not offered:
+                return
             lower = with_request(lower, names[column], offered)
-            to = f"to {amount_text(names[column], offered)}" if offered else "to nothing"
-            said.append(f"the {names[column]} request {to}")
+            said.append(f"the {names[column]} request to {amount_text(names[column], offered)}")
     if said:
         yield RemedyChange(f"lower {' and '.join(said)}, all that the node has", pod=lower)
 

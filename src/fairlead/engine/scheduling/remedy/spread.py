@@ -41,7 +41,7 @@ def propose_for_spread(
             skew = constraint.max_skew + more
             what = f"raise maxSkew on {key} from {constraint.max_skew} to {skew}"
             yield RemedyChange(what, pod=_with(pod.pod, i, replace(constraint, max_skew=skew)))
-        what = f"do not insist on spreading over {key} (ScheduleAnyway)"
+        what = f"set whenUnsatisfiable to ScheduleAnyway for {key}"
         soft = replace(constraint, when_unsatisfiable="ScheduleAnyway", min_domains=None)
         yield RemedyChange(what, pod=_with(pod.pod, i, soft))
     spec = replace(pod.pod.spec, topology_spread_constraints=())

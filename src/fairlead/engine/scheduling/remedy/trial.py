@@ -18,7 +18,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @contextmanager
 def with_changes(cluster: Cluster, changes: Sequence[RemedyChange]) -> Iterator[None]:
-    """Apply the `changes` of nodes and of other pods until the `with` block ends."""
+    """Apply changes of nodes and deletions of pods until the `with` block ends."""
     undo: list[Stimulus] = []
     try:
         for change in changes:

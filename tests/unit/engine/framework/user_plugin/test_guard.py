@@ -18,7 +18,10 @@ from fairlead.testing import PluginScene, make_node, make_pod
 framework: Any = typed  # what is put together here is wrong on purpose
 
 # Where there is no status to give: what is answered instead, and who hears of it.
-SILENT = ("concerns", "scores_alike", "epoch", "unreserve", "post_bind", "is_woken_by", "sort_key")
+SILENT = (
+    "concerns", "scores_alike", "epoch", "release_commands", "unreserve", "post_bind",
+    "is_woken_by", "sort_key",
+)  # fmt: skip
 
 
 class Heard(list):
@@ -84,7 +87,7 @@ def test_an_exception_that_cannot_be_told_is_told(pod) -> None:
     ("method", "answer"),
     [
         ("concerns", True), ("scores_alike", False), ("epoch", None), ("is_woken_by", True),
-        ("unreserve", None), ("post_bind", None), ("sort_key", (-5, 7)),
+        ("release_commands", ()), ("unreserve", None), ("post_bind", None), ("sort_key", (-5, 7)),
     ],
 )  # fmt: skip
 def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod) -> None:
@@ -93,6 +96,16 @@ def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod)
     [record] = heard
     assert record.plugin == "Made"
     assert record.message.startswith(f"plugin 'Made' failed in {method}: ValueError: no")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [(None, "not iterable"), ([1], "it returned 1; expected a command that creates, deletes")],
+)
+def test_commands_of_the_wrong_kind_are_reported_and_not_performed(answer, problem, pod) -> None:
+    plugin, heard = plugin_with("release_commands", answer)
+    assert plugin.release_commands(None, pod, "a") == ()
+    assert problem in heard[0].message
 
 
 REFUSED = [
@@ -198,7 +211,7 @@ def rooms(scene, *, node="a", victims=(), **more):
             "a PodInfo among the victims",
         ),
         (lambda scene: rooms(scene, commands=("x",)), "a PatchStatus among the commands"),
-        (lambda scene: rooms(scene, shortlist=object()), "it leaves the choice to others"),
+        (lambda scene: rooms(scene, shortlist=object()), "it has a shortlist"),
     ],
 )
 def test_room_is_made_at_nobodys_expense_who_matters_as_much(scene, pod, result, problem) -> None:

@@ -49,10 +49,10 @@ def test_a_sound_plugin() -> None:
     [
         pytest.param(plugin(name=""), "has no name", id="a name is empty"),
         pytest.param(plugin(name=7, filter=ok), "has no name", id="a name is no text"),
-        pytest.param(plugin(), "takes part in no extension point", id="nothing to ask"),
+        pytest.param(plugin(), "implements no extension point", id="nothing to ask"),
         pytest.param(
             plugin(pre_score=lambda self, state, pod, rows: None),
-            "takes part in no extension point",
+            "implements no extension point",
             id="pre_score alone is asked by nobody",
         ),
         pytest.param(
@@ -73,8 +73,8 @@ def test_a_sound_plugin() -> None:
             "must take score(self, state, pod, node)",
             id="one argument too many",
         ),
-        pytest.param(plugin(filter=later), "answers from filter later", id="async"),
-        pytest.param(plugin(filter=one_by_one), "answers from filter later", id="a generator"),
+        pytest.param(plugin(filter=later), "must return from filter directly", id="async"),
+        pytest.param(plugin(filter=one_by_one), "must return from filter directly", id="generator"),
         pytest.param(
             plugin(reserve=ok), "has reserve without unreserve", id="reserve cannot be undone"
         ),
@@ -90,11 +90,13 @@ def test_a_sound_plugin() -> None:
             id="nothing to normalise",
         ),
         pytest.param(
-            plugin(filter=ok, locality="node"), "has a locality that is no Locality", id="locality"
+            plugin(filter=ok, locality="node"),
+            "has a locality that is not a Locality",
+            id="locality",
         ),
         pytest.param(
             plugin(score=ok, normalization=100),
-            "has a normalization that is no Normalization",
+            "has a normalization that is not a Normalization",
             id="normalization",
         ),
         pytest.param(

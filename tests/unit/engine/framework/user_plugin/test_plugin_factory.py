@@ -117,5 +117,5 @@ def test_a_constructor_that_wants_more_is_refused_at_once() -> None:
     class Demanding:
         def __init__(self, handle, client): ...
 
-    with pytest.raises(ValueError, match="its constructor wants 'client'"):
+    with pytest.raises(ValueError, match="its constructor requires 'client'"):
         factory_of(Demanding)

@@ -187,6 +187,53 @@ def test_a_constraint_concerns_the_requests_it_names(scene, plugin):
     assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2 z=gpu-0"]
 
 
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ("matchAttribute", "z=gpu-1 x=gpu-0 y=gpu-2"),
+        ("distinctAttribute", "z=gpu-0 x=gpu-1 y=gpu-2"),
+    ],
+)
+def test_a_request_that_no_constraint_concerns_gives_its_device_up(
+    scene, plugin, constraint, expected
+):
+    """The search tries another device for z if x and y cannot be satisfied beside it."""
+    devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((1, 0, 1))]
+    scene.tell(make_slice("a", devices))
+    rule = {constraint: f"{DRIVER}/numa", "requests": ["x", "y"]}
+    claim = make_resource_claim("c", asking("z"), asking("x"), asking("y"), constraints=[rule])
+    assert devices_by_node(scene, plugin, claim)["a"] == [expected]
+
+
+def test_a_distinct_value_is_searched_for_with_every_device_of_another_request(scene, plugin):
+    devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((1, 0, 0))]
+    scene.tell(make_slice("a", devices))
+    rule = {"distinctAttribute": f"{DRIVER}/numa", "requests": ["x", "y"]}
+    claim = make_resource_claim("c", asking("z"), asking("x"), asking("y"), constraints=[rule])
+    assert devices_by_node(scene, plugin, claim)["a"] == ["z=gpu-1 x=gpu-0 y=gpu-2"]
+
+
+def test_a_device_that_one_constraint_refuses_counts_for_no_other(scene, plugin):
+    """gpu-0 has no socket, so its NUMA node does not matter to gpu-1."""
+    devices = [make_device("gpu-0", numa=0), make_device("gpu-1", numa=1, socket=0)]
+    scene.tell(make_slice("a", devices))
+    rules = [{"matchAttribute": f"{DRIVER}/{name}"} for name in ("numa", "socket")]
+    claim = make_resource_claim("c", constraints=rules)
+    assert devices_by_node(scene, plugin, claim)["a"] == ["r=gpu-1"]
+
+
+def test_all_devices_must_satisfy_the_constraints(scene, plugin):
+    """Otherwise it is an error, which names the device."""
+    devices = [make_device(f"gpu-{i}", numa=i) for i in range(2)]
+    scene.tell(make_slice("a", devices))
+    rule = {"matchAttribute": f"{DRIVER}/numa"}
+    claim = make_resource_claim("c", asking(allocationMode="All"), constraints=[rule])
+    assert devices_by_node(scene, plugin, claim)["a"] == (
+        f"claim default/c, request r: cannot add device {DRIVER}/a/gpu-1"
+        " because a claim constraint would not be satisfied"
+    )
+
+
 def test_a_device_without_the_attribute_is_like_no_other(scene, plugin):
     """Not even like itself."""
     scene.tell(make_slice("a"))
@@ -206,6 +253,7 @@ TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
         (TAINT, {"key": "broken", "operator": "Exists"}, True),
         (TAINT, {"key": "broken", "operator": "Equal", "value": "yes"}, True),
         (TAINT, {"key": "broken", "operator": "Equal", "value": "no"}, False),
+        (TAINT, {"key": "broken", "operator": "Like", "value": "yes"}, False),
         (TAINT, {"key": "other", "operator": "Exists"}, False),
         (TAINT, {"operator": "Exists", "effect": "NoExecute"}, False),
         (TAINT | {"effect": "NoExecute"}, None, False),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.command import PatchObject, PatchStatus
+from fairlead.engine.core.status import Code
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.device_builders import (
     allocated,
@@ -81,6 +83,61 @@ def test_what_is_written_for_a_new_allocation(scene, plugin):
     assert plugin.is_prepared(state, pod, "a") is None
 
 
+def test_a_finalizer_is_not_added_twice(scene, plugin):
+    claim = make_resource_claim("c")
+    scene.tell(replace(claim, metadata=replace(claim.metadata, finalizers=(FINALIZER,))))
+    pod = scene.pod("p", **wanting("c"))
+    (status,) = plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a").commands
+    assert isinstance(status, PatchStatus)
+
+
+def test_config_without_requests_applies_to_all_of_them(scene, plugin):
+    config = [{"opaque": {"driver": "d", "parameters": {"of": "claim"}}}]
+    scene.tell(make_resource_claim("c", asking("r"), asking("s"), config=config))
+    scene.tell(make_slice("a", ["gpu-0", "gpu-1"]))
+    pod = scene.pod("p", **wanting("c"))
+    *_, status = plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a").commands
+    written = status.fields["allocation"]["devices"]["config"]
+    assert written == [{"source": "FromClaim", **config[0]}]
+
+
+def test_the_claims_of_a_pod_as_they_are_after_its_binding(scene, plugin):
+    """A new allocation, and a claim that other pods use or that the pod itself uses already."""
+    pod = scene.pod("p", **wanting("new", "shared", "own"))
+    scene.tell(
+        make_resource_claim("new"),
+        make_resource_claim("shared", status=allocated("a", "gpu-1", reserved_for=["x"])),
+        make_resource_claim("own", status=allocated("a", "gpu-2", reserved_for=[pod.uid])),
+    )
+    state = placed(scene, plugin, pod, "a")
+    bound = plugin.bound_claims(state, pod)
+    shown = {
+        claim.metadata.name: (
+            [one.device for one in claim.status.allocation.devices.results],
+            [one.uid for one in claim.status.reserved_for],
+        )
+        for claim in bound
+    }
+    assert shown == {
+        "new": (["gpu-0"], [pod.uid]),
+        "shared": (["gpu-1"], ["x", pod.uid]),
+        "own": (["gpu-2"], [pod.uid]),
+    }
+    assert plugin.bound_claims(CycleState(), scene.pod("q")) == ()
+
+
+def test_a_node_that_goes_before_reserve_is_an_error(scene, plugin):
+    """A claim that is allocated already needs no node."""
+    scene.tell(make_resource_claim("c"))
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    answer = plugin.reserve(state, pod, "gone")
+    assert answer.code is Code.ERROR
+    assert not scene.cluster.devices.is_assumed(make_resource_claim("c"))
+    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0")))
+    assert plugin.reserve(scene.started(plugin, pod), pod, "gone") is None
+
+
 def test_a_pod_joins_those_that_use_an_allocated_claim(scene, plugin):
     """Two that join at the same time do not forget each other."""
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
@@ -103,6 +160,22 @@ def test_a_pod_that_has_its_claim_needs_nothing_written(scene, plugin):
     pod = scene.pod("p", **wanting("c"))
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=[pod.uid])))
     assert plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a") is None
+
+
+def test_a_pod_that_is_not_bound_gives_its_claims_back(scene, plugin):
+    """Only what the API shows; the devices stay allocated, and other pods keep the claim."""
+    pod = scene.pod("p", **wanting("c", "d"))
+    scene.tell(make_resource_claim("c"), make_resource_claim("d"))
+    scene.tell(make_slice("a", ["gpu-0", "gpu-1"]))
+    state = placed(scene, plugin, pod, "a")
+    assert plugin.release_commands(state, pod, "a") == ()
+    for name, consumers in (("c", [pod.uid]), ("d", ["x", pod.uid])):
+        status = allocated("a", "gpu-0", reserved_for=consumers)
+        scene.tell(make_resource_claim(name, status=status))
+    alone, shared = plugin.release_commands(state, pod, "a")
+    assert (alone.target.name, alone.fields) == ("c", {"reservedFor": None})
+    (other,) = shared.fields["reservedFor"]
+    assert (shared.target.name, other["uid"]) == ("d", "x")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,10 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.status import Code
+from fairlead.engine.plugins.dynamic_resources.binding_conditions import (
+    has_timed_out,
+    is_ready_for_binding,
+)
 from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources, DynamicResourcesArgs
 from fairlead.testing.device_builders import (
     DRIVER,
@@ -74,7 +78,7 @@ def test_an_allocation_says_what_it_waits_for_since_when_and_where(scene, plugin
     assert event.reason == "BindingConditionsPending"
     assert event.note == "waiting for binding conditions for device on node b"
     assert (preparation.interval, preparation.timeout) == (seconds(5), seconds(600))
-    assert preparation.on_timeout == "device binding timeout"
+    assert preparation.on_timeout == "device binding timeout: context deadline exceeded"
     assert plugin.is_prepared(state, pod, "b").code is Code.WAIT  # not shown by the API yet
 
 
@@ -85,10 +89,14 @@ def test_an_allocation_says_what_it_waits_for_since_when_and_where(scene, plugin
         ((("attached", "False"),), 0, "wait"),
         ((("attached", "True"),), 0, ""),
         ((("attached", "True"), ("broken", "False")), 0, ""),
-        ((("broken", "True"),), 0, 'claim c binding failed: reason=R, message="m \\"x\\""'),
-        ((("attached", "True"), ("broken", "True")), 0, "claim c binding failed"),
+        (
+            (("broken", "True"),),
+            0,
+            'device binding failed: claim=c, reason=R, message="m \\"x\\""',
+        ),
+        ((("attached", "True"), ("broken", "True")), 0, "device binding failed: claim=c"),
         ((("attached", "False"),), 600, "wait"),  # not before the timeout is over
-        ((("attached", "False"),), 601, "claim c binding timeout"),
+        ((("attached", "False"),), 601, "device binding timeout: claim=c"),
         ((("attached", "True"),), 601, ""),
     ],
 )
@@ -110,13 +118,15 @@ def test_when_a_pod_may_be_bound(scene, plugin, conditions, later, words):
 
 
 def test_a_claim_that_is_ready_is_not_waited_for(scene, plugin):
-    """The reservation is all that is written."""
+    """The reservation is all that is written; upstream records the event all the same."""
     scene.tell(claim_with(("attached", "True"), reserved_for=()))
     pod = scene.pod("p", **wanting("c"))
     state = scene.started(plugin, pod)
     plugin.reserve(state, pod, "a")
     preparation = plugin.pre_bind(state, pod, "a")
-    assert len(preparation.commands) == 1
+    write, event = preparation.commands
+    assert set(write.fields) == {"reservedFor"}
+    assert event.reason == "BindingConditionsPending"
     assert preparation.interval == 0
     assert plugin.is_prepared(state, pod, "a") is None
 
@@ -157,3 +167,43 @@ def test_the_timeout_is_an_argument(scene, plugin):
     short = DynamicResources(Handle(), DynamicResourcesArgs(binding_timeout="30s"))
     assert set(scene.verdicts(short, pod).values()) == {"resourceclaim not available on the node"}
     assert set(scene.verdicts(plugin, pod).values()) == {""}
+
+
+def test_a_claim_without_an_allocation_is_neither_ready_nor_timed_out():
+    """Nor is the timeout over for an allocation without a timestamp."""
+    claim = make_resource_claim("c")
+    assert not is_ready_for_binding(claim)
+    assert not has_timed_out(claim, 0, START)
+    result = {"request": "r", "driver": DRIVER, "pool": "shared", "device": "gpu-0"}
+    status = {"allocation": {"devices": {"results": [result | CONDITIONS]}}}
+    assert not has_timed_out(make_resource_claim("c", status=status), 0, START)
+
+
+@pytest.mark.parametrize(("value", "is_ready"), [("True", True), ("False", False)])
+def test_only_devices_with_binding_conditions_must_meet_them(value, is_ready):
+    """The status need not name other devices, and conditions of other devices do not count."""
+
+    def of(device, **more):
+        return {"driver": DRIVER, "pool": "shared", "device": device, **more}
+
+    def shown(device, status):
+        return of(device, conditions=[{"type": "attached", "status": status}])
+
+    results = [of("plain", request="r"), of("gpu-0", request="s", **CONDITIONS)]
+    status = {"allocation": {"devices": {"results": results}}}
+    status["devices"] = [shown("unused", "False"), shown("gpu-0", value)]
+    assert is_ready_for_binding(make_resource_claim("c", status=status)) is is_ready
+
+
+def test_a_claim_without_conditions_does_not_hold_up_its_neighbour(scene, plugin):
+    """The pod is bound when the conditions of the other claim are True."""
+    result = {"request": "r", "driver": DRIVER, "pool": "other", "device": "x"}
+    used = {"allocation": {"devices": {"results": [result]}}}
+    scene.tell(make_resource_claim("b", status=used), claim_with())
+    pod = scene.pod("p", **wanting("b", "c"))
+    state = scene.started(plugin, pod)
+    plugin.reserve(state, pod, "a")
+    plugin.pre_bind(state, pod, "a")
+    assert plugin.is_prepared(state, pod, "a").code is Code.WAIT
+    scene.tell(claim_with(("attached", "True")))
+    assert plugin.is_prepared(state, pod, "a") is None

@@ -201,6 +201,23 @@ def test_what_is_written_for_a_special_claim(scene, plugin):
     }
 
 
+def test_the_special_claim_of_a_pod_that_is_not_bound_is_deleted(scene, plugin):
+    """If it has been created."""
+    scene.tell(gpu_class())
+    pod = scene.pod("p", **asks(1))
+    state = scene.started(plugin, pod)
+    assert plugin.filter(state, pod, scene.table.find("a")) is None
+    assert plugin.reserve(state, pod, "a") is None
+    create, *_ = plugin.pre_bind(state, pod, "a").commands
+    assert plugin.release_commands(state, pod, "a") == ()
+    name = create.manifest["metadata"]["name"]
+    scene.tell(make_resource_claim(name))
+    unprotect, delete = plugin.release_commands(state, pod, "a")
+    assert (unprotect.target.name, delete.target.name) == (name, name)
+    plugin.unreserve(state, pod, "a")
+    assert plugin.release_commands(state, pod, "a") == ()
+
+
 def test_the_devices_of_a_special_claim_stay_taken_while_it_is_created(scene, plugin):
     """The assumption ends with the allocation in the API, or with `unreserve`."""
     scene.tell(gpu_class())
@@ -287,4 +304,25 @@ def test_which_classes_wake_a_pod_that_lacks_a_resource(scene, old, new, resourc
     kind = EventKind.DEVICE_CLASS_ADD if old is None else EventKind.DEVICE_CLASS_UPDATE
     event = ClusterEvent(kind, old, new)
     pod = scene.incoming(**asks(1, resource))
+    assert scene.plugin("NodeResourcesFit").is_woken_by(pod, event) is woken
+
+
+def test_an_init_container_that_later_containers_cover_has_no_request(scene, plugin):
+    """It uses the devices of the first containers that suffice."""
+    scene.tell(gpu_class())
+    init = [container("i", **{GPU: "1"})]
+    containers = [container("x", **{GPU: "2"}), container("y", **{GPU: "1"})]
+    counts, mappings = requests_of(scene, initContainers=init, containers=containers)
+    assert counts == {"container-1-request-0": 2, "container-2-request-0": 1}
+    assert ("i", "container-1-request-0") in mappings
+    assert ("i", "container-2-request-0") not in mappings
+
+
+@pytest.mark.parametrize(("of_class", "woken"), [([gpu_class()], True), ([], False)])
+def test_a_node_with_new_devices_may_look_as_before(scene, plugin, of_class, woken):
+    """So any change wakes a pod that wants devices, but no pod that wants the node's own."""
+    scene.tell(*of_class)
+    pod = scene.incoming(**asks(1))
+    node = scene.table.find("a").node
+    event = ClusterEvent(EventKind.NODE_ALLOCATABLE, node, node)
     assert scene.plugin("NodeResourcesFit").is_woken_by(pod, event) is woken

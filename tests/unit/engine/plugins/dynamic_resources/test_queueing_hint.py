@@ -6,7 +6,9 @@ import pytest
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.engine.core.status import SKIP
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.testing.device_builders import allocated, make_resource_claim, wanting
 
@@ -19,7 +21,12 @@ def plugin(scene):
 def told(scene, name):
     """The pod knows that "made" was made for its template."""
     spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
-    made = {"resourceClaimStatuses": [{"name": "t0", "resourceClaimName": "made"}]}
+    names = {"other": "unrelated", "t0": "made"}
+    made = {
+        "resourceClaimStatuses": [
+            {"name": name, "resourceClaimName": claim} for name, claim in names.items()
+        ]
+    }
     metadata = {"name": name, "namespace": "default", "uid": f"u-{name}"}
     pod = decode_as(Pod, {"metadata": metadata, "spec": spec, "status": made})
     return PodInfo(pod, scene.cluster.shapes.shape_of(pod))
@@ -46,6 +53,17 @@ def test_a_pod_waits_until_a_claim_was_made_for_it(scene, plugin):
     )
     scene.tell(make_resource_claim("made", made_for=pod.uid))
     assert plugin.pre_enqueue(pod) is None
+
+
+def test_a_pod_for_which_no_claim_is_needed(scene, plugin):
+    """Its status names no claim for the template (resourceclaim.go: Name)."""
+    spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
+    status = {"resourceClaimStatuses": [{"name": "t0"}]}
+    metadata = {"name": "p", "namespace": "default", "uid": "u-p"}
+    pod = decode_as(Pod, {"metadata": metadata, "spec": spec, "status": status})
+    info = PodInfo(pod, scene.cluster.shapes.shape_of(pod))
+    assert plugin.pre_enqueue(info) is None
+    assert plugin.pre_filter(CycleState(), info) is SKIP
 
 
 def test_a_claim_of_no_kind(scene, plugin):

@@ -192,6 +192,7 @@ def test_an_empty_zone_is_the_same_domain_as_none(scene, plugin):
     [
         ("nothing selects it", [], None, False),
         ("a Service selects it", [service(WEB)], None, True),
+        ("a Service selects more labels", [service({**WEB, "tier": "fe"})], None, False),
         ("a Service selects others", [service({"app": "db"})], None, False),
         ("a Service of another namespace", [service(WEB, namespace="other")], None, False),
         ("a Service without selector", [service({})], None, False),

@@ -76,6 +76,17 @@ def test_a_pod_of_the_same_name_is_another_pod(scene):
     assert stage.place("p") != "gone"
 
 
+def test_a_second_answer_to_one_question_changes_nothing(scene):
+    stage = scene()
+    stage.turn()
+    (call,) = stage.asked
+    stage.put(make_pod("p", node="a"))
+    assert stage.say({"Error": ""}) != []
+    stage.asked = [call]
+    assert stage.say({"Error": "no"}) == []
+    assert stage.on("a") == ["default/p"]
+
+
 def test_pods_that_want_none_of_its_resources_are_bound_as_ever(scene):
     stage = scene(managed_resources=("example.com/gpu",))
     assert stage.turn() == [("bind", "p", "a")]

@@ -228,6 +228,27 @@ def test_a_pod_that_goes_while_the_extender_thinks_is_bound_to_nothing(scene):
     assert stage.asked == []
 
 
+def test_a_pod_that_is_bound_by_somebody_else_meanwhile_keeps_its_node(scene):
+    """The cycle decides for another node, which is not written."""
+    stage = scene()
+    stage.turn()
+    stage.put(make_pod("p", node="b"))
+    assert stage.say(left("a")) == []
+    assert (stage.on("a"), stage.on("b"), stage.place("p")) == ([], ["default/p"], None)
+
+
+def test_a_pod_that_goes_before_the_extender_fails_leaves_only_an_event(scene):
+    """The error of the extender is the whole message, because no node was rejected."""
+    stage = scene()
+    stage.turn()
+    stage.gone(make_pod("p"))
+    text = "Post http://e/filter: timeout"
+    assert [one for one in stage.say_nothing(text) if one[0] == "event"] == [
+        ("event", "p", "FailedScheduling", text)
+    ]
+    assert stage.place("p") is None
+
+
 def test_an_answer_to_nobodys_question_changes_nothing(scene):
     stage = scene()
     stage.turn()

@@ -94,11 +94,11 @@ def test_without_candidates_left_nobody_is_nominated(scene):
     [
         pytest.param(proposed(x=["on-a"]), 'nodeinfo not found for node name "x"', id="no node"),
         pytest.param(proposed(a=["on-b"]),
-                     "extender: http://e claims to preempt pod (UID: uid-on-b) on node: a, but the "
-                     "pod is not found on that node", id="elsewhere"),
+                     "extender: http://e claims to preempt pod (UID: &{uid-on-b}) on node: a, but "
+                     "the pod is not found on that node", id="elsewhere"),
         pytest.param(proposed(b=["boss"]),
-                     "extender: http://e claims to preempt pod (UID: uid-boss) on node: b, but its "
-                     "priority is not lower", id="its better"),
+                     "extender: http://e claims to preempt pod (UID: &{uid-boss}) on node: b, but "
+                     "its priority is not lower", id="its better"),
         pytest.param(proposed(a=[]), 'expected at least one victim pod on node "a"', id="nobody"),
         pytest.param(b"", "EOF", id="empty"),
     ],

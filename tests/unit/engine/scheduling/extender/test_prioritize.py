@@ -106,4 +106,4 @@ def test_nodes_that_go_meanwhile_are_not_chosen(scene):
     stage.turn()
     stage.gone(make_node("a"), make_node("b"))
     [(_, _, _, text), _] = stage.say(scores(b=10))
-    assert text == "the nodes that fit were gone before the extenders had answered"
+    assert text == "all feasible nodes were deleted before the extenders answered"

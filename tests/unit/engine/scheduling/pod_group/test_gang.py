@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode
@@ -119,6 +120,22 @@ def test_running_pods_count_towards_the_minimum(gang_stage):
     running = member("a", node="n")
     stage = gang_stage(make_node("n", cpu="3"), pod_group(), running, *gang("b", "c"))
     assert sorted(binds(run(stage))) == [("b", "n"), ("c", "n")]
+
+
+def test_a_pod_without_a_group_does_not_wait_for_the_gang(gang_stage):
+    """Two gangs do not wait for each other either."""
+    objects = [
+        make_node("n", cpu="4"),
+        pod_group("one", 2),
+        pod_group("two", 2),
+        member("a1", of="one"),
+        member("b1", of="two"),
+        member("free", of=""),
+    ]
+    stage = gang_stage(*objects)
+    assert binds(run(stage)) == [("free", "n")]
+    stage.put(member("a2", of="one"))
+    assert sorted(binds(run(stage))) == [("a1", "n"), ("a2", "n")]
 
 
 def test_more_pods_than_the_minimum_bind_as_far_as_they_fit(gang_stage):
@@ -239,6 +256,36 @@ def test_a_pod_that_reserve_refuses_counts_as_not_placed(stage, minimum):
     bound = sorted(pod for pod, _ in binds(run(found)))
     assert bound == (["a", "c"] if minimum == 2 else [])
     assert set(plugin.undone) == {"a", "b", "c"}
+
+
+def condition(commands):
+    """The conditions that are written into the status of the gang."""
+    return [c[3] for c in commands if c[0] == "patch" and c[1] == "gang"]
+
+
+def test_the_condition_of_a_gang_is_written_when_it_changes(gang_stage):
+    """Not when a second cycle fails for the same reason."""
+    stage = gang_stage(make_node("n", cpu="1"), pod_group(minimum=2), *gang("a", "b"))
+    (written,) = condition(run(stage))
+    fields = dict(zip(("type", "status", "reason", "message"), written, strict=True))
+    known = pod_group(minimum=2)
+    stage.put(replace(known, status=convert({"conditions": [fields]}, type(known.status))))
+    stage.now += 20_000_000_000
+    stage.put(make_node("m", cpu="500m"))
+    commands = run(stage)
+    assert [c[1] for c in commands if c[0] == "event"] != []
+    assert condition(commands) == []
+
+
+def test_a_gang_that_was_scheduled_once_keeps_its_condition(gang_stage):
+    """A later member that does not fit does not change it."""
+    known = pod_group(minimum=2)
+    fields = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}
+    known = replace(known, status=convert({"conditions": [fields]}, type(known.status)))
+    stage = gang_stage(make_node("n", cpu="1"), known, *gang("a", "b"))
+    commands = run(stage)
+    assert [c[2] for c in commands if c[0] == "event"] == ["FailedScheduling"] * 2
+    assert condition(commands) == []
 
 
 # --- preemption ----------------------------------------------------------------------------
@@ -365,6 +412,19 @@ def test_a_gang_that_waits_for_its_victims_does_not_preempt_again(gang_stage):
     assert whole_victims(stage) == []
     condition = next(c for c in commands if c[0] == "patch" and c[1] == "high")[3]
     assert condition[3].endswith("not eligible due to a terminating pod on the nominated node.")
+
+
+def test_a_gang_preempts_where_nobody_is_leaving_for_it(gang_stage):
+    """One member is nominated to a node that is gone, the other to one where all pods stay."""
+    waiting = [
+        member("a", of="high", priority=10, nominated="gone"),
+        member("b", of="high", priority=10, nominated="n"),
+    ]
+    low = [member(name, of="", node="n", priority=1) for name in ("v1", "v2")]
+    objects = [make_node("n", cpu="2"), *low, pod_group("high", 2, priority=10), *waiting]
+    stage = gang_stage(*objects, gates=WHOLE)
+    run(stage)
+    assert whole_victims(stage) == [["v1", "v2"]]
 
 
 def test_larger_and_older_gangs_are_more_important(gang_stage):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.bench.templates import claimed_volumes, csi_nodes
 from fairlead.engine.core.status import Code
-from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.preemption.removal_effect import NO_EFFECT
@@ -229,6 +229,62 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     codes, needs_trial = verdicts.judge(pod, found, np.array(rows))
     assert [bool(code) for code in codes] == [True, True, False, False]
     assert needs_trial.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
+@pytest.mark.parametrize("seed", range(2))
+def test_loaded_pods_are_judged_as_pods_that_came_one_by_one(spec, seed):
+    """Also after some of them are gone; none of them is made.
+
+    VolumeRestrictions reads every pod.
+    """
+    chance = Chance(seed)
+    nodes = [
+        make_node(name, labels={HOSTNAME: name, ZONE: f"z{number % 3}"}, cpu=4)
+        for number, name in enumerate(NODES)
+    ]
+    workloads = [
+        [
+            make_pod(
+                f"{app}{at}-{number}",
+                node=chance.of(NODES),
+                priority=priority,
+                labels={"app": app},
+                requests={"cpu": "500m"},
+                spec=own,
+            )
+            for number in range(20)
+        ]
+        for at, (app, priority, own) in enumerate(
+            (app, priority, own)
+            for app in "abc"
+            for priority in (1, 9)
+            for own in ({}, disk(read_only=True), terms("podAntiAffinity", HOSTNAME))
+        )
+    ]
+    pods = [pod for workload in workloads for pod in workload]
+    objects = [*nodes, *csi_nodes(len(NODES), 3), *claimed_volumes("pod", CLAIMS, "default")]
+    waiting = make_pod("new", priority=5, labels={"app": "a"}, requests={"cpu": 4}, spec=spec)
+    gone = [chance.of(pods) for _ in range(8)]
+    judged = []
+    for is_loaded in (False, True):
+        cluster = Cluster()
+        cluster.apply(ObjectsLoaded([*objects, *(pods if is_loaded else ())]))
+        for change in (*(() if is_loaded else map(ObjectChanged, pods)), *map(ObjectDeleted, gone)):
+            cluster.apply(change)
+        handle = PluginHandle(cluster, Nominator(), WaitingPods())
+        served = build_profile(Profile(), handle, TieBreak(0))
+        pod = PodInfo(waiting, cluster.shapes.shape_of(waiting))
+        found = find_nodes_that_fit(served.plans, pod)
+        verdicts = cluster_verdicts(served.framework, found)
+        rows = np.array([cluster.table.find(name).row for name in NODES])
+        late = len(list(cluster.pods.rows()))
+        if verdicts is not None:
+            codes, needs_trial = verdicts.judge(pod, found, rows)
+            judged.append(([found.plan.statuses[code] for code in codes], needs_trial.tolist()))
+            assert late == len(list(cluster.pods.rows())) or spec == PREEMPTORS["disk"]
+    assert judged[:1] == judged[1:]
+    assert late
 
 
 def test_all_nodes_need_a_trial_if_another_filter_depends_on_their_pods():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
@@ -49,6 +50,16 @@ def test_the_members_of_a_preempting_pod_group_are_held_back(preemptions, info):
     assert held.message == "waiting for the preemption for this pod group to be finished"
     assert preemptions.gate(info("c", "h")) is None
     assert preemptions.gate(info("d")) is None
+
+
+def test_the_condition_of_a_victim_names_its_generation(preemptions, info):
+    """Recorded: DisruptionTarget=True of a new pod has observedGeneration 1."""
+    victim = info("v", node="n")
+    newer = structs.replace(victim.pod.metadata, generation=2)
+    victim = PodInfo(structs.replace(victim.pod, metadata=newer), victim.shape)
+    (patch,) = preemptions.start_group(info("a", "g"), GROUP, (victim,))
+    (condition,) = patch.conditions
+    assert (condition.type, condition.observed_generation) == ("DisruptionTarget", 2)
 
 
 def test_a_victim_that_waits_for_permit_is_not_deleted(preemptions, waiting, info):

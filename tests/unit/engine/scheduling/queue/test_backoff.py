@@ -80,6 +80,14 @@ def test_an_idle_scheduler_serves_who_is_backing_off(waiting):
     assert waiting.pop(0.5) == "a"
 
 
+def test_no_failed_attempt_means_no_backoff(waiting):
+    """Backoff number 0 has no expiry."""
+    clock = waiting.queue._clock
+    assert [clock.expiry(seconds(5), count) for count in (0, 1, 2)] == [
+        0, seconds(6), seconds(7),
+    ]  # fmt: skip
+
+
 def test_who_backs_off_waits_for_everybody_who_does_not(waiting):
     """Even for lower priorities, until its backoff is over."""
     waiting.add("a", priority=9)

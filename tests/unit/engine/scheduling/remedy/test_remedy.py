@@ -49,7 +49,7 @@ def bound(name, to="n1", **more):
     return obj
 
 
-def remedy(case, name="n1") -> Remedy | None:
+def remedy(case, name="n1", **how) -> Remedy | None:
     """The remedy for the node called `name`, which must not fit."""
     served = build(case)
     pending = pod_info(served, case["pending"])
@@ -57,7 +57,8 @@ def remedy(case, name="n1") -> Remedy | None:
     info = served.framework.cluster.table.find(name)
     assert info is not None
     assert not found.is_feasible(info)
-    return find_remedy(served.framework, pending, info, found.diagnosis().status_of(info.row))
+    status = found.diagnosis().status_of(info.row)
+    return find_remedy(served.framework, pending, info, status, **how)
 
 
 ANTI = {
@@ -75,6 +76,16 @@ SPREAD = [
         "labelSelector": {"matchLabels": {"app": "w"}},
     }
 ]
+HOSTED_BY_N2 = {"key": "metadata.name", "operator": "In", "values": ["n2"]}
+
+
+def on_nodes(*expressions, fields=()):
+    """Required node affinity with one term."""
+    term = {"matchExpressions": list(expressions), "matchFields": list(fields)}
+    required = {"nodeSelectorTerms": [term]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+
+
 ZONED = [node(labels={"zone": "a"}), node("n2", labels={"zone": "b"})]
 
 CASES = {
@@ -149,6 +160,33 @@ CASES = {
         {"nodes": [node()], "pods": [bound("b", ports=[80])], "pending": pod(ports=[80])},
         "delete pod ns/b (host port TCP 80)",
     ),
+    "a taken host port beside a pod without ports: only the pod that uses it": (
+        {
+            "nodes": [node()],
+            "pods": [bound("a"), bound("b", ports=[80]), bound("c", ports=[81])],
+            "pending": pod(ports=[80]),
+        },
+        "delete pod ns/b (host port TCP 80)",
+    ),
+    "a label that must be greater: drop the affinity, because no value is known": (
+        {
+            "nodes": [node(labels={"cores": "4"})],
+            "pods": [],
+            "pending": pod(affinity=on_nodes({"key": "cores", "operator": "Gt", "values": ["8"]})),
+        },
+        "drop the pod's node affinity",
+    ),
+    "a node excluded by name and by a label: label it, then drop the affinity": (
+        {
+            "nodes": [node(), node("n2")],
+            "pods": [],
+            "pending": pod(
+                nodeSelector={"disk": "ssd"},
+                affinity=on_nodes(fields=[HOSTED_BY_N2]),
+            ),
+        },
+        "label node n1 disk=ssd, then drop the pod's node affinity",
+    ),
     "anti-affinity within a zone: the pod in the way, by name and node": (
         {
             "nodes": ZONED,
@@ -193,6 +231,32 @@ def test_the_smallest_change(title):
     assert found.what == expected
 
 
+def test_pods_that_are_kept_are_not_deleted():
+    """The other pods are, if they are enough."""
+    pods = [bound(f"b{i}", priority=i) for i in range(4)]
+    case = {"nodes": [node()], "pods": pods, "pending": pod(cpu="2")}
+    found = remedy(case, keeps=lambda other: other.key == "ns/b0")
+    assert found is not None
+    assert found.what == "delete pods ns/b1, ns/b2"
+    assert remedy(case, keeps=lambda _: True) is None
+
+
+DISK = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}
+UNMOUNTABLE = {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": "missing"}}]}
+
+
+@pytest.mark.parametrize(
+    ("pods", "pending"),
+    [
+        ([bound("b", **DISK)], pod(**DISK)),
+        ([], pod(nodeSelector={"disk": "ssd"}, **UNMOUNTABLE)),
+    ],
+    ids=["a disk in use", "a missing claim"],
+)
+def test_without_a_change_that_helps_there_is_no_remedy(pods, pending):
+    assert remedy({"nodes": [node()], "pods": pods, "pending": pending}) is None
+
+
 def test_nothing_is_left_behind():
     """After the search the cluster is as it was."""
     case, _ = CASES["anti-affinity within a zone: the pod in the way, by name and node"]
@@ -228,3 +292,10 @@ def test_every_remedy_works(family):
                 again = pod_info(fresh, case["pending"])
                 assert verdict_after(fresh.framework, again, info.name, cure.changes) is None
     assert tried > 10
+
+
+def test_a_pod_is_not_advised_to_do_without_a_device():
+    """A node without the device would take the pod, but the pod could not work there."""
+    pending = pod()
+    pending["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
+    assert remedy({"nodes": [node()], "pods": [], "pending": pending}) is None

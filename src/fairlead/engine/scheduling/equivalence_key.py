@@ -1,4 +1,4 @@
-"""likeness: returns a key that is equal for pods that the scheduler treats equally."""
+"""equivalence_key: returns a key that is equal for pods that the scheduler treats equally."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.engine.state.pod_info import PodInfo
 
 
-def likeness(pod: PodInfo) -> Hashable:
+def equivalence_key(pod: PodInfo) -> Hashable:
     """Return a key that is equal for pods that differ at most in name, claims and status.
 
     If a plugin reads none of these three, it gives all pods with an equal key the same answer, as
