@@ -49,7 +49,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     (`engine.kubelet.annotation`). Annotations take precedence over these fields, but not over the
     result of `removal_delays`.
 
-    `lease_period` is the time between renewals of a node's lease. If `promises_renewals` is set,
+    `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
     the lease states the period and is written once, for controllers that can read that
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
@@ -63,7 +63,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     ready_delay: DurationNs = 0
     start_delays: Callable[[Pod], DurationNs | None] | None = None
     lease_period: DurationNs = LEASE_PERIOD_DEFAULT
-    promises_renewals: bool = True
+    annotates_renewals: bool = True
     renews_leases: bool = True
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0

@@ -41,6 +41,7 @@ from fairlead.engine.kubelet.mirror_pods import MirrorPods
 from fairlead.engine.kubelet.node_pressure import NodePressure
 from fairlead.engine.kubelet.pod_lifecycle import deletion_requested_at
 from fairlead.engine.kubelet.pod_workers import PodWorkers
+from fairlead.engine.state.cluster import Cluster
 
 
 class Kubelets:
@@ -54,15 +55,21 @@ class Kubelets:
     )
 
     def __init__(
-        self, config: KubeletConfig | None = None, reporter: Reporter | None = None
+        self,
+        config: KubeletConfig | None = None,
+        reporter: Reporter | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
-        """Start without nodes; evictions are reported to `reporter`."""
+        """Start without nodes; evictions are reported to `reporter`.
+
+        From `cluster`, the kubelets decide whether they admit pods. Without it, they admit all.
+        """
         config = config or KubeletConfig()
         self._nodes = config.nodes
         self._heartbeats = heartbeats = Heartbeats(
-            config.lease_period, config.promises_renewals, config.renews_leases
+            config.lease_period, config.annotates_renewals, config.renews_leases
         )
-        self._workers = PodWorkers(config, heartbeats.is_reporting)
+        self._workers = PodWorkers(config, heartbeats.is_reporting, cluster)
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(
             config.eviction,
@@ -150,13 +157,13 @@ class Kubelets:
         commands = self._with_resumptions(self._heartbeats.see_node(node, now), now)
         self._pressure.see_node(node, now)
         if self._heartbeats.is_reporting(node.metadata.name):
-            self._workers.resume(node.metadata.name)
+            commands += self._workers.resume(node.metadata.name, now)
         return commands
 
     def _with_resumptions(self, commands: list[Command], now: Instant) -> list[Command]:
         """Return `commands` plus the commands for pods on nodes whose kubelets have resumed."""
         for back in self._heartbeats.resumed:
-            self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
+            commands += self._workers.kubelet_resumed(back.node, now, was_down=back.was_down)
             self._pressure.kubelet_resumed(back.node, now)
             commands += self._mirrors.kubelet_resumed(back.node)
         self._heartbeats.resumed.clear()

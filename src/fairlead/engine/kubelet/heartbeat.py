@@ -12,7 +12,7 @@ them at its next renewal. A slow node posts only at renewals. If the first versi
 annotation and Ready=Unknown, the node counts as stopped. This ends when its annotation changes, or
 when another client posts another Ready status.
 
-If `promises_renewals` is set, leases are written only when renewals begin, change or end. The
+If `annotates_renewals` is set, leases are written only when renewals begin, change or end. The
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:
 the phase is a hash of the name.
 
@@ -58,12 +58,12 @@ class Resumption(Struct, frozen=True):
 class Heartbeats(Struct):
     """The heartbeats of all nodes, which renew their leases every `period` ns.
 
-    `promises_renewals` and `renews_leases` are the fields of KubeletConfig. `resumed` lists
+    `annotates_renewals` and `renews_leases` are the fields of KubeletConfig. `resumed` lists
     kubelets that have resumed, until the caller clears it.
     """
 
     period: DurationNs
-    promises_renewals: bool = True
+    annotates_renewals: bool = True
     renews_leases: bool = True
     resumed: list[Resumption] = field(default_factory=list)
     _kubelets: dict[str, KubeletState] = field(default_factory=dict)
@@ -166,18 +166,18 @@ class Heartbeats(Struct):
         if kubelet.posts_at is not None and kubelet.posts_at <= now:
             kubelet.posts_at = None
             if kubelet.is_reporting and needs_post(kubelet.node, kubelet.conditions):
-                commands.append(post(kubelet.node, kubelet.conditions, now))
+                commands += post(kubelet.node, kubelet.conditions, now)
         if kubelet.is_due_to_write(now):
             kubelet.retries_at = kubelet.renews_at = None
             if kubelet.is_reporting and not self.renews_leases:
-                commands.append(post(kubelet.node, kubelet.conditions, now))
+                commands += post(kubelet.node, kubelet.conditions, now)
             commands += self._write_lease(kubelet, now)
         return commands
 
     def _plan_flap(self, kubelet: KubeletState, now: Instant) -> None:
         kubelet.flaps_at = None
         if kubelet.behaviour.mode is Mode.FLAP:
-            lasts = kubelet.behaviour.up if kubelet.is_reporting else kubelet.behaviour.dark
+            lasts = kubelet.behaviour.on if kubelet.is_reporting else kubelet.behaviour.off
             kubelet.flaps_at = now + lasts
             self._timers.add(kubelet.flaps_at, kubelet)
 
@@ -198,9 +198,7 @@ class Heartbeats(Struct):
             kubelet.renewals = self._adopted(kubelet, now)
             warnings += self._write_lease(kubelet, now)
             warnings += (
-                [post(node, kubelet.conditions, now)]
-                if needs_post(node, kubelet.conditions)
-                else []
+                post(node, kubelet.conditions, now) if needs_post(node, kubelet.conditions) else []
             )
         self._plan_flap(kubelet, now)
         return warnings
@@ -230,7 +228,7 @@ class Heartbeats(Struct):
         kubelet.is_reporting = True
         kubelet.renewals = renewals_from(now, self._period(kubelet))
         self.resumed.append(Resumption(kubelet.name, was_down))
-        return [*self._write_lease(kubelet, now), post(kubelet.node, kubelet.conditions, now)]
+        return self._write_lease(kubelet, now) + post(kubelet.node, kubelet.conditions, now)
 
     def _stop(self, kubelet: KubeletState, now: Instant) -> list[Command]:
         """Stop the heartbeats of a kubelet. Its lease then shows the last renewal."""
@@ -258,7 +256,7 @@ class Heartbeats(Struct):
         if kubelet.behaviour.mode is Mode.SLOW:
             self._schedule_post(kubelet, now)
             return []
-        return [post(kubelet.node, kubelet.conditions, now)]
+        return post(kubelet.node, kubelet.conditions, now)
 
     def _schedule_post(self, kubelet: KubeletState, now: Instant) -> None:
         """Schedule a correction of the node's conditions at the next renewal, if they are wrong."""
@@ -290,7 +288,7 @@ class Heartbeats(Struct):
         lease, renewals = self._leases.get(kubelet.name), kubelet.renewals
         if renewals is None or (lease is None and not kubelet.is_reporting):
             return []
-        if renewals.every and not (self.promises_renewals and self.renews_leases):
+        if renewals.every and not (self.annotates_renewals and self.renews_leases):
             kubelet.renews_at = renewals.last(now) + renewals.every
             self._timers.add(kubelet.renews_at, kubelet)
             renewals = Renewals(renewals.last(now))

@@ -13,7 +13,7 @@ from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
 
 READY: Final = "Ready"
@@ -59,6 +59,19 @@ REPORTED: Final[Mapping[Report, Condition]] = {
     ),
 }
 
+# The reason of the kubelet's event about a condition that gets another status.
+EVENT_REASONS: Final[Mapping[tuple[str, str], str]] = {
+    ("MemoryPressure", "False"): "NodeHasSufficientMemory",
+    ("MemoryPressure", "True"): "NodeHasInsufficientMemory",
+    ("DiskPressure", "False"): "NodeHasNoDiskPressure",
+    ("DiskPressure", "True"): "NodeHasDiskPressure",
+    ("PIDPressure", "False"): "NodeHasSufficientPID",
+    ("PIDPressure", "True"): "NodeHasInsufficientPID",
+    (READY, "True"): "NodeReady",
+    (READY, "False"): "NodeNotReady",
+}
+REPORTING_CONTROLLER: Final = "kubelet"
+
 Conditions = Mapping[str, Condition]
 
 
@@ -97,8 +110,24 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
     return False
 
 
-def post(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
-    """Return the command that posts `conditions` with `now` as the heartbeat time."""
+def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
+    """Return the commands that post `conditions` with `now` as the heartbeat time.
+
+    There is an event about each condition of `node` that gets another status.
+    """
+    # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
+    commands: list[Command] = []
+    for kind, wanted in conditions.items():
+        found, reason = condition(node, kind), EVENT_REASONS.get((kind, wanted.status), "")
+        if found is None or found.status == wanted.status or not reason:
+            continue
+        note = f"Node {node.metadata.name} status is now: {reason}"
+        event = RecordEvent(node_ref(node), "Normal", reason, "", note, REPORTING_CONTROLLER)
+        commands.append(event)
+    return [*commands, _posted(node, conditions, now)]
+
+
+def _posted(node: Node, conditions: Conditions, now: Instant) -> PatchStatus:
     stamp = format_timestamp(now)
     posted = tuple(
         Condition(one.type, one.status, one.reason, one.message, stamp)

@@ -28,7 +28,7 @@ from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
-from fairlead.api.pods.facts import is_static, is_terminating, pod_priority
+from fairlead.api.pods.facts import is_terminating, pod_priority
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.pods.usage import NOTHING, usage_of
 from fairlead.api.quantity import Format, QuantityError, canonical, parse_quantity, whole_value
@@ -46,14 +46,14 @@ from fairlead.engine.kubelet.eviction_config import (
     Threshold,
 )
 from fairlead.engine.kubelet.node_condition import node_ref
-from fairlead.engine.kubelet.pod_lifecycle import granted_grace
+from fairlead.engine.kubelet.pod_admission import is_critical
+from fairlead.engine.kubelet.pod_lifecycle import GRACE_MIN, granted_grace
 
 REPORTING_CONTROLLER: Final = "kubelet"
 CHECK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every second
 
 FindNode = Callable[[str], Node | None]
 Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
-SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class _Site(Struct, eq=False):
@@ -251,19 +251,19 @@ class NodePressure:
             why, ref, grace = message(pod, shortage), _pod_ref(pod), self._grace(pod, threshold)
             low = f"low on {shortage.resource}"
             self._reporter.report(PodEvicted(ref, site.name, low, now))
-            self._schedule(site, now + max(grace, CHECK_AGAIN))
+            self._schedule(site, now + grace)
             event = _event(ref, "Evicted", why)
-            if not grace:
-                return [event, pod_status.evicted(ref, why)]
             site.leaving[pod.key] = now + grace, why
             return [event]
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Return the grace period in ns for evicting `pod`; 0 for a hard threshold."""
+        """Return the grace period in ns for evicting `pod`: one second for a hard threshold."""
+        # upstream: immediateEvictionGracePeriodSeconds,
+        # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
         if not threshold.grace:
-            return 0
-        return min(granted_grace(pod), seconds(self._config.max_pod_grace_s))
+            return GRACE_MIN
+        return max(GRACE_MIN, min(granted_grace(pod), seconds(self._config.max_pod_grace_s)))
 
 
 def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
@@ -302,7 +302,7 @@ def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:
 
 def may_be_evicted(pod: Pod) -> bool:
     """Return False for static and critical pods, which must not be evicted, else True."""
-    return not is_static(pod) and pod_priority(pod) < SYSTEM_CRITICAL_PRIORITY
+    return not is_critical(pod)
 
 
 def _rank(pod: Pod, resource: str) -> tuple[bool, int, int, str]:

@@ -1,13 +1,14 @@
 """Computes when a bound pod starts, ends and is removed.
 
-    Pending ──START──▶ Running ──END──▶ Succeeded | Failed
+    Pending ──START──▶ Running ──END, STOP──▶ Succeeded | Failed
        │                ↺ READY, OBSERVE
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
 If `accepts_pods` is configured, a node first accepts a pod (ACCEPT), and reports that it has
 observed a changed specification (OBSERVE). A pod becomes ready some time after its start, and again
-whenever another controller marks it not ready.
+whenever another controller marks it not ready. A pod that is not admitted fails instead of starting
+(REJECT, `pod_admission`).
 
 Each pod waits for at most one act. These functions compute the act and its time; they have no
 state. Containers that have ended are not restarted: a pod with a known run duration ends after that
@@ -38,6 +39,7 @@ from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterSh
 from fairlead.engine.kubelet.pod_status import says_ready
 
 GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
+GRACE_MIN: Final[DurationNs] = seconds(1)
 STARTABLE_PHASES: Final = ("", "Pending")
 _HEEDED: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))  # annotations
 
@@ -49,7 +51,9 @@ class Act(StrEnum):
     START = "start"
     READY = "ready"
     OBSERVE = "observe"
+    REJECT = "reject"
     END = "end"
+    STOP = "stop"
     REMOVE = "remove"
 
 
@@ -84,12 +88,13 @@ def next_act(
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
-        return Due(Act.START, bound_at + start_delay_of(pod, config))
+        start = Due(Act.START, bound_at + start_delay_of(pod, config))
+        return earlier(start, deadline_due(pod, bound_at))
     if pod.status.phase != "Running":
         return None
-    due = _earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
+    due = earlier(end_due(pod, started_at, config), ready_due(pod, ready_at, config))
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
-        return _earlier(due, Due(Act.OBSERVE, started_at))
+        return earlier(due, Due(Act.OBSERVE, started_at))
     return due
 
 
@@ -115,7 +120,7 @@ def is_settled(pod: Pod, config: KubeletConfig) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def _earlier(first: Due | None, second: Due | None) -> Due | None:
+def earlier(first: Due | None, second: Due | None) -> Due | None:
     """Return the act that is due earlier; `first` if both are due at the same time."""
     if first is None or second is None:
         return first or second
@@ -138,10 +143,8 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     """Return the act that ends the running `pod` without its deletion; None if it runs forever.
 
-    `started_at` is the time at which the pod began to run. The deadline spec.activeDeadlineSeconds
-    counts from status.startTime.
+    `started_at` is the time at which the pod began to run.
     """
-    # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     completed: Due | None = None
     duration = run_duration(pod)
     if duration is None and RUN_DURATION not in pod.metadata.annotations:
@@ -152,11 +155,20 @@ def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
             duration = config.job_duration
     if duration is not None:
         completed = Due(Act.END, started_at + duration, "completed")
+    return earlier(completed, deadline_due(pod, started_at))
+
+
+def deadline_due(pod: Pod, accepted_at: Instant) -> Due | None:
+    """Return the act at the deadline spec.activeDeadlineSeconds of `pod`; None if it has none.
+
+    The deadline counts from status.startTime; if that is missing, from `accepted_at`.
+    """
+    # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     if pod.spec.active_deadline_seconds is None:
-        return completed
-    counted_from = start_time(pod) or started_at
-    deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
-    return _earlier(completed, Due(Act.END, deadline, "deadline"))
+        return None
+    since = start_time(pod)
+    counted_from = accepted_at if since is None else since
+    return Due(Act.END, counted_from + seconds(pod.spec.active_deadline_seconds), "deadline")
 
 
 def reads_to_the_end(pod: Pod) -> bool:
@@ -182,6 +194,16 @@ def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
     if own is not None:
         return asked_at + own
     return asked_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
+
+
+def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
+    """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
+
+    Every pod has a grace period of at least one second.
+    """
+    # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
+    grace = max(GRACE_MIN, granted_grace(pod))
+    return min(grace, _stop_time(pod, grace, config))
 
 
 def grace_period(pod: Pod) -> DurationNs:

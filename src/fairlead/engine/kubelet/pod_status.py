@@ -11,14 +11,15 @@ pkg/kubelet/status/generate.go:GeneratePodReadyCondition
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition
+from fairlead.api.objects import Container, Pod
+from fairlead.api.pods.facts import condition, is_sidecar
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.pod_admission import EVICTED, PodRejection
 
 GATES_NOT_READY: Final = "ReadinessGatesNotReady"
 Readiness = tuple[Condition, ...]
@@ -26,7 +27,8 @@ Readiness = tuple[Condition, ...]
 _CONTAINERS_READY: Final = Condition("ContainersReady", "True")
 COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
-EVICTED: Final = "Evicted"
+PREEMPTING: Final = "Preempting"
+PREEMPTED_MESSAGE: Final = "Preempted in order to admit critical pod"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # messages of upstream's pkg/kubelet/active_deadline.go
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
@@ -91,17 +93,19 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
         message = f"containers with incomplete status: [{names}]"
         initialized = Condition("Initialized", "False", "ContainersNotInitialized", message)
     making = Condition("PodReadyToStartContainers", "False")
-    return PatchStatus(ref, fields, (making, initialized, *_not_ready(pod)))
+    unready = (*filter(is_sidecar, pod.spec.init_containers), *pod.spec.containers)
+    return PatchStatus(ref, fields, (making, initialized, *_not_ready(unready)))
 
 
-def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> PatchStatus:
+def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | None) -> PatchStatus:
     """Return the status patch of a running pod.
 
-    startTime stays if it is set; otherwise it is `now`, rounded down to whole seconds. `ready` are
-    the readiness conditions if the containers are ready, too, otherwise None.
+    startTime stays if it is set; otherwise it is `accepted_at`, rounded down to whole seconds.
+    `ready` are the readiness conditions if the containers are ready, too, otherwise None.
     """
-    start_time = pod.status.start_time or format_timestamp(now)
-    conditions = (*_STARTED, *(ready or _not_ready(pod)))
+    # upstream: pkg/kubelet/status/status_manager.go:updateStatusInternal
+    start_time = pod.status.start_time or format_timestamp(accepted_at)
+    conditions = (*_STARTED, *(ready or _not_ready(pod.spec.containers)))
     return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, conditions)
 
 
@@ -115,12 +119,13 @@ def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
 
     `ready` are the readiness conditions if the containers are ready, otherwise None.
     """
-    conditions = (*_STARTED, *(ready or _not_ready(pod)))
+    conditions = (*_STARTED, *(ready or _not_ready(pod.spec.containers)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 
 
-def _not_ready(pod: Pod) -> tuple[Condition, ...]:
-    names = " ".join(container.name for container in pod.spec.containers)
+def _not_ready(unready: Iterable[Container]) -> tuple[Condition, ...]:
+    # upstream: pkg/kubelet/status/generate.go:GenerateContainersReadyCondition
+    names = " ".join(container.name for container in unready)
     reason, message = "ContainersNotReady", f"containers with unready status: [{names}]"
     return (
         Condition("Ready", "False", reason, message),
@@ -135,7 +140,7 @@ def succeeded(ref: ObjectRef) -> PatchStatus:
 
 
 def stopped(ref: ObjectRef) -> PatchStatus:
-    """Return the status patch of a pod that was stopped because of its deletion."""
+    """Return the status patch of a pod whose containers were stopped and do not start again."""
     return PatchStatus(ref, {"phase": "Failed"}, _ended(FAILED))
 
 
@@ -143,6 +148,30 @@ def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
     """Return the status patch of a pod that was stopped by spec.activeDeadlineSeconds."""
     fields = {"phase": "Failed", "reason": DEADLINE_EXCEEDED, "message": DEADLINE_MESSAGE}
     return PatchStatus(ref, fields, _ended(FAILED))
+
+
+def rejected(ref: ObjectRef, why: PodRejection, now: Instant) -> PatchStatus:
+    """Return the status patch of a pod that the kubelet does not admit.
+
+    The pod gets no conditions, because none of its containers was made.
+    """
+    # upstream: pkg/kubelet/kubelet.go:rejectPod
+    fields = {
+        "phase": "Failed",
+        "reason": why.reason,
+        "message": f"Pod was rejected: {why.message}",
+        "startTime": format_timestamp(now),
+    }
+    return PatchStatus(ref, fields, why=why.message)
+
+
+def preempted(ref: ObjectRef) -> PatchStatus:
+    """Return the status patch of a pod that was stopped to make room for a critical pod."""
+    # upstream: pkg/kubelet/preemption/preemption.go:evictPodsToFreeRequests
+    fields = {"phase": "Failed", "reason": PREEMPTING, "message": PREEMPTED_MESSAGE}
+    why = "Pod was preempted by Kubelet to accommodate a critical pod."
+    disrupted = Condition("DisruptionTarget", "True", "TerminationByKubelet", why)
+    return PatchStatus(ref, fields, (disrupted, *_ended(FAILED)), why=why)
 
 
 def evicted(ref: ObjectRef, why: str) -> PatchStatus:

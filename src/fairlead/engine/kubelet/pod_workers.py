@@ -1,21 +1,29 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-Each bound pod has a worker that waits for at most one act (computed by `pod_lifecycle`) in a timer
-queue. Outdated timers are dropped when they expire. So the work depends on the number of changes,
+A bound pod that will change has a worker, which waits for at most one act (computed by
+`pod_lifecycle`) in a timer queue. A pod that was loaded in its last state has none until then.
+ Outdated timers are dropped when they expire. So the work depends on the number of changes,
 not on the number of nodes or pods.
+
+A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
+rejection after the time that a start would take. So a controller that replaces failed pods at once
+does not create pods without end at one instant.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
 deletions, and pods that were marked not ready become ready again. This happens immediately if only
-the kubelet had paused. If the machine had been down, the containers are restarted first.
+the kubelet had paused. If the machine had been down, no container runs any more: terminating pods
+are gone, pods with restartPolicy Never have failed, and all other pods run again from the
+beginning.
 
-upstream: pkg/kubelet/pod_workers.go
+upstream: pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go:HandlePodAdditions,
+pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions (after the loss of the sandbox)
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
@@ -31,22 +39,37 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.pod_admission import PodRejection, admit
 from fairlead.engine.kubelet.pod_lifecycle import (
+    STARTABLE_PHASES,
     Act,
     Due,
+    earlier,
     grace_period,
     is_ready,
     is_settled,
     next_act,
     ready_delay_of,
+    removal_due,
     start_delay_of,
     start_time,
+    stopping_time,
 )
 from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
 WHY_REMOVED: Final = "terminated"
+
+
+class _Stopping(Struct, frozen=True):
+    """The containers of a pod have stopped at `at`; then `status` is written."""
+
+    at: Instant
+    status: PatchStatus
 
 
 class _PodWorker(Struct):
@@ -54,7 +77,9 @@ class _PodWorker(Struct):
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
     `started_at` and `asked_at` are as in `next_act`. `ready_at` is the time at which the pod
-    becomes or became ready; None for a pod that was loaded as not ready.
+    becomes or became ready; None for a pod that was loaded as not ready. `is_admitted` is set if
+    the kubelet has admitted the pod; `rejection` is the reason if it has not. `stopping` is set
+    while the kubelet itself stops the pod.
     """
 
     ref: ObjectRef
@@ -66,6 +91,9 @@ class _PodWorker(Struct):
     ready_at: Instant | None = None
     pending: Due | None = None
     sent: Due | None = None
+    is_admitted: bool = False
+    rejection: PodRejection | None = None
+    stopping: _Stopping | None = None
 
 
 class _Timer(Struct, frozen=True):
@@ -74,10 +102,15 @@ class _Timer(Struct, frozen=True):
 
 
 class PodWorkers(Struct):
-    """The workers of all bound pods. `is_reporting` returns whether the kubelet of a node works."""
+    """The workers of bound pods. `is_reporting` returns whether the kubelet of a node works.
+
+    `cluster` is the state from which kubelets decide whether they admit a pod. Without it, they
+    admit every pod.
+    """
 
     config: KubeletConfig
     is_reporting: Callable[[str], bool]
+    cluster: Cluster | None = None
     _workers: dict[str, _PodWorker] = field(default_factory=dict)  # by pod key
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
@@ -89,6 +122,8 @@ class PodWorkers(Struct):
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
     # by node whose kubelet does not work
     _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
+    # by node, pods that a kubelet has not seen because it does not work
+    _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
     # Workers of pods that start or stop, by pod key; some of them have acted already.
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
 
@@ -117,7 +152,7 @@ class PodWorkers(Struct):
             if timer.due is not timer.worker.pending:
                 continue
             if self.is_reporting(timer.worker.node):
-                return [*_final_status(timer), self._act(timer.worker, now)]
+                return [*_final_status(timer), *self._act(timer.worker, now)]
             self._frozen.setdefault(timer.worker.node, []).append(timer)
         return []
 
@@ -137,7 +172,7 @@ class PodWorkers(Struct):
             self._settled.pop(pod.key, None)
         return others
 
-    def _unsettled(self, replicas: Replicas) -> Sequence[Pod]:
+    def _unsettled(self, replicas: Replicas) -> Iterable[Pod]:
         """Return the pods of `replicas` that are not settled or have no node."""
         if not replicas[0].spec.node_name:
             return replicas
@@ -171,9 +206,11 @@ class PodWorkers(Struct):
             self._by_node[node] = workers
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Apply a new version of `pod`; return warnings about the annotations of a pod that is new.
+        """Apply a new version of `pod`.
 
-        If a new pod is terminating, `asked_at` is the time at which its termination began.
+        For a new pod, return warnings about its annotations, and the events of pods that stop to
+        make room for it. If a new pod is terminating, `asked_at` is the time at which its
+        termination began.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
             return []
@@ -186,29 +223,54 @@ class PodWorkers(Struct):
         self._remove(key)
         worker = self._workers[key] = _new_worker(pod, now, asked_at)
         self._by_node.setdefault(worker.node, {})[key] = worker
+        commands = self._admit(worker, now)
         self._plan(worker)
-        return _warnings(worker)
+        return [*_warnings(worker), *commands]
 
-    def resume(self, node: str) -> None:
-        """Make all actions that were postponed for pods on `node` due now."""
-        self._expired.extend(self._frozen.pop(node, ()))
+    def resume(self, node: str, now: Instant) -> list[Command]:
+        """Make all actions that were postponed for pods on `node` due now.
 
-    def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> None:
-        """Continue the pods on `node` after its kubelet has resumed.
-
-        If the node was down (`was_down`), running pods that were ready become ready after their
-        start and ready delays. Otherwise the grace periods of terminating pods begin now.
+        Also decides about pods that the kubelet has not seen; returns the events of pods that stop
+        to make room for them.
         """
-        self.resume(node)
+        self._expired.extend(self._frozen.pop(node, ()))
+        commands: list[Command] = []
+        for worker in self._unseen.pop(node, ()):
+            if self._workers.get(worker.ref.key) is worker:
+                worker.bound_at = now
+                commands += self._admit(worker, now)
+                self._plan(worker)
+        return commands
+
+    def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> list[Command]:
+        """Continue the pods on `node` after its kubelet has resumed; return events, as `resume`.
+
+        If the node was down (`was_down`), its containers no longer run (see the module's
+        docstring). Otherwise the grace periods of terminating pods begin now.
+        """
+        commands = self.resume(node, now)
         self._make_workers(node)
         for worker in [*self._by_node.get(node, {}).values()]:
-            if is_terminating(worker.pod) and not was_down:
-                worker.asked_at, worker.pending = now, None
+            if is_terminating(worker.pod):
+                takes = removal_due(worker.pod, now, self.config) - now
+                worker.asked_at, worker.pending = now - takes if was_down else now, None
                 self._plan(worker)
-            elif was_down and worker.pod.status.phase == "Running" and _was_ready(worker):
-                delay = ready_delay_of(worker.pod, self.config)
-                worker.ready_at = now + start_delay_of(worker.pod, self.config) + delay
-                self._plan(worker)
+            elif was_down:
+                self._restart(worker, now)
+        return commands
+
+    def _restart(self, worker: _PodWorker, now: Instant) -> None:
+        """Start the containers of a pod again after its machine was down."""
+        pod = worker.pod
+        if pod.status.phase != "Running":
+            worker.bound_at = now
+        elif pod.spec.restart_policy == "Never" and not is_static(pod):
+            worker.stopping = _Stopping(now, pod_status.stopped(worker.ref))
+        else:
+            worker.started_at = now + start_delay_of(pod, self.config)
+            if _was_ready(worker):
+                worker.ready_at = worker.started_at + ready_delay_of(pod, self.config)
+        self._plan(worker)
 
     def forget(self, gone: Pod) -> None:
         """Remove the worker of the deleted pod `gone`."""
@@ -234,16 +296,74 @@ class PodWorkers(Struct):
             worker.sent, worker.pending = None, again
             self._timers.add(again.at, _Timer(worker, again))
 
-    def _plan(self, worker: _PodWorker) -> None:
-        """Schedule the next act on the worker's pod."""
+    # --- admission -----------------------------------------------------------------------------
+
+    def _admit(self, worker: _PodWorker, now: Instant) -> list[Command]:
+        """Decide whether the kubelet admits the pod; return the events of pods that must stop."""
+        if not _awaits_admission(worker.pod):
+            worker.is_admitted = True
+            return []
+        if not self.is_reporting(worker.node):
+            self._unseen.setdefault(worker.node, []).append(worker)
+            return []
+        if self.cluster is None:
+            worker.is_admitted = True
+            return []
+        node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
+        if node is None or pod is None or pod.id not in node.pods:
+            worker.is_admitted = True  # its deletion is on the way
+            return []
+        resources = self.cluster.table.resources.names
+        decision = admit(pod, node, lambda: self._admitted_on(node, pod), resources)
+        worker.is_admitted, worker.rejection = decision.rejection is None, decision.rejection
+        return self._preempt(worker, decision.victims, now)
+
+    def _admitted_on(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
+        """Return the unfinished pods, except `pod`, that the kubelet of `node` has admitted."""
+        return [one for one in node.pods.values() if one is not pod and self._has_admitted(one)]
+
+    def _has_admitted(self, pod: PodInfo) -> bool:
+        if not _awaits_admission(pod.pod):
+            return True
+        worker = self._workers.get(pod.key)
+        return worker is not None and worker.is_admitted and worker.ref.uid == pod.uid
+
+    def _preempt(self, worker: _PodWorker, victims: Iterable[Pod], now: Instant) -> list[Command]:
+        """Stop `victims`, one after the other, before the pod of `worker` starts."""
+        commands: list[Command] = []
+        for pod in victims:
+            victim = self._find(pod.key)
+            if victim is None or victim.stopping is not None:
+                continue
+            if pod.status.phase == "Running":
+                worker.bound_at = max(now, worker.bound_at) + stopping_time(pod, self.config)
+            status = pod_status.preempted(victim.ref)
+            victim.stopping = _Stopping(worker.bound_at, status)
+            self._plan(victim)
+            what = pod_status.PREEMPTING, pod_status.PREEMPTED_MESSAGE
+            commands.append(_event(victim.ref, "Warning", *what))
+        return commands
+
+    def _next_act(self, worker: _PodWorker) -> Due | None:
+        pod = worker.pod
+        if worker.rejection is not None and _awaits_admission(pod):
+            return Due(Act.REJECT, worker.bound_at + start_delay_of(pod, self.config))
         due = next_act(
-            worker.pod,
+            pod,
             bound_at=worker.bound_at,
             started_at=worker.started_at,
             asked_at=worker.asked_at,
             ready_at=worker.ready_at,
             config=self.config,
         )
+        if worker.stopping is None or is_terminal(pod):
+            return due
+        stop = Due(Act.STOP, worker.stopping.at)
+        return earlier(stop, due) if is_terminating(pod) else stop
+
+    def _plan(self, worker: _PodWorker) -> None:
+        """Schedule the next act on the worker's pod."""
+        due = self._next_act(worker)
         if due is not None and worker.sent is not None and due.act is worker.sent.act:
             worker.pending = None
             return
@@ -278,29 +398,55 @@ class PodWorkers(Struct):
         while self._expired:
             yield self._expired.popleft()
 
-    def _act(self, worker: _PodWorker, now: Instant) -> Command:
+    def _act(self, worker: _PodWorker, now: Instant) -> list[Command]:
         due = worker.pending
         assert due is not None
         worker.pending, worker.sent = None, due
+        if due.act is Act.END and due.why != "completed":
+            return self._exceed_deadline(worker, now)
+        if due.act is Act.REJECT and worker.rejection is not None:
+            why = worker.rejection
+            event = _event(worker.ref, "Warning", why.reason, why.message)
+            return [event, pod_status.rejected(worker.ref, why, now)]
+        return [self._change(worker, due.act, now)]
+
+    def _change(self, worker: _PodWorker, act: Act, now: Instant) -> Command:
         ready = readiness(worker.pod, heeds_gates=self.config.heeds_gates)
-        match due.act:
+        match act:
             case Act.ACCEPT:
                 return pod_status.accepted(worker.ref, worker.pod, now)
             case Act.START:
                 delay = ready_delay_of(worker.pod, self.config)
                 worker.started_at, worker.ready_at = now, now + delay
-                return pod_status.running(worker.ref, worker.pod, now, None if delay else ready)
+                shown = None if delay else ready
+                return pod_status.running(worker.ref, worker.pod, worker.bound_at, shown)
             case Act.READY:
                 return pod_status.made_ready(worker.ref, ready)
             case Act.OBSERVE:
                 is_up = worker.ready_at is not None and worker.ready_at <= now
                 return pod_status.observed(worker.ref, worker.pod, ready if is_up else None)
-            case Act.END if due.why == "completed":
-                return pod_status.succeeded(worker.ref)
-            case Act.END:
-                return pod_status.deadline_exceeded(worker.ref)
             case Act.REMOVE:
                 return DeleteObject(worker.ref, grace_period_s=0, why=WHY_REMOVED)
+            case Act.STOP if worker.stopping is not None:
+                return worker.stopping.status
+            case _:
+                return pod_status.succeeded(worker.ref)
+
+    def _exceed_deadline(self, worker: _PodWorker, now: Instant) -> list[Command]:
+        """Stop a pod at its deadline. It fails when its containers have stopped."""
+        # upstream: pkg/kubelet/active_deadline.go:ShouldEvict,
+        # pkg/kubelet/status/status_manager.go:mergePodStatus
+        what = pod_status.DEADLINE_EXCEEDED, pod_status.DEADLINE_MESSAGE
+        event, failure = (
+            _event(worker.ref, "Normal", *what),
+            pod_status.deadline_exceeded(worker.ref),
+        )
+        if worker.pod.status.phase != "Running":
+            return [event, failure]
+        worker.stopping = _Stopping(now + stopping_time(worker.pod, self.config), failure)
+        worker.sent = None
+        self._plan(worker)
+        return [event]
 
 
 def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
@@ -363,6 +509,17 @@ def _is_pending_already(due: Due, pending: Due | None) -> bool:
 
 def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
     return isinstance(command, DeleteObject) == (sent.act is Act.REMOVE)
+
+
+def _awaits_admission(pod: Pod) -> bool:
+    """Return whether the kubelet of the pod's node decides about `pod` when it first sees it."""
+    status = pod.status
+    is_new = status.phase in STARTABLE_PHASES and not status.start_time
+    return is_new and not is_terminating(pod) and not is_static(pod)
+
+
+def _event(regarding: ObjectRef, kind: str, reason: str, note: str) -> RecordEvent:
+    return RecordEvent(regarding, kind, reason, "", note, REPORTING_CONTROLLER)
 
 
 def _warnings(worker: _PodWorker) -> list[Command]:

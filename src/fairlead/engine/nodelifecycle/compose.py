@@ -17,7 +17,7 @@ def node_controllers(
     """Return the node controllers in the order in which they handle stimuli.
 
     The controllers start at `start`. Without the taint manager (`--enable-taint-manager=false`),
-    pods stay on tainted nodes.
+    NoExecute taints evict no pods.
     """
     lifecycle = NodeLifecycle(config, reporter, start)
     collector = PodGarbageCollector(config, reporter, start)

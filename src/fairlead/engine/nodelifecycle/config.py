@@ -32,21 +32,21 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     """Options named after kube-controller-manager's flags, with upstream's defaults.
 
     If `node_monitor_grace_period` is None, the default of the profile applies. If
-    `taint_based_evictions` is False, the older mode applies: pods are deleted
-    `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no effect,
-    and the tolerations of a pod determine how long it stays (`TaintEviction`). If
-    `enable_taint_manager` is False, pods stay on tainted nodes. `node_eviction_rate` is in nodes
-    per second, for each zone. In partially disrupted zones of more than
+    `taint_based_evictions` or `enable_taint_manager` is False, the older mode applies: pods are
+    deleted `pod_eviction_timeout` after their node became not ready. Otherwise this timeout has no
+    effect, and the tolerations of a pod determine how long it stays (`TaintEviction`). If
+    `enable_taint_manager` is False, NoExecute taints evict no pods. `node_eviction_rate` is in
+    nodes per second, for each zone. In partially disrupted zones of more than
     `large_cluster_size_threshold` nodes, the rate is `secondary_node_eviction_rate` instead. In
     smaller zones that are partially disrupted, evictions stop (`zone_state.eviction_rate`).
 
     Options without an upstream flag:
 
     `pass_cost` is the duration of a monitor pass; the next pass starts one period after the end of
-    the previous pass. With any small positive value, a silent node becomes Unknown in the pass 50 s
-    after the pass that noticed its last heartbeat (with the default grace period of 50 s). If
-    passes took no time, this would take 55 s, because after exactly 50 s the grace period is not
-    yet exceeded.
+    the previous pass. With any small positive value, a node without heartbeats becomes Unknown in
+    the pass 50 s after the pass that noticed its last heartbeat (with the default grace period of
+    50 s). If passes took no time, this would take 55 s, because after exactly 50 s the grace period
+    is not yet exceeded.
 
     `eviction_offset` is the delay from the controller's start to the first processing of the
     eviction queues, which is then repeated every 100 ms. `gc_offset` is the delay from the start to
@@ -75,6 +75,12 @@ class NodeLifecycleConfig(Struct, frozen=True, kw_only=True):
     gc_offset: DurationNs = GC_OFFSET_DEFAULT
     is_taking_over: bool = False
     defects: DefectPolicy = DefectPolicy.FIXED
+
+    @property
+    def evicts_by_taint(self) -> bool:
+        """Whether nodes that are not ready get NoExecute taints, which evict their pods."""
+        # upstream (1.16): node_lifecycle_controller.go:NewNodeLifecycleController
+        return self.taint_based_evictions and self.enable_taint_manager
 
     @property
     def monitor_grace(self) -> DurationNs:

@@ -3,7 +3,7 @@
     a node changes                 reconcile its NoSchedule taints and its labels immediately
     a node or its lease changes    examine the node in the next monitor pass
     monitor pass (5 s)             update node health and zone states: `monitor`
-    queue processing (0.1 s)       taint (or evict the pods of) the nodes that get a token
+    queue processing (0.1 s)       taint nodes, or evict their pods, at the rate of their zone
 
 Passes that cannot find anything are skipped (`examination_queue`, `zone_queues`). A quiet cluster
 costs nothing, and the timing of every write is the same as if no pass had been skipped.
@@ -275,7 +275,7 @@ def _shared(config: NodeLifecycleConfig, reporter: Reporter, start: Instant) -> 
     writer = NodeWriter(nodes.find)
     queues = ZoneQueues(config, Period(start + config.eviction_offset, EVICTION_PERIOD))
     eviction: EvictionMode
-    if config.taint_based_evictions:
+    if config.evicts_by_taint:
         requeues = config.profile.requeues_untainted
         eviction = NoExecuteTaintMode(queues, writer, nodes.find, requeues=requeues)
     else:

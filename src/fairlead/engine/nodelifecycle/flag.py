@@ -10,6 +10,7 @@ upstream: cmd/kube-controller-manager/app/options/nodelifecyclecontroller.go, po
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import nan
 from typing import Any, Final
 
 from msgspec import Struct
@@ -60,21 +61,32 @@ def _period(text: str) -> int:
 
 
 def _rate(text: str) -> float:
-    rate = float(text)
+    rate = _number(text)
     if not 0 <= rate <= FLOAT32_MAX:
-        raise ValueError(f"{text} is not a number of nodes per second")
+        raise ValueError(f"{text!r} is not a number of nodes per second, such as 0.1")
     return rate
 
 
 def _ratio(text: str) -> float:
-    ratio = float(text)
+    ratio = _number(text)
     if not 0 <= ratio <= 1:
-        raise ValueError(f"{text} is not from 0 to 1")
+        raise ValueError(f"{text!r} is not a number from 0 to 1, such as 0.55")
     return ratio
 
 
+def _number(text: str) -> float:
+    """Return the number in `text`, or NaN if it is not a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return nan
+
+
 def _count(text: str) -> int:
-    count = int(text)
+    try:
+        count = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not an integer, such as 50") from None
     if not -INT32_MAX <= count <= INT32_MAX:
         raise ValueError(f"{text} does not fit 32 bits")
     return count

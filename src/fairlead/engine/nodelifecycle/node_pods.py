@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import Pod
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectsLoaded
@@ -59,7 +60,10 @@ class NodePods:
         """Return the pods on `node`, to be changed."""
         own = self._own.get(node)
         if own is None:
-            own = self._by_node[node] = self._own[node] = dict(self._by_node.get(node, {}))
+            there = self._by_node.get(node, {})
+            # a copy of a LateDict has rows, so that no other pod on the node needs to be created
+            own = there.copy() if isinstance(there, LateDict) else dict(there)
+            self._by_node[node] = self._own[node] = own
         return own
 
     def get(self, key: str) -> Pod | None:

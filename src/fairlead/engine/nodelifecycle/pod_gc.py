@@ -21,7 +21,13 @@ from typing import ClassVar, Final
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    DeleteObject,
+    PatchStatus,
+    observed,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
@@ -217,7 +223,8 @@ class PodGarbageCollector:
     def _collect(self, pod: Pod, why: str, now: Instant) -> Iterator[Command]:
         ref = pod_ref(pod)
         if self._profile.fails_pods and not is_terminal(pod):
-            conditions = (NODE_GONE,) if why == ORPHANED else ()
+            gone = observed(NODE_GONE, pod.metadata.generation)
+            conditions = (gone,) if why == ORPHANED else ()
             yield PatchStatus(ref, {"phase": "Failed"}, conditions)
         yield DeleteObject(ref, grace_period_s=0, why=why)
         self._reporter.report(PodCollected(ref, pod.spec.node_name, why, now))

@@ -82,18 +82,29 @@ def changed(machine, one, now):
     return machine.handle(ObjectChanged(one), now)
 
 
+def acts_after(machine, now):
+    """Return (when, what) of all acts from `now` on."""
+    acts = []
+    while (due := machine.next_deadline()) is not None:
+        acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
+    return acts
+
+
 def started(one):
     return msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, phase="Running"))
 
 
 def test_a_bound_pod_starts_after_the_delay():
-    """One status patch has the phase, the startTime in whole seconds and the four conditions."""
+    """One status patch has the phase, the startTime and the four conditions.
+
+    The startTime is the time at which the kubelet saw the pod, in whole seconds.
+    """
     machine = kubelets(node())
     assert changed(machine, pod(), T0 + seconds(0.5)) == []
     assert machine.next_deadline() == T0 + seconds(1.147)
     (patch,) = machine.handle_deadline(T0 + seconds(1.147))
     assert patch == PatchStatus(
-        ref(), {"phase": "Running", "startTime": "1970-01-01T00:16:41Z"}, patch.conditions
+        ref(), {"phase": "Running", "startTime": "1970-01-01T00:16:40Z"}, patch.conditions
     )
     assert {one.type: one.status for one in patch.conditions} == {
         "PodReadyToStartContainers": "True",
@@ -126,8 +137,8 @@ def test_a_pod_on_a_missing_node_stays_until_the_node_comes():
     assert machine.handle_deadline(T0 + seconds(0.647)) == []
     assert machine.next_deadline() is None
     changed(machine, node(), T0 + seconds(60))
-    assert machine.next_deadline() <= T0 + seconds(60)
-    (patch,) = machine.handle_deadline(T0 + seconds(60))
+    ((at, patch),) = acts_after(machine, T0 + seconds(60))
+    assert at == T0 + seconds(60.647)
     assert patch.fields["startTime"] == "1970-01-01T00:17:40Z"
 
 
@@ -146,15 +157,57 @@ def test_a_pod_succeeds_after_its_duration():
     assert conditions["Initialized"] == ("True", "PodCompleted")
 
 
-def test_a_pod_fails_at_its_deadline():
+FAILED_AT_DEADLINE = {
+    "phase": "Failed",
+    "reason": "DeadlineExceeded",
+    "message": "Pod was active on the node longer than the specified deadline",
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "stop", "stops_s"),
+    [
+        ({}, {}, 30),
+        ({"terminationGracePeriodSeconds": 7}, {}, 7),
+        ({"terminationGracePeriodSeconds": 0}, {}, 1),
+        ({}, {"fairlead.dev/stop-duration": "3s"}, 3),
+    ],
+)
+def test_a_pod_is_stopped_at_its_deadline_and_fails_when_it_has_stopped(spec, stop, stops_s):
+    """The event comes at the deadline; the containers get their grace period, at least 1 s."""
+    spec = {"activeDeadlineSeconds": 5, **spec}
+    machine = kubelets(node(), pod(phase="Running", spec=spec, annotations=stop))
+    (at, event), (ended_at, patch) = acts_after(machine, T0)
+    assert (at, event.type, event.reason) == (T0 + seconds(5), "Normal", "DeadlineExceeded")
+    assert event.note == FAILED_AT_DEADLINE["message"]
+    assert (ended_at, patch.fields) == (T0 + seconds(5 + stops_s), FAILED_AT_DEADLINE)
+
+
+def test_a_deadline_also_ends_a_pod_that_has_not_started():
+    """It counts from the time at which the kubelet saw the pod. No container needs to stop."""
+    config = KubeletConfig(start_delay=seconds(60))
+    machine = kubelets(node(), config=config)
+    changed(machine, pod(spec={"activeDeadlineSeconds": 5}), T0)
+    (at, event), (ended_at, patch) = acts_after(machine, T0)
+    assert (at, event.reason) == (T0 + seconds(5), "DeadlineExceeded")
+    assert (ended_at, patch.fields) == (T0 + seconds(5), FAILED_AT_DEADLINE)
+
+
+def test_a_pod_that_is_deleted_while_it_stops_goes_when_it_has_stopped():
     machine = kubelets(node(), pod(phase="Running", spec={"activeDeadlineSeconds": 5}))
-    assert machine.next_deadline() == T0 + seconds(5)
-    (patch,) = machine.handle_deadline(T0 + seconds(5))
-    assert patch.fields == {
-        "phase": "Failed",
-        "reason": "DeadlineExceeded",
-        "message": "Pod was active on the node longer than the specified deadline",
-    }
+    machine.handle_deadline(T0 + seconds(5))
+    changed(
+        machine,
+        pod(phase="Running", spec={"activeDeadlineSeconds": 5}, grace=600),
+        T0 + seconds(6),
+    )
+    assert machine.next_deadline() == T0 + seconds(35)
+    (patch,) = machine.handle_deadline(T0 + seconds(35))
+    assert patch.fields == FAILED_AT_DEADLINE
+    changed(
+        machine, pod(phase="Failed", spec={"activeDeadlineSeconds": 5}, grace=600), T0 + seconds(35)
+    )
+    assert machine.handle_deadline(T0 + seconds(35)) == [removal()]
 
 
 def test_a_terminating_pod_is_removed_after_its_grace_period():
@@ -205,27 +258,54 @@ def test_a_snapshot_is_carried_on():
     assert machine.next_deadline() is None
 
 
-def test_a_stopped_node_freezes_and_catches_up():
-    """Nothing starts or ends meanwhile. On return everything happens in the order it was due."""
+def frozen(told):
+    """Return a machine whose kubelet was silent for 60 s, and the time at which it resumes."""
+    ends = {"fairlead.dev/run-duration": "2s"}
     machine = kubelets(
         node(),
         pod("starts", uid="u1"),
-        pod("ends", uid="u2", phase="Running", annotations={"fairlead.dev/run-duration": "2s"}),
+        pod("ends", uid="u2", phase="Running", annotations=ends),
         pod("goes", uid="u3", phase="Running", grace=9),
         pod("later", uid="u4", phase="Running", annotations={"fairlead.dev/run-duration": "2m"}),
+        pod("once", uid="u5", phase="Running", annotations=ends, spec={"restartPolicy": "Never"}),
     )
-    changed(machine, node(stopped=True), T0)
+    changed(machine, node(stopped=True, told=told), T0)
     while (due := machine.next_deadline()) is not None and due < T0 + seconds(60):
         assert machine.handle_deadline(due) == []
     back = T0 + seconds(60)
     changed(machine, node(), back)
-    acts = []
-    while (due := machine.next_deadline()) is not None and due <= back:
-        acts += machine.handle_deadline(back)
-    assert [one.target.name for one in acts] == ["starts", "ends", "goes"]
-    assert acts[0].fields["startTime"] == "1970-01-01T00:17:40Z"
-    assert acts[2] == removal("goes", "u3")
-    assert machine.next_deadline() == T0 + seconds(120)
+    return machine, back
+
+
+def acts_of(machine, now):
+    return [
+        ((at - now) / seconds(1), one.target.name, getattr(one, "fields", {}).get("phase", "gone"))
+        for at, one in acts_after(machine, now)
+    ]
+
+
+def test_a_paused_kubelet_catches_up():
+    """On return everything happens in the order it was due; grace periods begin then."""
+    machine, back = frozen("paused")
+    assert acts_of(machine, back) == [
+        (0, "starts", "Running"),
+        (0, "ends", "Succeeded"),
+        (0, "once", "Succeeded"),
+        (9.137, "goes", "gone"),
+        (60, "later", "Succeeded"),
+    ]
+
+
+def test_after_an_outage_containers_run_again_from_the_beginning():
+    """A pod with restartPolicy Never has failed, and a terminating pod has stopped."""
+    machine, back = frozen("stopped")
+    assert acts_of(machine, back) == [
+        (0, "goes", "gone"),
+        (0, "once", "Failed"),
+        (0.647, "starts", "Running"),
+        (2.647, "ends", "Succeeded"),
+        (120.647, "later", "Succeeded"),
+    ]
 
 
 def test_what_happened_meanwhile_is_not_undone():
@@ -292,14 +372,6 @@ def test_an_unreadable_duration_is_told_once():
 
 
 # --- readiness -----------------------------------------------------------------------------
-
-
-def acts_after(machine, now):
-    """Return (when, what) of all acts from `now` on."""
-    acts = []
-    while (due := machine.next_deadline()) is not None:
-        acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
-    return acts
 
 
 def ready_of(patch):

@@ -70,6 +70,7 @@ class Cluster:
     def __init__(self, *objects, **options):
         self.machine = Kubelets(KubeletConfig(**options))
         self.lease = None
+        self.events = []
         self.said = self._follow(self.machine.handle(ObjectsLoaded(objects), T0), T0)
 
     def tell(self, stimulus, after_s):
@@ -107,7 +108,16 @@ class Cluster:
                     },
                 )
                 self.machine.handle(ObjectChanged(self.lease), now)
-        return commands
+        self.events += [
+            (one.reason, one.type, one.note)
+            for one in commands
+            if isinstance(one, RecordEvent) and one.reason.startswith("Node")
+        ]
+        return [
+            one
+            for one in commands
+            if not (isinstance(one, RecordEvent) and one.reason.startswith("Node"))
+        ]
 
     @property
     def renewals(self):
@@ -184,6 +194,22 @@ def test_a_node_comes_back(back):
     assert cluster.renewals == (100, 10)
     assert posted(post) == WELL
     assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(at(100))}
+
+
+def test_there_is_an_event_about_each_condition_that_changes():
+    """Not about a condition that is new, or that stays as it is."""
+    cluster = Cluster(node(DiskPressure="False"))
+    cluster.tell(node("disk-pressure", DiskPressure="False"), 10)
+    status = "Node n1 status is now:"
+    assert cluster.events == [
+        ("NodeHasDiskPressure", "Normal", f"{status} NodeHasDiskPressure"),
+    ]
+    cluster.tell(node("stopped", DiskPressure="True"), 20)
+    cluster.tell(node("running", ready="Unknown", DiskPressure="Unknown"), 100)
+    assert cluster.events[1:] == [
+        ("NodeHasNoDiskPressure", "Normal", f"{status} NodeHasNoDiskPressure"),
+        ("NodeReady", "Normal", f"{status} NodeReady"),
+    ]
 
 
 def test_a_node_flaps():
@@ -306,7 +332,7 @@ def test_a_node_that_is_deleted_is_forgotten():
 
 def test_renewals_may_be_written_one_by_one():
     """Controllers that do not read the annotation see an ordinary lease."""
-    cluster = Cluster(lease(-4, every=""), node(), promises_renewals=False)
+    cluster = Cluster(lease(-4, every=""), node(), annotates_renewals=False)
     assert cluster.said == []
     assert [after for after, _ in cluster.wait(40)] == [6, 16, 26, 36]
     assert cluster.renewals == (36, 0)
@@ -320,7 +346,7 @@ def test_renewals_may_be_written_one_by_one():
 
 
 def test_a_new_lease_that_is_written_renewal_by_renewal_promises_nothing():
-    cluster = Cluster(node(), promises_renewals=False)
+    cluster = Cluster(node(), annotates_renewals=False)
     (created,) = cluster.said
     assert "annotations" not in created.manifest["metadata"]
     assert len(cluster.wait(100)) == 10

@@ -152,7 +152,7 @@ def test_one_pod_after_the_other_goes_until_there_is_enough():
         pod_json("c", "memory=200Mi", "200Mi"),
         used="memory=600Mi",
     )
-    assert node.run(12).evicted == [("b", "low on memory"), ("a", "low on memory")]
+    assert node.run(14).evicted == [("b", "low on memory"), ("a", "low on memory")]
     assert node.phases() == {"a": "Failed", "b": "Failed", "c": "Running"}
     assert node.condition("MemoryPressure") == "True"
     status = node.pod("b")["status"]

@@ -149,6 +149,23 @@ def test_a_late_pod_waits_for_its_node(cluster, given):
     assert station.pod()["status"]["conditions"][0]["status"] == "False"
 
 
+def test_a_late_pod_that_goes_before_its_node_comes_is_forgotten(cluster, given):
+    """A later pod of that name is marked when it comes."""
+    station = cluster("a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.at(60, given.delete, NODE, "a1")
+    pod = given.pod_json(node="a1", tolerations=given.tolerate())
+    station.at(61, given.put, pod)
+    station.at(61.1, given.delete, POD, "p1", 0)
+    station.at(62, given.put, given.node_json("a1", ready="Unknown"))
+    station.run(70)
+    assert station.pod() is None
+    assert [note for _, name, note in station.events() if name == "p1"] == []
+    station.at(71, given.put, pod)
+    station.run(71)
+    assert station.pod()["status"]["conditions"][0]["status"] == "False"
+
+
 # --- zones ---------------------------------------------------------------------------------------
 
 
@@ -342,6 +359,17 @@ def test_an_unreadable_lease_is_not_a_heartbeat(cluster, given):
     station.at(3, given.put, odd)
     station.run(60)
     assert station.ready("a1") == "True"  # and what it said before still holds
+
+
+def test_a_lease_of_another_namespace_is_no_heartbeat(cluster, given):
+    """Other components have leases, too."""
+    station = cluster("a1", "a2")
+    station.at(3, given.stop, "a1")
+    lease = given.lease_json("a1", renewed_s=40, every="10s")
+    lease["metadata"]["namespace"] = "default"
+    station.at(40, given.put, lease)
+    station.run(60)
+    assert (station.ready("a1"), station.ready("a2")) == ("Unknown", "True")
 
 
 # --- beginnings ----------------------------------------------------------------------------------
@@ -555,13 +583,30 @@ def test_a_taint_that_an_administrator_removes(given, profile, taints):
     assert station.taints("a1") == taints
 
 
-def test_without_the_taint_manager_pods_stay(cluster, given):
-    station = cluster("a1", "a2", pods=[given.pod_json(node="a1")], enable_taint_manager=False)
+def test_without_the_taint_manager_pods_are_deleted_after_the_timeout(cluster, given):
+    """The node gets no NoExecute taint, and the tolerations of the pod do not matter."""
+    pods = [given.pod_json(node="a1", tolerations=given.tolerate(60))]
+    station = cluster("a1", "a2", pods=pods, enable_taint_manager=False)
     station.at(3, given.stop, "a1")
-    station.run(3_600)
-    assert station.taints("a1") == ["unreachable"]
+    station.run(300)
+    assert station.taints("a1") == []
     assert "deletionTimestamp" not in station.pod()["metadata"]
+    station.run(311)
+    assert "deletionTimestamp" in station.pod()["metadata"]
     assert len(station.controllers) == 2
+
+
+def test_without_the_taint_manager_taints_evict_no_pods(cluster, given):
+    station = cluster("a1", "a2", pods=[given.pod_json(node="a1")], enable_taint_manager=False)
+
+    def taint(store, *, now):
+        taints = [{"key": "k", "effect": "NoExecute"}]
+        store.patch_as_is(NODE, "", "a1", {"spec": {"taints": taints}}, now)
+
+    station.at(3, taint)
+    station.run(3_600)
+    assert station.taints("a1") == ["k"]
+    assert "deletionTimestamp" not in station.pod()["metadata"]
 
 
 def test_pods_leave_by_their_tolerations(cluster, given):

@@ -43,3 +43,12 @@ def test_changes_after_a_load_leave_the_loaded_mapping_alone():
     assert index.remove(C) is None
     assert list(LOADED.bound_pods["node-1"]) == ["default/b", "default/a"]
     assert list(LOADED.bound_pods["node-2"]) == ["default/c"]
+
+
+def test_a_pod_that_joins_a_node_creates_no_other_pod_on_the_node():
+    loaded = ObjectsLoaded((B, A, C))
+    index = NodePods()
+    index.load(loaded)
+    index.put(pod("d", "node-1"))
+    assert loaded.bound_pods["node-1"].row("default/b") is not None
+    assert index.on("node-1") == [A, B, pod("d", "node-1")]

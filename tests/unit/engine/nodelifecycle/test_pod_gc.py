@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import Condition, DeleteObject, ObjectRef, PatchStatus
+from fairlead.engine.core.command import (
+    Condition,
+    DeleteObject,
+    ObjectRef,
+    PatchStatus,
+    observed,
+)
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import PodCollected
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
@@ -74,6 +80,14 @@ def test_a_pod_whose_node_is_missing_for_the_quarantine_fails_and_goes(given):
     assert collector.records == [PodCollected(ref("p1"), "n1", "orphaned", seconds(60))]
 
 
+def test_the_condition_of_an_orphan_names_its_generation(given):
+    collector = Collector()
+    collector.see(0, given.node(), given.pod(meta={"generation": 2}))
+    collector.gone(5, given.node())
+    ((_, (patch, _)),) = [found for found in collector.passes(60) if found[1]]
+    assert patch.conditions == (observed(NODE_GONE, 2),)
+
+
 def test_a_node_that_comes_back_in_time_keeps_its_pods(given):
     collector = Collector()
     collector.see(0, given.node(), given.pod())
@@ -111,6 +125,21 @@ def test_1_16_knows_no_quarantine_and_fails_nobody(given):
 def test_in_a_list_pods_may_come_before_their_node(given):
     collector = Collector()
     collector.controller.handle(ObjectsLoaded([given.pod(), given.node()]), 0)
+    assert collector.controller.next_deadline() is None
+
+
+def test_loaded_pods_of_missing_nodes_are_orphans(given):
+    """Pods of nodes that are in the load are not."""
+    collector = Collector()
+    pods = [given.pod("p1"), given.pod("p2", node="gone"), given.pod("p3", node="")]
+    collector.controller.handle(ObjectsLoaded([*pods, given.node()]), 0)
+    assert {pod for _, pod in collector.removals(500)} == {"p2"}
+
+
+def test_other_objects_change_nothing(given):
+    collector = Collector()
+    collector.see(0, given.lease())
+    collector.gone(1, given.lease())
     assert collector.controller.next_deadline() is None
 
 

@@ -1,8 +1,9 @@
 """EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
 Since 1.13, not-ready nodes get NoExecute taints, and pods that do not tolerate these taints are
-evicted (`NoExecuteTaintMode`). Before 1.13, and with the gate TaintBasedEvictions off, the pods of
-a node are deleted once its heartbeat has been overdue for long enough (`PodEvictionMode`).
+evicted (`NoExecuteTaintMode`). Before 1.13, and without the gate TaintBasedEvictions or the taint
+manager, the pods of a node are deleted once its heartbeat has been overdue for long enough
+(`PodEvictionMode`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Observation(Struct, frozen=True):
 
 
 class EvictionMode(Protocol):
-    """Reacts to the Ready status that passes find, and processes the nodes that get a token."""
+    """Reacts to the Ready status that passes find, and processes queued nodes at a limited rate."""
 
     @property
     def queues(self) -> ZoneQueues:
@@ -65,7 +66,7 @@ class EvictionMode(Protocol):
         ...
 
     def process(self, zone: str, name: str, now: Instant) -> list[Command]:
-        """Process the node `name`, which got a token; return the writes.
+        """Process the node `name`, which the rate limiter accepted; return the writes.
 
         Also finishes the node's queue entry, or schedules its retry.
         """

@@ -1,6 +1,6 @@
 """NoExecuteTaintMode: taints nodes that are not ready, at the rate of their zone.
 
-    no taint yet      queue the node in its zone; when it gets a token, add the condition's taint
+    no taint yet      queue the node in its zone; when the rate limiter accepts it, add the taint
     opposite taint    swap the taints immediately: add the new taint, then remove the old one
     ready again       the next pass removes both taints
 
@@ -61,7 +61,7 @@ class NoExecuteTaintMode:
         return self._queues
 
     def on_not_ready(self, seen: Observation) -> list[Command]:
-        """Swap the opposite taint of the node, or queue the node for its taint."""
+        """Replace the taint not-ready by unreachable or vice versa, or queue the untainted node."""
         key = TAINT_OF_STATUS[seen.status]
         queue = self._queues[seen.zone]
         if has_no_execute(seen.node, OPPOSITE_TAINT[key]):

@@ -35,6 +35,7 @@ from fairlead.engine.core.command import (
     ObjectRef,
     PatchStatus,
     RecordEvent,
+    observed,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
@@ -266,7 +267,8 @@ class TaintEviction:
         ref = pod_ref(pod)
         yield self._event(ref, f"Marking for deletion Pod {pod.key}")
         if self._profile.adds_disruption_target and not _is_marked(pod):
-            yield PatchStatus(ref, conditions=(DISRUPTED,))
+            disrupted = observed(DISRUPTED, pod.metadata.generation)
+            yield PatchStatus(ref, conditions=(disrupted,))
         why = f"taint {', '.join(map(_name, taints))}" if taints else "taint"
         delete = DeleteObject(ref, why=why)
         if not is_terminating(pod):

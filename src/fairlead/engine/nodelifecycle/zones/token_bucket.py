@@ -44,7 +44,8 @@ class Limiter(Protocol):
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
         """Return the first of `ticks` at or after `earliest` at which a token is available.
 
-        Returns None if no tick ever has a token.
+        `ticks` are the times at which the queues are processed. Returns None if a token is never
+        available.
         """
         ...
 
@@ -74,7 +75,8 @@ class TokenBucket:
     def next_acceptance(self, ticks: Period, earliest: Instant) -> Instant | None:
         """Return the first of `ticks` at or after `earliest` at which a token is available.
 
-        Returns None if no tick ever has a token.
+        `ticks` are the times at which the queues are processed. Returns None if a token is never
+        available.
         """
         lacking = BURST - self._tokens
         if self._rate <= 0:

@@ -82,9 +82,10 @@ class ZoneQueues:
         self._queues[zone].swap_limiter(rate, self._never_rate, now)
 
     def next_attempt(self, now: Instant) -> Instant | None:
-        """Return the first tick from `now` on at which a queue with entries has a token.
+        """Return the first time at which the rate limiter of a queue with entries has a token.
 
-        Returns None if there is no such tick.
+        Only the times at or after `now` at which the queues are processed count. Returns None if
+        there is no such time.
         """
         earliest = max(now, self._processed_at + 1)
         dues = [
@@ -95,7 +96,7 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield (zone, name) for each entry that is due and gets a token at `now`.
+        """Yield (zone, name) for each due entry that gets a token of its zone's rate limiter.
 
         `last_pass` is the time of the last monitor pass. It counts as the time of requeued entries
         (see the module's docstring).

@@ -129,7 +129,7 @@ class ZoneStates:
         return True
 
     def untracked(self) -> list[str]:
-        """Return the untracked zones that have nodes. None of these nodes counts."""
+        """Return the untracked zones that have nodes; the counts exclude all of these nodes."""
         return sorted(zone for zone in self._members if zone not in self.states)
 
     def members(self, zone: str) -> list[str]:

@@ -279,6 +279,26 @@ def test_a_pod_that_is_gone_need_not_be_deleted(evictor, reason):
     assert evictor.due_s is None
 
 
+def test_a_refused_deletion_of_a_pod_that_goes_meanwhile_is_not_retried(evictor, given):
+    evictor.pod(0)
+    delete = evictor.node(1, "a")[-1]
+    evictor.controller.handle(CommandFailed(delete, FailureReason.INTERNAL_ERROR, ""), seconds(1))
+    evictor.controller.handle(CommandSucceeded(delete), seconds(1))
+    evictor.gone(1, given.pod())
+    assert evictor.fire(2) == []
+    assert evictor.due_s is None
+
+
+def test_deletions_and_outcomes_of_other_objects_change_nothing(evictor, given):
+    """A timer goes on."""
+    evictor.pod(0, toleration("a", 100))
+    evictor.node(1, "a")
+    assert evictor.gone(2, given.lease()) == []
+    bind = CommandSucceeded(PatchStatus(REF, {"phase": "Failed"}))
+    assert evictor.controller.handle(bind, seconds(3)) == []
+    assert evictor.due_s == 101
+
+
 def test_deletions_of_others_are_theirs(evictor):
     evictor.pod(0)
     evictor.node(1, "a")
