@@ -182,7 +182,7 @@ class Workloads:
         """
         pods = self._pod_sets.sets.get(key)
         is_large = pods is not None and len(pods.pods) >= LARGE
-        return is_large and not self._pod_sets.rules[key].is_watchful
+        return is_large and not self._pod_sets.rules[key].reads_readiness
 
     # --- changes -------------------------------------------------------------------------------
 
@@ -346,7 +346,7 @@ class Workloads:
         if failures:
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             waiting = self._rollouts if target.kind == "Deployment" else self._pod_sets
-            waiting.wake(key, now + self._config.retry_after(failures))
+            waiting.run_at(key, now + self._config.retry_after(failures))
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
         reason, message = failure.reason, failure.message
@@ -359,7 +359,7 @@ class Workloads:
                 is_taken = reason is FailureReason.ALREADY_EXISTS
                 key, failures = self._histories.not_created(manifest, is_taken=is_taken)
                 if failures:
-                    self._pod_sets.wake(key, now + self._config.retry_after(failures))
+                    self._pod_sets.run_at(key, now + self._config.retry_after(failures))
                 else:
                     self._pod_sets.mark_changed(key)
             case DeleteObject(target):

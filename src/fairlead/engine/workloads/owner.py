@@ -92,7 +92,7 @@ class OwnerRules(Struct, frozen=True):
         if isinstance(owner, StatefulSet):
             # its status names the revisions, even while it is being deleted
             history = self.histories.of(pods.key, owner)
-            history.resolve(owner, pods.pods.values())
+            history.resolve(owner, pods.pods.samples())
         if owner.metadata.deletion_timestamp:
             return NoOpRule()
         if read_template(owner.spec.template) is None:
@@ -107,5 +107,5 @@ class OwnerRules(Struct, frozen=True):
                 )
             case DaemonSet():
                 history = self.histories.of(pods.key, owner)
-                history.resolve(owner, pods.pods.values())
+                history.resolve(owner, pods.pods.samples())
                 return DaemonSetRule.of(owner, self.nodes, history, before, pods) or NoOpRule()

@@ -106,7 +106,7 @@ class OwnerStatus(Struct):
         pods = self.pod_sets.sets[key]
         due = pods.next_available(seconds(_min_ready_s(owner)), now)
         if due is not None:
-            self.pod_sets.wake(key, due)
+            self.pod_sets.run_at(key, due)
         match owner:
             case Job():
                 return self._write_job(key, owner, now)
@@ -151,7 +151,7 @@ class OwnerStatus(Struct):
             return []
         due = self._schedule.waits_until(key, now)
         if due is not None:
-            self.pod_sets.wake(key, due)
+            self.pod_sets.run_at(key, due)
             return []
         release_counted(rule.progress, pods)
         status = job_status(job, rule.progress, pods, now)

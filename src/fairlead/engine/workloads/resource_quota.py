@@ -5,7 +5,12 @@ the status of a new quota, subtracts deleted objects, and corrects errors. The c
 decides which quotas to recount and at which time; the API server counts the objects
 (`UpdateQuotaStatus`). A refused write is repeated.
 
-upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota
+A terminating pod on a lost node stops counting without any change of the pod. Upstream notices this
+when it recounts all quotas, every 5 minutes. Only the recounts that find such a pod are executed.
+
+upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
+config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);
+pkg/quota/v1/evaluator/core/pods.go:QuotaV1Pod
 """
 
 from __future__ import annotations
@@ -16,9 +21,11 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from fairlead.api.objects import ApiObject, Pod, Unstructured
+from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, ObjectRef, UpdateQuotaStatus
-from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, earliest, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
@@ -33,18 +40,26 @@ from fairlead.engine.core.timer_queue import TimerQueue
 
 AT_ONCE: Final[Instant] = 0
 RETRY_AFTER: Final[DurationNs] = seconds(1)
+SYNC_PERIOD: Final[DurationNs] = seconds(5 * 60)
 _KIND: Final = "ResourceQuota"
 
 
 class ResourceQuotas(Struct):
-    """The quota controller. It ignores changes in namespaces without quotas."""
+    """The quota controller. It ignores changes in namespaces without quotas.
+
+    `start` is the time at which it starts, and thereby of its first periodic recount.
+    """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(UpdateQuotaStatus,))
 
+    start: Instant = 0
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # namespaces
+    # namespaces of terminating pods, by the periodic recount that finds them stuck, then by key
+    _stuck_at: dict[Instant, dict[str, str]] = field(default_factory=dict)
+    _recount_of: dict[str, Instant] = field(default_factory=dict)  # by key of a terminating pod
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Record the namespaces whose usage may have changed."""
@@ -57,6 +72,8 @@ class ResourceQuotas(Struct):
                 for some in stimulus.grouped:
                     one = some[0] if isinstance(some, Replicas) else some
                     self._see(one, is_gone=False)
+                for pod in stimulus.ending_pods:
+                    self._see_pod(pod)
             case CommandFailed(UpdateQuotaStatus(target), reason):
                 if reason is not FailureReason.NOT_FOUND:
                     self._retries.add(now + RETRY_AFTER, target.namespace)
@@ -66,27 +83,36 @@ class ResourceQuotas(Struct):
 
     def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
         """Handle a changed pod, as `handle` does."""
-        namespace = pod.metadata.namespace
-        if namespace in self._quotas:
-            self._changed[namespace] = None
+        if pod.metadata.namespace in self._quotas:
+            self._changed[pod.metadata.namespace] = None
+            self._see_pod(pod)
         return ()
 
     def next_deadline(self) -> Instant | None:
-        """Return 0 (immediately) if usage may have changed, else the time of the next retry.
+        """Return 0 (immediately) if usage may have changed, else the time of the next recount.
 
-        Returns None if neither applies.
+        Returns None if no recount is planned.
         """
-        return AT_ONCE if self._changed else self._retries.next_due()
+        if self._changed:
+            return AT_ONCE
+        return earliest(self._retries.next_due(), *self._stuck_at)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return a recount for each quota of a namespace that has changed or is due for a retry."""
+        """Return a recount for each quota of a namespace that has changed or is due."""
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
+        for due in [due for due in self._stuck_at if due <= now]:
+            stuck = self._stuck_at.pop(due)
+            changed |= dict.fromkeys(stuck.values())
+            for key in stuck:
+                del self._recount_of[key]
         self._changed = {}
         quotas = (ref for name in changed for ref in self._quotas.get(name, {}).values())
         return [UpdateQuotaStatus(ref) for ref in quotas]
 
     def _see(self, one: ApiObject, *, is_gone: bool) -> None:
         namespace = one.metadata.namespace
+        if isinstance(one, Pod) and namespace in self._quotas:
+            self._see_pod(one, is_gone=is_gone)
         if isinstance(one, Unstructured) and one.kind == _KIND:
             meta = one.metadata
             quotas = self._quotas.setdefault(namespace, {})
@@ -96,3 +122,20 @@ class ResourceQuotas(Struct):
                 quotas[meta.name] = ObjectRef(_KIND, namespace, meta.name, meta.uid)
         if namespace in self._quotas:
             self._changed[namespace] = None
+
+    def _see_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
+        """Plan the recount after which a terminating pod of a namespace with quotas is stuck."""
+        meta, key = pod.metadata, pod.key
+        grace_s = meta.deletion_grace_period_seconds
+        before = self._recount_of.pop(key, None)
+        if before is not None:
+            del self._stuck_at[before][key]
+            if not self._stuck_at[before]:
+                del self._stuck_at[before]
+        if is_gone or not meta.deletion_timestamp or grace_s is None or is_terminal(pod):
+            return
+        if meta.namespace in self._quotas:
+            end = parse_timestamp(meta.deletion_timestamp) + seconds(grace_s)
+            due = self.start + (max(0, end - self.start) // SYNC_PERIOD + 1) * SYNC_PERIOD
+            self._recount_of[key] = due
+            self._stuck_at.setdefault(due, {})[key] = meta.namespace

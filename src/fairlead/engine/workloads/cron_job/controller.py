@@ -1,4 +1,4 @@
-"""CronJobs: the controller that syncs each CronJob when it is due or has changed."""
+"""CronJobs: the controller that syncs each CronJob when it has changed, and after it is due."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 RETRY_AFTER = seconds(10)
+# upstream: cronjob_controllerv2.go:nextScheduleDelta, so that no scheduled time is in the future
+SYNC_LAG = seconds(0.1)
 
 
 class CronJobs:
@@ -88,7 +90,7 @@ class CronJobs:
             if cron is not None:
                 commands += cron.sync(now) + write_status(cron, self._writer)
                 if cron.due is not None:
-                    self._timers.add(cron.due, key)
+                    self._timers.add(cron.due + SYNC_LAG, key)
         return commands
 
     # --- observations --------------------------------------------------------------------------

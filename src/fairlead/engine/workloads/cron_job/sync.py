@@ -38,7 +38,7 @@ from fairlead.engine.workloads.status_writer import StatusWriter
 
 CRON_JOB: Final = "CronJob"
 SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-WHY_REPLACED: Final = "its CronJob runs it anew"
+WHY_REPLACED: Final = "replaced by a new Job of its CronJob"
 WHY_HISTORY: Final = "older than its CronJob's history"
 MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
 # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime

@@ -10,7 +10,7 @@ upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -21,6 +21,7 @@ from fairlead.api.json import Json
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
@@ -30,7 +31,7 @@ from fairlead.engine.workloads.pod_control.pod_template import read_template, wi
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, OwnerRule, Plan
 
 NAME_FIELD: Final = "metadata.name"
-WHY_NOT_WANTED: Final = "not wanted on its node"
+WHY_NOT_WANTED: Final = "its DaemonSet does not select its node"
 WHY_UPDATED: Final = "another revision of the DaemonSet"
 ROLLING_UPDATE: Final = "RollingUpdate"
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -120,7 +121,7 @@ class DaemonSetRule:
     of the last deletion of a failed pod, backoff in ns before the next such deletion).
     """
 
-    is_watchful: ClassVar[bool] = True
+    reads_readiness: ClassVar[bool] = True
 
     template: Json  # with the tolerations of daemon pods
     daemon: Pod  # the pod that `template` describes
@@ -165,7 +166,7 @@ class DaemonSetRule:
             if known is not None and is_same
             else {
                 name: None
-                for name, pod in pods.pods.items()
+                for name, pod in zip(pods.pods, pods.pods.samples(), strict=True)
                 if history.revision_of(pod) != history.update
             },
             known.failures if known is not None else {},
@@ -174,6 +175,11 @@ class DaemonSetRule:
     def slot_of(self, pod: Pod) -> str:
         """Return the name of the node that the pod is bound or pinned to; it is the pod's slot."""
         return target_node(pod)
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the nodes to which `replicas` are bound or pinned."""
+        is_bound = replicas[0].spec.node_name != ""  # then all of them are
+        return replicas.nodes if is_bound else [target_node(pod) for pod in replicas]
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return True; `plan` checks whether the node is still eligible."""
@@ -299,14 +305,17 @@ class DaemonSetRule:
 
     def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
         """Return the plan for the pods of the node `name` (upstream: podsShouldBeOnNode)."""
+        node = self.nodes.get(name)
+        wanted = None if node is None else node_eligibility(self.daemon, node)
+        if wanted is not None and wanted.should_continue and self._has_one_active(pods, name):
+            self.wanted[name] = wanted.should_run
+            return NOTHING  # the usual case; a loaded pod is not made for it
         existing = [pod for pod in pods.in_slot(name) if not _is_released(pod)]
         there = [pod for pod in existing if not _is_going(pods, pod)]
-        node = self.nodes.get(name)
-        if node is None:
+        if wanted is None:
             self.wanted.pop(name, None)
             # upstream: getUnscheduledPodsWithoutNode (pod GC deletes the others)
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
-        wanted = node_eligibility(self.daemon, node)
         self.wanted[name] = wanted.should_run
         is_free = wanted.should_run and name not in pods.expected
         if is_free and not existing:
@@ -322,6 +331,11 @@ class DaemonSetRule:
             return replace(plan, create=(self._desired_pod(name),))
         extra = self._extra(pods, running, now) if len(running) > 1 else []
         return replace(plan, delete=(*plan.delete, *extra), why=WHY_EXTRA) if extra else plan
+
+    def _has_one_active(self, pods: PodSet, node: str) -> bool:
+        """Return whether `node` has exactly one pod, and this pod is active."""
+        names = pods.by_slot.get(node, {})
+        return len(names) == 1 and names.keys() <= pods.active.keys()
 
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
         """Return the pods to delete of those `running` on one node; the oldest is kept.

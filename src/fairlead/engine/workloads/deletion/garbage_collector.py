@@ -25,7 +25,7 @@ addUnblockedOwnersToDeleteQueue; patch.go:unblockOwnerReferencesStrategicMergePa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -49,6 +49,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.deletion.foreign_owner import foreign_owner_event
 from fairlead.engine.workloads.identity import owner_key
 
 AT_ONCE: Final[Instant] = 0
@@ -57,6 +58,9 @@ ORPHAN: Final = "orphan"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
 
 Owners = tuple[OwnerReference, ...]
+
+
+_Alike = Replicas | tuple[ApiObject]
 
 
 class _Dependent(Struct):
@@ -99,7 +103,7 @@ class GarbageCollector(Struct):
     # The next two are about loaded objects that are not indexed yet: `_loaded` maps the uid of each
     # to its owner's key, `_loaded_of` maps an owner's key to the objects.
     _loaded: dict[str, str] = field(default_factory=dict)
-    _loaded_of: dict[str, list[Sequence[ApiObject]]] = field(default_factory=dict)
+    _loaded_of: dict[str, list[_Alike]] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
     # uids of owners that were observed to be deleted
     _gone: dict[str, None] = field(default_factory=dict)
@@ -218,7 +222,7 @@ class GarbageCollector(Struct):
         ending: list[ApiObject] = []
         indexed: set[str] = set()  # keys of owners with dependents that are not only listed
         for some in loaded.grouped:
-            alike: Sequence[ApiObject] = some if isinstance(some, Replicas) else (some,)
+            alike: _Alike = some if isinstance(some, Replicas) else (some,)
             meta = alike[0].metadata
             if self._are_listed_only(alike):
                 key = meta.owner_references[0].uid or _owner_keys(meta)[0]
@@ -235,7 +239,7 @@ class GarbageCollector(Struct):
                 ending += alike
         return [command for one in ending for command in self._end(one)]
 
-    def _are_listed_only(self, alike: Sequence[ApiObject]) -> bool:
+    def _are_listed_only(self, alike: _Alike) -> bool:
         """Return whether loaded objects need not be indexed yet."""
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
@@ -246,12 +250,13 @@ class GarbageCollector(Struct):
 
     def _file_loaded(self, owner: str) -> None:
         """Index the loaded dependents of the owner with the key `owner`."""
-        for one in (one for alike in self._loaded_of.pop(owner, ()) for one in alike):
-            meta = one.metadata
-            del self._loaded[meta.uid]
-            known = _Dependent(_ref(one), meta.owner_references, (owner,), meta.finalizers)
-            self._by_uid[meta.uid] = known
-            self._dependents.setdefault(owner, {})[meta.uid] = known
+        for alike in self._loaded_of.pop(owner, ()):
+            meta = alike[0].metadata
+            for ref in _refs_of(alike):
+                del self._loaded[ref.uid]
+                known = _Dependent(ref, meta.owner_references, (owner,), meta.finalizers)
+                self._by_uid[ref.uid] = known
+                self._dependents.setdefault(owner, {})[ref.uid] = known
 
     def _dependent(self, uid: str) -> _Dependent | None:
         """Return the object with owner references that has this uid; None if there is none."""
@@ -276,7 +281,7 @@ class GarbageCollector(Struct):
         """Index the owner references of `one`; return the commands that deleted owners require."""
         meta = one.metadata
         if self.looks_up_owners:
-            self._present[meta.uid] = meta.namespace
+            self._note_presence(meta)
         known = self._dependent(meta.uid)
         if known is None:
             if not meta.owner_references:
@@ -297,6 +302,7 @@ class GarbageCollector(Struct):
             self._dependents.setdefault(owner, {})[meta.uid] = known
         if self.looks_up_owners and not known.is_going:
             self._unconfirmed[meta.uid] = known
+        self._report_foreign_owner(known)
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
         commands = self._abandon(known, gone[0]) if gone else []
         # It may no longer block the deletion of an owner.
@@ -379,6 +385,20 @@ class GarbageCollector(Struct):
             self._present.get(one.uid) not in ("", namespace) for one in dependent.owners if one.uid
         )
 
+    def _note_presence(self, meta: ObjectMeta) -> None:
+        """Record that an object exists; report its dependents in other namespaces."""
+        if meta.uid not in self._present:
+            self._present[meta.uid] = meta.namespace
+            for dependent in self._dependents.get(meta.uid, {}).values():
+                self._report_foreign_owner(dependent)
+
+    def _report_foreign_owner(self, dependent: _Dependent) -> None:
+        """Record an event if an owner was observed in another namespace."""
+        for owner in dependent.owners:
+            if self._present.get(owner.uid) not in (None, "", dependent.ref.namespace):
+                self._postponed.append(foreign_owner_event(dependent.ref, owner))
+                return
+
     def _collect(self, target: ObjectRef, absent: Collection[str]) -> list[Command]:
         """Delete the dependent `target` if all its owners are in `absent`.
 
@@ -416,16 +436,23 @@ class GarbageCollector(Struct):
 
     def _policy(self, dependent: _Dependent, owner: str) -> str:
         # upstream: garbagecollector.go:attemptToDeleteItem
+        if owner in self._waiting and self._dependents_of(dependent.ref.uid):
+            return "Foreground"
         if ORPHAN in dependent.finalizers:
             return "Orphan"
-        has_own = bool(self._dependents_of(dependent.ref.uid))
-        if FOREGROUND in dependent.finalizers or (owner in self._waiting and has_own):
-            return "Foreground"
-        return "Background"
+        return "Foreground" if FOREGROUND in dependent.finalizers else "Background"
 
 
-def _uids_of(alike: Sequence[ApiObject]) -> Sequence[str]:
+def _uids_of(alike: _Alike) -> Sequence[str]:
     return alike.uids if isinstance(alike, Replicas) else [one.metadata.uid for one in alike]
+
+
+def _refs_of(alike: _Alike) -> Iterable[ObjectRef]:
+    if not isinstance(alike, Replicas):
+        return map(_ref, alike)
+    first = _ref(alike[0])
+    refs = zip(alike.names, alike.uids, strict=True)
+    return (ObjectRef(first.kind, first.namespace, name, uid) for name, uid in refs)
 
 
 def _owner_keys(meta: ObjectMeta) -> tuple[str, ...]:

@@ -28,8 +28,8 @@ from fairlead.api.objects import (
     Pod,
     Unstructured,
 )
-from fairlead.api.pods.facts import is_terminal
-from fairlead.api.pods.volumes import all_claims
+from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.pods.volumes import all_claims, named_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -178,7 +178,10 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
 
 def _mounted(pod: Pod) -> Iterator[Key]:
     if pod.spec.node_name:
-        for name in all_claims(pod):
+        # upstream: pvc_protection_controller.go:podUsesPVC, podIsShutDown: a pod that the kubelet
+        # has stopped, or that was force-deleted, does not use its ephemeral volumes
+        is_shut_down = is_terminating(pod) and pod.metadata.deletion_grace_period_seconds == 0
+        for name in named_claims(pod) if is_shut_down else all_claims(pod):
             yield "PersistentVolumeClaim", pod.metadata.namespace, name
 
 

@@ -156,7 +156,7 @@ class Rollouts(Struct):
         """
         writes_max = BURST_MAX + WRITES_PER_REPLICA * rollout.deployment.spec.replicas
         if self._burst_limiter.is_exceeded(rollout.key, now, writes_max):
-            self.wake(rollout.key, now + REST)
+            self.run_at(rollout.key, now + REST)
             return []
         commands = self.sync.sync(rollout, now, is_loaded=is_loaded)
         self._burst_limiter.record(rollout.key, now, len(commands))
@@ -165,7 +165,7 @@ class Rollouts(Struct):
         self.sync.view.watch(rollout, now)
         due = self.sync.output.overdue_at(rollout)
         if due is not None and due > now:
-            self.wake(rollout.key, due)
+            self.run_at(rollout.key, due)
         return commands
 
     def _control_implied(self, rollout: Rollout, now: Instant, *, is_loaded: bool) -> list[Command]:
@@ -254,7 +254,7 @@ class Rollouts(Struct):
         if is_requested or is_written:
             self._wait(rollout, now)
 
-    def wake(self, key: str, due: Instant) -> None:
+    def run_at(self, key: str, due: Instant) -> None:
         """Schedule a sync of the Deployment `key` at `due`, even if no object changes."""
         self._retries.add(due, key)
 

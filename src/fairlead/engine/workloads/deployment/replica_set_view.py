@@ -120,9 +120,9 @@ class CountedReplicaSets(Struct, frozen=True):
             else:
                 self.pod_sets.watched.pop(key, None)
         if is_in_progress:
-            self._wake_when_available(rollout, now)
+            self._run_when_available(rollout, now)
 
-    def _wake_when_available(self, rollout: Rollout, now: Instant) -> None:
+    def _run_when_available(self, rollout: Rollout, now: Instant) -> None:
         """Schedule a sync for the time at which ready pods become available (minReadySeconds).
 
         No object changes at that time, so no stimulus would cause the sync.
@@ -132,4 +132,4 @@ class CountedReplicaSets(Struct, frozen=True):
             pods = self.pod_sets.sets.get(key)
             due = pods.next_available(min_ready, now) if pods is not None else None
             if due is not None:
-                self.pod_sets.wake(key, due)
+                self.pod_sets.run_at(key, due)

@@ -144,7 +144,7 @@ def proportional(
 
     The change is divided among several ReplicaSets only if `is_rolling` is set (strategy
     RollingUpdate). If it is divided, the result includes all active ReplicaSets, even if their size
-    stays: their annotations must get the new number of desired replicas.
+    stays the same: their annotations must get the new number of desired replicas.
     """
     # upstream: sync.go:scale
     only = _only_one(new, old)

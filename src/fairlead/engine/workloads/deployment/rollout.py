@@ -111,7 +111,7 @@ class Rollout(Struct):
         return _ref("Deployment", self.deployment)
 
     def imply(self, key: str, pods: PodSet) -> None:
-        """Add an implied ReplicaSet with `pods`; its initial size is the number of active pods.
+        """Add a ReplicaSet that the dump lacks; its initial size is the number of active `pods`.
 
         If it is the Deployment's only ReplicaSet, the next sync scales it to the Deployment's
         replicas, which creates missing pods.
@@ -181,8 +181,8 @@ class Rollout(Struct):
     def resized(self, new: ReplicaSetState | None, old: Sequence[ReplicaSetState]) -> Sizes:
         """Return the sizes that change after the Deployment was scaled or while it is paused.
 
-        After scaling, the result includes active ReplicaSets whose size stays, to update their
-        annotations.
+        After scaling, the result includes active ReplicaSets whose size stays the same, to update
+        their annotations.
         """
         spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
         sizes = proportional(
@@ -221,7 +221,7 @@ class Rollout(Struct):
         )
 
     def rule(self, key: str) -> ReplicaSetRule:
-        """Return the rule for the pods of the implied ReplicaSet `key`."""
+        """Return the rule for the pods of the ReplicaSet `key`, which the dump lacks."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})

@@ -32,11 +32,11 @@ _ALWAYS: Final = "AlwaysAllow"
 
 
 class BudgetLimit(Struct, frozen=True):
-    """Disruptions that a budget allows `now`, and `at_best` if all its replicas are ready.
+    """The disruptions that a budget allows `now`, and `at_best`, if all its replicas are ready.
 
-    Numbers of pods: `healthy` pods are ready, `desired` pods must be ready, and `wanted` is the
-    number of replicas. `rule` is the budget's limit in words. `problem` is the error text if its
-    status cannot be computed, else "".
+    `healthy` pods are ready and `desired` pods must be ready; `wanted` is the number of replicas.
+    `rule` is the budget's limit in words. `problem` is the error text if the budget's status cannot
+    be computed, else "".
     """
 
     key: str
@@ -55,12 +55,13 @@ class BudgetLimit(Struct, frozen=True):
 
     @property
     def lacks_scale(self) -> bool:
-        """Whether the budget needs the pods' replica counts, but no controller states them.
+        """Whether the number of wanted replicas is 0 or unknown; then no disruption is allowed.
 
-        This happens if the limit is a percentage or maxUnavailable, and the pods have no controller
-        with a scale. The budget then never allows a disruption. For these pods, minAvailable must
-        be a number. Also True if the status cannot be computed for another reason (`problem`), such
-        as an invalid limit.
+        There are three causes:
+        - the limit is a percentage or maxUnavailable, and the pods have no controller with a scale;
+          a number in minAvailable would work for them
+        - the budget selects no pods
+        - the status cannot be computed (`problem`), for example because the limit is invalid
         """
         # upstream: pkg/controller/disruption/disruption.go:getExpectedScale
         return bool(self.problem) or self.wanted == 0
@@ -110,10 +111,15 @@ class BudgetRoom:
         """Return the limits of the budgets that an eviction of `pod` must respect.
 
         If there are several, the eviction API refuses the eviction. Returns [] for a pod that is
-        evicted without a check: a pending, finished or terminating pod, or an unready pod whose
-        budget permits its eviction.
+        evicted without a check: a pending, finished or terminating pod, a pod without labels, or an
+        unready pod whose budget permits its eviction.
         """
-        if is_terminating(pod) or is_terminal(pod) or pod.status.phase == "Pending":
+        if (
+            not pod.metadata.labels
+            or is_terminating(pod)
+            or is_terminal(pod)
+            or pod.status.phase == "Pending"
+        ):
             return []
         found = self.of(pod)
         if len(found) == 1 and not is_ready(pod) and self._spares(found[0]):

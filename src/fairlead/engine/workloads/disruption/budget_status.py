@@ -15,7 +15,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.disruption.budget import BudgetStatus
-from fairlead.engine.workloads.identity import owner_event
+from fairlead.engine.workloads.identity import CONTROLLER_NAMES, owner_event
 
 KIND: Final = "PodDisruptionBudget"
 ALLOWED: Final = "DisruptionAllowed"
@@ -24,6 +24,7 @@ INSUFFICIENT: Final = "InsufficientPods"
 SYNC_FAILED: Final = "SyncFailed"
 NO_PODS: Final = "NoPods"
 UNMANAGED: Final = "UnmanagedPods"
+SEVERAL_BUDGETS: Final = "MultiplePodDisruptionBudgets"
 
 
 def status_patch(view: PodDisruptionBudget, status: BudgetStatus) -> PatchStatus:
@@ -108,6 +109,23 @@ def pods_warning(view: PodDisruptionBudget, reason: str) -> RecordEvent:
         '".spec.minAvailable" field of the PDB to an integer value.'
     )
     return owner_event(_ref(view), UNMANAGED, note, is_warning=True)
+
+
+def several_budgets_warning(pod: ObjectRef, chosen: str) -> RecordEvent:
+    """Return the event about a pod that several budgets select; `chosen` is the first of them."""
+    # upstream: disruption.go:getPdbForPod, which syncs only that budget
+    note = (
+        f'Pod "{pod.namespace}"/"{pod.name}" matches multiple PodDisruptionBudgets.  '
+        f'Chose "{chosen}" arbitrarily.'
+    )
+    return RecordEvent(
+        regarding=pod,
+        type="Warning",
+        reason=SEVERAL_BUDGETS,
+        action=SEVERAL_BUDGETS,
+        note=note,
+        reporting_controller=CONTROLLER_NAMES[KIND],
+    )
 
 
 def count_warning(view: PodDisruptionBudget, message: str) -> RecordEvent:

@@ -50,6 +50,7 @@ from fairlead.engine.workloads.disruption.budget_status import (
     count_warning,
     failure_patch,
     pods_warning,
+    several_budgets_warning,
     short_conditions,
     status_patch,
 )
@@ -91,6 +92,8 @@ class Disruption:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return status writes of the budgets that `stimulus` affects."""
         match stimulus:
+            case ObjectChanged(Pod() as pod):
+                return [*self.handle_pod(pod, now)]
             case ObjectChanged(one):
                 return self._sync_all(self._see(one), now)
             case ObjectDeleted(one):
@@ -108,7 +111,7 @@ class Disruption:
         self._stale.see(pod)
         self._scales.see_pod(pod)
         changed = self._namespace(pod.metadata.namespace).see_pod(pod)
-        return self._sync_all(changed, now) if changed else ()
+        return self._react(pod, changed, now) if changed else ()
 
     def next_deadline(self) -> Instant | None:
         """Return the time of the next expiry of an eviction or condition, or retry of a write.
@@ -205,6 +208,22 @@ class Disruption:
 
     def _sync_all(self, states: Iterable[BudgetState], now: Instant) -> list[Command]:
         return [command for state in states for command in self._sync(state, now)]
+
+    def _react(self, pod: Pod, changed: list[BudgetState], now: Instant) -> list[Command]:
+        """Return the writes of the budgets that the change of `pod` concerns.
+
+        If several budgets select the pod, an event about the pod comes first.
+        """
+        commands = self._sync_all(changed, now)
+        meta = pod.metadata
+        if len(changed) > 1:
+            names = sorted(
+                one.budget.view.metadata.name for one in changed if one.selects(meta.labels)
+            )
+            if len(names) > 1:
+                warning = several_budgets_warning(pod_ref(pod), names[0])
+                return [*self._events.record(warning), *commands]
+        return commands
 
     def _sync(self, state: BudgetState, now: Instant) -> list[Command]:
         view = state.budget.view

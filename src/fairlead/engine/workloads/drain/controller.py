@@ -5,10 +5,10 @@
                      └── 5 s ─────┘
 
 The Node annotation `fairlead.dev/drain: requested` starts a drain. Removing the annotation or
-uncordoning the node cancels the drain. Static pods, finished pods and pods of DaemonSets are not
-evicted; all other pods are evicted, as with `--force --ignore-daemonsets --delete-emptydir-data`. A
-pod that is bound to the node during the drain is also evicted, unless it tolerates the cordon's
-taint.
+uncordoning the node cancels the drain. Static pods and unfinished pods of DaemonSets are not
+evicted; all other pods are evicted, as with `--force --ignore-daemonsets --delete-emptydir-data`.
+kubectl lists the pods of a node once. Here a pod that is bound to the node later, by a scheduler
+that had not seen the cordon, is also evicted, unless it tolerates the cordon's taint.
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. Refused changes of the node are retried. `blocked` lists the pods that block
@@ -93,9 +93,9 @@ class Drain:
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         self._drains: dict[str, _Drain] = {}  # by node
-        self._finished: dict[str, None] = {}  # nodes whose drain is complete and still requested
+        self._finished: dict[str, None] = {}  # drains that ended, but whose request is not removed
         self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
-        self._uncordoned: set[str] = set()  # nodes that are to be cordoned; never iterated
+        self._to_cordon: set[str] = set()  # names of nodes; never iterated
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
         self._patches: TimerQueue[PatchObject] = TimerQueue()  # refused patches of nodes
 
@@ -142,7 +142,7 @@ class Drain:
         """Return whether this controller sent `patch` and its effect is not yet observed."""
         name = patch.target.name
         if patch.patch == CORDONED:
-            return name in self._uncordoned
+            return name in self._to_cordon
         return patch.patch == FINISHED and name in self._finished
 
     @property
@@ -182,7 +182,7 @@ class Drain:
             self._end(name)
             return []
         if node.spec.unschedulable:
-            self._uncordoned.discard(name)
+            self._to_cordon.discard(name)
         drain = self._drains.get(name)
         if drain is None:
             return [] if name in self._finished else self._begin(node)
@@ -199,8 +199,6 @@ class Drain:
         drain = self._drains.get(node)
         if drain is None:
             return []
-        if is_terminal(pod):
-            return self._remove_pod(drain, pod)
         if is_new and not is_tolerated(CORDON, pod.spec.tolerations):
             return self._evict(drain, pod)
         return []
@@ -230,7 +228,7 @@ class Drain:
         )
         commands: list[Command] = []
         if not node.spec.unschedulable:
-            self._uncordoned.add(name)
+            self._to_cordon.add(name)
             commands.append(PatchObject(_ref(node), CORDONED))
         for pod in self._pods.get(name, {}).values():
             commands += self._evict(drain, pod)
@@ -239,9 +237,9 @@ class Drain:
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
         """Add `pod` to the drain and evict it, unless it is terminating already.
 
-        Pods of DaemonSets, static pods and finished pods may stay.
+        Static pods stay, and pods of DaemonSets that are not finished.
         """
-        if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
+        if is_static(pod) or (is_daemon_pod(pod) and not is_terminal(pod)):
             return []
         ref = pod_ref(pod)
         drain.waiting[ref.key] = ref
@@ -272,7 +270,7 @@ class Drain:
         """Forget the drain of a node that was deleted or whose request was removed."""
         self._drains.pop(node, None)
         self._finished.pop(node, None)
-        self._uncordoned.discard(node)
+        self._to_cordon.discard(node)
 
     # --- outcomes ------------------------------------------------------------------------------
 

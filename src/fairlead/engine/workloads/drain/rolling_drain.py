@@ -126,6 +126,10 @@ class RollingDrains:
         """
         return earliest(self._back.next_due(), self._retries.next_due())
 
+    def is_waiting(self) -> bool:
+        """Return whether an empty node is down and will return to service."""
+        return self._back.next_due() is not None
+
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return the nodes that were down for long enough to service; retry refused changes."""
         back = [

@@ -4,7 +4,7 @@ A change of a pod affects the Services that select the pod. The slices and Endpo
 Services are written after all changes of the same instant are handled, and only if their content
 changes. Existing endpoints are not moved to other slices. A slice has at most a hundred endpoints.
 
-Differs from upstream: no topology hints, IPv4 only.
+Differs from upstream: IPv4 only.
 
 upstream: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice/reconciler.go;
 pkg/controller/endpoint/endpoints_controller.go
@@ -18,7 +18,14 @@ from typing import ClassVar, Final
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
 from fairlead.api.pods.facts import controller_of
 from fairlead.api.well_known_label import ZONE
-from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchObject
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import Component, Issuer
@@ -37,12 +44,25 @@ from fairlead.engine.workloads.endpoints.endpoint_slice import (
     ServiceState,
     endpoints_writes,
     ref_of,
+    rewritten,
     slices,
 )
-from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is_selecting
+from fairlead.engine.workloads.endpoints.service_endpoint import (
+    endpoint_of,
+    has_topology_hints,
+    is_selecting,
+)
+from fairlead.engine.workloads.endpoints.topology_hints import (
+    DISABLED,
+    ENABLED,
+    HintedSlices,
+    HintsError,
+    TopologyHints,
+)
 from fairlead.engine.workloads.work_queue import Key, WorkQueue, Write
 
 WHY_GONE: Final = "its Service is gone"
+SLICE: Final = "EndpointSlice"
 _WRITES: Final = (CreateObject, PatchObject, DeleteObject)
 
 
@@ -55,6 +75,7 @@ class ServiceEndpoints:
     )
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
+        self._topology = TopologyHints()
         self._queue = WorkQueue(config or WorkloadsConfig())
         self._states: dict[Key, ServiceState] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
@@ -94,8 +115,9 @@ class ServiceEndpoints:
             state = self._states.get(key)
             if state is not None and is_selecting(state.service):
                 written = self._sync(state)
+                events = self._add_hints(key, state, written)
                 self._queue.sent(key, written, now)
-                commands += written
+                commands += written + events
         return commands
 
     def _load(self, objects: Iterable[ApiObject]) -> None:
@@ -123,6 +145,8 @@ class ServiceEndpoints:
 
         Slices do not contain pods on unknown nodes.
         """
+        for key in self._topology.see_node(node):
+            self._queue.add(key)
         name = node.metadata.name
         is_new = name not in self._zones
         self._zones[name] = node.metadata.labels.get(ZONE, "")
@@ -201,6 +225,8 @@ class ServiceEndpoints:
                 self._forget_written(one)
             case Node():
                 self._zones.pop(meta.name, None)
+                for key in self._topology.forget_node(meta.name):
+                    self._queue.add(key)
             case _:
                 pass
         return []
@@ -211,6 +237,7 @@ class ServiceEndpoints:
         The garbage collector deletes the Service's slices.
         """
         state = self._states.pop(key, None)
+        self._topology.forget(key)
         self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
         if state is None or state.written is None:
@@ -244,6 +271,52 @@ class ServiceEndpoints:
         is_published = state.service.spec.publish_not_ready_addresses
         placed = [one for one in endpoints if is_published or one.node in self._zones]
         return [*slices(state, placed), *endpoints_writes(state, endpoints)]
+
+    def _add_hints(self, key: Key, state: ServiceState, writes: list[Write]) -> list[Command]:
+        """Add topology hints to the slices in `writes`; return an event if they begin or end.
+
+        Writes of other slices whose hints change are added to `writes`.
+        """
+        if not has_topology_hints(state.service):
+            state.hints = ""
+            return [_hints_event(state.service, DISABLED)] if self._topology.forget(key) else []
+        changes = [
+            (one, one.manifest if isinstance(one, CreateObject) else one.patch)
+            for one in writes
+            if isinstance(one, CreateObject | PatchObject) and one.target.kind == SLICE
+        ]
+        # Endpoints of new slices come first.
+        changes.sort(key=lambda change: isinstance(change[0], PatchObject))
+        touched = {one.target.name for one in writes if one.target.kind == SLICE}
+        unchanged = {
+            name: list(one.endpoints) for name, one in state.slices.items() if name not in touched
+        }
+        found = HintedSlices([content["endpoints"] for _, content in changes], unchanged)
+        try:
+            self._topology.add(key, found)
+            text = ENABLED
+        except HintsError as problem:
+            text = str(problem)
+        writes += [
+            rewritten(state, state.slices[name], entries)
+            for name, entries in found.rewritten.items()
+        ]
+        before, state.hints = state.hints, text
+        return [_hints_event(state.service, text)] if text != before else []
+
+
+def _hints_event(service: Service, text: str) -> RecordEvent:
+    """Return the event about the hints of `service`."""
+    meta, is_enabled = service.metadata, text == ENABLED
+    reason = "TopologyAwareHintsEnabled" if is_enabled else "TopologyAwareHintsDisabled"
+    return RecordEvent(
+        regarding=ObjectRef("Service", meta.namespace, meta.name, meta.uid),
+        type="Normal" if is_enabled else "Warning",
+        reason=reason,
+        action=reason,
+        note=f"{text}, addressType: IPv4",
+        reporting_controller="endpoint-slice-controller",
+    )
 
 
 def _selects(service: Service, pod: Pod) -> bool:

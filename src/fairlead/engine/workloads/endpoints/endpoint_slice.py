@@ -20,13 +20,20 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice, ObjectMeta, Pod, Service
 from fairlead.api.pods.facts import condition
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.workloads.endpoints.endpoints_capacity import (
+    OVER_CAPACITY,
+    TRUNCATED,
+    truncated,
+)
 from fairlead.engine.workloads.endpoints.service_endpoint import (
     HEADLESS,
     Endpoint,
     Ports,
+    has_topology_hints,
     ports_json,
     subsets_of,
 )
+from fairlead.engine.workloads.endpoints.topology_hints import without_hints
 from fairlead.engine.workloads.identity import generated_name
 
 SLICE_SIZE_MAX: Final = 100
@@ -76,7 +83,8 @@ class TriggerTime(Struct):
 class ServiceState(Struct):
     """A Service, the pods that it selects (by name), and its slices and Endpoints as observed.
 
-    `serial` is the number of slices created so far.
+    `serial` is the number of slices created so far. `hints` is the text of the last event about
+    topology hints.
     """
 
     service: Service
@@ -85,6 +93,7 @@ class ServiceState(Struct):
     written: Endpoints | None = None
     serial: int = 0
     trigger: TriggerTime = field(default_factory=TriggerTime)
+    hints: str = ""
 
 
 def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
@@ -111,9 +120,11 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
                 continue
             del superfluous[name]
             known = state.slices[name]
-            if list(known.endpoints) != content or known.metadata.labels != labels:
-                meta = _metadata(state, known, labels)
-                yield PatchObject(ref_of(known), {"metadata": meta, "endpoints": content})
+            before = list(known.endpoints)
+            if has_topology_hints(state.service):  # its hints are added to the writes later
+                before = without_hints(before)
+            if before != content or known.metadata.labels != labels:
+                yield rewritten(state, known, content)
         made.extend(
             _new_slice(state, labels, new[start : start + SLICE_SIZE_MAX], written)
             for start in range(0, len(new), SLICE_SIZE_MAX)
@@ -121,6 +132,13 @@ def slices(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrit
         if not wanted and not held:
             made.append(_new_slice(state, labels, [], written))
     yield from _recycled(made, superfluous)
+
+
+def rewritten(state: ServiceState, known: EndpointSlice, entries: list[Json]) -> PatchObject:
+    """Return the write that replaces the endpoints of the slice `known` by `entries`."""
+    labels = _labels(state, {SERVICE_NAME: state.service.metadata.name, **_BY_SLICES})
+    meta = _metadata(state, known, labels)
+    return PatchObject(ref_of(known), {"metadata": meta, "endpoints": entries})
 
 
 def _recycled(
@@ -190,18 +208,27 @@ def owned_slice(
 
 def endpoints_writes(state: ServiceState, endpoints: list[Endpoint]) -> Iterable[SliceWrite]:
     """Yield the write after which the Endpoints object of `state` contains exactly `endpoints`."""
-    subsets, meta, known = subsets_of(endpoints), state.service.metadata, state.written
+    whole, meta, known = subsets_of(endpoints), state.service.metadata, state.written
+    fewer = truncated(whole)
+    subsets, capacity = (whole, None) if fewer is None else (fewer, TRUNCATED)
     labels = _labels(state, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
     if known is not None:
-        if list(known.subsets) != subsets or known.metadata.labels != labels:
+        before = known.metadata
+        is_marked = before.annotations.get(OVER_CAPACITY) == capacity
+        if list(known.subsets) != subsets or before.labels != labels or not is_marked:
             changed = _metadata(state, known, labels)
+            if not is_marked:
+                changed.setdefault("annotations", {})[OVER_CAPACITY] = capacity
             yield PatchObject(ref_of(known), {"metadata": changed, "subsets": subsets or None})
         return
     place = {"name": meta.name, "namespace": meta.namespace}
+    named = state.trigger.annotations
+    if capacity is not None:
+        named = {"annotations": {**named.get("annotations", {}), OVER_CAPACITY: capacity}}
     made: Json = {
         "apiVersion": "v1",
         "kind": "Endpoints",
-        "metadata": {**place, "labels": labels, **state.trigger.annotations},
+        "metadata": {**place, "labels": labels, **named},
     }
     yield CreateObject(made | ({"subsets": subsets} if subsets else {}))
 

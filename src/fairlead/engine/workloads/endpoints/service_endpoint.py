@@ -100,6 +100,12 @@ def is_selecting(service: Service) -> bool:
     return bool(service.spec.selector) and service.spec.type != EXTERNAL
 
 
+def has_topology_hints(service: Service) -> bool:
+    """Return whether an annotation requests hints in proportion to the CPU of the zones."""
+    notes = service.metadata.annotations
+    return any(notes.get(key) in ("Auto", "auto") for key in TOPOLOGY_MODES)
+
+
 def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
     """Return the endpoint of `pod`, which `service` selects.
 
@@ -129,9 +135,7 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
 
 def _distribution(service: Service) -> str:
     # upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByAddressType
-    notes = service.metadata.annotations
-    has_mode = any(notes.get(key) in ("Auto", "auto") for key in TOPOLOGY_MODES)
-    return "" if has_mode else service.spec.traffic_distribution
+    return "" if has_topology_hints(service) else service.spec.traffic_distribution
 
 
 def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:

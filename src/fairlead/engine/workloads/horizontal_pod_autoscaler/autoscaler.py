@@ -55,7 +55,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.status import (
     SCALING_ACTIVE,
     SCALING_LIMITED,
     StatusDraft,
-    essence,
+    compared_fields,
     event,
 )
 from fairlead.engine.workloads.status_writer import status_patch
@@ -295,7 +295,7 @@ class Autoscaler:
         scale time and the conditions are relevant.
         """
         before, after = self.view.status, draft.status
-        if not self.config.refreshes_status and essence(before) == essence(after):
+        if not self.config.refreshes_status and compared_fields(before) == compared_fields(after):
             return []
         patch = status_patch(before, after)
         return [PatchStatus(self.ref, patch)] if patch else []

@@ -81,7 +81,7 @@ class _ScaleEvent(Struct, frozen=True):
 class ScaleHistory(Struct):
     """The earlier recommendations of an autoscaler and its changes of the number of replicas.
 
-    Old entries are dropped when new entries are added.
+    Old recommendations are dropped when new ones are added; a new change replaces an old one.
     """
 
     downscale_stabilization: DurationNs
@@ -217,9 +217,21 @@ def _window(rules: ScalingRules, default: DurationNs) -> DurationNs:
 def _with(
     events: list[_ScaleEvent], rules: ScalingRules, change: int, now: Instant
 ) -> list[_ScaleEvent]:
+    """Return `events` with one more, in the place of the last event that `rules` no longer use.
+
+    Other events that `rules` no longer use are kept: the policies of the other direction, which may
+    have longer periods, count them.
+    """
+    # upstream: horizontal.go:storeScaleEvent, markScaleEventsOutdated
     longest = max((one.period_seconds for one in rules.policies), default=0)
     cutoff = now - seconds(longest)
-    return [*(one for one in events if one.at >= cutoff), _ScaleEvent(change, now)]
+    known = [*events]
+    outdated = [index for index, one in enumerate(events) if one.at < cutoff]
+    if outdated:
+        known[outdated[-1]] = _ScaleEvent(change, now)
+    else:
+        known.append(_ScaleEvent(change, now))
+    return known
 
 
 def _change(events: list[_ScaleEvent], cutoff: Instant) -> int:

@@ -68,7 +68,7 @@ class StatusDraft(Struct):
         self.status["lastScaleTime"] = format_timestamp(self.now)
 
 
-def essence(status: Mapping[str, Any]) -> tuple[object, ...]:
+def compared_fields(status: Mapping[str, Any]) -> tuple[object, ...]:
     """Return the parts of `status` whose changes are written in a simulation.
 
     These are the numbers of replicas, the last scale time and the conditions.

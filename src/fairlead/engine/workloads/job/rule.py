@@ -20,13 +20,14 @@ upstream: pkg/controller/job/job_controller.go:syncJob, manageJob
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Job, JobSpec, Pod
+from fairlead.api.pods.replicas import Replicas
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, floor_second
 from fairlead.engine.workloads.job.finished_condition import deadline_of, finished_condition
@@ -50,7 +51,7 @@ from fairlead.engine.workloads.pod_control.pod_template import (
 from fairlead.engine.workloads.pod_control.rule import NOTHING, DesiredPod, Plan
 from fairlead.engine.workloads.pod_control.scale_down import job_pods_to_delete
 
-WHY_TOO_MANY: Final = "more than the Job wants"
+WHY_TOO_MANY: Final = "more pods than the Job needs"
 WHY_OVER: Final = "the Job is over"
 WHY_SUSPENDED: Final = "the Job is suspended"
 OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
@@ -64,7 +65,7 @@ class JobRule:
     deleted.
     """
 
-    is_watchful: ClassVar[bool] = False
+    reads_readiness: ClassVar[bool] = False
 
     job: Job = field(compare=False)
     spec: JobSpec
@@ -99,6 +100,10 @@ class JobRule:
         """Return the pod's completion index as text, or "" if the Job is not indexed."""
         index = index_of(pod) if is_indexed(self.job) else None
         return "" if index is None else str(index)
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the slot of each of `replicas`, which have equal annotations and labels."""
+        return [self.slot_of(replicas[0])] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the pod ended without success."""

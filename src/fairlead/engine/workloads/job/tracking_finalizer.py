@@ -78,7 +78,7 @@ class JobSyncSchedule(Struct):
 
 
 def release_counted(progress: JobProgress, pods: PodSet) -> None:
-    """Release the uncounted pods whose finalizers have been removed."""
+    """Let the status count the uncounted pods whose finalizers have been removed."""
     held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
     for uid in [uid for uid in progress.uncounted if uid not in held]:
         progress.release(uid)

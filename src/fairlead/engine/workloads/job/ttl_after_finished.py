@@ -24,7 +24,7 @@ from fairlead.engine.core.stimulus import (
 from fairlead.engine.core.timer_queue import TimerQueue
 
 RETRY_AFTER: Final[DurationNs] = seconds(1)
-WHY: Final = "its time to live after it finished is over"
+WHY: Final = "its ttlSecondsAfterFinished has passed"
 ENDS: Final = ("Complete", "Failed")
 
 

@@ -75,7 +75,8 @@ class History(Struct):
     def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
         """Set `update` to the revision of the owner's current template, a new one if needed.
 
-        `pods` are the owner's pods. On the first call, also set `current` and `first`.
+        `pods` are the owner's pods, or others with the same labels. On the first call, also set
+        `current` and `first`.
         """
         self.owner = owner
         template = owner.spec.template

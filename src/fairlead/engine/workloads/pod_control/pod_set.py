@@ -23,10 +23,10 @@ upstream: pkg/controller/controller_utils.go:ControllerExpectations, IsPodActive
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -84,6 +84,18 @@ def _ready_since(replicas: Replicas, index: int) -> Instant:
     return ready_since(replicas[index]) or 0
 
 
+class Slots(Protocol):
+    """Protocol for the slots of an owner's pods; "" if they have none."""
+
+    def slot_of(self, pod: Pod) -> str:
+        """Return the slot of `pod`."""
+        ...
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the slot of each of `replicas`, as `slot_of` does, but without making the pods."""
+        ...
+
+
 class EndedPod(Struct, frozen=True):
     """A pod that was ACTIVE and now has the state `after` (None if it was deleted).
 
@@ -116,7 +128,7 @@ class ExpectedCreation(Struct, frozen=True):
 
 @dataclass(slots=True, kw_only=True)
 class PodSet:
-    """The pods of one owner and the writes in flight, by the name of the pod in `namespace`.
+    """The pods of one owner in `namespace`, and the writes in flight, keyed by pod name.
 
     `siblings` are the pod sets of all ReplicaSets of the Deployment, by key, including this pod
     set. `ended` contains the pods that ended since the last run of the rule, or is None if the rule
@@ -149,15 +161,24 @@ class PodSet:
     retry_at: Instant | None = None
     _by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
     # set if `_by_slot` is not built yet
-    _slot_of: Callable[[Pod], str] | None = field(default=None, repr=False, compare=False)
+    _slots: Slots | None = field(default=None, repr=False, compare=False)
 
     @property
     def by_slot(self) -> dict[str, dict[str, None]]:
-        """The names of the pods in each slot, built when it is first needed after a load."""
-        if self._slot_of is not None:
-            slot_of, self._slot_of, self._by_slot = self._slot_of, None, {}
-            for name, pod in self.pods.items():
-                self._by_slot.setdefault(slot_of(pod), {})[name] = None
+        """The names of the pods in each slot, built when it is first read after a load.
+
+        Only the rules of owners with slots read it.
+        """
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            self._by_slot = {}
+            loaded = {id(group): slots.slots_of(group) for group in self.pods.groups()}
+            for name, found in zip(self.pods, self.pods.raw(), strict=True):
+                if isinstance(found, tuple):
+                    slot = loaded[id(found[0])][found[1]]
+                else:
+                    slot = slots.slot_of(found)
+                self._by_slot.setdefault(slot, {})[name] = None
         return self._by_slot
 
     @property
@@ -194,8 +215,8 @@ class PodSet:
         self._activate(pod)
         return True
 
-    def load(self, replicas: Replicas, slot_of: Callable[[Pod], str]) -> None:
-        """Store pods of a snapshot, as `put` does, but faster; `slot_of` returns their slots."""
+    def load(self, replicas: Replicas, slots: Slots) -> None:
+        """Store pods of a snapshot, as `put` does, but faster; `slots` returns their slots."""
         has_expectations = self.creations_expected or self.deletions_expected
         is_usual = self.ended is None and not has_expectations
         if (
@@ -205,18 +226,18 @@ class PodSet:
             or not self.pods.keys().isdisjoint(replicas.names)
         ):
             for pod in replicas:
-                self.put(pod, slot_of(pod))
+                self.put(pod, slots.slot_of(pod))
             return
-        is_new = not self.pods or self._slot_of is not None
+        is_new = not self.pods or self._slots is not None
         self.pods.load(replicas.names, replicas.rows)
         self.active.load(replicas.names, replicas.rows)
         if ready_since(replicas[0]) is not None:  # then all of them are ready
             self.ready.load(replicas.names, replicas.rows)
         if is_new:
-            self._slot_of = slot_of
+            self._slots = slots
         else:
-            for pod in replicas:
-                self.by_slot.setdefault(slot_of(pod), {})[pod.metadata.name] = None
+            for name, slot in zip(replicas.names, slots.slots_of(replicas), strict=True):
+                self._by_slot.setdefault(slot, {})[name] = None
 
     def put(self, pod: Pod, slot: str) -> PodState | None:
         """Store the newest version of `pod`; return its previous state, None for a new pod."""
@@ -225,7 +246,8 @@ class PodSet:
         after = pod_state(pod)
         self.creation_observed(name)
         self.pods[name] = pod
-        self.by_slot.setdefault(slot, {})[name] = None
+        if self._slots is None:  # else `by_slot` is built later, from all pods
+            self._by_slot.setdefault(slot, {})[name] = None
         if self.deletions_expected.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
             return before
         is_ours = self.deletions_expected.pop(name, None) is not None
@@ -250,15 +272,15 @@ class PodSet:
         is_ours = self.deletions_expected.pop(name, None) is not None
         if self.ended is not None:
             self.ended.append(EndedPod(pod, None, is_ours))
-        in_slot = self.by_slot.get(slot, {})
+        in_slot = self._by_slot.get(slot, {})
         in_slot.pop(name, None)
         if not in_slot:
-            self.by_slot.pop(slot, None)
+            self._by_slot.pop(slot, None)
         return before
 
-    def reslot(self, slot_of: Callable[[Pod], str]) -> None:
-        """Let `slot_of` determine the slot of every pod from now on."""
-        self._slot_of = slot_of
+    def update_slots(self, slots: Slots) -> None:
+        """Let `slots` determine the slot of every pod from now on."""
+        self._slots, self._by_slot = slots, {}
 
     def holds(self, name: str) -> bool:
         """Return whether a pod `name` exists or is being created."""
@@ -319,6 +341,8 @@ class PodSet:
 
     def is_available(self, name: str, min_ready: DurationNs, now: Instant) -> bool:
         """Return whether the pod `name` is active and has been ready for `min_ready` (ns)."""
+        if not min_ready:
+            return name in self.ready  # the time need not be read
         since = self.ready.get(name)
         return since is not None and since + min_ready <= now
 

@@ -65,8 +65,8 @@ class PodSets(Struct):
     _set_keys: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _creating: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
-    _wakes: TimerQueue[str] = field(default_factory=TimerQueue)
-    _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next wake
+    _runs: TimerQueue[str] = field(default_factory=TimerQueue)
+    _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next run
     _burst_limiter: BurstLimiter = field(default_factory=BurstLimiter)
 
     # --- owners --------------------------------------------------------------------------------
@@ -90,9 +90,9 @@ class PodSets(Struct):
         if self.rules[key] == rule:
             return False
         self.rules[key] = rule
-        if rule.is_watchful:
+        if rule.reads_readiness:
             self.watched[key] = None
-        self.sets[key].reslot(rule.slot_of)
+        self.sets[key].update_slots(rule)
         return True
 
     def replace_terminating_pods(self, key: str) -> None:
@@ -115,11 +115,11 @@ class PodSets(Struct):
         if self.follows_all or key in self.watched:
             self.changed[key] = None
 
-    def wake(self, key: str, due: Instant) -> None:
+    def run_at(self, key: str, due: Instant) -> None:
         """Schedule a run of the rule of the owner `key` at `due`, even if no object changes."""
         if self._awaited.get(key) != due:
             self._awaited[key] = due
-            self._wakes.add(due, key)
+            self._runs.add(due, key)
 
     # --- pods ----------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ class PodSets(Struct):
             found = self._set_of(replicas[0])
             if found is not None:
                 self._set_keys |= dict.fromkeys(replicas.keys, found.key)
-                found.load(replicas, self.rules[found.key].slot_of)
+                found.load(replicas, self.rules[found.key])
 
     def see(self, pod: Pod, now: Instant) -> list[Command]:
         """Store the newest version of `pod`; if its state has changed, run its owner's rule."""
@@ -198,7 +198,7 @@ class PodSets(Struct):
 
     def follow_up(self, key: str, now: Instant) -> list[Command]:
         """Return the commands that depend on pod readiness, if the owner's rule uses readiness."""
-        if key not in self.sets or not self.rules[key].is_watchful:
+        if key not in self.sets or not self.rules[key].reads_readiness:
             return []
         pods = self.sets[key]
         return self._carry_out(pods, self.rules[key].follow(pods, now), now)
@@ -215,7 +215,7 @@ class PodSets(Struct):
 
     def _carry_out(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if plan.again_at is not None:
-            self.wake(pods.key, plan.again_at)
+            self.run_at(pods.key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan, now)
         if not plan.create and not pods.creations_expected and not plan.is_waiting:
@@ -313,16 +313,16 @@ class PodSets(Struct):
         """
         key = self._set_keys.get(target.key)
         if key is not None:
-            self.wake(key, due)
+            self.run_at(key, due)
 
     def next_retry(self) -> Instant | None:
         """Return the time of the next retry of an owner or scheduled run of a rule, or None."""
-        return earliest(self._retries.next_due(), self._wakes.next_due())
+        return earliest(self._retries.next_due(), self._runs.next_due())
 
     def retry(self, now: Instant) -> list[Command]:
         """Run the scheduled rules, and retry the owners whose backoff has expired."""
         commands: list[Command] = []
-        for key in self._wakes.pop_due(now):
+        for key in self._runs.pop_due(now):
             self._awaited.pop(key, None)
             self.mark_changed(key)
             commands += self.follow_up(key, now) or self.reconcile(key, None, now)

@@ -7,12 +7,14 @@ Each kind of owner has an implementation. A rule reads a `PodSet` and returns a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
 
@@ -50,13 +52,17 @@ NOTHING: Plan = Plan()
 class OwnerRule(Protocol):
     """Decides about the pods of one owner.
 
-    If `is_watchful` is set, the decisions also depend on the readiness of pods.
+    If `reads_readiness` is set, the decisions also depend on the readiness of pods.
     """
 
-    is_watchful: ClassVar[bool]
+    reads_readiness: ClassVar[bool]
 
     def slot_of(self, pod: Pod) -> str:
         """Return the slot of `pod`, or "" if the pods of this kind of owner have no slots."""
+        ...
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the slot of each of `replicas`, as `slot_of` does, but without making the pods."""
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:

@@ -7,11 +7,13 @@ and are not replaced.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct
 
 from fairlead.api.objects import Pod
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.deletion.garbage_collector import WHY_OWNER_DELETED
 from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
@@ -27,7 +29,7 @@ NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
 class UnknownOwnerRule(Struct, frozen=True):
     """Replaces the pods of an unknown owner of this `kind`."""
 
-    is_watchful: ClassVar[bool] = False
+    reads_readiness: ClassVar[bool] = False
 
     kind: str
 
@@ -39,6 +41,10 @@ class UnknownOwnerRule(Struct, frozen=True):
     def slot_of(self, pod: Pod) -> str:
         """Return the pod's name for a StatefulSet, otherwise "": any pod can replace the pod."""
         return pod.metadata.name if self.keeps_names else ""
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the slot of each of `replicas`."""
+        return replicas.names if self.keeps_names else [""] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return whether the pod was deleted or, if its owner is of REPLICA_KINDS, has failed."""
@@ -70,11 +76,15 @@ class UnknownOwnerRule(Struct, frozen=True):
 class NoOpRule(Struct, frozen=True):
     """A rule that does not change the owner's pods."""
 
-    is_watchful: ClassVar[bool] = False
+    reads_readiness: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
         """Return "", because the pods have no slots."""
         return ""
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return "" for each of `replicas`."""
+        return [""] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return False, because no pod is replaced."""
@@ -95,11 +105,15 @@ class DeletedOwnerRule(Struct, frozen=True):
     Module `deployment.rollout` explains implied ReplicaSets.
     """
 
-    is_watchful: ClassVar[bool] = False
+    reads_readiness: ClassVar[bool] = False
 
     def slot_of(self, pod: Pod) -> str:
         """Return "", because the pods have no slots."""
         return ""
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return "" for each of `replicas`."""
+        return [""] * len(replicas)
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return False, because no pod is replaced."""

@@ -20,6 +20,7 @@ processCondemned; stateful_set_utils.go
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -28,6 +29,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pods.facts import is_terminating
+from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError, scaled
@@ -56,10 +58,10 @@ class StatefulSetRule:
     one after the other.
     """
 
-    is_watchful: ClassVar[bool] = True
+    reads_readiness: ClassVar[bool] = True
 
     owner: StatefulSet = field(compare=False)
-    essence: tuple[object, ...]  # the fields of the owner that the rule depends on
+    owner_fields: tuple[object, ...]  # the fields of the owner that the rule depends on
     update: str
     history: History = field(compare=False)
     heeds_max_unavailable: bool = False
@@ -70,7 +72,7 @@ class StatefulSetRule:
     ) -> StatefulSetRule:
         """Return the rule for the newest version of `owner`, with the revisions in `history`."""
         spec = owner.spec
-        essence = (
+        owner_fields = (
             spec.replicas,
             spec.ordinals,
             spec.pod_management_policy,
@@ -79,7 +81,7 @@ class StatefulSetRule:
             spec.service_name,
             tuple(_claim_names(owner)),
         )
-        return cls(owner, essence, history.update, history, heeds_max_unavailable)
+        return cls(owner, owner_fields, history.update, history, heeds_max_unavailable)
 
     @property
     def ordinals(self) -> range:
@@ -100,6 +102,10 @@ class StatefulSetRule:
     def slot_of(self, pod: Pod) -> str:
         """Return the pod's name, which contains its ordinal."""
         return pod.metadata.name
+
+    def slots_of(self, replicas: Replicas) -> Sequence[str]:
+        """Return the names of `replicas`."""
+        return replicas.names
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
         """Return True: every finished or deleted pod is replaced."""
@@ -141,11 +147,11 @@ class StatefulSetRule:
         creations_allowed = pods.creations_allowed
         for ordinal in self.ordinals:
             name = self._name(ordinal)
-            pod = pods.pods.get(name)
-            if pod is None and name not in pods.creations_expected:
+            like = pods.pods.sample(name)
+            if like is None and name not in pods.creations_expected:
                 create.append(self.desired_pod(ordinal))
-            elif pod is not None and pod_state(pod) in FINISHED:
-                finished += [] if name in pods.deletions_expected else [pod]
+            elif like is not None and pod_state(like) in FINISHED:
+                finished += [] if name in pods.deletions_expected else [pods.pods[name]]
             elif pods.is_available(name, self.min_ready, now):
                 continue
             if self.is_ordered or len(create) >= creations_allowed:
@@ -188,11 +194,11 @@ class StatefulSetRule:
         if self.heeds_max_unavailable:
             return self._several_outdated(pods, [name for _, name in targets], now)
         for _, name in targets:
-            pod = pods.pods.get(name)
-            if pod is None or name not in pods.active:
+            like = pods.pods.sample(name)
+            if like is None or name not in pods.active:
                 return []
-            if self.history.revision_of(pod) != self.update:
-                return [pod]
+            if self.history.revision_of(like) != self.update:
+                return [pods.pods[name]]
             if not pods.is_available(name, self.min_ready, now):
                 return []
         return []
@@ -227,7 +233,7 @@ class StatefulSetRule:
             return
         if len(pods.pods) == self.owner.spec.replicas and all(
             name in pods.ready and self.history.revision_of(pod) == self.update
-            for name, pod in pods.pods.items()
+            for name, pod in zip(pods.pods, pods.pods.samples(), strict=True)
         ):
             self.history.current = self.update
 

@@ -1,10 +1,11 @@
 """Computes the next step for a PersistentVolumeClaim, and its commands.
 
 Example: a claim `data` of a class with volumeBindingMode Immediate. No volume has a claimRef to the
-claim, and the smallest suitable volume is `pv-3` (5Gi for a request of 4Gi). BIND writes the
-claimRef of pv-3 first, then the phase of pv-3, the claim's volumeName and the claim's phase.
-Without a suitable volume, the step is PROVISION if the class has a provisioner. With
-WaitForFirstConsumer, there is no step until the scheduler sets selected-node.
+claim, and the best suitable volume is `pv-3` (5Gi for a request of 4Gi). BIND writes the claimRef
+of pv-3 first, then the phase of pv-3, the claim's volumeName and the claim's phase. Without a
+suitable volume, the step is PROVISION if the class has a provisioner, or SET_CLASS if the claim
+names no class and there is a default class. With WaitForFirstConsumer, there is no step until the
+scheduler sets selected-node.
 
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
 """
@@ -70,22 +71,17 @@ def next_step(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep |
     if meant:
         return BindingStep(StepKind.BIND, claim, meant[0])
     storage_class = index.class_of(claim)
-    if not class_name(claim) and claim.spec.storage_class_name is None:
-        default = index.default_class()
-        return (
-            None
-            if default is None
-            else BindingStep(StepKind.SET_CLASS, claim, storage_class=default)
-        )
     if storage_class is not None and storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
         is_chosen = SELECTED_NODE in claim.metadata.annotations
         return _toward_new(claim, storage_class) if is_chosen else None
-    free = index.smallest_free(claim)
-    return (
-        _toward_new(claim, storage_class)
-        if free is None
-        else BindingStep(StepKind.BIND, claim, free)
-    )
+    free = index.best_free(claim)
+    if free is not None:
+        return BindingStep(StepKind.BIND, claim, free)
+    if not class_name(claim) and claim.spec.storage_class_name is None:
+        default = index.default_class()
+        if default is not None:
+            return BindingStep(StepKind.SET_CLASS, claim, storage_class=default)
+    return _toward_new(claim, storage_class)
 
 
 def _toward_named(index: VolumeIndex, claim: PersistentVolumeClaim) -> BindingStep | None:

@@ -29,7 +29,7 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import (
 from fairlead.engine.state.volumes.assumed_volumes import SELECTED_NODE
 from fairlead.engine.workloads.volumes.binding_step import BindingStep, StepKind
 from fairlead.engine.workloads.volumes.command import claim_ref, driver_of
-from fairlead.engine.workloads.volumes.volume_index import VolumeIndex
+from fairlead.engine.workloads.volumes.volume_index import VolumeIndex, why_unsuitable
 
 LOST: Final = "Lost"
 CONTROLLER: Final = "persistentvolume-controller"
@@ -168,15 +168,26 @@ def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]
 def _events(
     index: VolumeIndex, claim: PersistentVolumeClaim, step: BindingStep | None
 ) -> list[Command]:
-    has_had_one = claim.spec.volume_name or BIND_COMPLETED in claim.metadata.annotations
-    if claim.metadata.deletion_timestamp or has_had_one:
+    if claim.metadata.deletion_timestamp or BIND_COMPLETED in claim.metadata.annotations:
         return []
+    if claim.spec.volume_name:
+        return _mismatch(index, claim)
     storage_class = index.class_of(claim)
     if step is None:
         return [_not_bound_event(claim, storage_class)]
     if step.kind is not StepKind.PROVISION or step.storage_class is None:
         return []
     return _provisioning(claim, step.storage_class)
+
+
+def _mismatch(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
+    """Return the event about the free volume that `claim` names, if the claim cannot have it."""
+    volume = index.volumes.get(claim.spec.volume_name)
+    if volume is None or volume.spec.claim_ref is not None:
+        return []
+    reason = why_unsuitable(volume, claim)
+    note = f'Cannot bind to requested volume "{volume.key}": {reason}'
+    return [_event(claim, "VolumeMismatch", note, is_warning=True)] if reason else []
 
 
 def _not_bound_event(claim: PersistentVolumeClaim, storage_class: StorageClass | None) -> Command:

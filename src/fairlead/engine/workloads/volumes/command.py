@@ -39,6 +39,7 @@ PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 _YES: Final = "yes"
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DRIVER_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_DELETABLE_PATH: Final = re.compile(r"/tmp/.+")  # noqa: S108 - the pattern that upstream uses
 _DIRECTORY: Final = "/var/lib/fairlead"
 
 
@@ -56,8 +57,8 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
     """Return the next writes of a binding, or [] if `claim` and `volume` are both Bound.
 
-    The volume's claimRef is written first and alone. If that write fails with a conflict, the
-    volume was bound to another claim. The other fields are written afterwards.
+    The first write sets only the volume's claimRef. If this write fails with a conflict, the volume
+    was bound to another claim. The other fields are written afterwards.
     """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
@@ -94,18 +95,41 @@ def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject
 def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
-    The volume is released first, because a finalizer protects a bound volume. Then it is deleted if
-    its reclaim policy is Delete and `deletes` is set. `deletes` is False for volumes of external
-    provisioners.
+    The volume is released first, because a finalizer protects a bound volume. If its reclaim policy
+    is Delete, it is then deleted, or it becomes Failed if nothing can delete it. Provisioned
+    volumes are deleted only if `deletes` is set, because otherwise their provisioners do it.
 
-    upstream: pv_controller.go: syncVolume, reclaimVolume
+    upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
+    findDeletablePlugin
     """
-    if volume.status.phase not in (RELEASED, FAILED):
-        return [PatchStatus(volume_ref(volume), {"phase": RELEASED})]
+    target, phase = volume_ref(volume), volume.status.phase
+    if phase not in (RELEASED, FAILED):
+        return [PatchStatus(target, {"phase": RELEASED})]
     is_to_go = volume.spec.persistent_volume_reclaim_policy == "Delete"
-    if deletes and is_to_go and not volume.metadata.deletion_timestamp:
-        return [DeleteObject(volume_ref(volume), why="claim deleted")]
+    if not is_to_go or volume.metadata.deletion_timestamp:
+        return []
+    is_provisioned = PROVISIONED_BY in volume.metadata.annotations
+    problem = "" if is_provisioned else _deletion_problem(volume)
+    if problem:
+        failed = PatchStatus(target, {"phase": FAILED, "message": problem})
+        return [] if phase == FAILED else [failed]
+    if deletes or not is_provisioned:
+        return [DeleteObject(target, why="claim deleted")]
     return []
+
+
+def _deletion_problem(volume: PersistentVolume) -> str:
+    """Return the reason why a volume that no provisioner made cannot be deleted; "" if it can."""
+    # upstream: pkg/volume/hostpath/host_path.go:Delete
+    if volume.spec.host_path is None:
+        return (
+            f'error getting deleter volume plugin for volume "{volume.key}": '
+            "no volume plugin matched"
+        )
+    path = volume.spec.host_path.get("path", "")
+    if _DELETABLE_PATH.search(path):
+        return ""
+    return f"host_path deleter only supports /tmp/.+ but received provided {path}"
 
 
 def set_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:

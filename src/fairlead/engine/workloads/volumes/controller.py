@@ -58,7 +58,7 @@ from fairlead.engine.workloads.volumes.binding_step import (
 )
 from fairlead.engine.workloads.volumes.claim_creation import ClaimCreator
 from fairlead.engine.workloads.volumes.claim_event import ClaimOutput, NoClaimEvents
-from fairlead.engine.workloads.volumes.command import PROVISIONED_BY, reclaim, volume_ref
+from fairlead.engine.workloads.volumes.command import reclaim, volume_ref
 from fairlead.engine.workloads.volumes.volume_index import (
     AVAILABLE,
     UNDECIDED,
@@ -259,8 +259,7 @@ class Volumes:
         return [command for one in bound for command in self._reclaim(one)]
 
     def _reclaim(self, volume: PersistentVolume) -> list[Command]:
-        is_ours = self._config.provisions or PROVISIONED_BY not in volume.metadata.annotations
-        return reclaim(volume, deletes=is_ours)
+        return reclaim(volume, deletes=self._config.provisions)
 
     def _sync_claim_of(self, gone: PersistentVolume, now: Instant) -> list[Command]:
         """Sync the claim of the deleted volume `gone`."""

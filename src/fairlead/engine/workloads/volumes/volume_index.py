@@ -20,6 +20,7 @@ from fairlead.engine.plugins.volume_lookup.volume_lookup import class_name
 AVAILABLE: Final = "Available"
 UNDECIDED: Final = ("", "Pending")  # phase of a volume before its first sync
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+IS_DEFAULT_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
 
 class VolumeIndex:
@@ -120,11 +121,15 @@ class VolumeIndex:
         claim = self.claims.get(f"{reference.namespace}/{reference.name}")
         return claim is None or claim.metadata.uid != reference.uid
 
-    def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
-        """Return the smallest free volume that satisfies `claim`, or None; nodes are ignored."""
+    def best_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """Return the best free volume that satisfies `claim`, or None; nodes are ignored.
+
+        This is the smallest of the volumes with the fewest access modes.
+        """
+        # upstream: persistentvolume/index.go:findByClaim, allPossibleMatchingAccessModes
         volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
         suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
-        return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
+        return min(suitable, key=_rank, default=None)
 
     def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         """Return whether `volume` has no claimRef and is not reserved for another claim."""
@@ -171,11 +176,43 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
+def _rank(volume: PersistentVolume) -> tuple[int, int, str]:
+    return len({*volume.spec.access_modes}), size_of(volume), volume.key
+
+
+def why_unsuitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
+    """Return the reason why `claim`, which names `volume`, cannot have it; "" if it can.
+
+    upstream: pv_controller.go:checkVolumeSatisfyClaim
+    """
+    mode, attributes_class, access_modes = traits_of(volume)
+    spec = claim.spec
+    reasons = (
+        (
+            bool(volume.metadata.deletion_timestamp),
+            f'the volume is marked for deletion "{volume.key}"',
+        ),
+        (size_of(volume) < size_of(claim), "requested PV is too small"),
+        (class_name(volume) != class_name(claim), "storageClassName does not match"),
+        (
+            attributes_class != spec.volume_attributes_class_name,
+            "volumeAttributesClassName does not match",
+        ),
+        (mode != spec.volume_mode, "incompatible volumeMode"),
+        (not access_modes.issuperset(spec.access_modes), "incompatible accessMode"),
+    )
+    return next((reason for applies, reason in reasons if applies), "")
+
+
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
     """Return the newest of `classes` that is marked as the default, or None if there is none.
 
     upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
     """
-    default = [one for one in classes if one.metadata.annotations.get(IS_DEFAULT) == "true"]
+    default = [
+        one
+        for one in classes
+        if any(one.metadata.annotations.get(key) == "true" for key in (IS_DEFAULT, IS_DEFAULT_BETA))
+    ]
     default.sort(key=lambda one: one.key)
     return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)

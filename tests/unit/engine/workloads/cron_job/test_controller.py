@@ -56,10 +56,12 @@ def said(world):
 
 
 def test_a_job_is_made_when_it_is_due(world, build):
-    """Named after the minute, counted from 1970."""
+    """A tenth of a second later, and named after the minute, counted from 1970."""
     world.create(cron_job(build))
     assert jobs(world) == []
     world.run(seconds(20))
+    assert jobs(world) == []
+    world.run(seconds(0.1))
     assert jobs(world) == ["tick-16667"]
     made = world.get("Job", "tick-16667")
     assert made["metadata"]["labels"] == {"a": "b"}
@@ -125,7 +127,7 @@ def test_forbidden_to_run_side_by_side(world, build):
 
 def test_replacing_what_runs(world, build):
     world.create(cron_job(build, concurrencyPolicy="Replace"))
-    world.run(seconds(140))
+    world.run(seconds(140.1))
     assert jobs(world) == ["tick-16669"]
 
 
@@ -148,7 +150,7 @@ def test_more_than_a_hundred_missed_runs_are_reported(world, build, minutes, is_
 
 def test_a_running_job_that_is_deleted_is_reported_as_missing(world, build):
     world.create(cron_job(build, concurrencyPolicy="Forbid"))
-    world.run(seconds(20))
+    world.run(seconds(20.1))
     world.delete("Job", "tick-16667")
     assert said(world).count("MissingJob") == 1
     assert "active" not in status(world)

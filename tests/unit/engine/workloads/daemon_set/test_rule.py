@@ -168,7 +168,7 @@ def test_a_node_that_becomes_eligible_gets_a_pod_and_loses_it_again(world, build
     assert len(world.pods()) == 1
     world.patch("Node", "n1", {"metadata": {"labels": {"pool": "b"}}}, namespace="")
     assert world.pods() == {}
-    assert world.sent(DeleteObject)[0].why == "not wanted on its node"
+    assert world.sent(DeleteObject)[0].why == "its DaemonSet does not select its node"
 
 
 def test_a_taint_against_new_pods_leaves_the_old_one(world, build):

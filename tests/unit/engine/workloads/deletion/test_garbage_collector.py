@@ -104,6 +104,20 @@ def test_foreground_goes_on_below(world):
     assert (deletion.target.name, deletion.policy) == ("b", "Foreground")
 
 
+@pytest.mark.parametrize(
+    ("has_own", "policy"), [(True, "Foreground"), (False, "Orphan")], ids=["with", "without"]
+)
+def test_who_is_waited_for_is_deleted_in_the_foreground_despite_its_finalizer(
+    world, has_own, policy
+):
+    """If it has dependents of its own."""
+    own = [thing("c", "!uid-of-b")] if has_own else []
+    world.load(thing("a"), thing("b", "!uid-of-a", finalizers=["orphan"]), *own)
+    end(world, "a", "foregroundDeletion")
+    deletion = world.sent(DeleteObject)[0]
+    assert (deletion.target.name, deletion.policy) == ("b", policy)
+
+
 def test_without_dependents_nothing_is_waited_for(world):
     world.load(thing("a", finalizers=["foregroundDeletion"], deleted=True))
     assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
@@ -200,6 +214,32 @@ def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, 
     acts = [one for one in world.log if isinstance(one, PatchStatus | DeleteObject)]
     assert acts[0].fields["observedGeneration"] == 2
     assert acts[1].target.kind == "Pod"
+
+
+@pytest.mark.parametrize("owner_first", [True, False])
+def test_an_owner_in_another_namespace_is_reported(new_world, owner_first):
+    """Whichever was observed first, and once."""
+    world = new_world(GarbageCollector(looks_up_owners=True))
+    owner, dependent = thing("a"), thing("b", "uid-of-a")
+    owner["metadata"]["namespace"] = "elsewhere"
+    for one in (owner, dependent) if owner_first else (dependent, owner):
+        world.create(one)
+    (event,) = world.events
+    assert (event.type, event.reason) == ("Warning", "OwnerRefInvalidNamespace")
+    assert event.regarding.name == "b"
+    assert event.note == (
+        "ownerRef [v1/ConfigMap, namespace: ns, name: name-of-uid-of-a, uid: uid-of-a] does not "
+        'exist in namespace "ns"'
+    )
+
+
+@pytest.mark.parametrize("namespace", ["", "ns"])
+def test_an_owner_in_no_or_the_same_namespace_is_not_reported(new_world, namespace):
+    world = new_world(GarbageCollector(looks_up_owners=True))
+    owner = thing("a")
+    owner["metadata"]["namespace"] = namespace
+    world.load(owner, thing("b", "uid-of-a"))
+    assert world.events == []
 
 
 def _refused_for(command, name):

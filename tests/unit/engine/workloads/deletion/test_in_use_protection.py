@@ -48,6 +48,25 @@ def test_a_claim_stays_while_a_pod_mounts_it(world, build, node, phase, is_gone)
     assert go(world, "PersistentVolumeClaim", "c") is is_gone
 
 
+@pytest.mark.parametrize(
+    ("volume", "claim_name", "grace_s", "is_gone"),
+    [
+        (MOUNT, "c", 0, False),
+        ({"name": "v", "ephemeral": {}}, "a-v", 0, True),
+        ({"name": "v", "ephemeral": {}}, "a-v", 30, False),
+    ],
+    ids=["named", "ephemeral", "still stopping"],
+)
+def test_a_pod_that_has_stopped_does_not_hold_its_ephemeral_volumes(
+    world, build, volume, claim_name, grace_s, is_gone
+):
+    """A finalizer keeps the pod, which owns the claim."""
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace_s}
+    pod = build.pod("a", volumes=[volume], meta={**meta, "finalizers": ["a/b"]})
+    world.load(held("PersistentVolumeClaim", claim_name, spec={}), pod)
+    assert go(world, "PersistentVolumeClaim", claim_name) is is_gone
+
+
 def test_a_claim_goes_after_the_last_pod_that_mounts_it(world, build):
     world.load(claim(), *(build.pod(name, volumes=[MOUNT]) for name in "ab"))
     go(world, "PersistentVolumeClaim", "c")

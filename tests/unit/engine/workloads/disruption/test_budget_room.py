@@ -101,6 +101,7 @@ GONE = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds
         ({"phase": "Pending"}, {"minAvailable": 2}, False),
         ({"phase": "Failed"}, {"minAvailable": 2}, False),
         ({"meta": GONE}, {"minAvailable": 2}, False),
+        ({"meta": {"labels": {}}}, {"minAvailable": 2, "selector": {}}, False),
     ],
 )
 def test_a_pod_that_does_not_run_is_not_guarded(build, pod, spec, is_guarded):

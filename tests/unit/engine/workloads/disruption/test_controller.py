@@ -457,6 +457,17 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
     )
 
 
+def test_a_pod_that_several_budgets_select_is_warned_of(new_world, build):
+    world = new_world(Disruption(Events(), full_conditions)).load(
+        build.budget("a", minAvailable=1), build.budget("b", minAvailable=1)
+    )
+    world.events.clear()
+    world.create(build.pod("web-0"))
+    note = 'Pod "ns"/"web-0" matches multiple PodDisruptionBudgets.  Chose "a" arbitrarily.'
+    assert notes(world) == [("Warning", "MultiplePodDisruptionBudgets", note)]
+    assert world.events[0].regarding.kind == "Pod"
+
+
 def test_a_failed_count_keeps_the_generation_of_the_last_count(new_world, build):
     """upstream: pkg/controller/disruption/disruption.go:failSafe"""
     world = new_world(Disruption(Events(), full_conditions)).load(

@@ -90,8 +90,6 @@ MIRROR = {"annotations": {"kubernetes.io/config.mirror": "x"}}
         ("a DaemonSet's pod stays", {"owner": ("DaemonSet", "d", "u")}, False),
         ("a static pod stays", {"owner": ("Node", "n1", "u")}, False),
         ("a mirror pod stays", {"meta": MIRROR}, False),
-        ("a finished pod stays", {"phase": "Succeeded"}, False),
-        ("a failed pod stays", {"phase": "Failed"}, False),
         ("a bare pod goes", {}, True),
         ("a pending pod goes", {"phase": "Pending"}, True),
         ("one that tolerates everything goes", {"tolerations": [{"operator": "Exists"}]}, True),
@@ -104,6 +102,16 @@ def test_who_is_evicted(world, build, drain, case, fields, is_evicted):
     assert (drain.draining == ("n1",)) is is_evicted, case
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+@pytest.mark.parametrize("kind", ["DaemonSet", "Job", "ReplicaSet"])
+def test_finished_pods_are_deleted_at_once(world, build, drain, phase, kind):
+    world.load(build.node("n1"), build.pod("a", owner=(kind, "o", "u"), phase=phase))
+    request(world)
+    assert evicted(world) == ["a"]
+    assert world.pods(alive=False) == {}
+    assert drain.draining == ()
+
+
 def test_a_terminating_pod_is_waited_for(world, build, drain):
     world.load(build.node("n1"), build.pod("a"))
     world.delete("Pod", "a")
@@ -114,17 +122,20 @@ def test_a_terminating_pod_is_waited_for(world, build, drain):
     assert drain.draining == ()
 
 
-def test_a_pod_that_ends_by_itself_holds_up_nothing(world, build, drain):
+def test_the_next_attempt_removes_a_pod_that_has_ended(world, build, drain):
+    running = [True]
     world.refuse = lambda one: (
-        FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
+        FailureReason.TOO_MANY_REQUESTS if running and isinstance(one, EvictPod) else None
     )
     world.load(build.node("n1"), build.pod("a"))
     request(world)
+    running.clear()
     world.patch_status("Pod", "a", {"phase": "Succeeded"})
+    assert drain.draining == ("n1",)
+    world.run(seconds(20))
+    assert len(evicted(world)) == 2
     assert drain.draining == ()
     assert drain.blocked == ()
-    world.run(seconds(20))
-    assert len(evicted(world)) == 1
 
 
 def test_a_refused_eviction_is_tried_every_five_seconds(world, build, drain, records):

@@ -10,6 +10,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectChanged
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
 from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
+from fairlead.engine.workloads.endpoints.endpoints_capacity import OVER_CAPACITY, truncated
 
 
 @pytest.fixture
@@ -78,6 +79,57 @@ def test_pods_with_an_address_are_endpoints(world, build):
     assert [one["ip"] for one in subset["addresses"]] == ["10.0.0.1"]
     assert [one["ip"] for one in subset["notReadyAddresses"]] == ["10.0.0.2"]
     assert subset["ports"] == one["ports"]
+
+
+def test_endpoints_have_at_most_a_thousand_addresses(world, build):
+    """Those that are ready come first; the slices have all of them."""
+    world.load(
+        service(ports=[PORT]),
+        *(pod(build, f"a{n}", f"10.0.{n // 250}.{n % 250}") for n in range(990)),
+        *(pod(build, f"b{n}", f"10.1.0.{n}", ready=False) for n in range(20)),
+    )
+    found = world.get("Endpoints", "web")
+    (subset,) = found["subsets"]
+    assert (len(subset["addresses"]), len(subset["notReadyAddresses"])) == (990, 10)
+    assert found["metadata"]["annotations"][OVER_CAPACITY] == "truncated"
+    assert len(addresses(world)) == 1_010
+    writes = len(world.sent(PatchObject))
+    world.patch("Service", "web", {"metadata": {"annotations": {"a": "b"}}})
+    assert len(world.sent(PatchObject)) == writes
+    for n in range(10):
+        world.delete("Pod", f"b{n}", grace=0)
+    found = world.get("Endpoints", "web")
+    (subset,) = found["subsets"]
+    assert (len(subset["addresses"]), len(subset["notReadyAddresses"])) == (990, 10)
+    assert OVER_CAPACITY not in found["metadata"].get("annotations", {})
+
+
+def listed(first, *, ready, not_ready):
+    """A subset with so many addresses."""
+    names = {"addresses": ready, "notReadyAddresses": not_ready}
+    lists = {name: [f"{first}{n}" for n in range(count)] for name, count in names.items()}
+    return {name: found for name, found in lists.items() if found} | {"ports": [first]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ([(600, 400)], None),
+        ([(900, 5), (300, 0)], [(750, 0), (250, 0)]),
+        ([(1_001, 9)], [(1_000, 0)]),
+        ([(500, 400), (300, 200)], [(500, 134), (300, 66)]),
+        ([(1_000, 3)], [(1_000, 0)]),
+        ([(700, 0), (700, 0), (700, 0)], [(334, 0), (334, 0), (332, 0)]),
+    ],
+)
+def test_subsets_share_the_room(before, after):
+    def made(numbers):
+        return [
+            listed(str(index), ready=ready, not_ready=not_ready)
+            for index, (ready, not_ready) in enumerate(numbers)
+        ]
+
+    assert truncated(made(before)) == (after and made(after))
 
 
 def test_a_pod_on_its_way_out_still_serves(world, build):

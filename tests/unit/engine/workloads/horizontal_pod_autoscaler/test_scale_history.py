@@ -84,6 +84,18 @@ def test_a_policy_counts_what_its_period_has_seen():
     assert made.normalize(stated, 10, 50, NOW).replicas == 10 - 2 + 1 + 4
 
 
+def test_growth_that_the_own_policies_forget_still_limits_shrinking():
+    """Each new change takes the place of only one that is too old for the policies of growth."""
+    down = {"stabilizationWindowSeconds": 0}
+    down["policies"] = [{"type": "Pods", "value": 1, "periodSeconds": 300}]
+    stated = spec(rules(down=down))
+    made = ScaleHistory(seconds(300))
+    for ago_s, change in ((110, 2), (100, 3), (10, 4)):
+        made.record(stated.behavior, change, NOW - seconds(ago_s))
+    found = made.normalize(stated, 12, 2, NOW)
+    assert found.replicas == 12 - (2 + 4) - 1
+
+
 def test_every_recommendation_is_remembered():
     made, stated = history(), spec()
     assert made.normalize(stated, 5, 8, NOW).replicas == 8

@@ -6,13 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
 from fairlead.api.pods.facts import MIRROR_ANNOTATION
-from fairlead.api.pods.replicas import Replicas, neighbouring_replicas
+from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.environment import simulated_environment
+from fairlead.engine.workloads.pod_control.controller_history import REVISION_LABEL
 from fairlead.engine.workloads.pod_control.pod_sets import PodSets
-from fairlead.testing.builders import make_pod
+from fairlead.engine.workloads.pod_control.unknown_owner import (
+    DeletedOwnerRule,
+    NoOpRule,
+    UnknownOwnerRule,
+)
+from fairlead.testing.builders import make_node, make_pod
 
 OWNERS = [
     (OwnerReference(api_version="apps/v1", kind=kind, name=name, uid=name, controller=True),)
@@ -67,3 +77,129 @@ def test_pods_are_loaded_as_they_are_observed(found):
                 plain.put(pod, at_once.rules[key].slot_of(pod))
         assert plain.by_slot == pods_of.by_slot
         assert pods_of == plain
+
+
+# --- controllers -----------------------------------------------------------------------------
+
+NODES = tuple(f"n{number}" for number in range(5))
+KINDS = {"ReplicaSet": "web", "StatefulSet": "db", "DaemonSet": "log"}
+NOW = seconds(1_800_000_000)
+
+
+def owner(kind, **spec):
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c"}]}}
+    meta = {"name": KINDS[kind], "namespace": "default", "uid": KINDS[kind], "generation": 1}
+    body = {"selector": {"matchLabels": {"app": "a"}}, "template": template, **spec}
+    return decode({"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": body})
+
+
+def copies(kind, revision, phase, numbers, *, ends):
+    """Pods of an owner, which differ only in their names and nodes."""
+    name = KINDS[kind]
+    made = (
+        make_pod(
+            f"{name}-{number}",
+            node=NODES[number % len(NODES)],
+            labels={"app": "a", REVISION_LABEL: revision},
+            terminating=ends,
+            status={"phase": phase, "startTime": "2026-01-01T00:00:00Z"},
+        )
+        for number in sorted(numbers)
+    )
+    owners = (OwnerReference("apps/v1", kind, name, name, controller=True),)
+    return [replace(one, metadata=replace(one.metadata, owner_references=owners)) for one in made]
+
+
+groups = st.builds(
+    copies,
+    st.sampled_from(tuple(KINDS)),
+    st.sampled_from(("1", "1", "2")),
+    st.sampled_from(("Running", "Running", "Running", "Failed")),
+    st.sets(st.integers(0, 6), min_size=1),
+    ends=st.sampled_from((False, False, True)),
+)
+owners = st.tuples(
+    st.builds(owner, st.just("ReplicaSet"), replicas=st.integers(0, 6)),
+    st.builds(
+        owner,
+        st.just("StatefulSet"),
+        replicas=st.integers(0, 6),
+        podManagementPolicy=st.sampled_from(("OrderedReady", "Parallel")),
+    ),
+    st.builds(
+        owner,
+        st.just("DaemonSet"),
+        updateStrategy=st.sampled_from(
+            (
+                {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}},
+                {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+                {"type": "OnDelete"},
+            )
+        ),
+    ),
+)
+nodes = st.lists(
+    st.builds(
+        make_node, st.sampled_from(NODES), taints=st.sampled_from(((), (), ("x:NoExecute",)))
+    ),
+    unique_by=lambda one: one.metadata.name,
+)
+changes = st.lists(
+    st.one_of(
+        groups.map(lambda found: ObjectChanged(found[0])),
+        groups.map(lambda found: ObjectDeleted(found[0])),
+        nodes.filter(bool).map(lambda found: ObjectChanged(found[0])),
+        owners.map(lambda found: ObjectChanged(found[2])),
+    ),
+    max_size=4,
+)
+
+
+def distinct(found):
+    """The pods of `found`, at most one with each name."""
+    return list({one.key: one for some in found for one in some}.values())
+
+
+@given(owners, nodes, st.lists(groups, max_size=5).map(distinct), changes)
+def test_controllers_treat_loaded_pods_as_pods_that_are_loaded_one_by_one(
+    workloads, there, found, script
+):
+    """Also after pods, nodes and owners have changed."""
+    others = [*there, *workloads]
+    commands = []
+    for replicas in (neighbouring_replicas(found), [Replicas((pod,)) for pod in found]):
+        controller = Workloads()
+        stimuli = [ObjectsLoaded(LoadedObjects(others, replicas)), *script]
+        commands.append([controller.handle(one, NOW + at) for at, one in enumerate(stimuli)])
+    assert commands[0] == commands[1]
+
+
+@given(owners, nodes, st.lists(groups, max_size=5).map(distinct))
+def test_slots_of_replicas_are_those_of_their_pods(workloads, there, found):
+    """For each kind of owner, whether it is known or not."""
+    controller = Workloads()
+    controller.handle(ObjectsLoaded(LoadedObjects([*there, *workloads], [])), NOW)
+    unknown = (UnknownOwnerRule(kind) for kind in KINDS)
+    rules = [*controller._pod_sets.rules.values(), *unknown, NoOpRule(), DeletedOwnerRule()]
+    for replicas in neighbouring_replicas(found):
+        for rule in rules:
+            assert list(rule.slots_of(replicas)) == [rule.slot_of(pod) for pod in replicas]
+
+
+def test_no_loaded_pod_is_made_while_nothing_is_to_be_done():
+    """One pod of each owner is read for all of them."""
+    made = []
+
+    class Recorded(Replicas):
+        def __getitem__(self, index):
+            made.append(index)
+            return super().__getitem__(index)
+
+    there = [make_node(name) for name in NODES]
+    workloads = [owner("ReplicaSet", replicas=5), owner("StatefulSet", replicas=5)]
+    workloads.append(owner("DaemonSet"))
+    found = [Recorded(copies(kind, "1", "Running", range(5), ends=False)) for kind in KINDS]
+    controller = Workloads()
+    loaded = ObjectsLoaded(LoadedObjects([*there, *workloads], found))
+    assert not controller.handle(loaded, NOW)
+    assert set(made) == {0}

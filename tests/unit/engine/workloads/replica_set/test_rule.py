@@ -154,6 +154,16 @@ def test_scaling_down_is_no_loss(world, build):
     assert world.replaces() == {}
 
 
+def test_surplus_pods_are_ranked_again_after_each_five_hundred(world, build):
+    """Then another node has the most pods."""
+    full = [build.pod(f"web-a{n}", OWNER, node="a") for n in range(520)]
+    emptier = [build.pod(f"web-b{n}", OWNER, node="b") for n in range(60)]
+    world.load(replica_set(build, 580), *full, *emptier)
+    world.patch("ReplicaSet", "web", {"spec": {"replicas": 75}})
+    nodes = [pod["spec"]["nodeName"] for pod in world.pods().values()]
+    assert (nodes.count("a"), nodes.count("b")) == (20, 55)
+
+
 def test_a_loss_that_scaling_down_makes_up_for_is_forgotten(world, build):
     down = [True]
     world.refuse = lambda one: (

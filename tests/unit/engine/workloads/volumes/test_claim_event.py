@@ -84,6 +84,30 @@ def test_a_claim_says_what_it_waits_for(world, case, there, type_, reason, note)
     assert told(world) == [(type_, reason, "persistentvolume-controller", note)], case
 
 
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"capacity": {"storage": "500Mi"}}, "requested PV is too small"),
+        ({"storageClassName": "slow"}, "storageClassName does not match"),
+        ({"volumeMode": "Block"}, "incompatible volumeMode"),
+        ({"accessModes": ["ReadOnlyMany"]}, "incompatible accessMode"),
+        ({"capacity": {"storage": "1Mi"}, "volumeMode": "Block"}, "requested PV is too small"),
+    ],
+)
+def test_a_claim_says_why_it_cannot_have_the_volume_that_it_names(world, more, why):
+    named, spec = claim(), {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
+    named["spec"]["volumeName"] = "v"
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "v"},
+        "spec": {**spec, "capacity": {"storage": "2Gi"}, **more},
+    }
+    world.load(volume, named)
+    note = f'Cannot bind to requested volume "v": {why}'
+    assert told(world) == [("Warning", "VolumeMismatch", "persistentvolume-controller", note)]
+
+
 def test_nothing_is_told_twice(world):
     """Though the claim is looked at again."""
     world.load(claim("nope"))

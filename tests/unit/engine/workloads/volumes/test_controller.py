@@ -62,6 +62,13 @@ def volume(name="v", of="fast", size="1Gi", *, status=None, **spec):
     }
 
 
+def provisioned(**fields):
+    """A volume that a provisioner made."""
+    one = volume(**fields)
+    one["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": "csi.x"}
+    return one
+
+
 def meant_for(name, uid=""):
     reference = {"kind": "PersistentVolumeClaim", "namespace": "ns", "name": name}
     return {"claimRef": reference | ({"uid": uid} if uid else {})}
@@ -139,6 +146,15 @@ def test_a_volume_does_not_suit_if_it_is(other, world):
     assert volume_of(world) is None
     world.create(volume("next"))
     assert volume_of(world) == "next"
+
+
+def test_a_volume_with_fewer_access_modes_goes_before_a_smaller_one(world):
+    """A volume that several nodes can mount is kept for claims that need it."""
+    shared = volume("shared", accessModes=["ReadWriteOnce", "ReadWriteMany"])
+    world.load(shared, volume("single", size="9Gi"), claim())
+    assert volume_of(world) == "single"
+    world.create(claim("d"))
+    assert volume_of(world, "d") == "shared"
 
 
 def test_a_selector_restricts_the_volumes(world):
@@ -351,6 +367,25 @@ def test_a_claim_without_a_class_gets_the_default_one(world):
     assert world.get("PersistentVolumeClaim", "d")["spec"]["storageClassName"] == "new"
 
 
+def test_a_claim_without_a_class_may_have_a_volume_without_one(world):
+    """This is tried first, so no class is needed."""
+    world.load(storage_class("old", annotations=DEFAULT), volume(of=""), claim(of=None))
+    assert volume_of(world) == "v"
+    assert "storageClassName" not in world.get("PersistentVolumeClaim", "c")["spec"]
+
+
+def test_a_volume_without_a_class_is_bound_where_no_class_is_the_default(world):
+    world.load(claim(of=None))
+    world.create(volume(of=""))
+    assert volume_of(world) == "v"
+
+
+def test_the_former_annotation_of_a_default_class_counts(world):
+    former = {"storageclass.beta.kubernetes.io/is-default-class": "true"}
+    world.load(claim(of=None), storage_class("old", annotations=former))
+    assert world.get("PersistentVolumeClaim", "c")["spec"]["storageClassName"] == "old"
+
+
 # --- what goes wrong, and what goes ----------------------------------------------------------
 
 
@@ -375,7 +410,7 @@ def test_what_was_refused_is_tried_again(new_world):
 def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
     """Is deleted or released, as it says."""
     more = {} if policy is None else {"persistentVolumeReclaimPolicy": policy}
-    world.load(volume(**more), claim())
+    world.load(provisioned(**more), claim())
     world.delete("PersistentVolumeClaim", "c")
     left = world.get("PersistentVolume", "v", "")
     assert (left and left["status"]["phase"]) == expected
@@ -383,10 +418,32 @@ def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
     assert volume_of(world) is None
 
 
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            {"csi": {"driver": "csi.x", "volumeHandle": "h"}},
+            'error getting deleter volume plugin for volume "v": no volume plugin matched',
+        ),
+        (
+            {"hostPath": {"path": "/data"}},
+            "host_path deleter only supports /tmp/.+ but received provided /data",
+        ),
+        ({"hostPath": {"path": "/tmp/data"}}, None),
+    ],
+)
+def test_a_volume_that_nothing_made_fails_to_be_deleted(source, message, world):
+    """Unless it is a directory for temporary files."""
+    world.load(volume(persistentVolumeReclaimPolicy="Delete", **source), claim())
+    world.delete("PersistentVolumeClaim", "c")
+    left = world.get("PersistentVolume", "v", "")
+    assert (left and left["status"]) == (message and {"phase": "Failed", "message": message})
+
+
 def test_a_protected_volume_is_released_before_it_is_deleted(new_world):
     """Its finalizer holds it while it is bound."""
     world = new_world(Volumes(), InUseProtection())
-    one = volume(persistentVolumeReclaimPolicy="Delete")
+    one = provisioned(persistentVolumeReclaimPolicy="Delete")
     one["metadata"]["finalizers"] = [FINALIZERS["PersistentVolume"]]
     world.load(one, claim())
     world.delete("PersistentVolumeClaim", "c")
@@ -402,7 +459,7 @@ def test_a_refused_release_or_deletion_of_a_volume_is_repeated(refused, world):
         else None
     )
     down[0] = False
-    world.load(volume(persistentVolumeReclaimPolicy="Delete"), claim())
+    world.load(provisioned(persistentVolumeReclaimPolicy="Delete"), claim())
     down[0] = True
     world.delete("PersistentVolumeClaim", "c")
     assert volumes(world) == ["v"]
@@ -413,7 +470,7 @@ def test_a_refused_release_or_deletion_of_a_volume_is_repeated(refused, world):
 
 def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_world):
     """If everything is known, and not only what a dump contains."""
-    one = volume(persistentVolumeReclaimPolicy="Delete", **meant_for("c", "old"))
+    one = provisioned(persistentVolumeReclaimPolicy="Delete", **meant_for("c", "old"))
     one["status"] = {"phase": "Bound"}
     assert volumes(new_world(Volumes(is_complete=True)).load(one)) == []
     assert volumes(new_world(Volumes()).load(one)) == ["v"]
@@ -421,7 +478,7 @@ def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_worl
 
 def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
     """Another claim gets the volume only when no binding of it is in progress."""
-    world.load(volume(persistentVolumeReclaimPolicy="Delete"), storage_class("other"))
+    world.load(provisioned(persistentVolumeReclaimPolicy="Delete"), storage_class("other"))
     world.stimuli.clear()
     controller = world.controllers[0]
     (take,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)

@@ -1,0 +1,54 @@
+"""Limits an Endpoints object to 1,000 addresses; EndpointSlices contain all of them.
+
+Addresses that are ready come first. If there are more than 1,000, each subset keeps its share of
+them, rounded up, and none that are not ready. Otherwise all ready addresses are kept, and each
+subset keeps its share of the others in the remaining room. The last subsets may get less.
+
+Example: subsets with 900 and 300 ready addresses keep 750 and 250.
+
+upstream: pkg/controller/endpoint/endpoints_controller.go:truncateEndpoints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+from typing import Final
+
+from fairlead.api.json import Json
+
+ADDRESSES_MAX: Final = 1_000
+OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
+TRUNCATED: Final = "truncated"
+_READY: Final = "addresses"
+_NOT_READY: Final = "notReadyAddresses"
+
+
+def truncated(subsets: Sequence[Json]) -> list[Json] | None:
+    """Return `subsets` with at most 1,000 addresses, or None if they have no more than that."""
+    ready, not_ready = (_count(subsets, key) for key in (_READY, _NOT_READY))
+    if ready + not_ready <= ADDRESSES_MAX:
+        return None
+    if ready > ADDRESSES_MAX:
+        only_ready = [
+            {key: part for key, part in one.items() if key != _NOT_READY} for one in subsets
+        ]
+        return _shared(only_ready, _READY, ADDRESSES_MAX)
+    return _shared(subsets, _NOT_READY, ADDRESSES_MAX - ready)
+
+
+def _count(subsets: Sequence[Json], key: str) -> int:
+    return sum(len(one.get(key, ())) for one in subsets)
+
+
+def _shared(subsets: Sequence[Json], key: str, room: int) -> list[Json]:
+    """Return `subsets` with `room` addresses under `key` in total, shared in proportion."""
+    total, left = _count(subsets, key), room
+    found: list[Json] = []
+    for one in subsets:
+        addresses = one.get(key, [])
+        kept = addresses[: min(left, ceil(len(addresses) / total * room))]  # floats, as upstream
+        left -= len(kept)
+        others = {name: part for name, part in one.items() if name != key}
+        found.append({key: kept, **others} if kept else others)
+    return found

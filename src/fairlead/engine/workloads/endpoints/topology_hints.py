@@ -1,0 +1,287 @@
+"""TopologyHints: the zones whose clients should use each endpoint of a Service in mode Auto.
+
+Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. An endpoint is
+first hinted at its own zone. Then zones with more endpoints than their share give some to zones
+with fewer. There are no hints if a zone would have too few endpoints: then its clients would
+overload them by more than 20 %.
+
+Example: zones a and b with equal CPU, 3 endpoints in a and 1 in b. The share of each zone is 2, so
+one endpoint in a is hinted at b.
+
+A slice that does not change keeps its hints while the shares allow them.
+
+upstream: staging/src/k8s.io/endpointslice/topologycache/{topologycache,utils,sliceinfo}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import ceil
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.api.pods.facts import condition
+from fairlead.api.quantity import milli_value
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.workloads.work_queue import Key
+
+OVERLOAD: Final = 0.2
+# A zone gives and receives an endpoint only if at least half an endpoint is too much or missing.
+_GIVEN_MIN: Final = 0.5
+ENABLED: Final = "Topology Aware Hints has been enabled"
+DISABLED: Final = "Topology Aware Hints has been disabled"
+_NO_ZONE: Final = "One or more endpoints do not have a zone specified"
+_NO_NODES: Final = (
+    "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes"
+)
+_TOO_FEW: Final = "Insufficient number of endpoints"
+_OVERLOADED: Final = (
+    "Unable to allocate minimum required endpoints to each zone without exceeding overload "
+    "threshold"
+)
+_EXCLUDED: Final = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+
+Entries = list[Json]
+
+
+class NodeShare(Struct, frozen=True):
+    """The zone of a node and its allocatable CPU in thousandths; "" and 0 if unknown."""
+
+    zone: str
+    milli_cpu: int
+
+
+class HintsError(ValueError):
+    """Raised if a Service can have no hints; the message is in upstream's words."""
+
+
+class _Share(Struct):
+    """The endpoints of a zone: at least `minimum`, at most `maximum`, in proportion `desired`."""
+
+    minimum: int
+    desired: float
+    maximum: int = 0
+
+
+class HintedSlices(Struct):
+    """The slices of a Service in one sync.
+
+    `written` are the endpoints of slices that are created or updated anyway, in this order; they
+    get their hints in place. `unchanged` are the endpoints of the other slices, by name. Those of
+    them that change after all are moved to `rewritten`.
+    """
+
+    written: list[Entries]
+    unchanged: dict[str, Entries]
+    rewritten: dict[str, Entries] = field(default_factory=dict)
+
+    def rewrite(self, name: str) -> None:
+        """Move the unchanged slice `name` to those that are written, without its hints."""
+        entries = [_without_hints(one) for one in self.unchanged.pop(name)]
+        self.rewritten[name] = entries
+        self.written.append(entries)
+
+    def remove_hints(self) -> None:
+        """Remove all hints."""
+        for name in [*self.unchanged]:
+            if any("hints" in one for one in self.unchanged[name]):
+                self.rewrite(name)
+        for entries in self.written:
+            for one in entries:
+                one.pop("hints", None)
+
+    def ready(self) -> int:
+        """Return the number of ready endpoints."""
+        lists = (*self.written, *self.unchanged.values())
+        return sum(_is_ready(one) for entries in lists for one in entries)
+
+
+class TopologyHints(Struct):
+    """The CPU of the zones, and the number of hints at each zone of the Services that have any."""
+
+    _nodes: dict[str, NodeShare] = field(default_factory=dict)
+    _hints: dict[Key, dict[str, int]] = field(default_factory=dict)
+    _ratios: dict[str, float] = field(default_factory=dict)  # {} if they are not known
+
+    def see_node(self, node: Node) -> list[Key]:
+        """Store a node; return the Services that need other hints now."""
+        name, share = node.metadata.name, _share_of(node)
+        if share == self._nodes.get(name):
+            return []
+        if share is None:
+            del self._nodes[name]
+        else:
+            self._nodes[name] = share
+        return self._weigh()
+
+    def forget_node(self, name: str) -> list[Key]:
+        """Remove a node; return the Services that need other hints now."""
+        return self._weigh() if self._nodes.pop(name, None) is not None else []
+
+    def forget(self, service: Key) -> bool:
+        """Forget the hints of `service`; return whether it had any."""
+        return self._hints.pop(service, None) is not None
+
+    def add(self, service: Key, slices: HintedSlices) -> bool:
+        """Add hints to the `slices` of `service`; return whether it had none before.
+
+        Raises HintsError if it can have none. Its hints are removed then.
+        """
+        try:
+            hints = _distributed(slices, self._shares(slices.ready()))
+        except HintsError:
+            self.forget(service)
+            slices.remove_hints()
+            raise
+        is_new = service not in self._hints
+        self._hints[service] = hints
+        return is_new
+
+    def _weigh(self) -> list[Key]:
+        """Compute the part of each zone in the CPU; return the Services that are overloaded."""
+        cpu: dict[str, int] = {}
+        for share in self._nodes.values():
+            cpu[share.zone] = cpu.get(share.zone, 0) + share.milli_cpu
+        is_known = all(one.zone and one.milli_cpu for one in self._nodes.values())
+        total = sum(cpu.values())
+        has_several = is_known and len(cpu) > 1
+        self._ratios = {zone: cpu[zone] / total for zone in sorted(cpu)} if has_several else {}
+        return [key for key, hints in self._hints.items() if _is_overloaded(hints, self._ratios)]
+
+    def _shares(self, endpoints: int) -> dict[str, _Share]:
+        """Return the share of each zone in `endpoints` ready endpoints. Raises HintsError."""
+        if not self._ratios:
+            raise HintsError(_NO_NODES)
+        counts = f"({endpoints} endpoints, {len(self._ratios)} zones)"
+        if len(self._ratios) > endpoints:
+            raise HintsError(f"{_TOO_FEW} {counts}")
+        shares = {}
+        for zone, ratio in self._ratios.items():
+            desired = ratio * endpoints
+            minimum = ceil(desired * (1 / (1 + OVERLOAD)))
+            shares[zone] = _Share(minimum, max(desired, float(minimum)))
+        left = endpoints - sum(one.minimum for one in shares.values())
+        if left < 0:
+            raise HintsError(f"{_OVERLOADED} {counts}")
+        for one in shares.values():
+            one.maximum = one.minimum + left
+        return shares
+
+
+def _share_of(node: Node) -> NodeShare | None:
+    """Return the share of a node, or None if it is not ready or part of the control plane."""
+    labels, ready = node.metadata.labels, condition(node, "Ready")
+    if any(label in labels for label in _EXCLUDED) or ready is None or ready.status != "True":
+        return None
+    return NodeShare(labels.get(ZONE, ""), milli_value(node.status.allocatable.get("cpu", 0)))
+
+
+def _is_overloaded(hints: Mapping[str, int], ratios: Mapping[str, float]) -> bool:
+    """Return whether a zone has too few of the hinted endpoints."""
+    total = sum(hints.values())
+    return bool(hints) and (
+        not ratios
+        or any(
+            hints.get(zone, -1) < ceil(total * ratio * (1 / (1 + OVERLOAD)))
+            for zone, ratio in ratios.items()
+        )
+    )
+
+
+def _distributed(slices: HintedSlices, shares: Mapping[str, _Share]) -> dict[str, int]:
+    """Set the hints of `slices`; return the number of hints at each zone. Raises HintsError."""
+    hints: dict[str, int] = {}
+    for name in [*slices.unchanged]:
+        found = _hints_of(slices.unchanged[name], hints, shares)
+        if found is None:
+            slices.rewrite(name)
+        else:
+            for zone, count in found.items():
+                hints[zone] = hints.get(zone, 0) + count
+    ready = [one for entries in slices.written for one in entries if _is_ready(one)]
+    for one in ready:
+        zone = one.get("zone", "")
+        if not zone:
+            raise HintsError(_NO_ZONE)
+        hints[zone] = hints.get(zone, 0) + 1
+        _hint(one, zone)
+    _exchange(ready, hints, *_givers_and_receivers(shares, hints))
+    return hints
+
+
+def _hints_of(
+    entries: Sequence[Json], hints: Mapping[str, int], shares: Mapping[str, _Share]
+) -> dict[str, int] | None:
+    """Return the number of hints at each zone in a slice, or None if it cannot keep its hints."""
+    found: dict[str, int] = {}
+    for one in entries:
+        if not _is_ready(one):
+            continue
+        zones = [zone["name"] for zone in (one.get("hints") or {}).get("forZones") or ()]
+        if not zones or any(zone not in shares for zone in zones):
+            return None
+        for zone in zones:
+            found[zone] = found.get(zone, 0) + 1
+    fits = all(count + hints.get(zone, 0) <= shares[zone].maximum for zone, count in found.items())
+    return found if fits else None
+
+
+def _givers_and_receivers(
+    shares: Mapping[str, _Share], hints: Mapping[str, int]
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many endpoints zones give to others, and how many zones receive."""
+    differences = {zone: hints.get(zone, 0) - one.desired for zone, one in shares.items()}
+    surplus = {zone: difference for zone, difference in differences.items() if difference > 0}
+    lack = {zone: -difference for zone, difference in differences.items() if difference < 0}
+    givers: dict[str, int] = {}
+    receivers: dict[str, int] = {}
+    while surplus and lack:
+        giver, receiver = max(surplus, key=surplus.__getitem__), max(lack, key=lack.__getitem__)
+        amounts = surplus[giver], lack[receiver]
+        # Each step takes 1 from both, so this loop ends.
+        if min(amounts) < _GIVEN_MIN or max(amounts) < 1:
+            break
+        givers[giver] = givers.get(giver, 0) + 1
+        receivers[receiver] = receivers.get(receiver, 0) + 1
+        surplus[giver] -= 1
+        lack[receiver] -= 1
+    return givers, receivers
+
+
+def _exchange(
+    ready: Iterable[Json], hints: dict[str, int], givers: dict[str, int], receivers: dict[str, int]
+) -> None:
+    """Hint endpoints of the `givers` at the `receivers`, and count the hints again."""
+    for one in ready:
+        zone = one["zone"]
+        if not receivers:
+            return
+        if givers.get(zone, 0) > 0:
+            to = min(receivers)
+            _hint(one, to)
+            givers[zone] -= 1
+            receivers[to] -= 1
+            if not receivers[to]:
+                del receivers[to]
+            hints[to] = hints.get(to, 0) + 1
+            hints[zone] -= 1
+
+
+def _hint(entry: Json, zone: str) -> None:
+    entry["hints"] = {"forZones": [{"name": zone}]}
+
+
+def _is_ready(entry: Json) -> bool:
+    return bool((entry.get("conditions") or {}).get("ready"))
+
+
+def _without_hints(entry: Json) -> Json:
+    return {key: part for key, part in entry.items() if key != "hints"}
+
+
+def without_hints(entries: Collection[Json]) -> Entries:
+    """Return `entries` without their hints."""
+    return [_without_hints(one) for one in entries]
