@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 class ClusterAutoscalerConfig(Struct, frozen=True):
     """The configuration of a Cluster Autoscaler with a simulated provider.
 
-    `groups` and `outages` configure the provider, `options` the autoscaler.
+    `groups` and `outages` configure the provider, `options` the autoscaler. `priorities` is the
+    text `data.priorities` of the ConfigMap of the priority expander; None if there is none.
     """
 
     groups: tuple[NodeGroupSpec, ...]
     options: AutoscalingOptions = field(default_factory=AutoscalingOptions)
     outages: tuple[CapacityOutage, ...] = ()
+    priorities: str | None = None
 
 
 def cluster_autoscaler(
@@ -43,4 +45,6 @@ def cluster_autoscaler(
     )
 
     provider = SimulatedProvider(config.groups, config.outages, seed=seed, start=start)
-    return ClusterAutoscaler(config.options, provider, seed=seed, start=start)
+    return ClusterAutoscaler(
+        config.options, provider, seed=seed, start=start, priorities=config.priorities
+    )

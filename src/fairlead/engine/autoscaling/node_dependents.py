@@ -1,9 +1,8 @@
 """NodeDependents: the CSINode and the ResourceSlices of a node that an autoscaler adds.
 
 The Node owns both kinds of objects. In a cluster, the kubelet and the drivers on the node create
-these objects, which limit attached volumes and state devices. Here they are copies of those of an
-existing node. They are created before the Node, so that no pod is placed without them, and deleted
-with it.
+these objects, which limit attached volumes and state devices. Here they are copied from an existing
+node. They are created before the Node, so that no pod is placed without them, and deleted with it.
 """
 
 from __future__ import annotations
@@ -49,16 +48,20 @@ NO_DEPENDENTS: Final = NodeDependents()
 
 
 class DependentsOfTypes(Struct, frozen=True):
-    """The dependents of nodes by (NodePool, instance type); a NodePool "" stands for all pools."""
+    """The CSINode and ResourceSlices of new nodes, by (NodePool, instance type) and by NodePool.
+
+    The NodePool "" means any NodePool.
+    """
 
     by_type: Mapping[tuple[str, str], NodeDependents] = {}
     by_pool: Mapping[str, NodeDependents] = {}
 
     def of(self, pool: str, instance_type: str) -> NodeDependents:
-        """Return the dependents of a node of the same type, first in the same NodePool.
+        """Return the objects for a new node of `instance_type` in the NodePool `pool`.
 
-        Otherwise return the CSINode of any node of the pool, because devices of other types are
-        unknown.
+        They are copied from a node of the same type, if possible in the same NodePool. Without such
+        a node, only the CSINode of a node of the pool is returned, because devices of other types
+        are unknown.
         """
         same = self.by_type.get((pool, instance_type)) or self.by_type.get(("", instance_type))
         return same or self.by_pool.get(pool, NO_DEPENDENTS).without_devices()
@@ -85,7 +88,7 @@ def device_pool_name(pool: str, node: str, name: str) -> str:
 
 
 def dependents_of_nodes(objects: Sequence[Json]) -> dict[str, NodeDependents]:
-    """Return the dependents of each node, by the node's name.
+    """Return the CSINode and ResourceSlices of each node, by the node's name.
 
     `objects` are manifests of CSINodes and ResourceSlices. Slices without a node are left out.
     """

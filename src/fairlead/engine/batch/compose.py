@@ -63,7 +63,7 @@ class _PluginHandle:
         self.framework: Framework | None = None
 
     def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
-        assert self.framework is not None, "asked before the plugins stand"
+        assert self.framework is not None, "called before the plugins are built"
         return self.framework.trial(state, pod)
 
 
@@ -96,7 +96,7 @@ def compose(
         rules=rules,
         defects=config.defects,
         choices=choices,
-        preparations=Preparations(choices.shared.anyhow, jobs),
+        preparations=Preparations(choices.shared.ignoring_resources, jobs),
         room=room,
         actions=config.actions,
         starvation_bound=_nanoseconds(config.starvation_bound_s),
@@ -158,19 +158,19 @@ def _choices(
 
     shared, whole = room.shared, room.whole
     leaving = LEAVING if config.defects.has(Defect.EVICT_IGNORES_IDLE) else FUTURE
-    anyhow = choice(shared)
+    ignoring_resources = choice(shared)
     return ChoicesByView(
         shared=NodeChoices(
             now=choice(shared, NOW),
             later=choice(shared, leaving),
             either=choice(shared, NOW, leaving),
-            anyhow=anyhow,
+            ignoring_resources=ignoring_resources,
         ),
         whole=NodeChoices(
             now=choice(whole, NOW),
             later=choice(whole, leaving),
             either=choice(whole, NOW, leaving),
-            anyhow=anyhow,
+            ignoring_resources=ignoring_resources,
         ),
     )
 

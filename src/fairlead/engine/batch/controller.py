@@ -22,7 +22,7 @@ from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.preparations import PreparationCommands
 from fairlead.engine.batch.queue_usage import QueueUsage, without_jobs
 from fairlead.engine.batch.run_session import run_session
-from fairlead.engine.core.command import Bind, Command, DeleteObject
+from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import REQUESTS, Interest
 from fairlead.engine.core.issuer import SCHEDULER, Issuer
@@ -100,9 +100,19 @@ class Batch:
                     target = delete.target
                     self._note(is_news=self.jobs.eviction_failed(target.uid or target.key))
             case _:
+                self._see_refused_status(outcome)
                 sent = self._preparations.answer(outcome, now)
                 return [] if sent is None else self._send(sent)
         return []
+
+    def _see_refused_status(self, outcome: CommandSucceeded | CommandFailed) -> None:
+        """Let the next session write a refused status again, as kube-batch does a second later."""
+        match outcome:
+            case CommandFailed(command=PatchStatus(target=target), reason=reason):
+                if reason is not FailureReason.NOT_FOUND:
+                    self._note(is_news=self.jobs.status_write_failed(target))
+            case _:
+                pass
 
     def _send(self, sent: PreparationCommands) -> list[Command]:
         for task in sent.taken_back:

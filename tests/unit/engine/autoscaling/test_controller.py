@@ -35,7 +35,7 @@ def node(name):
     }
 
 
-def deployment(replicas):
+def deployment(replicas, annotations=None):
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
     return {
         "apiVersion": "apps/v1",
@@ -45,7 +45,7 @@ def deployment(replicas):
             "replicas": replicas,
             "selector": {"matchLabels": {"app": "web"}},
             "template": {
-                "metadata": {"labels": {"app": "web"}},
+                "metadata": {"labels": {"app": "web"}, "annotations": annotations or {}},
                 "spec": {"containers": [container]},
             },
         },
@@ -59,7 +59,7 @@ def _scale(kind, size, store, now):
 class Run:
     """A cluster of two nodes with a Deployment that grows and shrinks."""
 
-    def __init__(self, sizes, *, maximum=10, skips=True, **flags):
+    def __init__(self, sizes, *, maximum=10, skips=True, annotations=None, **flags):
         spec = NodeGroupSpec(
             id="a", minimum=1, maximum=maximum, labels={"pool": "a"}, template=node("t")
         )
@@ -76,7 +76,7 @@ class Run:
         self.world.load([namespace, node("n1"), node("n2")])
         kind = find_kind("Deployment")
         (first, initial), *more = sizes
-        web = deployment(initial)
+        web = deployment(initial, annotations)
         self.world.at(START + seconds(first), lambda store, now: store.create(web, now))
         for at, size in more:
             patch = partial(_scale, kind, size)
@@ -97,6 +97,29 @@ class Run:
             (type(one).__name__, one.at, one.node)
             for one in (*history.arrivals, *history.departures)
         ]
+
+
+def test_the_priority_expander_reads_its_config_map_and_knows_the_names_of_the_provider():
+    specs = tuple(
+        NodeGroupSpec(
+            id=name,
+            minimum=0,
+            maximum=9,
+            labels={"pool": name},
+            template={**node("t"), "metadata": {"name": "t", "labels": {"pool": name}}},
+            provider_name=provider_name,
+        )
+        for name, provider_name in (("a", "eks-a-1"), ("b", "eks-b-1"), ("c", ""))
+    )
+    text = "10: ['-b-1$']\n20: ['^b$', '^a$']\n5: ['^c$']\n"
+    config = ClusterAutoscalerConfig(specs, parse_options({"expander": "priority"}), (), text)
+    engine = build_engine(EngineConfig(start=START, autoscaler=config), SilentReporter())
+    world = SimulatedWorld(engine, start=START, events_max=0)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    world.load([namespace, deployment(2)])
+    world.run(START + seconds(300))
+    growths = engine.find(ClusterAutoscaler).history.growths
+    assert [(one.group, one.new) for one in growths] == [("b", 1)]
 
 
 def test_pending_pods_get_nodes_and_unneeded_nodes_go():
@@ -123,6 +146,39 @@ def test_skipped_loops_would_have_changed_nothing(sizes):
     assert skipping.nodes == every.nodes
     assert len(every.loops) > 700
     assert len(skipping.loops) < 250
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_loops_are_not_skipped_when_a_delay_after_a_deletion_ends(is_local):
+    flags = {
+        "scale-down-delay-type-local": is_local,
+        "scale-down-delay-after-delete": "25m",
+        "max-scale-down-parallelism": 1,
+    }
+    every, skipping = (Run([(5, 20), (1205, 3)], skips=skips, **flags) for skips in (False, True))
+    every.until(9000)
+    skipping.until(3000)
+    assert len([kind for kind, _, _ in skipping.moves if kind == "NodeDeparture"]) == 1
+    assert skipping.controller.is_waiting(START + seconds(3000))
+    assert skipping.until(9000).moves == every.moves
+    assert len([kind for kind, _, _ in every.moves if kind == "NodeDeparture"]) == 4
+
+
+def test_pending_pods_wait_for_the_loop_after_a_backoff():
+    run = Run([(5, 20)], **{"max-node-provision-time": "30s"}).until(120)
+    (end,) = run.controller.autoscaler.context.registry.backoff.ends()
+    run.world.run(end + seconds(5))
+    assert run.controller.is_waiting(end + seconds(5))
+
+
+def test_no_loop_is_skipped_when_the_annotated_delay_of_pods_ends():
+    annotations = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "7m"}
+    run = Run([(5, 12)], annotations=annotations)
+    run.until(300)
+    assert run.controller.is_waiting(START + seconds(300))
+    run.until(1200)
+    (growth,) = run.controller.history.growths
+    assert growth.at == START + seconds(430)
 
 
 def test_changes_that_no_loop_reads_can_be_left_out_of_the_snapshot():

@@ -16,6 +16,7 @@ from fairlead.engine.core.stimulus import (
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
+    ObjectsLoaded,
 )
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
@@ -26,7 +27,7 @@ from fairlead.testing.batch_builders import (
     make_queue,
     make_task,
 )
-from fairlead.testing.builders import make_node
+from fairlead.testing.builders import make_budget, make_node
 
 
 @pytest.fixture
@@ -99,6 +100,42 @@ def test_an_eviction_of_who_is_gone_needs_no_answer(world):
     world.put(make_gang("new", 1, priority_class="high"))
     (gone,) = [c for c in world.batch.handle_deadline(0) if isinstance(c, DeleteObject)]
     world.batch.handle(CommandFailed(gone, FailureReason.NOT_FOUND, "no"), 0)
+    assert world.batch.next_deadline() is None
+
+
+@pytest.mark.parametrize("name", ["g", "g-0"])
+def test_a_refused_status_is_written_again(world, name):
+    world.put(make_node("n1"), make_gang("g", 5))
+    (first,) = statuses(world.batch.handle_deadline(0), name)
+    world.batch.handle(CommandFailed(first, FailureReason.TOO_MANY_REQUESTS, "no"), 0)
+    assert world.batch.next_deadline() == seconds(1)
+    assert statuses(world.batch.handle_deadline(seconds(1)), name) == [first]
+
+
+def test_a_refused_status_of_a_group_without_pods_is_written_again(world):
+    world.put(make_node("n1"), make_group("g", 5))
+    (first,) = statuses(world.batch.handle_deadline(0), "g")
+    world.batch.handle(CommandFailed(first, FailureReason.TOO_MANY_REQUESTS, "no"), 0)
+    assert statuses(world.batch.handle_deadline(seconds(1)), "g") == [first]
+
+
+@pytest.mark.parametrize("name", ["g", "g-0"])
+def test_the_status_of_who_is_gone_is_not_written_again(world, name):
+    world.put(make_node("n1"), make_gang("g", 5))
+    (first,) = statuses(world.batch.handle_deadline(0), name)
+    world.batch.handle(CommandFailed(first, FailureReason.NOT_FOUND, "no"), 0)
+    assert world.batch.next_deadline() > seconds(1)  # the gang waits for ten minutes
+
+
+def statuses(commands, name):
+    return [c for c in commands if isinstance(c, PatchStatus) and c.target.name == name]
+
+
+def test_a_refused_status_from_a_kubelet_is_nothing_new(world):
+    world.put(make_node("n1"), make_gang("g", 1)).live_until(10)
+    target = ObjectRef("Pod", "default", "g-0", "uid-g-0")
+    refused = CommandFailed(PatchStatus(target), FailureReason.CONFLICT, "no")
+    world.batch.handle(refused, seconds(10))
     assert world.batch.next_deadline() is None
 
 
@@ -180,3 +217,18 @@ def test_handling_decides_nothing(world):
     for one in (make_node("n1"), *make_gang("g", 2)):
         world.cluster.apply(ObjectChanged(one))
         assert world.batch.handle(ObjectChanged(one), 0) == []
+
+
+def test_without_news_a_deadline_holds_no_session(world):
+    """The status of the running gang has been written."""
+    world.put(make_node("n1"), make_gang("g", 1)).live_until(100)
+    assert world.batch.handle_deadline(seconds(200)) == []
+
+
+def test_a_load_is_followed_by_a_session(world):
+    """Whatever it contains; a change of a budget alone is not."""
+    world.put(make_node("n1"), make_gang("g", 5)).live_until(100)
+    budget = make_budget("b", {"app": "web"}, allowed=0)
+    assert world.put(budget).live_until(200).sessions == [0.0]
+    world.tell(ObjectsLoaded([budget]))
+    assert world.live_until(300).sessions == [0.0, 200.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairlead.engine.batch.defect import UPSTREAM
 from fairlead.engine.batch.plugins.binpack import PackedScore
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
@@ -53,7 +54,7 @@ def test_groups_are_let_in_until_they_need_more_than_a_multiple_of_what_there_is
     found = yard.put(asking("a", 7), asking("b", 5), asking("c", 1)).run()
     assert phases(found) == {"a": "Inqueue", "b": "Inqueue"}
     (refused,) = [event for event in found.events if event.startswith("PodGroup c")]
-    assert refused.endswith("there is no room for what the group needs at least")
+    assert refused.endswith("the cluster has no room for the minimum of the group")
 
 
 def test_who_is_refused_is_passed_over(yard):
@@ -76,7 +77,7 @@ def test_pods_of_a_group_that_waits_outside_are_not_tried(yard):
     yard.put(asking("a", 20), make_task("p", "a"))
     found = yard.run()
     assert found.bound == {}
-    assert found.events[0].endswith("there is no room for what the group needs at least")
+    assert found.events[0].endswith("the cluster has no room for the minimum of the group")
     yard.put(asking("a", 2))
     assert yard.run().bound == {"p": "n1"}
 
@@ -91,6 +92,13 @@ def test_a_queue_lets_in_no_more_than_its_capability(yard):
     yard.put(asking("a", 3, INQUEUE, "small"), asking("b", 2, queue="small"))
     yard.put(asking("c", 1, queue="small"))
     assert phases(yard.run()) == {"c": "Inqueue"}
+
+
+def test_for_kube_batch_a_queue_has_no_capability(yards):
+    """The defect capability: only the room of the cluster counts."""
+    yard = yards(VOLCANO, defects=UPSTREAM).put(make_queue("small", capability={"cpu": "4"}))
+    yard.put(make_node("n1", cpu="10"), asking("a", 5, queue="small"))
+    assert phases(yard.run()) == {"a": "Inqueue"}
 
 
 @pytest.mark.parametrize(

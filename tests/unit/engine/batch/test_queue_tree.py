@@ -74,7 +74,7 @@ def test_an_unknown_parent_is_the_root_and_so_is_a_circle():
 
 def test_a_line_leads_from_the_top_down():
     tree = QueueTree({"a": cpu(0), "b": cpu(0, parent="a"), "c": cpu(0, parent="b")})
-    assert tree.line_of("c") == ["a", "b", "c"]
+    assert tree.path_of("c") == ["a", "b", "c"]
 
 
 FLAT = st.dictionaries(

@@ -36,7 +36,8 @@ class AutoscalingContext(Struct):
     """The state that all parts of the autoscaler share.
 
     Each part appends its commands to `commands`. `pick` chooses among equal expansion options.
-    `priorities` returns the text of the priority expander's ConfigMap. `placeholders` contains the
+    `priorities` returns the text of the priority expander's ConfigMap. `provider_names` maps the
+    ids of node groups to the cloud provider's names, if these differ. `placeholders` contains the
     nodes of this loop's snapshot that do not exist yet, and maps the name of each to its node
     group. `grown` maps node groups to the time of their last increase.
     """
@@ -50,6 +51,7 @@ class AutoscalingContext(Struct):
     registry: ClusterStateRegistry
     pick: Callable[[int], int] = _first
     priorities: Callable[[], str | None] = lambda: None
+    provider_names: Mapping[str, str] = field(default_factory=dict)
     placeholders: dict[str, str] = field(default_factory=dict)
     grown: dict[str, Instant] = field(default_factory=dict)
 

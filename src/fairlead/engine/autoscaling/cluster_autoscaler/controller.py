@@ -22,6 +22,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHis
 from fairlead.engine.autoscaling.cluster_autoscaler.object_change import is_read, is_visible_change
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import scale_up_delay
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
@@ -56,18 +57,32 @@ class ClusterAutoscaler:
     )
 
     def __init__(
-        self, options: AutoscalingOptions, provider: SimulatedProvider, *, seed: int, start: Instant
+        self,
+        options: AutoscalingOptions,
+        provider: SimulatedProvider,
+        *,
+        seed: int,
+        start: Instant,
+        priorities: str | None = None,
     ) -> None:
         """Create the controller. Its first loop runs one scan interval after `start`.
 
-        `seed` decides between equal expansion options.
+        `seed` decides between equal expansion options. `priorities` is the text of the ConfigMap of
+        the priority expander.
         """
         self._options = options
         self._provider = provider
         pick = TieBreak(seed)
-        self.autoscaler = StaticAutoscaler(provider, options, pick=pick.pick)
+        self.autoscaler = StaticAutoscaler(
+            provider, options, pick=pick.pick, priorities=lambda: priorities
+        )
         self.history = AutoscalerHistory(provider)
         context = self.autoscaler.context
+        context.provider_names = {
+            group.id: group.spec.provider_name
+            for group in provider.node_groups()
+            if group.spec.provider_name
+        }
         self._status = StatusConfigMap(
             provider, context.registry, options.namespace, options.status_config_map_name
         )
@@ -242,7 +257,7 @@ class ClusterAutoscaler:
             if wrong is not None:
                 yield wrong.since + allowed + 1
         for pod in context.listers.unbound.values():
-            for age in (*_POD_AGES, self._options.new_pod_scale_up_delay):
+            for age in (*_POD_AGES, scale_up_delay(pod, self._options.new_pod_scale_up_delay)):
                 yield created_at(pod) + age + 1
         for age in (*_NODE_AGES, self._options.defaults.max_node_startup_time):
             yield self._changed_at + age + 1
@@ -254,9 +269,7 @@ class ClusterAutoscaler:
         expiry = planner.unremovable.next_expiry()
         if expiry is not None:
             yield expiry
-        scale_down = self.autoscaler.scale_down
-        yield scale_down.last_scale_up + options.scale_down_delay_after_add
-        yield scale_down.last_deletion + options.scale_down_delay_after_delete
+        yield from self.autoscaler.scale_down.delay_ends()
         timeout = options.blocking_system_pod_distruption_timeout
         for why in planner.unremovable.reasons.values():
             if why.blocking is not None:
@@ -292,11 +305,20 @@ class ClusterAutoscaler:
         if context.registry.requests or self._has_changed:
             return True
         pods = context.listers.unschedulable_pods()
-        if pods and any(end >= now for end in context.registry.backoff.ends()):
+        ends = context.registry.backoff.ends()
+        if pods and any(end + options.scan_interval >= now for end in ends):
             return True
-        cooldown = autoscaler.scale_down.last_scale_up + options.scale_down_delay_after_add
+        delays = ((pod, scale_up_delay(pod, options.new_pod_scale_up_delay)) for pod in pods)
+        if any(
+            delay and created_at(pod) + delay + options.scan_interval >= now
+            for pod, delay in delays
+        ):
+            return True
+        delay_end = max(autoscaler.scale_down.delay_ends(), default=now - options.scan_interval - 1)
+        if options.scale_down_delay_type_local and delay_end + options.scan_interval >= now:
+            return True  # The nodes of the delayed groups are not examined.
         return any(
-            max(one.since + planner.unneeded.threshold(one.removal.node), cooldown)
+            max(one.since + planner.unneeded.threshold(one.removal.node), delay_end)
             + options.scan_interval
             >= now
             for one in planner.unneeded.by_name.values()

@@ -69,14 +69,18 @@ class FleetRepair:
         return True
 
     def delete_failed_instances(self, now: Instant) -> None:
-        """Delete instances that could not be created. Ignores refusals by the provider."""
+        """Delete instances that could not be created. Ignores refusals by the provider.
+
+        No group falls below its minimum size, except with --force-delete-failed-nodes.
+        """
         context, groups, deleted = self._context, self._context.groups_by_id(), False
+        force = context.options.force_delete_failed_nodes
         for name, provider_ids in context.registry.instances_with_errors().items():
             group = groups.get(name)
             if group is None:
                 continue
             try:
-                group.delete_nodes(self._whole(group, provider_ids), now)
+                group.delete_nodes(self._whole(group, provider_ids), now, force=force)
             except ProviderError:
                 continue
             deleted = True

@@ -32,7 +32,9 @@ _KEPT: Final = (DaemonSet, Job, PodDisruptionBudget, ReplicaSet, ReplicationCont
 class Listers:
     """The objects that the autoscaler reads, in order of creation.
 
-    `nodes` are indexed by name, `pods` by key, and all other objects by kind and key.
+    `nodes` are indexed by name, `pods` by key, and all other objects by kind and key. With
+    --allowed-scheduler-names, the pods of all other schedulers are in `other_pods` instead of
+    `pods`: loops ignore these pods, but drains evict them.
     """
 
     def __init__(self, options: AutoscalingOptions) -> None:
@@ -42,6 +44,7 @@ class Listers:
         self._cutoff = options.expendable_pods_priority_cutoff
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
+        self.other_pods: dict[str, Pod] = {}
         self.unbound: dict[str, Pod] = {}
         self.order: dict[str, int] = {}
         self._added = 0
@@ -52,9 +55,9 @@ class Listers:
     def put(self, changed: ApiObject) -> None:
         """Store a new or changed object.
 
-        Objects of kinds that the autoscaler does not read are ignored. Finished pods and pods of
-        ignored schedulers are removed instead. A changed object keeps its position in the order of
-        creation. A pod that was created again under the same name gets a new position.
+        Objects of kinds that the autoscaler does not read are ignored. Finished pods are removed
+        instead. A changed object keeps its position in the order of creation. A pod that was
+        created again under the same name gets a new position.
         """
         if isinstance(changed, Pod):
             self._put_pod(changed)
@@ -74,15 +77,18 @@ class Listers:
 
     def _put_pod(self, pod: Pod) -> None:
         key = pod.key
-        if is_terminal(pod) or (self._allowed and pod.spec.scheduler_name not in self._allowed):
+        if is_terminal(pod):
             self._drop_pod(key)
             return
-        known = self.pods.get(key)
+        known = self.any_pod(key)
         if known is not None and known.metadata.uid != pod.metadata.uid:
             self._drop_pod(key)
-        if key not in self.pods:
+        if key not in self.order:
             self._added += 1
             self.order[key] = self._added
+        if self._allowed and pod.spec.scheduler_name not in self._allowed:
+            self.other_pods[key] = pod
+            return
         self.pods[key] = pod
         if pod.spec.node_name:
             self.unbound.pop(key, None)
@@ -91,6 +97,7 @@ class Listers:
 
     def _drop_pod(self, key: str) -> None:
         self.pods.pop(key, None)
+        self.other_pods.pop(key, None)
         self.unbound.pop(key, None)
         self.order.pop(key, None)
 
@@ -99,10 +106,14 @@ class Listers:
     def find(self, obj: ApiObject) -> ApiObject | None:
         """Return the stored version of the object `obj`; None if no version is stored."""
         if isinstance(obj, Pod):
-            return self.pods.get(obj.key)
+            return self.any_pod(obj.key)
         if isinstance(obj, Node):
             return self.nodes.get(obj.metadata.name)
         return self._by_kind.get(type(obj), {}).get(obj.key)
+
+    def any_pod(self, key: str) -> Pod | None:
+        """Return the pod with this key, also if its scheduler is not allowed; None if unknown."""
+        return self.pods.get(key) or self.other_pods.get(key)
 
     def get(self, kind: type[View], key: str) -> View | None:
         """Return the object of `kind` with key `namespace/name`; None if there is none."""

@@ -61,6 +61,7 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     """Settings of Cluster Autoscaler; each field is named after its flag.
 
     `memory_total` is in bytes. `defaults` are the options of node groups without overrides.
+    `cloud_provider` is upstream's name of the provider, "" for a provider without own labels.
     """
 
     expander: tuple[str, ...] = ("least-waste",)
@@ -72,6 +73,7 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     cores_total: Limits = Limits(0, 320_000)
     memory_total: Limits = Limits(0, 6_400_000 * GIB)
     gpu_total: Mapping[str, Limits] = field(default_factory=dict)
+    cloud_provider: str = ""
     balance_similar_node_groups: bool = False
     balancing_ignore_label: tuple[str, ...] = ()
     balancing_label: tuple[str, ...] = ()
@@ -96,6 +98,7 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     bypassed_scheduler_names: tuple[str, ...] = ()
     allowed_scheduler_names: tuple[str, ...] = ()
     force_delete_unregistered_nodes: bool = False
+    force_delete_failed_nodes: bool = False
     scale_down_enabled: bool = True
     scale_down_unready_enabled: bool = True
     scale_down_delay_after_add: DurationNs = 10 * _MINUTE
@@ -127,6 +130,34 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     status_config_map_name: str = "cluster-autoscaler-status"
     namespace: str = "kube-system"
     defaults: NodeGroupOptions = field(default_factory=NodeGroupOptions)
+
+
+# The flags that may occur several times on a command line. Each occurrence adds values.
+_REPEATED: Final = frozenset(
+    {
+        "allowed_scheduler_names",
+        "balancing_ignore_label",
+        "balancing_label",
+        "bypassed_scheduler_names",
+        "gpu_total",
+        "ignore_taint",
+        "startup_taint",
+        "startup_taint_prefix",
+        "status_taint",
+    }
+)
+
+
+def is_repeated(flag: str) -> bool:
+    """Return whether `flag` may occur several times; of other flags, the last occurrence counts."""
+    return _field_name(flag) in _REPEATED
+
+
+def is_switch(flag: str) -> bool:
+    """Return whether `flag` is boolean, so that its value cannot be the next word."""
+    name = _field_name(flag)
+    types = {**AutoscalingOptions.__annotations__, **NodeGroupOptions.__annotations__}
+    return types.get(name) == "bool"
 
 
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:

@@ -78,10 +78,11 @@ class PodList:
 
 def without_young(pods: Iterable[PodInfo], delay: DurationNs, now: Instant) -> list[PodInfo]:
     """Return the pods that are older than `delay` and than the delay in their annotation."""
-    return [pod for pod in pods if now - created_at(pod.pod) > _delay(pod.pod, delay)]
+    return [pod for pod in pods if now - created_at(pod.pod) > scale_up_delay(pod.pod, delay)]
 
 
-def _delay(pod: Pod, delay: DurationNs) -> DurationNs:
+def scale_up_delay(pod: Pod, delay: DurationNs) -> DurationNs:
+    """Return the age that `pod` must exceed for scale-up: `delay`, or a longer annotated delay."""
     stated = pod.metadata.annotations.get(_SCALE_UP_DELAY)
     if stated is None:
         return delay

@@ -176,6 +176,9 @@ class StaticAutoscaler:
                 record.scale_ups.append(ScaleUpStatus(ScaleUpResult.NOT_TRIED))
                 return
             nodes = self._add_upcoming(nodes, templates, now)
+            enforces_min_size = self.context.options.enforce_node_group_min_size
+            # The nodes before scale-up; a salvo adds its new nodes to the snapshot.
+            present = self.context.nodes_with_group() if enforces_min_size else []
             may_scale_down = self._scale_up(record, nodes, templates, deletions.drained, now)
             if record.scale_ups[-1].result is ScaleUpResult.SUCCESSFUL:
                 record.scale_down.result = ScaleDownResult.IN_COOLDOWN
@@ -184,8 +187,8 @@ class StaticAutoscaler:
                     record.scale_down, nodes, deletions, now, is_forbidden=not may_scale_down
                 )
                 record.took = self.scale_down.took
-            if self.context.options.enforce_node_group_min_size:
-                self._enforce_min_size(record, templates, now)
+            if enforces_min_size:
+                self._enforce_min_size(record, templates, present, now)
 
     def _listed_nodes(self) -> list[Node]:
         """Return the listed nodes in order; nodes that are still starting are marked unready."""
@@ -282,7 +285,10 @@ class StaticAutoscaler:
         templates: Mapping[str, Template],
         now: Instant,
     ) -> None:
-        """Try to scale up once; with --salvo-scale-up, until an attempt fails or no pods remain."""
+        """Try to scale up once; with --salvo-scale-up, until an attempt fails or no pods remain.
+
+        upstream: static_autoscaler.go: runScaleUpSalvo
+        """
         while pods:
             status = self.orchestrator.scale_up(pods, templates, now)
             self._report(record, status)
@@ -291,39 +297,52 @@ class StaticAutoscaler:
             self.scale_down.last_scale_up = now
             if not self.context.options.salvo_scale_up:
                 return
-            pods = self._settle(pods, status, templates)
+            by_key = {pod.key: pod for pod in pods}
+            helped = [by_key.pop(pod.key) for pod in status.triggered]
+            pods = list(by_key.values())
+            # Without pods left, no attempt needs the new nodes, and upstream leaves them out.
+            if pods and not self._settle(helped, status, templates):
+                return
 
     def _settle(
         self,
-        pods: Sequence[PodInfo],
+        helped: Sequence[PodInfo],
         status: ScaleUpStatus,
         templates: Mapping[str, Template],
-    ) -> list[PodInfo]:
-        """Place the pods that triggered the scale-up on the new nodes; return the other pods."""
+    ) -> bool:
+        """Add the new nodes of a scale-up to the snapshot, and place the `helped` pods on them.
+
+        `helped` are in the order in which the estimation packed them. Returns False at the first
+        pod that fits no new node; this happens if limits have reduced the number of new nodes.
+        upstream: static_autoscaler.go: addLatestScaleUpResultsToClusterSnapshot
+        """
         snapshot = self.context.snapshot
         first = len(snapshot.node_names)
-        for info in status.infos:
+        for info in sorted(status.infos, key=lambda one: one.group):
             template = templates[info.group]
             for index in range(info.new - info.current):
                 name = f"{template.node.metadata.name}-salvo-{first}-{index}"
                 snapshot.add_node(template.fresh(name), template.pods)
                 self.context.placeholders[name] = info.group
-        helped = {pod.key for pod in status.triggered}
-        for pod in pods:
-            if pod.key in helped:
-                name_found = snapshot.find_place(pod, first=first)
-                if name_found is not None:
-                    snapshot.add_pod(pod, name_found)
-        return [pod for pod in pods if pod.key not in helped]
+        for pod in helped:
+            name_found = snapshot.find_place(pod, first=first)
+            if name_found is None:
+                return False
+            snapshot.add_pod(pod, name_found)
+        return True
 
     def _report(self, record: LoopRecord, status: ScaleUpStatus) -> None:
         record.scale_ups.append(status)
         send_events(status, self.context.events)
 
     def _enforce_min_size(
-        self, record: LoopRecord, templates: Mapping[str, Template], now: Instant
+        self,
+        record: LoopRecord,
+        templates: Mapping[str, Template],
+        present: Sequence[tuple[Node, str | None]],
+        now: Instant,
     ) -> None:
-        status = self.orchestrator.scale_up_to_min_size(templates, now)
+        status = self.orchestrator.scale_up_to_min_size(templates, present, now)
         # Upstream has one status per loop: this one replaces that of a scale-up that did not
         # evaluate the node groups.
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]

@@ -130,13 +130,13 @@ class NodePoolBudget(_KarpenterView, frozen=True):
     """A disruption budget of a NodePool: spec.disruption.budgets[].
 
     It limits how many nodes may be disrupted at the same time, in which periods, and for which
-    reasons.
+    reasons. Without `reasons` it applies to all disruptions, with an empty list to none.
     """
 
     nodes: str = DEFAULT_BUDGET_NODES
     schedule: str | None = None
     duration: str | None = None
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...] | None = None
 
 
 class NodePoolDisruption(_KarpenterView, frozen=True):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from fairlead.api.objects import ApiObject, Node, Pod, Unstructured
+from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
     UnavailableOfferings,
@@ -74,7 +74,7 @@ class Karpenter:
         `seed` determines the names and provision times of machines.
         """
         self._options = config.options
-        self.cluster = KarpenterCluster()
+        self.cluster = KarpenterCluster(config.options.nomination)
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
         for one in objects:
             self.cluster.put(one, start)
@@ -144,8 +144,9 @@ class Karpenter:
         if isinstance(obj, Pod):
             self._see_pod(obj, now)
         elif isinstance(obj, Node):
-            self._claims.see_node(obj, now)
-            self._see_taints(obj, now)
+            self._see_node(obj, now)
+        elif isinstance(obj, PodDisruptionBudget):
+            self._see_budget(obj, now)
         elif isinstance(obj, Unstructured):
             self._see_resource(obj, now)
         else:
@@ -178,7 +179,20 @@ class Karpenter:
             self._batcher.add(pod.key, now)
         else:
             self._discard_trigger(pod.key, now)
-        if old is None or old.spec != pod.spec or old.status.phase != pod.status.phase:
+        if old is None or _read_of_pod(old) != _read_of_pod(pod):
+            self._change(now)
+
+    def _see_node(self, node: Node, now: Instant) -> None:
+        old = self.cluster.node_objects.get(node.metadata.name)
+        self._claims.see_node(node, now)
+        self._see_taints(node, now)
+        if old is not None and _read_of_node(old) != _read_of_node(node):
+            self._change(now)
+
+    def _see_budget(self, budget: PodDisruptionBudget, now: Instant) -> None:
+        old = self.cluster.budgets.get(budget.key)
+        self.cluster.put(budget, now)
+        if old is None or _read_of_budget(old) != _read_of_budget(budget):
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
@@ -202,7 +216,6 @@ class Karpenter:
         self.cluster.remove(obj, now)
         if isinstance(obj, Pod):
             self._discard_trigger(obj.key, now)
-            self._claims.note_pod_event(obj.spec.node_name, now)
         if isinstance(obj, Node):
             self._discard_trigger(obj.metadata.name, now)
             self._claims.lose_node(obj, now)
@@ -285,3 +298,20 @@ class Karpenter:
                 note = text if key in result.ignored else f"Failed to schedule pod, {text}"
                 self._context.record_event(pod_ref(key), "Warning", "FailedScheduling", note)
         self.history.errors = {key: text for key, text in problems.items() if text}
+
+
+# --- what the loops read of an object ------------------------------------------------------------
+
+
+def _read_of_pod(pod: Pod) -> tuple[object, ...]:
+    return pod.spec, pod.status.phase, pod.metadata.annotations
+
+
+def _read_of_node(node: Node) -> tuple[object, ...]:
+    ready = next((one.status for one in node.status.conditions if one.type == "Ready"), "")
+    meta = node.metadata
+    return meta.labels, meta.annotations, node.spec.taints, node.status.allocatable, ready
+
+
+def _read_of_budget(budget: PodDisruptionBudget) -> tuple[object, ...]:
+    return budget.spec, budget.status.disruptions_allowed == 0

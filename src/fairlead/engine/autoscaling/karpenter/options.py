@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.engine.autoscaling.karpenter.labels import CORE_WELL_KNOWN_LABELS
+from fairlead.engine.core.instant import DurationNs, seconds
 
 RESPECT: Final = "Respect"
 IGNORE: Final = "Ignore"
@@ -17,6 +18,7 @@ STRICT: Final = "Strict"
 BEST_EFFORT: Final = "BestEffort"
 
 MAX_INSTANCE_TYPES: Final = 600
+_NOMINATION_MIN: Final[DurationNs] = seconds(10)
 
 
 class KarpenterOptions(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,12 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
     def respects_preferences(self) -> bool:
         """Whether the pass respects preferences of pods until relaxation removes them."""
         return self.preference_policy == RESPECT
+
+    @property
+    def nomination(self) -> DurationNs:
+        """The ns for which a node with an expected pod is protected from disruption."""
+        # upstream: pkg/controllers/state/statenode.go:nominationWindow
+        return max(seconds(2 * self.batch_max_s), _NOMINATION_MIN)
 
     @property
     def relaxes_min_values(self) -> bool:

@@ -9,14 +9,13 @@ from fairlead.api.objects import Pod, Taint
 from fairlead.api.pods.facts import (
     MIRROR_ANNOTATION,
     condition,
-    is_daemon_pod,
     is_terminal,
     is_terminating,
 )
 from fairlead.api.taint import tolerates
 from fairlead.api.timestamp import parse_duration, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT, DO_NOT_DISRUPT
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 _DISRUPTED = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 
@@ -64,14 +63,29 @@ def has_do_not_disrupt(pod: Pod, now: Instant) -> bool:
         return False
     if text == "true":
         return True
-    try:
-        duration = parse_duration(text)
-    except ValueError:
-        return False
-    if duration <= 0:
+    duration = _positive_duration(text)
+    if duration is None:
         return False
     start = pod.status.start_time
     return not start or now < parse_timestamp(start) + duration
+
+
+def do_not_disrupt_ends(pod: Pod) -> Instant | None:
+    """Return the time at which the annotation do-not-disrupt stops protecting the pod.
+
+    Returns None if the annotation does not state a duration, or the pod has not started.
+    """
+    duration = _positive_duration(pod.metadata.annotations.get(DO_NOT_DISRUPT, ""))
+    start = pod.status.start_time
+    return None if duration is None or not start else parse_timestamp(start) + duration
+
+
+def _positive_duration(text: str) -> DurationNs | None:
+    try:
+        duration = parse_duration(text)
+    except ValueError:
+        return None
+    return duration if duration > 0 else None
 
 
 def is_disruptable(pod: Pod, now: Instant) -> bool:
@@ -95,11 +109,12 @@ def tolerates_disruption(pod: Pod) -> bool:
 
 
 def must_leave(pod: Pod) -> bool:
-    """Return whether the removal of the pod's node waits until the pod is gone."""
+    """Return whether the removal of the pod's node waits until the pod is gone.
+
+    The removal does not wait for pods that should have ended a minute ago (`termination`).
+    """
     # upstream: pkg/utils/pod/scheduling.go:IsWaitingEviction
-    return not (
-        is_terminal(pod) or is_mirror(pod) or is_daemon_pod(pod) or tolerates_disruption(pod)
-    )
+    return not (is_terminal(pod) or is_mirror(pod) or tolerates_disruption(pod))
 
 
 def is_mirror(pod: Pod) -> bool:

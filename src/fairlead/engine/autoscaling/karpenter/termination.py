@@ -1,8 +1,10 @@
 """Termination: drains the nodes of NodeClaims that are being deleted, then removes these nodes.
 
-Pods are evicted within their disruption budgets, ordinary pods before critical pods. Termination
-waits for pods with do-not-disrupt, unless the NodeClaim has a termination grace period. In that
-case, every pod is deleted early enough to end before the period does. DaemonSet pods stay until the
+Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
+pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
+are gone. Termination waits for pods with do-not-disrupt, unless the NodeClaim has a termination
+grace period. In that case, every pod is deleted early enough to end before the period does. Pods
+that tolerate the disruption taint, and pods that should have ended a minute ago, stay until the
 node is removed.
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
@@ -17,14 +19,15 @@ from msgspec import Struct
 from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
-from fairlead.api.timestamp import parse_duration, parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration, parse_timestamp
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
-from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt
+from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt, is_owned_by
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 from fairlead.engine.core.command import Command, DeleteObject, EvictPod, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 RETRY_NS: Final[DurationNs] = seconds(5)
+_STUCK_NS: Final[DurationNs] = seconds(60)
 _CRITICAL: Final = ("system-cluster-critical", "system-node-critical")
 _DEFAULT_GRACE_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 
@@ -37,26 +40,61 @@ class DrainStep(Struct, frozen=True):
 
 
 def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep:
-    """Return the next step of a drain: the eviction of ordinary pods, or else of critical pods.
+    """Return the next step of a drain: the evictions of the first group that still has pods.
 
-    If the grace period of some pods would exceed the NodeClaim's deadline, these pods are deleted
-    instead.
+    Pods whose grace period would exceed the NodeClaim's deadline are deleted instead, whatever
+    their group is.
     """
-    leaving, staying = on_node.leaving, on_node.not_yet_leaving
-    if not staying:
-        return DrainStep((), remains=bool(leaving))
+    # upstream: terminator.go:Drain
+    waiting = [pod for pod in on_node.leaving if not _is_stuck(pod, now)]
+    if not waiting:
+        return DrainStep((), remains=False)
     deadline = _deadline(claim)
-    overdue = [pod for pod in staying if deadline is not None and now >= deadline - _grace(pod)]
-    if overdue:
-        deleted = (DeleteObject(_ref(pod), why="termination grace period") for pod in overdue)
-        return DrainStep(tuple(deleted), remains=True)
-    ordinary = [pod for pod in leaving if not _is_critical(pod)]
-    evicted = (
+    overdue = [] if deadline is None else [one for one in waiting if _is_late(one, deadline, now)]
+    commands: list[Command] = [_forced_deletion(pod, deadline or now, now) for pod in overdue]
+    first, forced = min(map(_group, waiting)), {pod.key for pod in overdue}
+    commands += [
         EvictPod(_ref(pod), why="karpenter")
-        for pod in ordinary or leaving
-        if not is_terminating(pod) and not has_do_not_disrupt(pod, now)
-    )
-    return DrainStep(tuple(evicted), remains=True)
+        for pod in waiting
+        if _group(pod) == first
+        and pod.key not in forced
+        and not is_terminating(pod)
+        and not has_do_not_disrupt(pod, now)
+    ]
+    return DrainStep(tuple(commands), remains=True)
+
+
+def _group(pod: Pod) -> tuple[bool, bool]:
+    """Return the rank of the pod's group; the lowest is evicted first."""
+    # upstream: terminator.go:groupPodsByPriority
+    return _is_critical(pod), is_owned_by(pod, "DaemonSet")
+
+
+def _is_stuck(pod: Pod, now: Instant) -> bool:
+    """Return whether the pod should have ended more than a minute ago."""
+    # upstream: pkg/utils/pod/scheduling.go:IsStuckTerminating
+    ends = pod.metadata.deletion_timestamp
+    return bool(ends) and now - parse_timestamp(ends) > _STUCK_NS
+
+
+def _is_late(pod: Pod, deadline: Instant, now: Instant) -> bool:
+    """Return whether the pod would end after `deadline` if it were evicted later than now.
+
+    For a terminating pod, return whether its grace period ends after `deadline`.
+    """
+    # upstream: terminator.go:podDeleteTimeWithGracePeriod, IsPodEligibleForForcedEviction
+    if now < deadline - _grace(pod):
+        return False
+    ends = pod.metadata.deletion_timestamp
+    return not ends or parse_timestamp(ends) > deadline
+
+
+def _forced_deletion(pod: Pod, deadline: Instant, now: Instant) -> DeleteObject:
+    """Return the deletion of the pod with the time until `deadline` as its grace period."""
+    left = (deadline - now) // NANOSECONDS_PER_SECOND
+    # The API server reads a negative grace period as one second.
+    grace = left if left >= 0 else 1
+    return DeleteObject(_ref(pod), grace_period_s=grace, why="termination grace period")
 
 
 def _is_critical(pod: Pod) -> bool:

@@ -61,8 +61,8 @@ class Allocate:
 def _waiting_jobs(session: Session) -> _WaitingJobs:
     """Return the queues and jobs that could get resources.
 
-    Under the defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does. The
-    duplicates affect the order of the queues.
+    With kube-batch's defect QUEUE_DUP_HEAP, each queue is pushed once per job, as upstream does.
+    The duplicates affect the order of the queues.
     """
     tiers = session.tiers
     stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
@@ -109,14 +109,14 @@ def _place_tasks(
     Returns (whether a task was placed, skipped tasks). Under Fairlead's rules, a task that fits on
     no node is skipped. Under kube-batch's rules it ends the turn, and the result is (False, []).
     """
-    placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
+    placed, passed_over, unplaceable = False, list[TaskInfo](), set[int]()
     while tasks:
         task = tasks.popleft()
         session.shortfalls.pop(job.id, None)
-        if task.info.shape.id in hopeless or not _place(session, statement, task):
+        if task.info.shape.id in unplaceable or not _place(session, statement, task):
             if not session.rules.tries_every_task:
                 return False, []
-            hopeless.add(task.info.shape.id)
+            unplaceable.add(task.info.shape.id)
             passed_over.append(task)
             continue
         placed = True
@@ -141,7 +141,7 @@ def _place(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
 def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
     """Pipeline `task` onto the best node whose idle and releasing resources suffice.
 
-    Returns whether there is such a node. Under the defect evict-ignores-idle, the releasing
+    Returns whether there is such a node. With kube-batch's defect evict-ignores-idle, the releasing
     resources must suffice without the idle resources.
     """
     node = None

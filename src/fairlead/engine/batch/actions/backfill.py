@@ -74,7 +74,7 @@ def _place_best_effort(session: Session, job: JobInfo) -> None:
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: TaskOperations = ImmediateOperations(session) if final else Statement(session)
     for task in sorted(waiting, key=session.tiers.task_key):
-        node = session.choices(job).anyhow.pick(task.info, session.tie_break)
+        node = session.choices(job).ignoring_resources.pick(task.info, session.tie_break)
         if node is None:
             session.note_failure(task)
             continue

@@ -53,16 +53,16 @@ class EvictionKind(Struct, frozen=True):
     """The plugins and plugin methods that choose victims for one action.
 
     `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
-    candidates that the plugin allows to evict. Before that, a plugin of type `sparing` can exclude
-    whole jobs: `givers(plugin, taker, jobs)` returns the jobs in `jobs` that the plugin does not
-    exclude. `why` is the reason in events and reports.
+    candidates that the plugin allows to evict. Before that, a plugin of type `excluding` can
+    exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs in `jobs` that
+    the plugin does not exclude. `why` is the reason in events and reports.
     """
 
     why: str
     voters: Callable[[Tiers], Voters]
     ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
-    sparing: type[Any]
-    givers: Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
+    excluding: type[Any]
+    not_excluded_by: Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 
 
 PREEMPTION: Final = EvictionKind(
@@ -70,14 +70,14 @@ PREEMPTION: Final = EvictionKind(
     lambda tiers: tiers.preempt_voters,
     lambda plugin, task, candidates: plugin.preemptable(task, candidates),
     PreemptableJobs,
-    lambda plugin, taker, jobs: plugin.preemptable_jobs(taker, jobs),
+    lambda plugin, preemptor, jobs: plugin.preemptable_jobs(preemptor, jobs),
 )
 RECLAIM: Final = EvictionKind(
     "reclaim",
     lambda tiers: tiers.reclaim_voters,
     lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
     ReclaimableJobs,
-    lambda plugin, taker, jobs: plugin.reclaimable_jobs(taker, jobs),
+    lambda plugin, preemptor, jobs: plugin.reclaimable_jobs(preemptor, jobs),
 )
 
 
@@ -107,7 +107,7 @@ class EvictionSearch:
         if session.rules.takes_whole_gangs:
             self._whole = pools.for_job(job, without_gang_protection(self._voters))
         self._most = self._whole or self._surplus
-        self._hopeless: set[tuple[int, int]] = set()
+        self._without_victims: set[tuple[int, int]] = set()
 
     def make_room(self, steps: TaskOperations, task: TaskInfo) -> bool:
         """Pipeline `task` onto a node, after evicting victims there if that is necessary.
@@ -118,22 +118,22 @@ class EvictionSearch:
         """
         kind = (task.info.shape.id, task.priority)
         most = self._most
-        if not most.jobs or kind in self._hopeless:
+        if not most.jobs or kind in self._without_victims:
             return False
         lacking = self._lacking(task)
-        hopeful = self._possible_rows(most, lacking)
-        if not hopeful.any():
-            self._hopeless.add(kind)
+        possible = self._possible_rows(most, lacking)
+        if not possible.any():
+            self._without_victims.add(kind)
             return False
-        nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
+        nodes = self._session.choices(task.job).ignoring_resources.ranked(task.info, possible)
         if not self._ignores_idle and steps.is_final and self._fits_now(task, nodes.rows):
             return False
         if self._pipeline(steps, task, nodes, lacking):
             return True
         if self._take_surplus(steps, task, nodes, lacking) or self._take_gang(steps, task, nodes):
-            self._hopeless.clear()
+            self._without_victims.clear()
             return True
-        self._hopeless.add(kind)
+        self._without_victims.add(kind)
         return False
 
     # --- nodes -----------------------------------------------------------------------------
@@ -141,7 +141,7 @@ class EvictionSearch:
     def _lacking(self, task: TaskInfo) -> _Lacking:
         """Return the amounts that each node lacks for `task`, 0 or less where nothing is missing.
 
-        Idle and releasing resources count, except under the defect evict-ignores-idle.
+        Idle and releasing resources count, except with kube-batch's defect evict-ignores-idle.
         """
         floors = task.request.floors
         if self._ignores_idle:
@@ -164,8 +164,8 @@ class EvictionSearch:
     ) -> bool:
         """Pipeline `task` on the best of `nodes` with enough idle and releasing resources.
 
-        Returns whether a node had enough. Under the defect evict-ignores-idle, always returns
-        False.
+        Returns whether a node had enough. With kube-batch's defect evict-ignores-idle, always
+        returns False.
         """
         if self._ignores_idle:
             return False
@@ -217,8 +217,8 @@ class EvictionSearch:
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
         """Return whether `task` fits on `node` once `victims` are gone.
 
-        Idle and releasing resources count too. Under the defect evict-ignores-idle (kube-batch),
-        the victims alone must free enough resources.
+        Idle and releasing resources count too. With kube-batch's defect evict-ignores-idle, the
+        victims alone must free enough resources.
         """
         freed: dict[int, int] = {}
         for victim in victims:
@@ -235,7 +235,7 @@ class EvictionSearch:
     ) -> list[TaskInfo]:
         """Return the shortest prefix of `victims` after whose removal `task` fits on `node`.
 
-        Under the defect evict-ignores-idle, the prefix contains at least one task.
+        With kube-batch's defect evict-ignores-idle, the prefix contains at least one task.
         """
         leaving: list[TaskInfo] = []
         for victim in victims:
@@ -287,7 +287,7 @@ class EvictionSearch:
 
 def victim_pools(session: Session, kind: EvictionKind, jobs: Iterable[JobInfo]) -> VictimPools:
     """Return the VictimPools for an action of `kind`, with victims of `jobs`."""
-    return VictimPools(session, kind.sparing, kind.givers, jobs)
+    return VictimPools(session, kind.excluding, kind.not_excluded_by, jobs)
 
 
 def commit_or_discard(session: Session, steps: TaskOperations, job: JobInfo) -> None:
@@ -319,9 +319,9 @@ def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> 
     """Return the victims that the plugins agree on, in the order of the first plugin's answer.
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
-    victims are the candidates that all plugins return. Under the defect tier-first-wins
-    (kube-batch), only the first tier that returns a victim counts. Under the defect tier-carry,
-    each tier starts with the result of the earlier tiers. Without plugins, there are no victims.
+    victims are the candidates that all plugins return. With kube-batch's defect tier-first-wins,
+    only the first tier that returns a victim counts. With kube-batch's defect tier-carry, each tier
+    starts with the result of the earlier tiers. Without plugins, there are no victims.
 
     Example: plugin 1 returns [a, b] and plugin 2 [b], both in tier 1; plugin 3 in tier 2 returns
     []. By default the result is []. With tier-first-wins, tier 1 determines the result: [b].

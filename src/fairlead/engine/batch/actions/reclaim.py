@@ -45,7 +45,7 @@ class Reclaim:
     name = "reclaim"
 
     def execute(self, session: Session) -> None:
-        """Serve the queues that are below their share until they find no more victims."""
+        """Evict tasks for the queues below their share until no more victims are found."""
         waiting = _waiting_jobs(session)
         serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
         while waiting.queues:
@@ -80,7 +80,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Serve one task of the first job; return whether room was made for it (kube-batch).
+    """Evict tasks for one task of the first job; return whether it has room now (kube-batch).
 
     After a failure, the queue gets no further turn.
     """
@@ -117,8 +117,8 @@ def _reclaim_for_task(
 ) -> bool:
     """Make room for `task`; return whether that succeeded.
 
-    Under the defect evict-ignores-idle, the search ignores idle resources. So a task that fits on
-    idle resources is skipped here.
+    With kube-batch's defect evict-ignores-idle, the search ignores idle resources. So a task that
+    fits on idle resources is skipped here.
     """
     if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
         return False

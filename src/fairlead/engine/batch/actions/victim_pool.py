@@ -24,11 +24,11 @@ from fairlead.engine.batch.defect import Defect
 from fairlead.engine.batch.info.job import JobInfo
 from fairlead.engine.batch.info.task_status import TaskStatus
 from fairlead.engine.batch.nodes.room import Ints
-from fairlead.engine.batch.session.plugin import SparingScope
+from fairlead.engine.batch.session.plugin import ExclusionScope
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.session.tier import Voters
 
-Givers = Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
+NotExcludedBy = Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 
 
 class VictimPool(Struct, frozen=True):
@@ -45,59 +45,65 @@ class VictimPools:
     """Computes and caches the `VictimPool` of each job that needs resources."""
 
     def __init__(
-        self, session: Session, sparing: type[Any], givers: Givers, jobs: Iterable[JobInfo]
+        self,
+        session: Session,
+        excluding: type[Any],
+        not_excluded_by: NotExcludedBy,
+        jobs: Iterable[JobInfo],
     ) -> None:
         """Store the jobs in `jobs` that have running tasks.
 
-        A plugin of type `sparing` can exclude jobs: `givers(plugin, taker, jobs)` returns the jobs
-        that it does not exclude.
+        A plugin of type `excluding` can exclude jobs: `not_excluded_by(plugin, preemptor, jobs)`
+        returns the jobs that it does not exclude.
         """
         self._session = session
-        self._sparing = sparing
-        self._givers = givers
+        self._excluding = excluding
+        self._not_excluded_by = not_excluded_by
         self._jobs = [job for job in jobs if job.by_status[TaskStatus.RUNNING]]
         self._known: dict[tuple[str, ...], VictimPool] = {}
         self._decisive: dict[Voters, list[Any]] = {}
         self._by_queue: dict[Voters, _JobsByQueue] = {}
 
-    def for_job(self, taker: JobInfo, voters: Voters) -> VictimPool:
-        """Return the pool of the jobs that no plugin excludes as victims of `taker`.
+    def for_job(self, preemptor: JobInfo, voters: Voters) -> VictimPool:
+        """Return the pool of the jobs that no plugin excludes as victims of `preemptor`.
 
         The pool is valid until the next call.
         """
         if voters not in self._decisive:
             self._decisive[voters] = self._decisive_among(voters)
         plugins = self._decisive[voters]
-        scopes = [getattr(plugin, "sparing_scope", SparingScope.TAKER) for plugin in plugins]
-        if SparingScope.TAKER not in scopes:
-            return self._grouped(taker, voters, plugins)
-        found = self._not_spared(taker, plugins, self._jobs)
+        scopes = [
+            getattr(plugin, "exclusion_scope", ExclusionScope.PREEMPTOR) for plugin in plugins
+        ]
+        if ExclusionScope.PREEMPTOR not in scopes:
+            return self._grouped(preemptor, voters, plugins)
+        found = self._not_excluded(preemptor, plugins, self._jobs)
         key = tuple([job.id for job in found])
         pool = self._known.get(key)
         if pool is None:
             pool = self._known[key] = VictimPool(found, self._potential(found))
         return pool
 
-    def _not_spared(
-        self, taker: JobInfo, plugins: Iterable[Any], jobs: Sequence[JobInfo]
+    def _not_excluded(
+        self, preemptor: JobInfo, plugins: Iterable[Any], jobs: Sequence[JobInfo]
     ) -> Sequence[JobInfo]:
         for plugin in plugins:
-            jobs = self._givers(plugin, taker, jobs)
+            jobs = self._not_excluded_by(plugin, preemptor, jobs)
         return jobs
 
     def _decisive_among(self, voters: Voters) -> list[Any]:
-        """Return the plugins of type `sparing` whose votes are decisive: a veto excludes a job.
+        """Return the plugins of type `excluding` whose votes are decisive: a veto excludes a job.
 
-        By default every plugin can veto, so every vote is decisive. Under the defect
+        By default every plugin can veto, so every vote is decisive. With kube-batch's defect
         tier-first-wins, only the first tier that returns victims counts. A veto in the first tier
-        is then decisive only under the defect tier-carry: later tiers start with the empty result,
-        so the result stays empty. A veto in a later tier is never decisive.
+        is then decisive only with kube-batch's defect tier-carry: later tiers start with the empty
+        result, so the result stays empty. A veto in a later tier is never decisive.
         """
         speaking, defects = voters, self._session.defects
         if defects.has(Defect.TIER_FIRST_WINS):
             first = next((tier for tier in voters if tier), ())
             speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
-        return [one for tier in speaking for one in tier if isinstance(one, self._sparing)]
+        return [one for tier in speaking for one in tier if isinstance(one, self._excluding)]
 
     def _potential(self, jobs: Iterable[JobInfo]) -> Ints:
         freed = np.zeros_like(self._session.room.idle)
@@ -106,17 +112,18 @@ class VictimPools:
 
     # --- by queue --------------------------------------------------------------------------
 
-    def _grouped(self, taker: JobInfo, voters: Voters, plugins: Sequence[Any]) -> VictimPool:
-        by_job = [one for one in plugins if one.sparing_scope is SparingScope.JOB]
-        by_queue = [one for one in plugins if one.sparing_scope is SparingScope.QUEUE]
+    def _grouped(self, preemptor: JobInfo, voters: Voters, plugins: Sequence[Any]) -> VictimPool:
+        by_job = [one for one in plugins if one.exclusion_scope is ExclusionScope.JOB]
+        by_queue = [one for one in plugins if one.exclusion_scope is ExclusionScope.QUEUE]
         known = self._by_queue.get(voters)
         if known is None:
             known = self._by_queue[voters] = _JobsByQueue(self._session, self._jobs)
-        known.refresh(lambda jobs: self._not_spared(taker, by_job, jobs))
+        known.refresh(lambda jobs: self._not_excluded(preemptor, by_job, jobs))
         giving = [
             queue
             for queue in known.queues.values()
-            if queue.jobs and self._not_spared(taker, by_queue, [next(iter(queue.jobs.values()))])
+            if queue.jobs
+            and self._not_excluded(preemptor, by_queue, [next(iter(queue.jobs.values()))])
         ]
         if len(giving) == 1:
             return VictimPool(giving[0].jobs.values(), giving[0].potential)
@@ -137,7 +144,7 @@ class _QueueJobs(Struct):
 
 
 class _JobsByQueue:
-    """The jobs, by queue, that no plugin of SparingScope.JOB excludes as victims."""
+    """The jobs, by queue, that no plugin of ExclusionScope.JOB excludes as victims."""
 
     def __init__(self, session: Session, jobs: Sequence[JobInfo]) -> None:
         """Start without results of plugins; `refresh` calls the plugins for `jobs`."""
@@ -147,8 +154,8 @@ class _JobsByQueue:
         self.nothing = np.zeros_like(session.room.idle)
         self.queues: dict[str, _QueueJobs] = {}
 
-    def refresh(self, not_spared: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
-        """Call `not_spared` for the jobs whose tasks have moved since the last call."""
+    def refresh(self, not_excluded: Callable[[Sequence[JobInfo]], Sequence[JobInfo]]) -> None:
+        """Call `not_excluded` for the jobs whose tasks have moved since the last call."""
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)
@@ -158,7 +165,7 @@ class _JobsByQueue:
         for job in asked:
             if job.queue in self.queues:
                 self.queues[job.queue].jobs.pop(job.id, None)
-        for job in not_spared(asked):
+        for job in not_excluded(asked):
             queue = self.queues.get(job.queue)
             if queue is None:
                 queue = self.queues[job.queue] = _QueueJobs(self.nothing.copy())

@@ -41,12 +41,12 @@ class Obstacle(StrEnum):
     NO_GROUP = "no such group"
     NO_QUEUE = "its queue does not exist"
     CLOSED_QUEUE = "its queue is closed"
-    NOT_LET_IN = "there is no room yet for what it needs at least (enqueue)"
+    NOT_LET_IN = "the cluster has no room yet for its minimum (enqueue)"
     TOO_FEW_MEMBERS = "too few members"
-    QUEUE_HAS_ITS_SHARE = "its queue has all it deserves"
+    QUEUE_HAS_ITS_SHARE = "its queue already has the share it deserves"
     QUEUE_IS_FULL = "its queue is at its capability"
-    LEAVING = "it waits for room that is being released"
-    RESERVED = "room is held back for another group"
+    LEAVING = "it waits for resources that are being released"
+    RESERVED = "resources are reserved for another group"
     NO_NODE = "no node can take the next member"
 
 
@@ -103,7 +103,11 @@ def explain_group(
     """
     job = composition.jobs.jobs.get(group)
     if job is None or job.group is None:
-        return GroupExplanation(group, Obstacle.NO_GROUP)
+        remedies = (f"create PodGroup {group}",)
+        members = 0 if job is None else len(job.tasks)
+        return GroupExplanation(
+            group, Obstacle.NO_GROUP, title=group, members=members, remedies=remedies
+        )
     session = _open(composition, cluster, now)
     try:
         return _explain(session, job)
@@ -112,14 +116,16 @@ def explain_group(
         session.room.hold_back(None)
 
 
-class Survey(Struct, frozen=True):
+class BatchOverview(Struct, frozen=True):
     """The usage of all queues, and the waiting groups in the order of their expected starts."""
 
     queues: tuple[QueueUsage, ...]
     waiting: tuple[GroupExplanation, ...]
 
 
-def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
+def batch_overview(
+    composition: Composition, cluster: Cluster, now: Instant, groups_max: int
+) -> BatchOverview:
     """Return the usage of all queues and the state of waiting groups; change no state.
 
     At most `groups_max` groups are explained. The `starts_at` of these groups comes from a
@@ -133,7 +139,9 @@ def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max:
         waiting = [job for job in session.jobs.values() if _waits(job)]
         waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
         found = (_explain(session, job) for job in waiting[:groups_max])
-        return Survey(queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found))
+        return BatchOverview(
+            queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found)
+        )
     finally:
         session.revert_undispatched()
         session.room.hold_back(None)
@@ -218,6 +226,8 @@ class _Trial:
         reservation = plan(session, job)
         self.starts_at = reservation.starts_at if reservation is not None else None
         if session.tiers.is_overused(queue):
+            if self.starts_at is not None and self.starts_at <= session.now:
+                self.starts_at = None  # there is room, but the estimate ignores shares
             return Obstacle.QUEUE_HAS_ITS_SHARE
         return self._try()
 
@@ -298,7 +308,7 @@ def _remedies(obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueUsage |
         case Obstacle.QUEUE_HAS_ITS_SHARE if own is not None:
             return [
                 f"more weight for queue {own.name}, now {own.weight}",
-                "other queues asking for less",
+                "lower requests of other queues",
             ]
         case Obstacle.QUEUE_IS_FULL:
             return [f"a higher capability of queue {job.queue}"]

@@ -23,7 +23,7 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.runtime import runtime_of
 from fairlead.engine.batch.nodes.room import Ints
 from fairlead.engine.batch.queue_usage import proportion_of
-from fairlead.engine.batch.session.reservation import lacking_tasks, occupants, place
+from fairlead.engine.batch.session.reservation import lacking_tasks, place, pod_usages
 from fairlead.engine.batch.session.session import Session
 from fairlead.engine.batch.shares.share import share
 from fairlead.engine.core.instant import Instant
@@ -87,7 +87,7 @@ class _Simulation:
         shares = {} if plugin is None else plugin.shares
         self._deserved = {name: found.deserved for name, found in shares.items()}
         self._held = {name: list(found.allocated) for name, found in shares.items()}
-        for one in occupants(session):
+        for one in pod_usages(session):
             if one.end is not None:
                 self._add_end(one.end, one.row, one.amounts, one.queue)
 

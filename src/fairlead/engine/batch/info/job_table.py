@@ -2,7 +2,7 @@
 
 A session changes these objects directly, and undoes its changes when it closes. So the cost of
 opening a session depends on the number of changes, not on the number of jobs. Only `apply`
-(observed changes), `bind_failed`, `eviction_failed` and the open session change the table.
+(observed changes), the methods for failed commands and the open session change the table.
 
     pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
 
@@ -29,6 +29,7 @@ from fairlead.engine.batch.info.queue import DEFAULT_QUEUE, QueueInfo, queue_inf
 from fairlead.engine.batch.info.request import RequestTable
 from fairlead.engine.batch.info.task_status import TaskStatus, status_of
 from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.state.cluster import Cluster, PodChange, PodsLoaded
 from fairlead.engine.state.pod_groups import is_kubernetes_pod_group
@@ -300,6 +301,24 @@ class JobTable:
         if not task.info.terminating:
             self.releasing_pods.pop(pod_id, None)
         self.touched[task.job.id] = None
+        return True
+
+    def status_write_failed(self, target: ObjectRef) -> bool:
+        """Mark the job whose group or pending task is `target` as changed.
+
+        The next session then writes the status again. Return False if `target` is neither a group
+        of this table nor a pending task. The statuses of other pods are written by kubelets.
+        """
+        if target.kind == Pod.__name__:
+            task = self.tasks.get(target.uid or target.key)
+            job = task.job if task is not None and task.status is TaskStatus.PENDING else None
+        else:
+            job = self.jobs.get(target.key)
+            if job is not None and (job.group is None or job.group.ref != target):
+                job = None
+        if job is None:
+            return False
+        self.touched[job.id] = None
         return True
 
     # --- priorities ------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def _with_defaults(pod: Pod) -> tuple[int, int]:
 
 
 class RequestTable:
-    """Caches the requests by one rule, computed once per pod shape."""
+    """Caches the requests of pods by one rule, computed once per distinct pod spec (`Shape`)."""
 
     def __init__(self, rule: RequestRule, slack: Slack, columns: ResourceColumns) -> None:
         """Start without requests; `columns` is the cluster's list of resources."""

@@ -207,7 +207,7 @@ class Preparations:
         group.preparing.pop(pod_id, None)
         rest = [self._jobs.tasks[one] for one in group.members if one in self._jobs.tasks]
         if any(not task.job.is_ready for task in rest):
-            return self._abandon(group, error("too few of the gang are left"))
+            return self._abandon(group, error("too few members of the gang are left"))
         return self._continue_group(group)
 
     def bound(self, pod_id: str) -> None:

@@ -21,7 +21,7 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 
-OUT_OF_SYNC: Final = unresolvable("node(s) were used beyond what they offer").by("NodePresence")
+OUT_OF_SYNC: Final = unresolvable("node(s) had more requested than allocatable").by("NodePresence")
 _FULL: Final = unschedulable(TOO_MANY_PODS).by("MaxPods")
 
 

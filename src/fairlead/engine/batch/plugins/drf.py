@@ -49,8 +49,9 @@ class Drf:
         """Return the candidates whose eviction is fair according to dominant shares.
 
         After the eviction, the share of the candidate's job must be at least the share of the
-        preemptor's job. The share of the candidate's job does not include the candidates before it,
-        and the share of the preemptor's job includes the preemptor.
+        preemptor's job. The share of the candidate's job is computed as if the members of this job
+        that come earlier in `candidates` were evicted, too. The share of the preemptor's job
+        includes the preemptor.
         """
         mine = list(preemptor.job.held)
         add_amounts(mine, preemptor.request.running, 1)

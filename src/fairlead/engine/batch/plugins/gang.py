@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.engine.batch.defect import BatchDefects, Defect
 from fairlead.engine.batch.info.job import JobInfo, TaskInfo
-from fairlead.engine.batch.session.plugin import SparingScope, Unschedulable
+from fairlead.engine.batch.session.plugin import ExclusionScope, Unschedulable
 
 NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
@@ -20,7 +20,7 @@ class Gang:
     """Decides about readiness, job order, victims, and the condition of jobs that cannot start."""
 
     name = "gang"
-    sparing_scope = SparingScope.JOB
+    exclusion_scope = ExclusionScope.JOB
     # Evicting a gang as a whole does not break it, so this plugin has no vote then
     # (`without_gang_protection`).
     protects_gangs = True
@@ -55,9 +55,9 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        The victims before a candidate count as evicted, except under the defect
+        The victims before a candidate count as evicted, except with kube-batch's defect
         gang-victims-not-cumulative. A job with minMember 1 may also lose its last member, unless
-        the defect gang-min-one-evictable is switched off.
+        kube-batch's defect gang-min-one-evictable is switched off.
         """
         return self._surplus(candidates)
 
@@ -67,7 +67,7 @@ class Gang:
         """Return the candidates that `preemptable` would return."""
         return self._surplus(candidates)
 
-    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs with more ready members than the minimum.
 
         Jobs with minMember 1 are included if they may lose their last member (`preemptable`).
@@ -76,9 +76,9 @@ class Gang:
             job for job in jobs if job.ready_count > job.min_available or self._last_may_go_of(job)
         ]
 
-    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs that `preemptable_jobs` would return."""
-        return self.preemptable_jobs(taker, jobs)
+        return self.preemptable_jobs(preemptor, jobs)
 
     def _last_may_go_of(self, job: JobInfo) -> bool:
         return self._last_may_go and job.min_available == 1

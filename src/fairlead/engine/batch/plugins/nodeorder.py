@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fairlead.api.text.integer import parse_int64
-from fairlead.engine.batch.plugins.facet import build_scheduler_plugin, score_facet
+from fairlead.engine.batch.plugins.partial_plugin import build_scheduler_plugin, scoring_part
 from fairlead.engine.batch.rules import BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
@@ -30,7 +30,7 @@ class Nodeorder:
     def node_prioritizers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
         """Return the scorers with a nonzero weight."""
         return [
-            (score_facet(build_scheduler_plugin(name, handle)), weight)
+            (scoring_part(build_scheduler_plugin(name, handle)), weight)
             for name, weight in self._weights
             if weight
         ]

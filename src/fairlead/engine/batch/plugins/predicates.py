@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.engine.batch.nodes.room_fit import MaxPods
-from fairlead.engine.batch.plugins.facet import build_scheduler_plugin, filter_facet
+from fairlead.engine.batch.plugins.partial_plugin import build_scheduler_plugin, filtering_part
 from fairlead.engine.batch.rules import PRESSURE_CHECKS, BatchRules
 from fairlead.engine.batch.session.plugin import BatchHandle
 from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
@@ -37,4 +37,4 @@ class Predicates:
     def predicates(self, handle: BatchHandle) -> list[SchedulerPlugin]:
         """Return the selected Filter plugins, preceded by the check of the number of pods."""
         built = (build_scheduler_plugin(name, handle) for name in self._names)
-        return [MaxPods(), *map(filter_facet, built)]
+        return [MaxPods(), *map(filtering_part, built)]

@@ -38,16 +38,16 @@ class Priority:
         """
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
-    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs with a lower priority than `taker`.
+    def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs with a lower priority than `preemptor`.
 
-        The result includes `taker` itself if tasks of the same job are compared.
+        The result includes `preemptor` itself if tasks of the same job are compared.
         """
-        priority = taker.priority
+        priority = preemptor.priority
         return [
             job
             for job in jobs
-            if job.priority < priority or (job is taker and self._compares_tasks)
+            if job.priority < priority or (job is preemptor and self._compares_tasks)
         ]
 
     def _is_lower(self, task: TaskInfo, preemptor: TaskInfo) -> bool:

@@ -26,7 +26,7 @@ from fairlead.engine.batch.info.job import JobInfo, TaskInfo, add_amounts
 from fairlead.engine.batch.info.queue import QueueInfo
 from fairlead.engine.batch.info.request import NO_SLACK, Slack
 from fairlead.engine.batch.info.task_status import ALLOCATED_STATUSES, TaskStatus
-from fairlead.engine.batch.session.plugin import SparingScope
+from fairlead.engine.batch.session.plugin import ExclusionScope
 from fairlead.engine.batch.shares.deserved import divide
 from fairlead.engine.batch.shares.queue_tree import Claim, QueueTree
 from fairlead.engine.batch.shares.share import cluster_total, needs_of, outstanding, share
@@ -65,7 +65,7 @@ class Proportion:
     """Orders queues, limits them, and chooses reclaim victims, by deserved amounts."""
 
     name = "proportion"
-    sparing_scope = SparingScope.QUEUE
+    exclusion_scope = ExclusionScope.QUEUE
 
     def __init__(self, defects: BatchDefects) -> None:
         """Read `defects`; shares are valid after `on_session_open`."""
@@ -92,7 +92,7 @@ class Proportion:
         }
         claims = {name: self._claim(found) for name, found in self.shares.items()}
         tree = QueueTree(claims)
-        self._lines = {name: [self.shares[n] for n in tree.line_of(name)] for name in claims}
+        self._lines = {name: [self.shares[n] for n in tree.path_of(name)] for name in claims}
         for name, own in jobs.items():
             for job in own:
                 self._add(name, tuple(enumerate(job.held)), 1)
@@ -176,7 +176,7 @@ class Proportion:
     # --- queries ---------------------------------------------------------------------------
 
     def queue_order(self, queue: QueueInfo) -> tuple[float, ...]:
-        """Return the sort key of a queue: its ancestors' shares, highest first, and its own."""
+        """Return the sort key of a queue: the shares on the path from the top of the tree to it."""
         return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def overused(self, queue: QueueInfo) -> bool:
@@ -217,9 +217,9 @@ class Proportion:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their queue its deserved amounts.
 
-        By default this must hold for one resource that the candidate uses. Under the defect
+        By default this must hold for one resource that the candidate uses. With kube-batch's defect
         reclaim-all-dims, it must hold for every resource. The victims before the candidate count as
-        evicted; under the defect proportion-reclaim-sub, all candidates before it do.
+        evicted; with kube-batch's defect proportion-reclaim-sub, all candidates before it do.
         """
         left: dict[str, list[int]] = {}
         victims = []
@@ -235,10 +235,10 @@ class Proportion:
                 left[task.job.queue] = without
         return victims
 
-    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+    def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
         """Return the jobs whose queue has its deserved amount, or more, of at least one resource.
 
-        Under the defect reclaim-all-dims, return all jobs.
+        With kube-batch's defect reclaim-all-dims, return all jobs.
         """
         if self._defects.has(Defect.RECLAIM_ALL_DIMS):
             return list(jobs)

@@ -102,11 +102,11 @@ def _not_tried(session: Session, job: JobInfo) -> str | None:
     """Return the reason why the session did not search for nodes, or None if it did."""
     queue = session.queues[job.queue]
     if job.id in session.outside:
-        return "there is no room for what the group needs at least"
+        return "the cluster has no room for the minimum of the group"
     if not queue.is_open:
         return f"queue {queue.name} is closed"
     if job.by_status[TaskStatus.PENDING] and session.tiers.is_overused(queue):
-        return f"queue {queue.name} has all that it deserves"
+        return f"queue {queue.name} already has the share that it deserves"
     return None
 
 
@@ -208,7 +208,7 @@ def _resolved_conditions(
 ) -> tuple[Condition, ...]:
     """Return the condition Unschedulable=False if `before` contains Unschedulable=True, else ().
 
-    Under the defect mute-fit-error (kube-batch), the result is always ().
+    With kube-batch's defect mute-fit-error, the result is always ().
     """
     if session.defects.has(Defect.MUTE_FIT_ERROR):
         return ()

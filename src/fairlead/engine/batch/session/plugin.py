@@ -2,7 +2,7 @@
 
 A plugin is a class with a `name` and the methods of one or more Protocols. `Tiers` checks which
 Protocols it implements. Protocols and methods have the names of the functions that a plugin of
-kube-batch or Volcano registers with the session, as in the scheduling framework:
+kube-batch or Volcano registers with the session:
 
     AddJobOrderFn          JobOrder.job_order
     AddPreemptiveFn        Preemptive.preemptive
@@ -83,7 +83,10 @@ class TaskOrder(BatchPlugin, Protocol):
     """A plugin that orders the tasks of a job."""
 
     def task_order(self, task: TaskInfo) -> Any:
-        """Return the sort key of `task`; the smallest key is served first and evicted last."""
+        """Return the sort key of `task`; the task with the smallest key is placed first.
+
+        The task with the largest key is evicted first.
+        """
         ...
 
 
@@ -160,24 +163,24 @@ class Reclaimable(BatchPlugin, Protocol):
         ...
 
 
-class SparingScope(Enum):
+class ExclusionScope(Enum):
     """The input on which a plugin's decision to exclude a job depends.
 
-    JOB: only the job. QUEUE: only the job's queue. TAKER: also the job that needs resources. A
-    plugin sets its attribute `sparing_scope`; the default is TAKER.
+    JOB: only the job. QUEUE: only the job's queue. PREEMPTOR: also the job that needs resources. A
+    plugin sets its attribute `exclusion_scope`; the default is PREEMPTOR.
     """
 
     JOB = "job"
     QUEUE = "queue"
-    TAKER = "taker"
+    PREEMPTOR = "preemptor"
 
 
 @runtime_checkable
 class PreemptableJobs(BatchPlugin, Protocol):
     """A `Preemptable` that can exclude whole jobs, so that fewer members have to be examined."""
 
-    def preemptable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs whose tasks `preemptable` may choose as victims for `taker`."""
+    def preemptable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs whose tasks `preemptable` may choose as victims for `preemptor`."""
         ...
 
 
@@ -185,8 +188,8 @@ class PreemptableJobs(BatchPlugin, Protocol):
 class ReclaimableJobs(BatchPlugin, Protocol):
     """A `Reclaimable` that can exclude whole jobs, so that fewer members have to be examined."""
 
-    def reclaimable_jobs(self, taker: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
-        """Return the jobs whose tasks `reclaimable` may choose as victims for `taker`."""
+    def reclaimable_jobs(self, preemptor: JobInfo, jobs: Sequence[JobInfo]) -> list[JobInfo]:
+        """Return the jobs whose tasks `reclaimable` may choose as victims for `preemptor`."""
         ...
 
 

@@ -34,7 +34,7 @@ from fairlead.engine.state.shape import Amounts
 _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
 
-class Occupant(Struct, frozen=True):
+class PodUsage(Struct, frozen=True):
     """The resources that a pod occupies: amounts by column, the node's row, and the end.
 
     `end` is the time at which the pod ends, None if unknown. `queue` is "" for a pod outside all
@@ -86,7 +86,7 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
     Returns None if `job` lacks no members or does not fit even into an empty cluster.
     """
     lacking = lacking_tasks(session, job)
-    ends = occupants(session)
+    ends = pod_usages(session)
     known = [one for one in ends if one.end is not None]
     fewest, most = 0, len(known)
     if not lacking:
@@ -116,7 +116,7 @@ def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     return asking[: max(job.min_available - job.ready_count, 0)]
 
 
-def occupants(session: Session) -> list[Occupant]:
+def pod_usages(session: Session) -> list[PodUsage]:
     """Return the pods on nodes, sorted by their end; pods without a known end come last.
 
     Pods that are being deleted are left out.
@@ -124,7 +124,7 @@ def occupants(session: Session) -> list[Occupant]:
     requests, leaving = session.job_table.requests, session.job_table.releasing_pods
     tasks = session.job_table.tasks
     found = [
-        Occupant(
+        PodUsage(
             expected_end(pod, session.now),
             node.row,
             requests.of(pod).running,
@@ -139,7 +139,7 @@ def occupants(session: Session) -> list[Occupant]:
 
 
 def _place(
-    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
+    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[PodUsage]
 ) -> list[int] | None:
     """Return a row for each task of `lacking` after the pods in `gone` have ended.
 
@@ -168,7 +168,7 @@ def place(
             preference[node.row] += _REMEMBERED
     rows: list[int] = []
     for task in lacking:
-        found = session.choices(job).anyhow.find(task.info)
+        found = session.choices(job).ignoring_resources.find(task.info)
         open_rows = found.plan.rows[found.positions()]
         for column, floor in task.request.floors:
             open_rows = open_rows[free[column, open_rows] >= floor]

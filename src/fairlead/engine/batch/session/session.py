@@ -97,15 +97,15 @@ class NodeChoices(Struct, frozen=True):
     """A NodeChoice for each kind of resources.
 
     `now` finds nodes whose idle resources suffice. `later` finds nodes whose idle and releasing
-    resources together suffice; under the defect evict-ignores-idle, only the releasing resources
-    count. `either` finds the nodes of `now` and `later`. `anyhow` ignores resources: the task fits
-    after enough evictions.
+    resources together suffice; with kube-batch's defect evict-ignores-idle, only the releasing
+    resources count. `either` finds the nodes of `now` and `later`. `ignoring_resources`
+    finds nodes on which the task would fit after enough evictions.
     """
 
     now: NodeChoice
     later: NodeChoice
     either: NodeChoice
-    anyhow: NodeChoice
+    ignoring_resources: NodeChoice
 
 
 class ChoicesByView(Struct, frozen=True):
@@ -397,7 +397,7 @@ class Session:
     def note_over_limit(self, task: TaskInfo) -> None:
         """Record that `task` would exceed the limit of its queue."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
-            self.failures[task.job.id] = f"queue {task.job.queue} may not take more"
+            self.failures[task.job.id] = f"queue {task.job.queue} has reached its limit"
 
     # --- queries ---------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
     order functions       tiers in order, plugins in order: the first plugin that distinguishes the
                           two items decides; ties are broken by creation time, then by name
-    ready, pipelined      all plugins must agree
-    overused              one plugin is enough
-    valid                 the first objection counts
-    may_take, …           all plugins must agree
-    victims               each plugin can veto (`engine.batch.actions.eviction_search`)
+    JobReady, JobPipelined, JobEnqueueable, Allocatable, Preemptive
+                          all plugins must agree
+    Overused              one plugin is enough
+    JobValid, Explains    the first plugin that objects or explains decides
+    Preemptable, Reclaimable
+                          the plugins of a tier vote for victims (`actions.eviction_search`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
 """

@@ -36,7 +36,7 @@ def divide(
 ) -> dict[str, Quantities]:
     """Return the amounts of `total` that each claim deserves, by queue and resource column.
 
-    Under the defect proportion-less, raises WaterFillingError if the division does not end.
+    With kube-batch's defect proportion-less, raises WaterFillingError if the division does not end.
     """
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)

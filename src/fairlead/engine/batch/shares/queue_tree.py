@@ -83,12 +83,12 @@ class QueueTree:
         parent = self._claims[name].parent
         return parent if parent in self._claims else ROOT
 
-    def line_of(self, name: str) -> list[str]:
+    def path_of(self, name: str) -> list[str]:
         """Return the names of the queues on the path from the top of the tree to `name`."""
-        line = [name]
-        while (above := self.parent_of(line[-1])) != ROOT:
-            line.append(above)
-        return line[::-1]
+        path = [name]
+        while (above := self.parent_of(path[-1])) != ROOT:
+            path.append(above)
+        return path[::-1]
 
     def divide(self, column: int, whole: float) -> dict[str, float]:
         """Return the part of `whole` that each queue deserves, for the resource in `column`."""

@@ -135,3 +135,36 @@ def test_the_number_of_pods_does_not_tell_groups_apart():
         options={"balance-similar-node-groups": True},
     )
     assert increases(status) == {"a": 1, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("provider", "label", "found"),
+    [
+        ("aws", "eks.amazonaws.com/nodegroup", {"a": 1, "b": 1}),
+        ("azure", "kubernetes.azure.com/agentpool", {"a": 1, "b": 1}),
+        ("clusterapi", "topology.ebs.csi.aws.com/zone", {"a": 1, "b": 1}),
+        ("gce", "topology.gke.io/zone", {"a": 1, "b": 1}),
+        ("gce", "eks.amazonaws.com/nodegroup", {"a": 2}),
+        ("", "topology.gke.io/zone", {"a": 2}),
+    ],
+)
+def test_labels_of_the_cloud_provider_do_not_tell_groups_apart(provider, label, found):
+    status = scaled(
+        nodeGroups=[group(name, node("t", labels={label: name})) for name in "ab"],
+        pods=[pod(name, {"cpu": "3"}) for name in ("p", "q")],
+        options={"balance-similar-node-groups": True, "cloud-provider": provider},
+    )
+    assert increases(status) == found
+
+
+@pytest.mark.parametrize(("provider", "found"), [("azure", {"a": 1, "b": 1}), ("", {"a": 2})])
+def test_groups_of_one_azure_node_pool_are_similar_whatever_their_labels(provider, found):
+    # upstream: azure_nodegroups.go: nodesFromSameAzureNodePool
+    status = scaled(
+        nodeGroups=[
+            group(name, node("t", labels={"agentpool": "x", "own": name})) for name in "ab"
+        ],
+        pods=[pod(name, {"cpu": "3"}) for name in ("p", "q")],
+        options={"balance-similar-node-groups": True, "cloud-provider": provider},
+    )
+    assert increases(status) == found

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
-from fairlead.api.codec import decode
+from fairlead.api.codec import decode, decode_as
+from fairlead.api.objects import PodStatus
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.core.command import (
     CreateObject,
@@ -200,6 +202,116 @@ def test_a_node_that_becomes_consolidatable_is_considered_after_five_minutes():
     assert controller.count(DeleteObject, "NodeClaim") == 0
     controller.run_with_nodes(430)
     assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["n"]
+
+
+def test_consolidation_waits_from_the_start_of_a_pods_termination():
+    """upstream: podevents/controller.go, which ignores the deletion of the object."""
+    controller = Controller(pool(), claim(), node(), pod())
+    controller.run(30)
+    ending = replace(
+        pod(), metadata=replace(pod().metadata, deletion_timestamp="2026-01-01T00:01:00Z")
+    )
+    controller.tell(ObjectChanged(ending))
+    controller.run(60)
+    controller.tell(ObjectDeleted(ending))
+    (known,) = controller.karpenter.cluster.node_claims.values()
+    assert known.status.last_pod_event_time == "2026-01-01T00:00:30Z"
+
+
+def test_a_node_has_the_annotations_of_its_nodepools_template():
+    """upstream: registration.go:syncNode; do-not-disrupt protects the nodes of such a pool."""
+    stated = {"karpenter.sh/do-not-disrupt": "true", "team": "shop"}
+    (manifest, _) = node_pools(1)
+    manifest["spec"]["template"]["metadata"] = {"annotations": stated}
+    controller = Controller(decode(manifest))
+    waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    unschedulable = replace(pod(""), status=decode_as(PodStatus, {"conditions": [waiting]}))
+    controller.tell(ObjectChanged(unschedulable))
+    controller.run(200)
+    (created,) = controller.sent(CreateObject, "Node")
+    assert created.manifest["metadata"]["annotations"].items() >= stated.items()
+
+
+def test_a_budget_that_ends_lets_disruption_continue():
+    """upstream: the loop runs every ten seconds, whether the cluster changes or not."""
+    budget = {"nodes": "0", "schedule": "0 0 * * *", "duration": "2h"}
+    idle = Controller(pool({"consolidateAfter": "0s", "budgets": [budget]}), claim(), node())
+    idle.run_with_nodes(2 * 3600 - 10)
+    assert idle.count(DeleteObject, "NodeClaim") == 0
+    assert not idle.karpenter.is_waiting()
+    idle.run_with_nodes(2 * 3600 + 60)
+    assert idle.count(DeleteObject, "NodeClaim") == 1
+
+
+EAGER = {
+    "consolidateAfter": "0s",
+    "consolidationPolicy": "WhenEmptyOrUnderutilized",
+    "budgets": [{"nodes": "100%"}],
+}
+
+
+def protected(value="true"):
+    """A pod with the annotation do-not-disrupt, on the Node `m`."""
+    stated = {"karpenter.sh/do-not-disrupt": value}
+    status = {"phase": "Running", "startTime": "2026-01-01T00:30:00Z"}
+    return replace(
+        pod(cpu="100m"),
+        metadata=replace(pod().metadata, annotations=stated),
+        status=decode_as(PodStatus, status),
+    )
+
+
+def two_nodes(*objects):
+    """The Nodes `m`, whose pods fit elsewhere, and `n`, whose pod does not."""
+    pinned = pod("n", name="q", cpu="1500m", selector={"only": "n"})
+    others = (claim("n", name="n"), node(name="n", only="n"), pinned)
+    return Controller(pool(EAGER), claim(), node(), *objects, *others)
+
+
+def budget(allowed):
+    manifest = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "ns"},
+        "spec": {"maxUnavailable": 1, "selector": {}},
+        "status": {"disruptionsAllowed": allowed},
+    }
+    return decode(manifest)
+
+
+@pytest.mark.parametrize(
+    ("objects", "freed"),
+    [
+        ((protected(),), pod(cpu="100m")),
+        ((pod(cpu="100m"), budget(0)), budget(1)),
+    ],
+)
+def test_a_change_that_frees_a_node_lets_disruption_continue(objects, freed):
+    controller = two_nodes(*objects)
+    controller.run_with_nodes(1000)
+    assert controller.count(DeleteObject, "NodeClaim") == 0
+    controller.tell(ObjectChanged(freed))
+    controller.run_with_nodes(1800)
+    assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["m"]
+
+
+def test_a_change_during_a_validation_is_seen_by_the_next_loop():
+    """The validation rejects the decision, because one node is protected; the other is empty."""
+    second = (claim("n", name="n"), node(name="n"), pod("n", name="q", cpu="100m"))
+    controller = Controller(pool(EAGER), claim(), node(), pod(cpu="100m"), *second)
+    controller.run_with_nodes(15)
+    controller.tell(ObjectChanged(protected()))
+    controller.tell(ObjectDeleted(pod("n", name="q", cpu="100m")))
+    controller.run_with_nodes(100)
+    assert {c.target.name for c in controller.history if isinstance(c, DeleteObject)} == {"n"}
+
+
+def test_an_annotation_that_ends_lets_disruption_continue():
+    controller = two_nodes(protected("1h"))
+    controller.run_with_nodes(5000)
+    assert controller.count(DeleteObject, "NodeClaim") == 0
+    controller.run_with_nodes(5800)
+    assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["m"]
 
 
 def test_a_refused_deletion_of_a_node_is_repeated(deleted):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.batch.explanation.explanation import Obstacle, explain_group, survey
+from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview, explain_group
 from fairlead.engine.core.instant import seconds
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
@@ -21,12 +21,34 @@ def explain(yard, group="g", now_s=0.0):
 def test_a_group_that_is_not_there(yard):
     assert explain(yard).obstacle is Obstacle.NO_GROUP
     yard.put(make_task("p", "g"))
-    assert explain(yard).obstacle is Obstacle.NO_GROUP
+    found = explain(yard)
+    assert (found.obstacle, found.title, found.members) == (Obstacle.NO_GROUP, "default/g", 1)
+    assert found.remedies == ("create PodGroup default/g",)
 
 
 def test_a_running_group(yard):
     found = explain(yard.put(make_node("n1"), make_gang("g", 2, node="n1")))
     assert (found.obstacle, found.ready, found.members) == (Obstacle.NOTHING, 2, 2)
+
+
+def test_a_pod_without_a_group_is_named_by_its_workload(yard):
+    yard.put(make_task("p"))
+    found = explain_group(yard.composition, yard.cluster, "uid-p", 0)
+    assert (found.group, found.title) == ("uid-p", "Pod/default/p")
+
+
+def test_a_group_that_is_not_let_in(yards):
+    """Its queue has less than the group needs at least."""
+    text = """\
+actions: "enqueue, allocate"
+rules: fairlead
+tiers:
+- plugins: [{name: gang}, {name: proportion}, {name: predicates}]
+"""
+    yard = yards(text).put(make_queue("small", capability={"cpu": "2"}), make_node("n1"))
+    needs = {"minResources": {"cpu": "3"}, "status": {"phase": "Pending"}}
+    yard.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
+    assert explain(yard).obstacle is Obstacle.NOT_LET_IN
 
 
 def test_one_that_is_about_to_start(yard):
@@ -120,6 +142,12 @@ def test_a_queue_with_its_share(yard):
     assert found.remedies[0] == "more weight for queue a, now 1"
 
 
+def test_room_does_not_start_a_group_whose_queue_has_its_share(yard):
+    yard.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
+    found = explain(yard.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
+    assert (found.obstacle, found.starts_at) == (Obstacle.QUEUE_HAS_ITS_SHARE, None)
+
+
 def test_a_full_queue(yard):
     yard.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
     found = explain(yard.put(make_gang("g", 2, cpu=2, queue="a")))
@@ -130,7 +158,7 @@ def test_a_full_queue(yard):
 def test_the_table_of_queues(yard):
     yard.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
     yard.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
-    standings = survey(yard.composition, yard.cluster, 0, 10).queues
+    standings = batch_overview(yard.composition, yard.cluster, 0, 10).queues
     assert [(q.name, q.weight, q.deserved["cpu"], q.allocated["cpu"]) for q in standings] == [
         ("a", 3, 3000, 4000),
         ("b", 1, 1000, 0),
@@ -140,4 +168,4 @@ def test_the_table_of_queues(yard):
 @pytest.mark.parametrize("config", ['actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]'])
 def test_there_is_none_without_proportion(config, yards):
     yard = yards(config).put(make_node("n1"), make_gang("g", 1))
-    assert survey(yard.composition, yard.cluster, 0, 10).queues == ()
+    assert batch_overview(yard.composition, yard.cluster, 0, 10).queues == ()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fairlead.api.pods.run_duration import RUN_DURATION
 from fairlead.engine.batch.defect import FIXED, UPSTREAM, BatchDefects, Defect
-from fairlead.engine.batch.explanation.explanation import Obstacle, survey
+from fairlead.engine.batch.explanation.explanation import Obstacle, batch_overview
 from fairlead.engine.core.instant import seconds, to_seconds
 from fairlead.testing.batch_builders import make_gang, make_queue
 from fairlead.testing.builders import make_node
@@ -17,7 +19,7 @@ def lasting(duration):
 def starts(yard, now_s=0.0, groups_max=10):
     """When the waiting groups start, in seconds, in the order in which they are named."""
     before = yard.dump()
-    found = survey(yard.composition, yard.cluster, seconds(now_s), groups_max)
+    found = batch_overview(yard.composition, yard.cluster, seconds(now_s), groups_max)
     after = yard.dump()
     assert (before["tasks"], before["requested"]) == (after["tasks"], after["requested"])
     return {
@@ -65,6 +67,39 @@ def test_a_queue_waits_for_its_own(yard):
     assert starts(yard, 1) == {"b2": 11.0, "a2": 51.0}
 
 
+def test_room_on_two_nodes_is_no_room_for_one_task(yard):
+    """The gang starts when one of the nodes has enough."""
+    for name, duration in (("n1", "10s"), ("n2", "60s")):
+        yard.put(make_node(name), make_gang(f"on-{name}", 2, node=name, **lasting(duration)))
+    yard.put(make_gang("a", 1, cpu=3))
+    assert starts(yard, 1) == {"a": 11.0}
+
+
+def test_without_shares_a_queue_takes_whatever_is_free(yards):
+    """No plugin limits the queues."""
+    text = """\
+actions: allocate
+rules: fairlead
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: nodeorder}]
+"""
+    yard = yards(text).put(make_node("n1"), make_queue("a"), make_queue("b"))
+    yard.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
+    yard.put(make_gang("a1", 4, queue="a", **lasting("10s")), make_gang("b1", 1, queue="b"))
+    assert starts(yard, 1) == {"a1": 11.0, "b1": 21.0}
+
+
+@pytest.mark.parametrize(
+    ("defects", "start"), [(FIXED, 11.0), (FIXED.without([Defect.OVERSHOOT]), None)]
+)
+def test_a_queue_exceeds_its_share_only_with_overshoot(yards, defects, start):
+    """Each queue deserves half of the node, and the gang of queue a needs three quarters."""
+    yard = yards(defects=defects).put(make_node("n1"), make_queue("a"), make_queue("b"))
+    yard.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
+    yard.put(make_gang("a", 3, queue="a"), make_gang("b", 4, queue="b"))
+    assert starts(yard, 1) == {"a": start, "b": None}
+
+
 def test_kube_batch_lets_a_queue_overshoot(yards):
     kept = BatchDefects(FIXED.present | {Defect.OVERSHOOT})
     yard = yards("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
@@ -83,5 +118,5 @@ def test_as_many_as_are_asked_for_are_explained(yard):
 
 def test_each_comes_with_what_holds_it_back(yard):
     yard.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
-    (found,) = survey(yard.composition, yard.cluster, 0, 10).waiting
+    (found,) = batch_overview(yard.composition, yard.cluster, 0, 10).waiting
     assert (found.obstacle, found.placeable) == (Obstacle.NO_NODE, 1)

@@ -132,6 +132,36 @@ def test_a_group_that_is_deleted_after_its_pods_leaves_nothing(yard):
     assert yard.jobs.jobs == {}
 
 
+def test_deletions_of_what_the_table_does_not_know_change_nothing(yard):
+    """A node, a group that never had pods, and one that is deleted twice."""
+    yard.put(make_node("n1"), make_gang("g", 1))
+    delete(yard, make_node("n1"), make_group("other", 1), make_group("other", 1))
+    assert list(yard.jobs.jobs) == ["default/g"]
+
+
+def test_a_pod_of_the_same_name_takes_the_place_of_the_first(yard):
+    """Its predecessor is no member any more."""
+    yard.put(make_group("g", 1), make_task("p", "g"), make_task("p", "g", meta={"uid": "other"}))
+    assert list(yard.job("g").tasks) == ["other"]
+    yard.jobs.validate()
+
+
+def test_a_finished_pod_of_another_scheduler_is_no_member(yard):
+    yard.put(make_task("p", scheduler="default-scheduler", status={"phase": "Failed"}))
+    assert yard.jobs.tasks == {}
+
+
+def test_a_refused_status_of_an_earlier_group_is_not_written_again(yard):
+    """The group of that name is another object now."""
+    yard.put(make_group("g", 1))
+    ref = yard.job("g").group.ref
+    yard.jobs.touched.clear()
+    assert not yard.jobs.status_write_failed(msgspec.structs.replace(ref, uid="earlier"))
+    assert yard.jobs.touched == {}
+    assert yard.jobs.status_write_failed(ref)
+    assert list(yard.jobs.touched) == ["default/g"]
+
+
 def test_a_job_without_a_group_has_no_minimum_and_no_priority(yard):
     yard.put(make_priority_class("other", 3, default=True), make_task("p", "g"))
     job = yard.job("g")

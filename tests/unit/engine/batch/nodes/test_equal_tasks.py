@@ -85,7 +85,7 @@ def run(yard, seed):
         for number in range(4):
             pod = make_pod(f"new-{step}-{number}", **chance.of(kinds))
             info = PodInfo(pod, yard.cluster.shapes.shape_of(pod))
-            for kept in (choices.now, choices.anyhow):
+            for kept in (choices.now, choices.ignoring_resources):
                 decided += kept._is_decided_by_plan(info)
                 new = NodeChoice(kept.framework)
                 assert kept.pick(info, TieBreak(number)) is new.pick(info, TieBreak(number))

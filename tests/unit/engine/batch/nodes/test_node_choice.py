@@ -30,7 +30,7 @@ def test_four_questions(yard):
     choices = session.choices(task.job)
     assert names(session, choices.now, task) == ["n1"]
     assert names(session, choices.either, task) == ["n1", "n2"]
-    assert names(session, choices.anyhow, task) == ["n1", "n2", "n3"]
+    assert names(session, choices.ignoring_resources, task) == ["n1", "n2", "n3"]
 
 
 def test_what_is_free_counts_as_room_to_come(yard):
@@ -89,10 +89,10 @@ def test_nodes_are_ranked_best_first_and_equals_by_name_backwards(yards):
     yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
     session, task = yard.session(), yard.task("g-0")
     among = session.table.allocatable[0] > 0
-    anyhow = session.choices(task.job).anyhow
+    ignoring_resources = session.choices(task.job).ignoring_resources
 
     def ranked():
-        return [session.table.at(row).name for row in anyhow.ranked(task.info, among)]
+        return [session.table.at(row).name for row in ignoring_resources.ranked(task.info, among)]
 
     assert ranked() == ["n2", "n1", "small"]
     among[session.table.find("n1").row] = False
@@ -118,7 +118,7 @@ def test_not_by_us_what_asks_for_nothing_can_run_there(yard):
     yard.put(make_task("b", node="n3"), make_gang("tiny", 1, cpu=0))
     session = yard.session()
     task = yard.task("tiny-0")
-    assert "n3" in names(session, session.choices(task.job).anyhow, task)
+    assert "n3" in names(session, session.choices(task.job).ignoring_resources, task)
 
 
 def test_pods_that_are_leaving_still_count_as_pods(yards):
@@ -136,3 +136,14 @@ def test_init_containers_hold_no_room_in_kube_batch(yards):
         yard = yards(name).put(make_queue("default"), make_node("n1"), make_gang("g", 1, cpu=2))
         yard.put(make_task("old", node="n1", spec=init))
         assert yard.run().bound == bound
+
+
+def test_pods_on_a_node_that_is_not_there_take_no_room(yards):
+    """Neither one that is leaving, nor one that kube-batch counts otherwise."""
+    init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
+    main = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+    for yard in (yards(), yards("kube-batch").put(make_queue("default"))):
+        yard.put(make_node("n1"), make_task("leaving", node="absent", cpu=4, terminating=True))
+        odd = {"initContainers": [init], "containers": [main]}
+        yard.put(make_task("odd", node="absent", spec=odd), make_gang("g", 4))
+        assert yard.run().bound == {f"g-{i}": "n1" for i in range(4)}

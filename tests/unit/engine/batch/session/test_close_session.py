@@ -49,9 +49,9 @@ def test_a_queue_may_be_the_reason(yards):
     yard.put(make_gang("more", 1, queue="a"), make_gang("kept", 1, queue="shut"))
     yard.put(make_gang("large", 1, queue="small", cpu=2))
     found = yard.run()
-    assert waiting_message(found, "more") == "queue a has all that it deserves"
+    assert waiting_message(found, "more") == "queue a already has the share that it deserves"
     assert waiting_message(found, "kept") == "queue shut is closed"
-    assert waiting_message(found, "large") == "queue small may not take more"
+    assert waiting_message(found, "large") == "queue small has reached its limit"
 
 
 def test_its_pods_are_told_as_the_scheduler_tells_them(yard):

@@ -56,8 +56,9 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
     is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
-    run. `overrides` are options by flag name. New nodes have `dependents`, which no decision reads
-    before they exist.
+    run. `overrides` are options by flag name. `dependents` are the CSINode and the ResourceSlices
+    that are created with a new node; no decision reads them before that. `provider_name` is the
+    cloud provider's name of the group; "" if it is `id`.
     """
 
     id: str
@@ -72,6 +73,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     out_of_capacity: tuple[tuple[DurationNs, DurationNs], ...] = ()
     overrides: Mapping[str, Any] = field(default_factory=dict)
     dependents: NodeDependents = NO_DEPENDENTS
+    provider_name: str = ""
 
     @property
     def node_labels(self) -> dict[str, str]:
@@ -263,7 +265,7 @@ class SimulatedProvider:
     def lose(self, node: Node) -> None:
         """Remove the machine of the deleted Node `node`, and lower the target size of its group.
 
-        The dependents of a Node that was created here are deleted.
+        If this provider created the Node, its CSINode and ResourceSlices are deleted.
         """
         provider_id = node.spec.provider_id
         self._names.pop(provider_id, None)

@@ -64,5 +64,5 @@ class ExponentialBackoff:
         }
 
     def ends(self) -> list[Instant]:
-        """Return the end of each backoff on record."""
+        """Return the time at which each recorded backoff ends."""
         return [failure.until for failure in self._failures.values()]

@@ -42,7 +42,7 @@ class AddedNodes:
     def room(self, shape: Shape, node: int) -> int:
         """Return how many more pods of `shape` fit the new node with index `node`.
 
-        Pods with equal specs share a shape.
+        Pods with equal specs share a `Shape`.
         """
         free, found = self._free[node], self._free_slots[node]
         load = dict(shape.load)

@@ -6,8 +6,8 @@ For each equivalence group of pods, the largest pods first:
        fits none of them
     b) place the remaining pods on the last added node; whenever it is full, add one more node
 
-If a pod does not fit even an empty new node, its equivalence group ends, because further nodes
-would be equal. The equivalence group also ends at the limit of nodes.
+If a pod does not fit even an empty new node, the rest of its equivalence group is skipped, because
+further nodes would be equal. The rest is also skipped when the limit of nodes is reached.
 
 While the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). The
 first equivalence group that needs more turns the rows into nodes of the snapshot. This group and

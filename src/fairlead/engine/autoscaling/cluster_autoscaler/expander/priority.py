@@ -6,7 +6,7 @@ upstream: expander/priority/priority.go
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fairlead.api.text.yaml_documents import YamlError, documents
@@ -38,12 +38,15 @@ class HighestPriority:
     Keeps all options if no group has a priority, or the ConfigMap is missing or invalid.
     """
 
-    def __init__(self, text: str | None, events: EventLog) -> None:
+    def __init__(
+        self, text: str | None, events: EventLog, names: Mapping[str, str] | None = None
+    ) -> None:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`.
+        `events`. `names` contains the names that the patterns match instead of the ids of groups.
         """
+        self._names = names or {}
         self._text = text
         self._events = events.about(CONFIG_MAP)
 
@@ -59,8 +62,9 @@ class HighestPriority:
         best: list[Option] = []
         for option in options:
             is_matched = False
+            name = self._names.get(option.group.id, option.group.id)
             for priority, patterns in sorted(priorities.items()):
-                if not any(pattern.search(option.group.id) for pattern in patterns):
+                if not any(pattern.search(name) for pattern in patterns):
                     continue
                 is_matched = True
                 if priority < highest:
@@ -71,7 +75,7 @@ class HighestPriority:
                     best.append(option)
             if not is_matched:
                 message = (
-                    f"Priority expander: node group {option.group.id} not found in priority "
+                    f"Priority expander: node group {name} not found in priority "
                     "expander configuration. The group won't be used."
                 )
                 self._events.on_status(WARNING, "PriorityConfigMapNotMatchedGroup", message)

@@ -1,6 +1,7 @@
 """Decides whether the templates of two groups are similar, so that their sizes are balanced.
 
-upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go
+upstream: processors/nodegroupset/{compare_nodegroups,label_nodegroups}.go, and for the labels of
+cloud providers {aws,azure,clusterapi,gce}_nodegroups.go
 """
 
 from __future__ import annotations
@@ -26,6 +27,48 @@ _IGNORED_LABELS: Final = frozenset(
         "kops.k8s.io/instancegroup",
     }
 )
+_AZURE_POOLS: Final = ("kubernetes.azure.com/agentpool", "agentpool")
+_AWS_LABELS: Final = frozenset(
+    {
+        "alpha.eksctl.io/instance-id",
+        "alpha.eksctl.io/nodegroup-name",
+        "eks.amazonaws.com/nodegroup",
+        "k8s.amazonaws.com/eniConfig",
+        "lifecycle",
+        "topology.ebs.csi.aws.com/zone",
+    }
+)
+_AZURE_ZONE: Final = "topology.disk.csi.azure.com/zone"
+_GCE_ZONE: Final = "topology.gke.io/zone"
+# The labels of nodes that may differ between similar groups, by --cloud-provider.
+_PROVIDER_LABELS: Final[Mapping[str, frozenset[str]]] = {
+    "aws": _AWS_LABELS,
+    "azure": frozenset(
+        {
+            *_AZURE_POOLS,
+            _AZURE_ZONE,
+            "aksEngineVersion",
+            "creationSource",
+            "poolName",
+            "resourceNameSuffix",
+            "kubernetes.azure.com/consolidated-additional-properties",
+            "kubernetes.azure.com/node-image-version",
+        }
+    ),
+    "clusterapi": frozenset(
+        {
+            *_AWS_LABELS,
+            *_AZURE_POOLS,
+            _AZURE_ZONE,
+            _GCE_ZONE,
+            "ibm-cloud.kubernetes.io/vpc-instance-id",
+            "ibm-cloud.kubernetes.io/worker-id",
+            "topology.diskplugin.csi.alibabacloud.com/zone",
+            "vpc-block-csi-driver-labels",
+        }
+    ),
+    "gce": frozenset({_GCE_ZONE}),
+}
 _MEMORY: Final = "memory"
 _ALWAYS_COUNTED: Final = ("cpu", _MEMORY, "ephemeral-storage", PODS)
 Amounts = dict[str, int]
@@ -35,17 +78,23 @@ def are_similar(a: Template, b: Template, options: AutoscalingOptions) -> bool:
     """Return whether labels, capacity, allocatable and free resources match; taints are ignored.
 
     With --balancing-label, only the labels that it names are compared, and both templates must have
-    them.
+    them. Labels of the cloud provider that differ in each group are ignored, and groups of the same
+    Azure node pool are always similar.
     """
     left, right = a.node.metadata.labels, b.node.metadata.labels
     if options.balancing_label:
         names = options.balancing_label
         return all(name in left and left.get(name) == right.get(name) for name in names)
+    if options.cloud_provider == "azure" and any(
+        left.get(key) and left.get(key) == right.get(key) for key in _AZURE_POOLS
+    ):
+        return True
+    ignored = _PROVIDER_LABELS.get(options.cloud_provider, frozenset())
     return (
         _same_capacity(a, b, options.memory_difference_ratio)
         and _within(_allocatable(a), _allocatable(b), options.max_allocatable_difference_ratio)
         and _within(_free(a), _free(b), options.max_free_difference_ratio)
-        and _same_labels(left, right, frozenset(options.balancing_ignore_label))
+        and _same_labels(left, right, ignored | frozenset(options.balancing_ignore_label))
     )
 
 

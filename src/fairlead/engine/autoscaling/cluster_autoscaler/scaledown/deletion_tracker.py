@@ -33,7 +33,7 @@ class NodeDeleteResult(Struct, frozen=True):
 
 
 class DeletionsInProgress(Struct, frozen=True):
-    """The names of the nodes that are being deleted, and the number of such nodes by group."""
+    """The sorted names of the nodes that are being deleted, and their number by group."""
 
     empty: Collection[str]
     drained: Collection[str]
@@ -72,7 +72,9 @@ class NodeDeletionTracker:
         by_group: dict[str, int] = {}
         for group in (*self._empty.values(), *self._drained.values()):
             by_group[group] = by_group.get(group, 0) + 1
-        return DeletionsInProgress(tuple(self._empty), tuple(self._drained), by_group)
+        return DeletionsInProgress(
+            tuple(sorted(self._empty)), tuple(sorted(self._drained)), by_group
+        )
 
     def take_results(self, now: Instant) -> dict[str, NodeDeleteResult]:
         """Return the results since the last call, by node name, and clear them.

@@ -11,6 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.api.objects import Node, PodDisruptionBudget
+from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.resource_quota import (
     MinimumLeft,
@@ -60,6 +61,8 @@ class ScaleDownPlanner:
         self._unneeded_time = context.options.defaults.scale_down_unneeded_time
         self._interval_min = self._unneeded_time or _INTERVAL_MIN
         self._latest: Instant | None = None
+        # The unneeded nodes of the last `update`; an unhealthy cluster clears only `unneeded`.
+        self._previous: frozenset[str] = frozenset()
 
     # --- candidates ------------------------------------------------------------------------
 
@@ -68,7 +71,8 @@ class ScaleDownPlanner:
 
         Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
         Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
-        upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates
+        upstream: processors/nodes/pre_filtering_processor.go, processors/scaledowncandidates/
+        {emptycandidates,previouscandidates}
         """
         groups = self._context.provider.node_groups()
         above = {group.id for group in groups if group.target_size() > group.min_size}
@@ -82,7 +86,7 @@ class ScaleDownPlanner:
 
     def _rank(self, name: str, now: Instant) -> tuple[bool, bool, bool]:
         is_empty, waits = self._simulator.emptiness(name, now)
-        return not is_empty, waits, name not in self.unneeded.by_name
+        return not is_empty, waits, name not in self._previous
 
     # --- unneeded nodes --------------------------------------------------------------------
 
@@ -106,6 +110,7 @@ class ScaleDownPlanner:
         with self._context.snapshot.fork():
             self._categorize(names, remaining, now)
         self._simulator.drop_old_hints()
+        self._previous = frozenset(self.unneeded.by_name)
 
     def _categorize(self, destinations: set[str], candidates: Sequence[Node], now: Instant) -> None:
         context = self._context
@@ -179,7 +184,8 @@ class ScaleDownPlanner:
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
         """Keep all nodes or no nodes of each group that must be deleted as a whole.
 
-        The nodes of such groups come last in the result.
+        The nodes of such groups come last in the result, by group id. "All nodes" are as many as
+        the target size, or all nodes of the group in the snapshot.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context
@@ -192,14 +198,21 @@ class ScaleDownPlanner:
             else:
                 single.append(one)
         groups = context.groups_by_id()
-        for name, members in by_group.items():
-            if len(members) in (groups[name].target_size(), self._registered(name)):
+        for name, members in sorted(by_group.items()):
+            if len(members) in (groups[name].target_size(), self._registered(groups[name])):
                 single += members
                 continue
             for one in members:
                 self.unremovable.add(one.name, UnremovableReason.ATOMIC_SCALE_DOWN_FAILED)
         return single
 
-    def _registered(self, group: str) -> int:
-        found = self._context.registry.readiness.get(group)
-        return 0 if found is None else len(found.registered)
+    def _registered(self, group: NodeGroup) -> int:
+        """Return the number of existing nodes of `group` in the snapshot that have an instance.
+
+        upstream: scale_down_set_processor.go: getAllRegisteredNodesForNodeGroup
+        """
+        instances = {instance.id for instance in group.instances()}
+        nodes = self._context.nodes_with_group()
+        return sum(
+            node.spec.provider_id in instances for node, placeholder in nodes if placeholder is None
+        )

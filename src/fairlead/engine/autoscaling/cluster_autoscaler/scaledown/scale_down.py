@@ -6,7 +6,7 @@ processors/scaledowncandidates/scale_down_candidates_delay_processor.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -100,17 +100,9 @@ class ScaleDown:
 
     def _without_delayed(self, nodes: Sequence[Node], now: Instant) -> list[Node]:
         """Return `nodes`; if delays are per group, leave out groups that changed recently."""
-        options, context = self._context.options, self._context
-        for outcome in self._actuator.outcomes:
-            (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
-        self._actuator.outcomes.clear()
-        if not options.scale_down_delay_type_local:
+        context, delays = self._context, self._group_delays()
+        if not context.options.scale_down_delay_type_local:
             return list(nodes)
-        delays = (
-            (context.grown, options.scale_down_delay_after_add),
-            (self._shrunk, options.scale_down_delay_after_delete),
-            (self._failed, options.scale_down_delay_after_failure),
-        )
         found = []
         for node in nodes:
             group = context.group_of(node)
@@ -118,6 +110,28 @@ class ScaleDown:
             if not any(times.get(name, _LONG_AGO) + delay > now for times, delay in delays):
                 found.append(node)
         return found
+
+    def _group_delays(self) -> tuple[tuple[Mapping[str, Instant], DurationNs], ...]:
+        """Return pairs (times by node group, the delay that starts at these times)."""
+        options = self._context.options
+        for outcome in self._actuator.outcomes:
+            (self._shrunk if outcome.is_success else self._failed)[outcome.group] = outcome.at
+        self._actuator.outcomes.clear()
+        return (
+            (self._context.grown, options.scale_down_delay_after_add),
+            (self._shrunk, options.scale_down_delay_after_delete),
+            (self._failed, options.scale_down_delay_after_failure),
+        )
+
+    def delay_ends(self) -> Iterator[Instant]:
+        """Yield the ends of the delays, past and future, of the cluster or of its groups."""
+        options = self._context.options
+        if options.scale_down_delay_type_local:
+            for times, delay in self._group_delays():
+                yield from (at + delay for at in times.values())
+            return
+        yield self.last_scale_up + options.scale_down_delay_after_add
+        yield self.last_deletion + options.scale_down_delay_after_delete
 
     def _delete(
         self, status: ScaleDownStatus, deletions: DeletionsInProgress, now: Instant

@@ -40,7 +40,7 @@ class UnneededNodes:
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
         """Replace the unneeded nodes by `removable`.
 
-        Nodes that were already listed keep their time.
+        Nodes that were already unneeded keep their `since`; for the other nodes, it is `now`.
         """
         before = self.by_name
         self.by_name = {

@@ -21,12 +21,15 @@ class PodEquivalenceGroup(Struct):
     """Equivalent pending pods, represented by the first pod.
 
     `accepted` are the ids of the node groups with nodes that fit the first pod. `rejected` maps the
-    ids of other node groups to the reasons why the pod does not fit.
+    ids of other node groups to the reasons why the pod does not fit. `fits_skipped` is set if the
+    pod fits nodes of a group that scale-up skipped; this is determined only for pods that no group
+    accepts, and only with --scaleup-simulation-for-skipped-node-groups-enabled.
     """
 
     pods: list[PodInfo]
     accepted: list[str] = field(default_factory=list)
     rejected: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    fits_skipped: bool = False
 
     @property
     def first(self) -> PodInfo:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import NodeGroup
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.binpacking import estimate
@@ -77,7 +78,7 @@ class ScaleUpOrchestrator:
     ) -> ScaleUpStatus:
         """Grow node groups for `pods`, which fit no existing node. Return the result."""
         try:
-            quota = _quota(self._context)
+            quota = _quota(self._context, self._context.nodes_with_group())
         except GpuCountError as problem:
             return _without_quota(problem)
         attempt = _Attempt(self._context, build_pod_groups(pods), templates, quota, now)
@@ -97,19 +98,25 @@ class ScaleUpOrchestrator:
         if "price" in names:
             filters["price"] = Cheapest(context.provider, len(context.listers.nodes))
         if "priority" in names:
-            filters["priority"] = HighestPriority(context.priorities(), context.events)
+            filters["priority"] = HighestPriority(
+                context.priorities(), context.events, context.provider_names
+            )
         choice = choose(names, filters, options, context.pick)
         self.choices.append(choice)
         return choice
 
-    def scale_up_to_min_size(self, templates: Templates, now: Instant) -> ScaleUpStatus:
+    def scale_up_to_min_size(
+        self, templates: Templates, nodes: Sequence[tuple[Node, str | None]], now: Instant
+    ) -> ScaleUpStatus:
         """Grow every group that is below its minimum size (--enforce-node-group-min-size).
 
+        `nodes` are the nodes that count for the cluster-wide limits, as (node, group id); the group
+        id is None for a node that already exists.
         upstream: orchestrator.go: ScaleUpToNodeGroupMinSize
         """
         context = self._context
         try:
-            quota = _quota(context)
+            quota = _quota(context, nodes)
         except GpuCountError as problem:
             return _without_quota(problem)
         infos = []
@@ -135,9 +142,8 @@ class ScaleUpOrchestrator:
         return ScaleUpStatus(ScaleUpResult.SUCCESSFUL, infos, considered=considered)
 
 
-def _quota(context: AutoscalingContext) -> QuotaTracker:
-    resources = NodeResources(context.provider)
-    return QuotaTracker(resource_limits(context.options), resources, context.nodes_with_group())
+def _quota(context: AutoscalingContext, nodes: Sequence[tuple[Node, str | None]]) -> QuotaTracker:
+    return QuotaTracker(resource_limits(context.options), NodeResources(context.provider), nodes)
 
 
 def _without_quota(problem: GpuCountError) -> ScaleUpStatus:
@@ -297,7 +303,7 @@ class _Attempt:
         status.await_evaluation = [
             pod.pod
             for pods in self._pod_groups
-            if pods.accepted and best.group.id not in pods.accepted
+            if best.group.id not in pods.accepted and (pods.accepted or pods.fits_skipped)
             for pod in pods.pods
         ]
         return status
@@ -358,7 +364,11 @@ class _Attempt:
         return found
 
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
-        """Return the skipped groups whose new nodes would not fit the pods, with the reasons."""
+        """Return the skipped groups whose new nodes would not fit the pods, with the reasons.
+
+        As in upstream, pods that fit another skipped group then count as pods that a later scale-up
+        may help (GetPodsAwaitingEvaluation).
+        """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:
             template = self._templates.get(name)
@@ -369,4 +379,6 @@ class _Attempt:
                 status = snapshot.rejection(pods.first, template.node.metadata.name)
             if status is not None:
                 found[name] = status.reasons
+            else:
+                pods.fits_skipped = True
         return found

@@ -129,7 +129,7 @@ class ClusterSnapshot:
     def loop(self, nodes: Iterable[str]) -> Iterator[None]:
         """Start a loop over the cluster with `nodes` in this order.
 
-        The changes of the loop are reverted at the end of the block.
+        The changes of the loop are reverted at the end of the `with` block.
         """
         self._order = list(nodes)
         self._rows = None
@@ -164,14 +164,14 @@ class ClusterSnapshot:
         )
 
     def pod_info(self, pod: Pod) -> PodInfo:
-        """Return the PodInfo of `pod`, with its shape in the snapshot."""
+        """Return the PodInfo of `pod`; its `Shape` is from the table of the cluster's state."""
         return PodInfo(pod, self._cluster.shapes.shape_of(pod))
 
     # --- forks -----------------------------------------------------------------------------
 
     @contextmanager
     def fork(self) -> Iterator[SnapshotFork]:
-        """Start a simulation. The end of the block reverts it, except after `commit`."""
+        """Start a simulation. The end of the `with` block reverts it, except after `commit`."""
         fork = SnapshotFork(len(self._undo))
         try:
             yield fork

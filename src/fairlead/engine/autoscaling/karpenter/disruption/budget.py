@@ -15,7 +15,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodePoolBudget,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
-from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
+from fairlead.engine.core.cron_schedule import NoSuchDateError, ScheduleError, read_schedule
 from fairlead.engine.core.instant import Instant
 
 EMPTY: Final = "Empty"
@@ -60,18 +60,25 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
             is_active = _is_active(one, now)
         except (ScheduleError, ValueError):
             return 0
-        if is_active and (not one.reasons or reason in one.reasons):
+        if is_active and (one.reasons is None or reason in one.reasons):
             found = min(found, _count(one.nodes, nodes))
     return found
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the budget is active: its last scheduled start is within `duration`."""
-    # upstream: nodepool.go:Budget.IsActive
+    """Return whether the budget is active: its last scheduled start is within `duration`.
+
+    A budget is always active if no month has the date of its schedule, such as 30 February.
+    """
+    # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:
         return True
     duration = parse_duration(budget.duration or "0s")
-    hit = read_schedule(budget.schedule or "").after(now - duration)
+    try:
+        schedule = read_schedule(budget.schedule or "")
+    except NoSuchDateError:
+        return True
+    hit = schedule.after(now - duration)
     return hit is not None and hit <= now
 
 

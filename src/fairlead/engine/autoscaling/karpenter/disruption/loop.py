@@ -13,7 +13,7 @@ upstream: pkg/controllers/disruption/controller.go, queue.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -42,10 +42,13 @@ from fairlead.engine.autoscaling.karpenter.disruption.queue import (
     DisruptionQueue,
     QueuedCommand,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
+from fairlead.engine.autoscaling.karpenter.disruption.time_change import next_time_change
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.state.pool_count import exceeds_limits
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 
@@ -125,11 +128,29 @@ class DisruptionLoop:
                     delay = waiting.send(now)
             except StopIteration as done:
                 commands = done.value
+            except NoNodePoolsError:  # upstream: the loop ends with an error, and is repeated
+                return LoopResult((), LOOP_PERIOD_NS)
             if commands:
-                for command in commands:
-                    start(command, now)
-                return LoopResult(tuple(commands), AT_ONCE_NS)
+                return self._started(commands, start, now)
         return LoopResult((), LOOP_PERIOD_NS)
+
+    def _started(
+        self,
+        commands: Sequence[DisruptionCommand],
+        start: Callable[[DisruptionCommand, Instant], None],
+        now: Instant,
+    ) -> LoopResult:
+        """Start `commands`, except those whose replacements the limits of a NodePool prevent."""
+        # upstream: queue.go:StartCommand, provisioner.go:Create; an error ends the loop
+        possible = [
+            command
+            for command in commands
+            if not any(exceeds_limits(self._cluster, one.pool, now) for one in command.replacements)
+        ]
+        for command in possible:
+            start(command, now)
+        has_all = len(possible) == len(commands)
+        return LoopResult(tuple(possible), AT_ONCE_NS if has_all else LOOP_PERIOD_NS)
 
 
 class DisruptionController:
@@ -154,6 +175,8 @@ class DisruptionController:
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
+        # When time alone may give a loop a new result; no work is in progress until then.
+        self._revisit_at: Instant | None = None
         self._last_loop: Instant = start
         self._queue_at: Instant | None = None
 
@@ -162,9 +185,9 @@ class DisruptionController:
 
         Returns None if no work is scheduled.
         """
-        loop_at = self._resume_at if self._running is not None else self._loop_at
-        due = [one for one in (loop_at, self._queue_at) if one is not None]
-        return min(due, default=None)
+        is_running = self._running is not None
+        loops = (self._resume_at,) if is_running else (self._loop_at, self._revisit_at)
+        return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
 
     def is_waiting(self) -> bool:
         """Return whether a loop or a command is in progress, or a loop is scheduled."""
@@ -180,9 +203,10 @@ class DisruptionController:
     def disrupt(self, now: Instant) -> None:
         """Start or continue the loop, if that is due at `now`."""
         if self._running is None:
-            if self._loop_at is None or self._loop_at > now:
+            times = (self._loop_at, self._revisit_at)
+            if not any(one is not None and one <= now for one in times):
                 return
-            self._loop_at = None
+            self._loop_at = self._revisit_at = None
             self._last_loop = now
             self._claims.untaint_others()
             self._running = self._loop.run(now, self._start)
@@ -209,16 +233,21 @@ class DisruptionController:
                 self._loop_at = now + RETRY_NS
             else:
                 self._loop_at = self._next_check(now)
+                change = next_time_change(self._context.cluster, now)
+                self._revisit_at = None if change is None else max(change, now + LOOP_PERIOD_NS)
 
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time at which a loop could have a new result without a change of the cluster.
 
-        This is the end of the next nomination, or the time at which all methods run again,
-        whichever is earlier. The second time counts only if the last loop skipped a method. Returns
-        None if there is no such time.
+        This is the end of the next nomination, the time at which all methods run again, or the end
+        of the period if the cluster changed while the loop waited, whichever is earliest. The
+        second time counts only if the last loop skipped a method. Returns None if there is no such
+        time.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]
+        if self._loop_at is not None:
+            later.append(self._loop_at)
         if self._loop.has_skipped:
             later.append(cluster.memory.looks_again_at())
         return max(min(later), now + LOOP_PERIOD_NS) if later else None

@@ -25,6 +25,10 @@ from fairlead.engine.core.instant import Instant
 _SHOWN_ERRORS: Final = 5
 
 
+class NoNodePoolsError(Exception):
+    """No NodePool is Ready for pods, so no pass can be simulated."""
+
+
 class Simulated(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
@@ -58,13 +62,16 @@ def simulate(
     """Simulate a pass without `candidates`; return None if a candidate is already being removed.
 
     The pods of the candidates, pending pods, and pods of other nodes being removed take part. If a
-    reservation is exhausted, other capacity is used.
+    reservation is exhausted, other capacity is used. Raises NoNodePoolsError if no NodePool may get
+    nodes for pods.
     """
     leaving = {one.node.key for one in candidates}
     nodes = cluster.nodes(now)
     deleting = sorted((n for n in nodes if n.marked_for_deletion), key=lambda one: one.name)
     if any(node.key in leaving for node in deleting):
         return None
+    if not provisioner.usable_pools():
+        raise NoNodePoolsError("no nodepools found")
     pods = [
         *provisioner.pending_pods()[0],
         *(pod for one in candidates for pod in currently_reschedulable(cluster, one.node, now)),

@@ -87,7 +87,9 @@ class ClaimConditions:
         due = [one for one in (drift_requeue, requeue) if one is not None]
         return claim, min(due, default=None)
 
-    def ripens_in(self, claim: NodeClaim, pool: NodePool | None, now: Instant) -> DurationNs | None:
+    def consolidatable_in(
+        self, claim: NodeClaim, pool: NodePool | None, now: Instant
+    ) -> DurationNs | None:
         """Return the ns until the NodeClaim becomes Consolidatable.
 
         Returns None if the NodeClaim already is Consolidatable or never becomes Consolidatable.

@@ -78,7 +78,9 @@ class NodeClaimLifecycle:
         self._conditions_at: Instant | None = start
         self._checks: dict[str, Instant] = {}  # when a NodeClaim's conditions may change
         self._check_times: list[tuple[Instant, str]] = []  # a heap that contains `_checks`
-        self._ripening: set[str] = set()  # NodeClaims that become Consolidatable as time passes
+        self._not_yet_consolidatable: set[str] = (
+            set()
+        )  # NodeClaims that become Consolidatable as time passes
         self._draining: dict[str, Instant] = {}
         self._failed_taints: dict[str, Instant] = {}  # by node, when the write is repeated
 
@@ -96,7 +98,11 @@ class NodeClaimLifecycle:
 
     def is_waiting(self) -> bool:
         """Return whether work in progress will change the cluster."""
-        return self._machines.is_waiting() or bool(self._draining) or bool(self._ripening)
+        return (
+            self._machines.is_waiting()
+            or bool(self._draining)
+            or bool(self._not_yet_consolidatable)
+        )
 
     def change(self, now: Instant) -> None:
         """Continue all drains immediately, because the cluster has changed."""
@@ -248,7 +254,7 @@ class NodeClaimLifecycle:
             self._launch_standalone(claim, now)
 
     def note_pod_event(self, node_name: str, now: Instant) -> None:
-        """Postpone the consolidation of the node `node_name`: a pod was bound to it or left it."""
+        """Postpone the consolidation of the node `node_name`: a pod was bound or is ending."""
         claim = self._claim_on(node_name)
         if claim is None:
             return
@@ -265,7 +271,7 @@ class NodeClaimLifecycle:
         return next((one for one in claims if one.status.node_name == node_name), None)
 
     def lose_node(self, node: Node, now: Instant) -> None:
-        """Remove the NodeClaim of a deleted Node, and what belonged to a Node created here."""
+        """Remove the NodeClaim of a deleted Node, and the objects that were created with it."""
         name = node.metadata.name
         claim = self._claim_on(name)
         if name in self._made:
@@ -358,7 +364,7 @@ class NodeClaimLifecycle:
             names.add(name)
         for name in sorted(names):
             self._checks.pop(name, None)
-            self._ripening.discard(name)
+            self._not_yet_consolidatable.discard(name)
             claim = self._context.cluster.node_claims.get(name)
             if claim is not None:
                 self._check(claim, now)
@@ -384,10 +390,10 @@ class NodeClaimLifecycle:
             return
         due = [] if expiry is None else [expiry]
         if requeue is not None and not updated.metadata.deletion_timestamp:
-            ripens = self._conditions.ripens_in(updated, pool, now)
-            if ripens is not None:
-                self._ripening.add(claim.name)
-                due.append(now + ripens)
+            wait = self._conditions.consolidatable_in(updated, pool, now)
+            if wait is not None:
+                self._not_yet_consolidatable.add(claim.name)
+                due.append(now + wait)
             # All other causes of drift are changes, after which the NodeClaim is checked anyway.
             due.append(self._conditions.type_check_at(updated))
         due = [one for one in due if one > now]

@@ -164,10 +164,11 @@ class Machines:
 
 
 def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> CreateObject:
-    """Return the command that creates the Node of `claim` as its kubelet would register it.
+    """Return the command that creates the Node of `claim`, registered and initialized.
 
     `node_info` is the nodeInfo in the Node's status; {} leaves it out.
     """
+    # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
     at = format_timestamp(now)
     labels = {
         **claim.metadata.labels,
@@ -198,7 +199,11 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
         {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": claim.name, "labels": labels},
+            "metadata": {
+                "name": claim.name,
+                "labels": labels,
+                "annotations": dict(claim.metadata.annotations),
+            },
             "spec": spec,
             "status": status,
         }
@@ -208,6 +213,7 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
 def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
     """Return the NodeClaim for the `request` of a pass, before its launch."""
     template = request.pool.spec.template.spec
+    stated = request.pool.spec.template.metadata.annotations
     hashes = {
         key: value
         for key, value in request.pool.metadata.annotations.items()
@@ -218,7 +224,7 @@ def _claim_of(request: NodeClaimRequest, name: str, now: Instant) -> NodeClaim:
             name=name,
             uid=name,
             labels=request.labels,
-            annotations={**(request.annotations or {}), **hashes},
+            annotations={**stated, **(request.annotations or {}), **hashes},
             creation_timestamp=format_timestamp(now),
         ),
         spec=NodeClaimSpec(

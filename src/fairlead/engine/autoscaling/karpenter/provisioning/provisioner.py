@@ -54,6 +54,7 @@ from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.preferences i
     without_required_node_affinity_term,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.queue import PendingPodQueue
+from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.reservations import Reservations
 from fairlead.engine.autoscaling.karpenter.provisioning.scheduling.scheduler import (
     PassResult,
     PodFactsCache,
@@ -229,6 +230,8 @@ class Provisioner:
             templates,
             settled.overheads,
             pools,
+            # A pool whose requirements exclude all its types still counts here.
+            Reservations(one for pool in pools for one in self.types_of(pool).types),
             topology,
             existing,
             nodes,

@@ -32,12 +32,12 @@ from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     label_requirements,
 )
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import ConsolidationMemory
-from fairlead.engine.autoscaling.karpenter.state.joined_nodes import JoinedNodes
+from fairlead.engine.autoscaling.karpenter.state.joined_nodes import NOMINATION_NS, JoinedNodes
 from fairlead.engine.autoscaling.karpenter.state.running_pods import RunningPods
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.autoscaling.karpenter.state.storage import StorageObjects
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 _NO_PODS: Final = PodsOnNode()
 
@@ -54,8 +54,8 @@ def _is_initialized(node: Node) -> bool:
 class KarpenterCluster:
     """The objects that Karpenter reads, and the nodes that are nominated or marked for deletion."""
 
-    def __init__(self) -> None:
-        """Start with an empty cluster."""
+    def __init__(self, nomination: DurationNs = NOMINATION_NS) -> None:
+        """Start with an empty cluster. A nomination of a node lasts `nomination` ns."""
         self.node_pools: dict[str, NodePool] = {}
         self.node_claims: dict[str, NodeClaim] = {}
         self.node_objects: dict[str, Node] = {}
@@ -81,7 +81,7 @@ class KarpenterCluster:
             CSINode: self.storage.csi_nodes,
         }
         self._changed_claims: set[str] = set()
-        self._joined = JoinedNodes(self.node_claims, self.node_objects)
+        self._joined = JoinedNodes(self.node_claims, self.node_objects, nomination)
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
@@ -267,9 +267,9 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """End the hold of `hold_nominations`; return whether any node was held.
+        """End the unlimited protection by `hold_nominations`; return whether it protected any node.
 
-        The nodes stay protected for one nomination window after `renewed`.
+        The nodes stay protected until one nomination window after `renewed`.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

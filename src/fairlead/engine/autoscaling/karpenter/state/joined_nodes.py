@@ -23,20 +23,26 @@ from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.state.statenode import StateNode
 from fairlead.engine.core.instant import DurationNs, Instant
 
-# upstream: pkg/controllers/state/cluster.go:nominationWindow, twice the longest batch
+# The default of KarpenterOptions.nomination.
 NOMINATION_NS: Final[DurationNs] = 20 * NANOSECONDS_PER_SECOND
 
 
 class JoinedNodes:
-    """The list of joined nodes. `marked` and `nominated_until` use the keys of the joined nodes."""
+    """The list of joined nodes.
 
-    def __init__(self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node]) -> None:
-        """Join `claims` and `nodes`.
+    `marked` and `nominated_until` are keyed like the list: by provider id, or else by name.
+    """
+
+    def __init__(
+        self, claims: Mapping[str, NodeClaim], nodes: Mapping[str, Node], nomination: DurationNs
+    ) -> None:
+        """Join `claims` and `nodes`. A nomination of a node lasts `nomination` ns.
 
         The caller must report each change of `claims` and `nodes` to a method below.
         """
         self._claims = claims
         self._nodes = nodes
+        self._nomination = nomination
         self.marked: set[str] = set()
         self.nominated_until: dict[str, Instant] = {}
         self._first_end: Instant | None = None  # of a nomination
@@ -85,8 +91,8 @@ class JoinedNodes:
         self._stale.update(keys)
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Protect a node from disruption for NOMINATION_NS."""
-        until = self.nominated_until[key] = now + NOMINATION_NS
+        """Protect a node from disruption for one nomination window."""
+        until = self.nominated_until[key] = now + self._nomination
         self._stale.add(key)
         self._first_end = until if self._first_end is None else min(self._first_end, until)
 
@@ -96,9 +102,9 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """End the hold of `hold_nominations`; return whether any node was held.
+        """Limit the protection that `hold_nominations` gave; return whether any node had it.
 
-        The nodes stay nominated for one nomination window after `renewed`.
+        The nodes stay nominated until one nomination window after `renewed`.
         """
         held, self._held = self._held, set()
         for key in held:

@@ -1,6 +1,6 @@
-"""Counts the NodeClaims of a static NodePool: active, deleting, or about to be replaced.
+"""Counts the NodeClaims and resources of a NodePool, and compares them with its limits.
 
-upstream: pkg/controllers/state/nodepoolstate.go
+upstream: pkg/controllers/state/nodepoolstate.go, cluster.go:NodePoolResourcesFor
 """
 
 from __future__ import annotations
@@ -42,3 +42,21 @@ def pool_count(
 def node_limit(pool: NodePool) -> int | None:
     """Return the pool's limit on the number of nodes; None if the pool does not limit it."""
     return amounts(pool.spec.limits).get(NODES)
+
+
+def exceeds_limits(cluster: KarpenterCluster, pool: NodePool, now: Instant) -> bool:
+    """Return whether the nodes of `pool` have more capacity than its limits allow.
+
+    Nodes that are being removed do not count. No NodeClaim can be created for such a pool.
+    """
+    # upstream: pkg/apis/v1/nodepool.go:Limits.ExceededBy
+    limits = amounts(pool.spec.limits)
+    if not limits:
+        return False
+    used = dict.fromkeys(limits, 0)
+    for node in cluster.nodes(now):
+        if node.node_pool == pool.name and not node.marked_for_deletion:
+            for name, amount in ({**node.capacity, NODES: 1}).items():
+                if name in used:
+                    used[name] += amount
+    return any(used[name] > limit for name, limit in limits.items())

@@ -62,11 +62,6 @@ class PodsOnNode(Struct, frozen=True, dict=True):
         return tuple(pod for pod in self.pods if must_leave(pod))
 
     @cached_property
-    def not_yet_leaving(self) -> tuple[Pod, ...]:
-        """The pods in `leaving` that are not terminating yet."""
-        return tuple(pod for pod in self.leaving if not is_terminating(pod))
-
-    @cached_property
     def eviction_cost(self) -> float:
         """The total cost of evicting the pods."""
         return sum(map(eviction_cost, self.pods))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.autoscaling.cluster_autoscaler.estimator.binpacking import estimate
+from fairlead.engine.autoscaling.cluster_autoscaler.estimator.pod_order import fast_path_group
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import (
@@ -93,3 +95,16 @@ def test_a_pod_that_asks_for_a_host_is_simulated():
     ):
         pod = snapshot.pod_info(make_pod("p", labels={"app": "spread"}, spec=fields))
         assert snapshot.fits_by_resources(pod) is expected
+
+
+def test_the_group_for_the_fast_path_is_chosen_by_floats():
+    """Ten pods of 700m need 7.000000000000001 cores, which is two nodes with 7 cores."""
+    snapshot = ClusterSnapshot(Listers(AutoscalingOptions()))
+    sizes = (("a", 10, "700m"), ("b", 4, "3500m"))
+    groups = [
+        [snapshot.pod_info(make_pod(f"{name}{at}", requests={"cpu": cpu})) for at in range(count)]
+        for name, count, cpu in sizes
+    ]
+    node = make_node("t", cpu="7", memory="8Gi")
+    node = replace(node, status=replace(node.status, capacity=node.status.allocatable))
+    assert fast_path_group(groups, node) == 0

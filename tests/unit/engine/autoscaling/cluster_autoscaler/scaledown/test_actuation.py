@@ -54,10 +54,14 @@ REPLICA_SET = {
 }
 
 
-def actions(**case):
+def decided(**case):
     options = {"scale-down-unneeded-time": "20s", **case.pop("options", {})}
     case = {"name": "c", "replicasets": [REPLICA_SET], "pods": [], **case, "options": options}
-    return decide_autoscaler(case)["actions"]
+    return decide_autoscaler(case)
+
+
+def actions(**case):
+    return decided(**case)["actions"]
 
 
 def times(found, op, name, key=None):
@@ -169,3 +173,120 @@ def test_growth_to_the_minimum_size_starts_the_delay_of_its_group():
     ]
     deletions = [one for one in found if one.get("key") == TAINT and one["op"] == "taint"]
     assert min(one["t_ms"] for one in deletions) == 190_000
+
+
+def messages(found, reason):
+    return sorted(one["message"] for one in found["events"] if one["reason"] == reason)
+
+
+def test_the_last_ready_node_of_a_whole_group_decides_how_its_deletion_is_reported():
+    # upstream: group_deletion_scheduler.go: addToBatcher passes its `drain` for all queued nodes
+    found = decided(
+        duration_ms=100_000,
+        nodeGroups=[group("a", 0, **{"zero-or-max-node-scaling": True}), group("b", 1)],
+        nodes=[node("a-0"), node("a-1"), node("b-0", cpu="16")],
+        pods=[pod("p", "a-1"), pod("r", "b-0", cpu="9")],
+    )
+    removed = [text for text in messages(found, "ScaleDown") if text.endswith("with drain")]
+    assert removed == [f"Scale-down: node {name} removed with drain" for name in ("a-0", "a-1")]
+
+
+def test_the_failure_of_a_drain_is_reported_for_the_waiting_nodes_of_its_group():
+    # upstream: group_deletion_scheduler.go: AbortNodeDeletion
+    found = decided(
+        duration_ms=100_000,
+        nodeGroups=[group("a", 0, **{"zero-or-max-node-scaling": True}), group("b", 1)],
+        nodes=[node("a-0"), node("a-1"), node("b-0", cpu="16")],
+        pods=[pod("p", "a-1"), pod("r", "b-0", cpu="9")],
+        evictFailures=[{"key": "d/p", "count": -1}],
+        options={"max-pod-eviction-time": "10s"},
+    )
+    texts = [text for text in messages(found, "ScaleDownFailed") if "other nodes" in text]
+    assert texts == [
+        "failed to drain and delete node: couldn't scale down other nodes in this node group"
+    ]
+
+
+def test_pods_of_schedulers_that_are_not_allowed_keep_a_node_from_being_deleted_as_empty():
+    # upstream: actuator.go: createSnapshot lists all pods
+    theirs = pod("p", "a-0")
+    theirs["spec"]["schedulerName"] = "theirs"
+    found = decided(
+        duration_ms=60_000,
+        nodeGroups=[group("a", 0), group("b", 1)],
+        nodes=[node("a-0"), node("b-0")],
+        pods=[theirs],
+        options={"allowed-scheduler-names": ["default-scheduler"]},
+    )
+    assert times(found["actions"], "taint", "a-0", TAINT) == [40, 50]
+    assert times(found["actions"], "untaint", "a-0", TAINT) == [45, 55]
+    (text,) = set(messages(found, "ScaleDownFailed"))
+    assert text.endswith('failed to delete empty node "a-0", new pods scheduled')
+
+
+def test_pods_of_schedulers_that_are_not_allowed_are_evicted_by_a_drain():
+    theirs = pod("p", "a-0", ends_after_ms=17_000)
+    theirs["spec"]["schedulerName"] = "theirs"
+    found = actions(
+        duration_ms=100_000,
+        nodeGroups=[group("a", 0), group("b", 1)],
+        nodes=[node("a-0"), node("b-0", cpu="16")],
+        pods=[theirs, pod("q", "a-0"), pod("r", "b-0", cpu="9")],
+        options={"allowed-scheduler-names": ["default-scheduler"]},
+    )
+    evicted = {one["pod"] for one in found if one["op"] == "evict"}
+    assert evicted == {"d/p", "d/q"}
+    assert times(found, "delete_nodes", "a-0") == [65]
+
+
+def test_a_pod_that_must_complete_keeps_an_empty_node():
+    waiting = pod("p", "a-0")
+    waiting["metadata"]["annotations"] = {
+        "cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion"
+    }
+    found = decided(
+        duration_ms=60_000,
+        nodeGroups=[group("a", 0), group("b", 1)],
+        nodes=[node("a-0"), node("b-0")],
+        script=[{"t_ms": 42_000, "op": "create_pods", "pods": [waiting]}],
+    )
+    (text,) = messages(found, "ScaleDownFailed")
+    assert text.endswith('failed to delete empty node "a-0", active on-completion pods present')
+
+
+def test_daemon_set_pods_of_an_empty_node_are_evicted_by_priority():
+    # upstream: drain.go: EvictDaemonSetPods
+    daemon = {"metadata": {"name": "web", "namespace": "d", "uid": "web"}, "spec": {"template": {}}}
+    pods = []
+    for name, priority in (("high", 200), ("low", 0)):
+        one = pod(name, "a-0", cpu="100m")
+        one["metadata"]["ownerReferences"][0]["kind"] = "DaemonSet"
+        one["spec"]["priority"] = priority
+        pods.append(one)
+    found = actions(
+        duration_ms=100_000,
+        nodeGroups=[group("a", 0), group("b", 1)],
+        nodes=[node("a-0"), node("b-0")],
+        daemonsets=[daemon],
+        pods=pods,
+        evictFailures=[{"key": "d/low", "count": 2}],
+        options={"daemonset-eviction-for-empty-nodes": True, "drain-priority-config": "0:30,100:9"},
+    )
+    evictions = [(one["t_ms"] // 1000, one["pod"]) for one in found if one["op"] == "evict"]
+    assert evictions == [(45, "d/low"), (55, "d/low"), (65, "d/low"), (65, "d/high")]
+
+
+@pytest.mark.parametrize(("is_forced", "found"), [(False, "delete_failed"), (True, "delete_nodes")])
+def test_failed_instances_below_the_minimum_size_are_deleted_by_force(is_forced, found):
+    # upstream: static_autoscaler.go: deleteCreatedNodesWithErrors
+    failed = {"id": "fleet://a/x", "state": "Creating", "class": "OutOfResources", "code": "C"}
+    loops = decide_autoscaler(
+        {
+            "name": "c",
+            "nodes": [],
+            "pods": [],
+            "nodeGroups": [{**group("a", 1), "instances": [failed]}],
+            "options": {"force-delete-failed-nodes": is_forced},
+        }
+    )["loops"]
+    assert [one["op"] for one in loops[0]["actions"]] == [found]

@@ -29,6 +29,10 @@ def pool(*budgets):
         ([{"nodes": "2", "reasons": ["Empty"], "schedule": "0 99 * * *", "duration": "1h"}], 0),
         # upstream: nodepool.go:IsActive parses a schedule that is missing
         ([{"nodes": "2", "duration": "1h"}], 0),
+        # upstream: robfig/cron returns the zero time, which is not after now
+        ([{"nodes": "2", "schedule": "0 0 30 2 *", "duration": "1h"}], 2),
+        # upstream: only a list that is nil applies to all reasons
+        ([{"nodes": "2", "reasons": []}], UNLIMITED),
     ],
 )
 def test_allowed_nodes(budgets, number):

@@ -15,7 +15,7 @@ def instance_type(name, cores, arch="amd64", zones=("a", "b")):
         ZONE: list(zones),
         ARCH: [arch],
         "kubernetes.io/os": ["linux"],
-        "karpenter.sh/capacity-type": ["on-demand"],
+        "karpenter.sh/capacity-type": ["on-demand", "reserved"],
     }
     return {
         "name": name,
@@ -154,3 +154,40 @@ def test_a_pool_without_types_still_lets_pods_tolerate_preferred_taints():
     )
     assert not found.errors
     assert [one.state.name for one in found.existing if one.pods] == ["n"]
+
+
+def test_a_pool_that_is_sold_no_types_adds_no_domains():
+    # upstream: topology.go:buildDomainGroups goes over the pools that have instance types
+    constraint = {
+        "topologyKey": ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("main", zone="a"), pool("unsold", zone="b")],
+        poolInstanceTypes={"unsold": []},
+        pods=[
+            pod(name, "1", {"app": "x"}, topologySpreadConstraints=[constraint])
+            for name in ("p", "q")
+        ],
+    )
+    assert not found.errors
+
+
+def test_reservations_of_a_pool_without_usable_types_count():
+    # upstream: scheduler.go:NewScheduler passes the types of all pools to the reservation manager
+    def reserved(name, capacity):
+        offering = {"zone": "a", "capacityType": "reserved", "price": 0.1}
+        offering |= {"reservationID": "r", "reservationCapacity": capacity}
+        return {**instance_type(name, 4), "offerings": [offering]}
+
+    found = passed(
+        instanceTypes=[reserved("two", 2), reserved("one", 1)],
+        nodePools=[pool("main", zone="a"), pool("arm", arch="arm64")],
+        poolInstanceTypes={"main": ["two"], "arm": ["one"]},
+        pods=[pod("p", "3"), pod("q", "3")],
+    )
+    assert [one.pods for one in found.requests] == [("default/p",)]
+    assert "could not be reserved" in found.errors["default/q"]

@@ -22,9 +22,11 @@ core/scaledown/actuation/wait_for_delay_deletion.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
@@ -185,7 +187,8 @@ class Actuator:
     def pods_on(self, name: str) -> list[Pod]:
         """Return the pods bound to node `name`, oldest first, without expendable pods.
 
-        The Node may be gone already.
+        Pods of schedulers that are not allowed are included. The Node may be gone already.
+        upstream: actuator.go: createSnapshot
         """
         listers, cutoff = (
             self._context.listers,
@@ -200,7 +203,8 @@ class Actuator:
                 for pod in info.pods.values()
                 if (found := listers.pods.get(pod.key)) is not None
             )
-        bound = (pod for pod in known if pod.spec.node_name == name)
+        pods = chain(known, listers.other_pods.values())
+        bound = (pod for pod in pods if pod.spec.node_name == name)
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
@@ -220,7 +224,8 @@ class Actuator:
             text = f'GetPodsToMove for "{one.name}" returned error: {pod.key} blocks'
             self._abort(one, DeleteResult.INTERNAL, text, now)
         elif not one.drain and (found.pods or found.on_completion):
-            text = f'failed to delete empty node "{one.name}", new pods scheduled'
+            why = "new pods scheduled" if found.pods else "active on-completion pods present"
+            text = f'failed to delete empty node "{one.name}", {why}'
             self._abort(one, DeleteResult.INTERNAL, text, now)
         else:
             make = drain_of if one.drain else daemon_set_eviction_of
@@ -263,7 +268,11 @@ class Actuator:
     # --- groups ----------------------------------------------------------------------------
 
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
-        """Delete the node, or make it wait for the other nodes of its atomic group."""
+        """Delete the node, or make it wait for the other nodes of its atomic group.
+
+        The results of all nodes of an atomic group are those of the kind of deletion, drain or not,
+        of the node that became ready last (group_deletion_scheduler.go: addToBatcher).
+        """
         if not one.batch_size:
             self._add_to_batch([one], now)
             return
@@ -273,7 +282,8 @@ class Actuator:
         waiting = self._ready.setdefault(one.group, [])
         waiting.append(one)
         if len(waiting) >= one.batch_size:
-            self._add_to_batch(self._ready.pop(one.group), now)
+            nodes = self._ready.pop(one.group)
+            self._add_to_batch([replace(each, drain=one.drain) for each in nodes], now)
 
     def _abort(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
         """Cancel the deletion of a node, and of the nodes of its atomic group that wait for it."""
@@ -281,7 +291,8 @@ class Actuator:
         if one.batch_size:
             self._failed_groups.add(one.group)
             for other in self._ready.pop(one.group, ()):
-                self._clean_up(other, DeleteResult.FAILED_TO_DELETE, _OTHERS_FAILED, now)
+                like = replace(other, drain=one.drain)
+                self._clean_up(like, DeleteResult.FAILED_TO_DELETE, _OTHERS_FAILED, now)
 
     def _clean_up(self, one: _Deletion, result: DeleteResult, text: str, now: Instant) -> None:
         what = "failed to drain and delete node" if one.drain else "failed to delete empty node"

@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from fairlead.api.objects import Pod
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.event import NORMAL, WARNING
+from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     ANNOTATION_PREFIX,
     is_daemon_set_pod,
@@ -165,7 +166,7 @@ class NodeDrain(Struct):
         self.failure = f"Failed to drain node /{self.node}: pods remaining after timeout"
 
     def _is_here(self, pod: Pod) -> bool:
-        found = self.context.listers.pods.get(pod.key)
+        found = self.context.listers.any_pod(pod.key)
         return found is not None and found.spec.node_name == self.node
 
 
@@ -179,20 +180,30 @@ def drain_of(context: AutoscalingContext, node: str, pods: Sequence[Pod]) -> Nod
     by_default = options.daemonset_eviction_for_occupied_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
     others = [pod for pod in pods if not is_mirror_pod(pod) and not is_daemon_set_pod(pod)]
-    bounds = options.drain_priority_config
-    if not bounds:
-        whole = _PriorityGroup(options.max_graceful_termination_sec, tuple(others), tuple(daemons))
-        return NodeDrain(context, node, [whole])
-    members: list[list[Pod]] = [[] for _ in bounds]
-    for pod in (*others, *daemons):
-        priority = pod.spec.priority or 0
-        index = max((i for i, (lowest, _) in enumerate(bounds) if lowest <= priority), default=0)
-        members[index].append(pod)
-    groups = [
-        _PriorityGroup(grace, tuple(found), ())
-        for (_, grace), found in zip(bounds, members, strict=True)
+    if options.drain_priority_config:
+        return NodeDrain(context, node, _priority_groups(options, (*others, *daemons), ()))
+    return NodeDrain(context, node, _priority_groups(options, others, daemons))
+
+
+def _priority_groups(
+    options: AutoscalingOptions, full: Sequence[Pod], best_effort: Sequence[Pod]
+) -> list[_PriorityGroup]:
+    """Return the pods by the ranges of --drain-priority-config, lowest priority first.
+
+    Without the flag, all pods are in one group.
+    upstream: actuation/drain.go: groupByPriority, SingleRuleDrainConfig
+    """
+    bounds = options.drain_priority_config or ((0, options.max_graceful_termination_sec),)
+    found: list[tuple[list[Pod], list[Pod]]] = [([], []) for _ in bounds]
+    for kind, pods in enumerate((full, best_effort)):
+        for pod in pods:
+            priority = pod.spec.priority or 0
+            below = (i for i, (lowest, _) in enumerate(bounds) if lowest <= priority)
+            found[max(below, default=0)][kind].append(pod)
+    return [
+        _PriorityGroup(grace, tuple(whole), tuple(others))
+        for (_, grace), (whole, others) in zip(bounds, found, strict=True)
     ]
-    return NodeDrain(context, node, groups)
 
 
 def daemon_set_eviction_of(
@@ -201,8 +212,7 @@ def daemon_set_eviction_of(
     """Return a drain that evicts DaemonSet pods from a node that has no other pods to evict."""
     by_default = context.options.daemonset_eviction_for_empty_nodes
     daemons = daemon_set_pods_to_evict(pods, by_default=by_default)
-    group = _PriorityGroup(context.options.max_graceful_termination_sec, (), tuple(daemons))
-    return NodeDrain(context, node, [group])
+    return NodeDrain(context, node, _priority_groups(context.options, (), daemons))
 
 
 def daemon_set_pods_to_evict(pods: Sequence[Pod], *, by_default: bool) -> list[Pod]:

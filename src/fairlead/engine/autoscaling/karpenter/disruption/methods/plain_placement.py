@@ -116,7 +116,7 @@ class Placed(Struct, frozen=True):
 
 
 class PlainPlacement:
-    """Places sets of plain pods on the nodes of one cluster state, independently of each other."""
+    """Places sets of plain pods on the nodes of one cluster state, each set on its own."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
         """`rows` are the nodes in the order of trying them; every placement includes `common`."""

@@ -76,13 +76,14 @@ class _KnownPod(Struct):
 
 
 class RejectionMemory(Struct):
-    """Results of a search that later searches use again: rows, pods and NodeClaims.
+    """Partial results of searches for removals, which later searches use again.
 
     `own` maps nodes to the pods that their removal moves, or to None if one of these pods is not
-    plain. `requests` maps the sequence of pods that are left to their NodeClaims, or to None if
-    there were errors. `compared` maps that sequence, with the candidates' price and capacity types,
-    to the reason against a replacement, or to None. `renew` clears all results when a NodePool, the
-    instance types or the DaemonSets' pods have changed.
+    plain (see the module's docstring). `requests` maps the sequence of pods that fit no existing
+    node to their NodeClaims, or to None if there were errors. `compared` maps that sequence, with
+    the candidates' price and capacity types, to the reason against a replacement, or to None.
+    `renew` clears all results when a NodePool, the instance types or the DaemonSets' pods have
+    changed.
     """
 
     pools: list[NodePool] = field(default_factory=list)
@@ -265,7 +266,9 @@ class QuickRejection:
         return self._last[1]
 
     def _placed(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        if self._placement is None or any(one.node.marked_for_deletion for one in candidates):
+        if self._placement is None or not self._pools:
+            return None
+        if any(one.node.marked_for_deletion for one in candidates):
             return None
         own: list[PlainPods] = []
         for one in candidates:
@@ -283,7 +286,7 @@ class QuickRejection:
             starting = list(runs)
             ends = [end for _, _, end, _ in starting]
             for place, key in outcome.placement.places(outcome.own, size):
-                # The run that ends first after the place is the only one that may contain it.
+                # Only the first entry that ends after the place can contain it.
                 number = bisect_right(ends, place)
                 if number < len(starting) and starting[number][1] <= place:
                     errors[key] = uninitialized_error(starting[number][3])

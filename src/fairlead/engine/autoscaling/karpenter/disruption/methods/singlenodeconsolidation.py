@@ -24,6 +24,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation impo
     by_cost,
     should_consolidate,
 )
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
 from fairlead.engine.autoscaling.karpenter.state.consolidation_memory import (
     ConsolidationMemory,
 )
@@ -58,8 +59,15 @@ class SingleNodeConsolidation:
         return [one for turn in rounds for one in turn if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
-        """Return the command that removes `candidate`, or upstream's reason to keep it."""
-        return self._consolidation.compute((candidate,), now)
+        """Return the command that removes `candidate`, or upstream's reason to keep it.
+
+        The reason is "" if no pass can be simulated.
+        """
+        # upstream: singlenodeconsolidation.go:ComputeCommands, which logs errors and continues
+        try:
+            return self._consolidation.compute((candidate,), now)
+        except NoNodePoolsError:
+            return ""
 
     def first(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant

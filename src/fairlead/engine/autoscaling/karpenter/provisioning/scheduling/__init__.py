@@ -1,1 +1,1 @@
-"""One scheduling pass: places pods on existing nodes and on NodeClaims that the pass opens."""
+"""One scheduling pass: places pods on existing nodes and on NodeClaims to create."""

@@ -92,7 +92,7 @@ class PassContext(Struct, frozen=True):
 
 
 class InFlightNodeClaim:
-    """A NodeClaim that a pass has opened and adds pods to.
+    """A NodeClaim that a scheduling pass plans to create, and to which it adds pods.
 
     `host` is a placeholder for the hostname of its node. `number` is its position among the
     NodeClaims of the pass.

@@ -123,6 +123,7 @@ class ProvisioningScheduler:
         templates: Sequence[NodeClaimTemplate],
         overheads: Mapping[str, DaemonOverhead],
         pools: Sequence[NodePool],
+        reservations: Reservations,
         topology: Topology,
         existing: list[ExistingNode],
         state_nodes: Sequence[StateNode],
@@ -142,8 +143,7 @@ class ProvisioningScheduler:
         self._topology = topology
         self._options = options
         self._facts = facts
-        types = (one for template in templates for one in template.table.types)
-        self._context = PassContext(topology, Reservations(types), options, strict_reservations)
+        self._context = PassContext(topology, reservations, options, strict_reservations)
         self._existing = sorted(
             existing, key=lambda one: (not one.state.initialized, one.state.name)
         )

@@ -14,7 +14,11 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import In
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
     pool_requirements,
 )
-from fairlead.engine.autoscaling.karpenter.scheduling.requirement import IN, LabelRequirement
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import (
+    IN,
+    NOT_IN,
+    LabelRequirement,
+)
 from fairlead.engine.autoscaling.karpenter.scheduling.taints import untolerated
 
 Taints = tuple[Taint, ...]
@@ -30,6 +34,8 @@ class TopologyDomains:
             self._insert_pool(pool, types)
 
     def _insert_pool(self, pool: NodePool, types: Sequence[InstanceType]) -> None:
+        if not types:
+            return  # upstream's map of instance types has no entry for the pool
         taints = pool.spec.template.spec.taints
         requirements = pool_requirements(pool)
         for one in requirements:
@@ -43,10 +49,10 @@ class TopologyDomains:
                     own = requirements.find(one.key)
                     both = one if own is None else one.intersection(own)
                     self._insert(one.key, both.values, taints)
-        if types:
-            for one in requirements:
-                if one.key not in seen:
-                    self._insert(one.key, one.values, taints)
+        for one in requirements:
+            # As in upstream, the values that NotIn excludes count as domains.
+            if one.operator == NOT_IN and any(one.key not in t.requirements for t in types):
+                self._insert(one.key, one.values, taints)
 
     def _insert(self, key: str, values: Iterable[str], taints: Taints) -> None:
         domains = self._by_key.setdefault(key, {})

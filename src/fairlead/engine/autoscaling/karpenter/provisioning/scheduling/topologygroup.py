@@ -178,7 +178,10 @@ class TopologyGroup:
         return self._domains(one for one in (first_of_both, first_of_pod) if one is not None)
 
     def may_start(self, pod_domains: LabelRequirement) -> bool:
-        """Return whether no counted pod is in any of `pod_domains`."""
+        """Return whether a pod that its own term selects may be the first pod in `pod_domains`.
+
+        This is the case if none of these domains has a counted pod.
+        """
         return not any(pod_domains.has(domain) for domain in self.occupied)
 
     def _domains(self, domains: Iterable[str]) -> LabelRequirement:

@@ -1,8 +1,8 @@
-"""Facet: some of a scheduler plugin's extension points, such as its filter without its score.
+"""PartialPlugin: a scheduler plugin with only some of its extension points, such as Filter.
 
 `predicates` and `nodeorder` are configured separately, but many scheduler plugins both filter and
-score. The framework calls every extension point that a plugin has. So a facet has only some of the
-extension points of its plugin.
+score. The framework calls every extension point that a plugin has. So `predicates` uses a plugin
+without its scores, and `nodeorder` uses it without its filters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SCORING: Final = (
 )
 
 
-class Facet:
+class PartialPlugin:
     """A plugin with the name and some methods of the plugin `wrapped` (see `original_of`)."""
 
     def __init__(self, plugin: Plugin, members: tuple[str, ...]) -> None:
@@ -53,14 +53,14 @@ class Facet:
                 setattr(self, member, found)
 
 
-def filter_facet(plugin: Plugin) -> Plugin:
-    """Return a facet of `plugin` that filters nodes and prepares pods on them."""
-    return Facet(plugin, _FILTERING)
+def filtering_part(plugin: Plugin) -> Plugin:
+    """Return the part of `plugin` that filters nodes and prepares pods on them."""
+    return PartialPlugin(plugin, _FILTERING)
 
 
-def score_facet(plugin: Plugin) -> Plugin:
-    """Return a facet of `plugin` that scores nodes."""
-    return Facet(plugin, _SCORING)
+def scoring_part(plugin: Plugin) -> Plugin:
+    """Return the part of `plugin` that scores nodes."""
+    return PartialPlugin(plugin, _SCORING)
 
 
 def build_scheduler_plugin(name: str, handle: BatchHandle) -> Plugin:

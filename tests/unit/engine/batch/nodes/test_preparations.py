@@ -1,0 +1,96 @@
+"""Preparations: a task whose volumes or devices are refused is not bound, nor is its gang."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.core.status import SUCCESS, unschedulable
+from fairlead.engine.framework.interface import Locality
+from fairlead.testing.batch_builders import make_gang, make_queue
+from fairlead.testing.builders import make_node
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_claim,
+    make_storage_class,
+    make_volume,
+)
+
+CONFIGURATION = """\
+actions: "allocate"
+rules: fairlead
+tiers:
+- plugins:
+  - name: mine
+  - name: gang
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+class Answers:
+    """A framework plugin that answers Reserve and PreBind as told, and notes Unreserve."""
+
+    name = "Answers"
+    locality = Locality.NODE
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.undone = []
+
+    def filter(self, state, pod, node):
+        return None
+
+    def reserve(self, state, pod, node):
+        return self.answers.get("reserve")
+
+    def unreserve(self, state, pod, node):
+        self.undone.append(pod.pod.metadata.name)
+
+    def pre_bind(self, state, pod, node):
+        return self.answers.get("pre_bind")
+
+
+class Mine:
+    """A batch plugin that adds a framework plugin."""
+
+    name = "mine"
+
+    def __init__(self, plugin):
+        self.plugin = plugin
+
+    def predicates(self, handle):
+        return [self.plugin]
+
+
+@pytest.fixture
+def served(yards):
+    """A gang of two with a bound volume; the plugin, and the decisions of a session."""
+
+    def run(**answers):
+        plugin = Answers(answers)
+        mine = Extensions(plugins={"mine": lambda _context: Mine(plugin)})
+        yard = yards(CONFIGURATION, extensions=mine).put(make_queue("default"), make_node("n1"))
+        yard.put(make_storage_class(), make_volume("v", claim="default/c", modes=["ReadWriteMany"]))
+        yard.put(make_claim("c", volume="v", bound=True, modes=["ReadWriteMany"]))
+        return yard, plugin, yard.put(make_gang("g", 2, spec=claiming("c"))).run()
+
+    return run
+
+
+@pytest.mark.parametrize("point", ["reserve", "pre_bind"])
+def test_a_refusal_takes_the_whole_gang_back(served, point):
+    """The room is free again, and the group is told the reason."""
+    yard, plugin, found = served(**{point: unschedulable("not today")})
+    assert found.bound == {}
+    assert yard.cluster.table.find("n1").pods == {}
+    assert sorted(plugin.undone) == ["g-0", "g-1"]
+    (condition,) = found.patches["PodGroup", "g"].conditions
+    assert "not today" in condition.message
+
+
+@pytest.mark.parametrize("answer", [None, SUCCESS])
+def test_without_a_refusal_the_gang_is_bound(served, answer):
+    _, plugin, found = served(reserve=answer, pre_bind=answer)
+    assert found.bound == {"g-0": "n1", "g-1": "n1"}
+    assert plugin.undone == []
