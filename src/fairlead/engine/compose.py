@@ -73,7 +73,7 @@ def build_engine(
     cluster.keeps_readiness = _reads_readiness(config) or bool(first)
     volumes = replace(config.volumes, provisions="provisioner" not in without)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
-        ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
+        ("kubelet", (Kubelets(_kubelet_config(config, without), watch, cluster),)),
         ("workloads", workload_controllers(config.workloads)),
         ("workloads", (pod_autoscaler(config.pod_autoscaler, config.workloads),)),
         ("volumes", (ResourceClaims(), volume_controller(volumes, config.workloads))),
@@ -82,7 +82,7 @@ def build_engine(
         # controller runs instead, it needs a separate provisioner.
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
-        ("", (NamespaceDeletion(), ResourceQuotas())),
+        ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
         ("", (Drain(watch), RollingDrains())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config)),
@@ -142,7 +142,7 @@ def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletCo
     must be written.
     """
     if "node-lifecycle" in without:
-        return replace(config.kubelet, promises_renewals=False)
+        return replace(config.kubelet, annotates_renewals=False)
     return config.kubelet
 
 

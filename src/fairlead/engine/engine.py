@@ -1,6 +1,6 @@
 """Engine: takes stimuli and returns commands.
 
-    1. the state applies the stimulus; nothing else writes the state
+    1. the state applies the stimulus; later, only the scheduler's assumptions change it
     2. every controller that needs the stimulus, in order, returns commands
     3. each command is tagged with the controller that issued it
 
@@ -57,8 +57,8 @@ class _Group:
 class Engine:
     """Passes stimuli and deadlines to the controllers and returns their commands.
 
-    The engine does no I/O; `handle`, `handle_deadline` and `handle_overdue` are the only entry
-    points.
+    The engine does no I/O. A world calls `handle` for each stimulus, and `handle_deadline` or
+    `handle_overdue` when the time of `next_deadline` has come.
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:

@@ -107,7 +107,7 @@ class LoopDetector:
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
         if times:
             self._reporter.report(NominationsWasted(pod, times, at))
-            note = f"room was made for this pod {times} times in a row and never used"
+            note = f"nominated {times} times in a row, but never placed on the nominated node"
             self._warn(pod, "NominationsWasted", note)
 
     def _warn(self, regarding: ObjectRef, reason: str, note: str) -> None:
@@ -199,8 +199,9 @@ class DisplacementGraph:
     def add(self, displacement: Displacement) -> Findings:
         """Record `displacement`; return the findings that result from it.
 
-        A cycle is reported when it is first closed and each time its count doubles. Starvation is
-        reported each time the count exceeds a multiple of `starving_after`.
+        A cycle is reported when it is first closed, and each time that its number of repetitions
+        has doubled. A starving workload is reported each time that its number of displacements
+        exceeds a multiple of `starving_after`.
         """
         cycle = self._closes(displacement)
         self._remember(displacement)
@@ -292,7 +293,9 @@ class NominationHistory:
         return self._count(pod) if before else 0
 
     def placed(self, pod: str, node: str) -> int:
-        """Record the placement of `pod` on `node`; return the same number as `nominated`.
+        """Record the placement of `pod` on `node`.
+
+        Return the number of wasted nominations to report, which is computed as in `nominated`.
 
         A nomination to another node counts as wasted.
         """

@@ -129,7 +129,7 @@ stimuli = st.lists(st.one_of(changed.map(ObjectChanged), changed.map(ObjectDelet
 def each_alone(objects):
     """A load in which no pods are together."""
     loaded = ObjectsLoaded(objects)
-    loaded.__dict__["alike"] = [
+    loaded.__dict__["grouped"] = [
         Replicas((one,)) if one.__class__.__name__ == "Pod" else one for one in objects
     ]
     return loaded

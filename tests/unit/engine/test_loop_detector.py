@@ -19,7 +19,7 @@ class Listener:
 
 
 def preempting(by, victim, at=0):
-    """`by` preempts the incarnation of `victim` at that time; named as their workloads are."""
+    """`by` preempts a pod of `victim`; both pods have the names of their workloads."""
     return PodPreempting(
         pod=ObjectRef("Pod", "ns", by, by),
         node="n",

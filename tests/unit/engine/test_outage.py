@@ -262,14 +262,17 @@ def test_the_older_mode_deletes_pods_after_a_timeout():
     assert list(cluster.pods().values()) == [("b1", True)]
 
 
-def test_without_the_taint_manager_pods_stay():
-    options = old_mode(("enable-taint-manager", "false"))
+def test_without_the_taint_manager_pods_are_deleted_after_the_timeout():
+    options = old_mode(("enable-taint-manager", "false"), ("pod-eviction-timeout", "2m"))
     cluster = Cluster(
         node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]), **options | TAKING_OVER
     )
     cluster.steer(100, "a1", "stopped")
-    assert cluster.run(3_600).pods() == {"web-0": ("a1", False)}
-    assert cluster.taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+    cluster.run(600)
+    ((evicted, _),) = cluster.told(PodEvicted)
+    assert 90 + 120 < evicted < 106 + 126
+    assert cluster.taints("a1") == {"unreachable:NoSchedule"}
+    assert list(cluster.pods().values()) == [("b1", True)]
 
 
 def test_when_every_zone_is_dark_nobody_is_evicted():

@@ -1,4 +1,4 @@
-"""The engine's view of the cluster: node columns, pods by node, assumptions, hypotheses.
+"""The engine's view of the cluster: node columns, pods by node, assumed and hypothetical changes.
 
 Law: only `Cluster.apply` (observed changes) and assumptions (scheduling decisions about pods,
 volumes and devices that the API does not show yet) write the state. All other code either reads the

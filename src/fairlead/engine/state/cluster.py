@@ -151,9 +151,8 @@ class Cluster:
                 pass
 
     def _put(self, changed: ApiObject) -> None:
-        if isinstance(changed, Pod):
-            self._put_pod(changed)
-        elif isinstance(changed, Node):
+        """Put an object that is not a pod."""
+        if isinstance(changed, Node):
             self._put_node(changed)
         elif isinstance(changed, PodGroup):
             if is_kubernetes_pod_group(changed):
@@ -219,7 +218,12 @@ class Cluster:
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
-                self._load_replicas(some, placed)
+                # Late entries of a single pod take more time and memory than its PodInfo. If the
+                # pod replaces another one, that pod may be in `placed`.
+                if len(some) == 1 and some[0].key not in self.pods:
+                    self._put_pod(some[0])
+                else:
+                    self._load_replicas(some, placed)
             else:
                 self._add_placed(placed)
                 self._put(some)
@@ -232,7 +236,7 @@ class Cluster:
 
     def _load_replicas(self, replicas: Replicas, placed: list[PlacedReplicas]) -> None:
         """Put the pods `replicas`, or append them to `placed`, to be added together later."""
-        nodes = [self.table.find(name) for name in replicas.nodes]
+        nodes = self.table.find_all(replicas.nodes)
         found = [info for info in nodes if info is not None]
         is_usual = len(found) == len(replicas) and self._are_usual(replicas)
         shape = self.shapes.shape_of(replicas[0]) if is_usual else None

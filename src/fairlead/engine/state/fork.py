@@ -69,7 +69,7 @@ class Fork:
 
 @contextmanager
 def fork(table: NodeTable) -> Iterator[Fork]:
-    """Yield a hypothesis; the end of the block reverts changes that are not committed."""
+    """Yield a Fork; the end of the `with` block reverts changes that are not committed."""
     hypothesis = Fork(table)
     try:
         yield hypothesis

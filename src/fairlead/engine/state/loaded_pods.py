@@ -10,12 +10,13 @@ groups, and reads single nodes only where pods have changed since the load.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.pod_info import PodInfo
@@ -75,3 +76,31 @@ class LoadedPods:
         elif self._changed is not None:
             self._changed.update(rows)
         return self._changed
+
+
+class Representatives:
+    """PodInfos that stand for loaded pods whose own PodInfos are not made; see `NodeTable`.
+
+    The loaded pods of a group have the same namespace, labels, priority, requests and affinity
+    terms. Either all of them have a start time and volumes, or none has. A reader of only these
+    facts reads one pod of the group instead, so that no PodInfo is made for the others.
+    """
+
+    def __init__(self) -> None:
+        """Start without representatives."""
+        self._by_id: dict[int, tuple[Replicas, PodInfo]] = {}  # by id of the replicas
+
+    def add(self, replicas: Replicas, replica: PodInfo) -> None:
+        """Let `replica`, which is one of `replicas`, stand for all of them."""
+        self._by_id[id(replicas)] = replicas, replica
+
+    def find(self, replicas: Replicas) -> PodInfo:
+        """Return the PodInfo that stands for `replicas`, which were loaded."""
+        return self._by_id[id(replicas)][1]
+
+    def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
+        """Return, for each of `pods`, its PodInfo if that is made, otherwise its representative."""
+        if not isinstance(pods, LateDict):
+            return pods.values()
+        by_id = self._by_id
+        return [by_id[id(one[0])][1] if isinstance(one, tuple) else one for one in pods.raw()]

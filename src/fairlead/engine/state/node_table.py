@@ -13,7 +13,7 @@ faster than NumPy scalars, and a column is read as a vector. `NodeTable` is the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ from fairlead.api.objects import Node
 from fairlead.api.pods.replicas import Replicas
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.label_column import LabelColumn
-from fairlead.engine.state.loaded_pods import LoadedGroup, LoadedPods
+from fairlead.engine.state.loaded_pods import LoadedGroup, LoadedPods, Representatives
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_index.pod_index import PodIndex
 from fairlead.engine.state.pod_info import PodInfo
@@ -62,7 +62,7 @@ class NodeTable:
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
     of either. `resource_epoch` increases when a DeviceClass changes what a resource means on all
-    nodes.
+    nodes. `representatives` stand for the loaded pods on the nodes.
     """
 
     def __init__(self) -> None:
@@ -72,6 +72,7 @@ class NodeTable:
         self.node_log: ChangeLog[int] = ChangeLog()
         self.pod_log: ChangeLog[int] = ChangeLog()
         self.loaded = LoadedPods(self.pod_log)
+        self.representatives = Representatives()
         self.pod_index = PodIndex()
         self.volume_use = VolumeUse()
         self.unusual: set[int] = set()
@@ -110,6 +111,11 @@ class NodeTable:
         """Return the node called `name`, or None."""
         row = self._index.get(name)
         return None if row is None else self._rows[row]
+
+    def find_all(self, names: Iterable[str]) -> list[NodeInfo | None]:
+        """Return, for each of `names`, what `find` returns; faster for many names."""
+        rows = map(self._index.get, names)
+        return [None if row is None else self._rows[row] for row in rows]
 
     def at(self, row: int) -> NodeInfo:
         """Return the node at `row`; raises LookupError if there is no node in that row."""
@@ -281,6 +287,7 @@ class NodeTable:
                 for info in some.nodes:
                     info.used_ports[port] = None
             self.pod_index.add_replicas([info.row for info in some.nodes], some.replica)
+            self.representatives.add(some.replicas, some.replica)
         self.widen()
         rows = np.array([info.row for info in every])
         self._sum_up(placed, rows)

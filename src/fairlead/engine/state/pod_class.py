@@ -11,11 +11,11 @@ class PodClass:
     """The pods with one combination of namespace, labels and "is terminating", with their rows.
 
     PodClasses are interned by `engine.state.pod_index`, so that a selector is evaluated once per
-    class instead of once per pod. If a class is `retired`, it is no longer in the index and must be
-    looked up again.
+    class instead of once per pod. If `is_removed` is set, the class is no longer in the index and
+    must be looked up again.
     """
 
-    __slots__ = ("labels", "namespace", "retired", "terminating", "where")
+    __slots__ = ("labels", "namespace", "is_removed", "terminating", "where")
 
     def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
         """Start without pods."""
@@ -23,7 +23,7 @@ class PodClass:
         self.labels = labels
         self.terminating = terminating
         self.where = PodLocations()
-        self.retired = False
+        self.is_removed = False
 
     def __repr__(self) -> str:
         """Return a short text, for failing tests."""

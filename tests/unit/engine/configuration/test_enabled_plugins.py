@@ -87,7 +87,7 @@ def test_switching_off_what_is_not_there_any_more_is_no_mistake(name):
         (lambda: everywhere([{"name": "Mine"}, {"name": "Mine"}]),
          "plugins.multiPoint.enabled[1].name", 'Duplicate value: "Mine"'),
         (lambda: everywhere([{"name": "EBSLimits"}]),
-         "plugins.multiPoint.enabled[0].name", '"EBSLimits": was invalid in version'),
+         "plugins.multiPoint.enabled[0]", '"EBSLimits": was invalid in version "v1" (Kube'),
         (lambda: everywhere([{"name": "SelectorSpread"}]),
          "plugins.multiPoint.enabled[0].name", "is not in Kubernetes any more"),
         (lambda: everywhere([{"name": "Mine", "weight": -1}]),

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
-from fairlead.engine.core.cron_schedule import ScheduleError, most_recent, read_schedule
+from fairlead.engine.core.cron_schedule import (
+    NoSuchDateError,
+    ScheduleError,
+    most_recent,
+    read_schedule,
+)
 from fairlead.engine.core.instant import seconds
 
 
@@ -27,6 +32,10 @@ def after(text, instant, zone=""):
         ("0 0 31 * *", "2027-04-01T00:00:00Z", "2027-05-31T00:00:00Z"),
         ("0 0 13 * 5", "2027-03-01T00:00:00Z", "2027-03-05T00:00:00Z"),
         ("0 0 */31 * 5", "2027-03-01T00:00:00Z", "2027-03-05T00:00:00Z"),
+        ("0 0 */1 * 5", "2027-03-01T00:00:00Z", "2027-03-05T00:00:00Z"),
+        ("0 0 5,* * 5", "2027-03-05T00:00:00Z", "2027-03-12T00:00:00Z"),
+        ("0 0 * mar wed", "2027-03-04T00:00:00Z", "2027-03-10T00:00:00Z"),
+        ("0 0 * * */7", "2027-03-02T00:00:00Z", "2027-03-07T00:00:00Z"),
     ],
 )
 def test_next(text, instant, expected):
@@ -40,10 +49,21 @@ def test_time_zones_count():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "* * * *", "61 * * * *", "@every soon", "@never", "a b c d e"]
-)
+    "text",
+    [
+        "", "* * * *", "61 * * * *", "@every soon", "@never", "a b c d e",
+        "0 0 * * 7", "0 0 L * *", "0 0 LW * *", "0 0 * * 5L", "0 0 * * 5#2", "0 0 30-31 2 x",
+    ],
+)  # fmt: skip
 def test_nonsense_is_refused(text):
-    with pytest.raises(ScheduleError):
+    with pytest.raises(ScheduleError) as problem:
+        read_schedule(text)
+    assert not isinstance(problem.value, NoSuchDateError)
+
+
+@pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 4,6 *", "0 0 30-31 feb *"])
+def test_a_date_that_no_month_has_is_named(text):
+    with pytest.raises(NoSuchDateError):
         read_schedule(text)
 
 

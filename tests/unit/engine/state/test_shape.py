@@ -7,6 +7,7 @@ from weakref import ref
 import pytest
 from msgspec.structs import replace
 
+from fairlead.api.objects import ResourceRequirements
 from fairlead.api.quantity import QuantityError
 from fairlead.engine.state.shape import is_same_shape
 from fairlead.testing.builders import make_pod
@@ -112,6 +113,29 @@ def test_an_infeasible_resize_is_another_shape(shape_of):
     assert [dict(shape_of(pod).load)[0] for pod in (asking, refused)] == [1000, 500]
 
 
+def with_sidecar(**status):
+    sidecar = {
+        "name": "side",
+        "restartPolicy": "Always",
+        "resources": {"requests": {"cpu": "1"}},
+    }
+    return make_pod("a", requests={"cpu": "1"}, spec={"initContainers": [sidecar]}, status=status)
+
+
+def test_a_resize_of_a_sidecar_is_another_shape(shape_of):
+    """The status of a sidecar is among the initContainerStatuses."""
+    resized = {"name": "side", "resources": {"requests": {"cpu": "3"}}}
+    plain, larger = with_sidecar(), with_sidecar(initContainerStatuses=[resized])
+    assert [dict(shape_of(pod).load)[0] for pod in (plain, larger)] == [2000, 4000]
+    assert not is_same_shape(plain, replace(plain, status=larger.status))
+
+
+def test_plain_statuses_of_init_containers_make_no_difference(shape_of):
+    """They state no resources."""
+    started = with_sidecar(initContainerStatuses=[{"name": "side", "restartCount": 1}])
+    assert shape_of(started) is shape_of(with_sidecar())
+
+
 def test_zero_requests_are_not_wanted(shape_of):
     """A resource asked for with 0 is never short."""
     shape = shape_of(make_pod("a", requests={"cpu": "0", "memory": "1"}))
@@ -159,6 +183,10 @@ CHANGED_PARTS = {
     "the node": {"node_name": "n1"},
     "the name of a token": {"volumes": with_volume("w").spec.volumes},
     "the volumes": {"volumes": make_pod("x", spec=claiming("c")).spec.volumes},
+    "the list of the same volumes": {"volumes": (*LIKE.spec.volumes,)},
+    "one more volume": {
+        "volumes": (*LIKE.spec.volumes, *make_pod("x", spec=claiming("c")).spec.volumes)
+    },
     "the selector": {"node_selector": {"a": "c"}},
     "the containers": {"containers": make_pod("x", requests={"cpu": "2"}).spec.containers},
     "the init containers": {"init_containers": OTHER["overhead"].spec.containers},
@@ -190,3 +218,53 @@ def test_a_version_with_another_resize_has_another_shape():
     assert not is_same_shape(resized, LIKE)
     assert is_same_shape(LIKE, copy_of(LIKE))
     assert not is_same_shape(resized, copy_of(LIKE))
+
+
+def with_status(pod, *container_statuses, **fields):
+    """A version of `pod` with other container statuses, and `fields` of the status."""
+    status = replace(pod.status, container_statuses=container_statuses, **fields)
+    return replace(pod, status=status)
+
+
+RESIZED = OTHER["a resize under way"]
+
+
+def test_a_restart_leaves_the_shape_of_a_resized_pod():
+    """The new status of the container states the same resources."""
+    (status,) = RESIZED.status.container_statuses
+    assert is_same_shape(RESIZED, with_status(RESIZED, replace(status, restart_count=1)))
+    resources = ResourceRequirements(requests=dict(status.resources.requests))
+    assert is_same_shape(RESIZED, with_status(RESIZED, replace(status, resources=resources)))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"resources": ResourceRequirements(requests={"cpu": "4"})},
+        {"allocated_resources": {"cpu": "4"}},
+        {"name": "other"},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_container_status_that_changes_the_load_changes_the_shape(changed):
+    """A status counts for the container of its name."""
+    (status,) = RESIZED.status.container_statuses
+    assert not is_same_shape(RESIZED, with_status(RESIZED, replace(status, **changed)))
+
+
+def test_a_resize_that_is_pending_is_another_shape_until_it_is_not():
+    """Other conditions make no difference."""
+    conditions = {
+        name: make_pod("x", status={"conditions": [{"type": name, "status": "True"}]}).status
+        for name in ("Ready", "PodResizePending")
+    }
+    (status,) = RESIZED.status.container_statuses
+    ready, pending = (
+        with_status(RESIZED, status, conditions=one.conditions) for one in conditions.values()
+    )
+    again = with_status(RESIZED, status, conditions=(*pending.status.conditions,))
+    assert is_same_shape(RESIZED, ready)
+    assert not is_same_shape(RESIZED, pending)
+    assert not is_same_shape(ready, pending)
+    assert not is_same_shape(pending, ready)
+    assert is_same_shape(pending, again)

@@ -42,6 +42,7 @@ def test_the_log_names_what_was_decided(believer):
     cluster.assumed_volumes.assume_volume(volume, claim)
     cluster.assumed_volumes.assume_claim(claim, "n")
     cluster.assumed_volumes.restore_volume("v")
+    cluster.assumed_volumes.restore_volume("v")
     cluster.assumed_volumes.restore_claim("default/c")
     cluster.assumed_volumes.restore_claim("default/c")
     assert cluster.related.storage_log.since(position) == [

@@ -18,7 +18,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fairlead.api.objects import (
     AllocatedDevice,
-    ApiObject,
     ClaimAllocation,
     ClaimConsumer,
     DeviceClass,
@@ -26,11 +25,12 @@ from fairlead.api.objects import (
     ResourceSlice,
 )
 from fairlead.api.quantity import parse_quantity
-from fairlead.engine.state.devices.device_pools import DeviceId, DevicePools
+from fairlead.engine.state.devices.device_pools import EVERYWHERE, DeviceId, DevicePools
 from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION, ExtendedResources
 
 Amounts = tuple[tuple[str, int], ...]  # (capacity, amount in units of 10^-9)
 Share = tuple[DeviceId, Amounts]
+DeviceObject = ResourceClaim | ResourceSlice | DeviceClass
 
 
 class DeviceLedger:
@@ -117,44 +117,40 @@ class DeviceLedger:
         """Return the key of the claim for the extended resources of the pod `uid`, or None."""
         return self._special.get(uid)
 
-    def observe(self, changed: ApiObject) -> bool:
+    def observe(self, changed: DeviceObject) -> bool:
         """Store `changed`, an object from the API.
 
         If `changed` is a claim, assumptions about the claim end: the assumed reservations that its
         status now contains, and the assumed allocation if the status contains an allocation.
         Returns whether the DeviceClass of an extended resource changed.
         """
-        match changed:
-            case ResourceSlice():
-                self.pools.put(changed)
-            case ResourceClaim():
-                self._observe_claim(changed)
-            case DeviceClass():
-                self.class_version += 1
-                return self.extended.put(changed)
-            case _:
-                pass
+        if isinstance(changed, DeviceClass):
+            self.class_version += 1
+            self.pools.note_node(EVERYWHERE)
+            return self.extended.put(changed)
+        if isinstance(changed, ResourceSlice):
+            self.pools.put(changed)
+        else:
+            self._observe_claim(changed)
         return False
 
-    def observe_deleted(self, gone: ApiObject) -> bool:
+    def observe_deleted(self, gone: DeviceObject) -> bool:
         """Remove an object that was deleted from the API.
 
         Returns whether the DeviceClass of an extended resource changed.
         """
-        match gone:
-            case ResourceSlice():
-                self.pools.remove(gone.key)
-            case ResourceClaim():
-                self._assumed.pop(gone.key, None)
-                self._consumers.pop(gone.key, None)
-                self._hold(gone.key, None)
-                if self._special.get(_pod_of(gone)) == gone.key:
-                    del self._special[_pod_of(gone)]
-            case DeviceClass():
-                self.class_version += 1
-                return self.extended.remove(gone.key)
-            case _:
-                pass
+        if isinstance(gone, DeviceClass):
+            self.class_version += 1
+            self.pools.note_node(EVERYWHERE)
+            return self.extended.remove(gone.key)
+        if isinstance(gone, ResourceSlice):
+            self.pools.remove(gone.key)
+            return False
+        self._assumed.pop(gone.key, None)
+        self._consumers.pop(gone.key, None)
+        self._hold(gone.key, None)
+        if self._special.get(_pod_of(gone)) == gone.key:
+            del self._special[_pod_of(gone)]
         return False
 
     def _observe_claim(self, claim: ResourceClaim) -> None:

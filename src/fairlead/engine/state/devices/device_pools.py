@@ -16,7 +16,7 @@ dynamic-resource-allocation/resourceslice/tracker/tracker.go
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 import msgspec
@@ -94,6 +94,11 @@ class DevicePools:
         self._id_of: dict[str, ResourceSlice] = {}
         self._rules: dict[str, DeviceTaintRule] = {}
         self.log: ChangeLog[str] = ChangeLog()
+        self._listeners: list[Callable[[str], None]] = []
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Call `listener` with every entry that is added to `log` from now on."""
+        self._listeners.append(listener)
 
     # --- writes ----------------------------------------------------------------------------
 
@@ -158,10 +163,16 @@ class DevicePools:
     def note(self, pool: PoolId) -> None:
         """Log that the devices of `pool` changed."""
         if pool in self._wide:
-            self.log.append(EVERYWHERE)
+            self.note_node(EVERYWHERE)
             return
         for one in self._slices.get(pool, {}).values():
-            self.log.append(one.spec.node_name)
+            self.note_node(one.spec.node_name)
+
+    def note_node(self, name: str) -> None:
+        """Log that the devices of the node `name` changed; EVERYWHERE means all nodes."""
+        self.log.append(name)
+        for listener in self._listeners:
+            listener(name)
 
     # --- queries ---------------------------------------------------------------------------
 

@@ -13,10 +13,19 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.objects import DeviceClass
+from fairlead.api.resource_name import is_extended_resource
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 # Marks the special claim for the extended resources of a pod.
 CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+
+def may_be_devices(resource: str) -> bool:
+    """Return whether a DeviceClass can be mapped to the resource.
+
+    upstream: pkg/scheduler/util: IsDRAExtendedResourceName
+    """
+    return is_extended_resource(resource) or resource.startswith(IMPLICIT_PREFIX)
 
 
 class ExtendedResources:
@@ -36,12 +45,12 @@ class ExtendedResources:
         return self._class_of.get(resource)
 
     def put(self, changed: DeviceClass) -> bool:
-        """Add or replace a class; return whether any resource now has another class."""
+        """Add or replace a DeviceClass; return whether any resource now has another DeviceClass."""
         self._classes[changed.key] = changed
         return self._recompute()
 
     def remove(self, name: str) -> bool:
-        """Remove a class; return whether any resource now has another class."""
+        """Remove a DeviceClass; return whether any resource now has another DeviceClass."""
         return self._classes.pop(name, None) is not None and self._recompute()
 
     def _recompute(self) -> bool:

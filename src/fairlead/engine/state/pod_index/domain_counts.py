@@ -236,8 +236,8 @@ class HypotheticalCounts:
         """Return the lowest count among `domains`.
 
         `domains` must be the same in each call, must not be empty, and must contain all changed
-        domains. A hypothesis changes few domains, so the few lowest original counts are usually
-        enough.
+        domains. Hypothetical changes affect few domains, so the few lowest original counts are
+        usually enough.
         """
         changes = self.changes
         if not changes:

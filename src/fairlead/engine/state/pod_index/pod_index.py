@@ -82,7 +82,7 @@ class PodIndex:
     def add(self, row: int, pod: PodInfo) -> None:
         """Add `pod` on `row`; undone by `remove`."""
         found = pod.pod_class
-        if found is None or found.retired:
+        if found is None or found.is_removed:
             found = self.pod_class_of(pod)
         found.where.add(row)
         if pod.shape.spec.affinity is not None:
@@ -128,13 +128,13 @@ class PodIndex:
     def pod_class_of(self, pod: PodInfo) -> PodClass:
         """Return the class of `pod`; the pod need not be placed."""
         found = pod.pod_class
-        if found is not None and not found.retired:
+        if found is not None and not found.is_removed:
             return found
         # Most pods are loaded next to a pod of the same workload, with which they share the labels.
         found = self._latest_class
         if (
             found is None
-            or found.retired
+            or found.is_removed
             or found.labels is not pod.labels
             or found.namespace != pod.namespace
             or found.terminating != pod.terminating
@@ -242,7 +242,7 @@ class PodIndex:
         self._sweep_at = max(_SWEEP_MIN, 2 * len(self._pod_class))
 
     def _retire(self, key: PodClassKey, pods: PodClass) -> None:
-        pods.retired = True
+        pods.is_removed = True
         del self._pod_class[key]
         for label in pods.labels.items():
             filed = self._by_label[label]

@@ -65,7 +65,7 @@ def anchor_of(selector: LabelSelector | None) -> Anchor:
 
 
 class AnchorIndex(Generic[Entry]):
-    """Entries, such as selectors, stored by their anchor."""
+    """Entries, such as selectors, stored by a label that they require (see `anchor_of`)."""
 
     def __init__(self) -> None:
         """Start empty."""

@@ -50,7 +50,7 @@ class AssumedVolumes:
         return name in self._claim_of
 
     def is_claim_assumed(self, key: str) -> bool:
-        """Return whether the node for the claim `key` is assumed and not yet in the API."""
+        """Return whether a node is assumed for the claim `key`, and is not yet in the API."""
         return key in self._node_of
 
     def assume_volume(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:

@@ -77,6 +77,46 @@ def test_administrators_hold_nothing(ledger):
     assert not ledger.is_taken(GPU_0)
 
 
+def test_a_device_with_two_holders_stays_taken_until_both_are_gone(ledger):
+    """Another writer allocated the device twice."""
+    ledger.observe(TAKEN)
+    ledger.observe(make_resource_claim("d", status=allocated("a", "gpu-0")))
+    assert ledger.holders(GPU_0) == ["default/c", "default/d"]
+    ledger.observe_deleted(TAKEN)
+    assert ledger.holders(GPU_0) == ["default/d"]
+    assert ledger.is_taken(GPU_0)
+
+
+def claim_of_share(name, **consumed):
+    """A claim with a share of gpu-0 that consumes the capacity `consumed`."""
+    status = allocated("a", "gpu-0")
+    status["allocation"]["devices"]["results"][0] |= {
+        "shareID": f"share-{name}",
+        "consumedCapacity": consumed,
+    }
+    return make_resource_claim(name, status=status)
+
+
+def test_shares_of_a_device_add_up_until_they_are_released(ledger):
+    """A share does not take the whole device."""
+    shares = [claim_of_share("c", memory="2"), claim_of_share("d", memory="3")]
+    for share in shares:
+        ledger.observe(share)
+    assert ledger.consumed(GPU_0) == {"memory": 5 * 10**9}
+    assert (ledger.is_taken(GPU_0), ledger.is_allocated(GPU_0)) == (False, True)
+    ledger.observe_deleted(shares[0])
+    assert ledger.consumed(GPU_0) == {"memory": 3 * 10**9}
+    ledger.observe_deleted(shares[1])
+    assert ledger.consumed(GPU_0) is None
+    assert not ledger.is_allocated(GPU_0)
+
+
+def test_a_share_without_capacity_allocates_the_device(ledger):
+    ledger.observe(claim_of_share("c"))
+    assert ledger.is_allocated(GPU_0)
+    assert ledger.consumed(GPU_0) is None
+
+
 def test_consumers_under_way_are_seen_until_shown_or_taken_back(ledger):
     """In the order in which they came."""
     for uid in ("p", "q"):

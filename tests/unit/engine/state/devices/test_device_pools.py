@@ -1,8 +1,9 @@
-"""DevicePools: the taints that DeviceTaintRules add to the devices of slices."""
+"""DevicePools: the pools of a node, and the taints that DeviceTaintRules add to their devices."""
 
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.state.cluster import Cluster
@@ -28,6 +29,21 @@ def taints(cluster):
     }
 
 
+def test_a_pool_loses_its_slices_one_by_one():
+    """With a slice missing the pool is incomplete; without slices there is no pool."""
+    slices = [make_slice("a", [f"gpu-{i}"], name=f"s{i}", count=2) for i in range(2)]
+    cluster = Cluster()
+    cluster.apply(ObjectsLoaded([make_node("a"), *slices]))
+    node = cluster.table.find("a").node
+    found = []
+    for gone in (None, *slices):
+        if gone is not None:
+            cluster.apply(ObjectDeleted(gone))
+        pools = cluster.devices.pools.on(node)
+        found.append([(one.is_usable, [d.device.name for d in one.devices]) for one in pools])
+    assert found == [[(True, ["gpu-0", "gpu-1"])], [(False, ["gpu-1"])], []]
+
+
 @pytest.mark.parametrize(
     ("selector", "expected"),
     [
@@ -39,6 +55,15 @@ def taints(cluster):
 )
 def test_a_rule_adds_its_taint_to_the_devices_it_selects(selector, expected):
     assert taints(cluster_with(make_device_taint_rule(key="k", **selector))) == expected
+
+
+def test_a_rule_without_a_selector_selects_no_device():
+    """An empty selector selects all devices (resource/v1beta2/types.go: DeviceTaintRuleSpec)."""
+    rule = make_device_taint_rule(key="k")
+    cluster = cluster_with()
+    cluster.apply(ObjectChanged(replace(rule, spec=replace(rule.spec, device_selector=None))))
+    assert cluster.changes == []
+    assert taints(cluster) == {"gpu-0": ["own"], "gpu-1": []}
 
 
 def test_rules_are_ordered_by_name():

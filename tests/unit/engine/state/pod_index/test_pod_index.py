@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode
 from fairlead.api.objects import LabelSelector
@@ -11,7 +12,10 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.fork import fork
 from fairlead.engine.state.pod_index.affinity_term import TermKind
 from fairlead.engine.state.pod_index.domain_counts import DomainCounts
+from fairlead.engine.state.pod_index.pod_index import _TERMS_OF_MAX
 from fairlead.engine.state.pod_index.pod_selector import PodSelector
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
 
 WEB, DB = {"app": "web"}, {"app": "db"}
 ZONE = "zone"
@@ -209,9 +213,37 @@ def test_the_forgotten_are_met_anew(town):
     town.pod_index._sweep_at = 2
     for i in range(6):
         town.pod(f"p{i}", "c", {**WEB, "rev": f"{i}"})
-    assert known.retired
+    assert known.is_removed
     assert len(town.pod_index._terms) == 0
     town.table.add_pod(town.table.find("a"), stale)
-    assert not town.pod_index.pod_class_of(stale).retired
+    assert not town.pod_index.pod_class_of(stale).is_removed
     assert town.by_zone(counts) == {"z1": 1, "z2": 6}
     town.table.validate()
+
+
+def test_a_sweep_keeps_classes_and_terms_that_have_pods(town):
+    """A class that goes shares a label with one that stays, which is still found by that label."""
+    stays = town.pod("stays", "a", {**WEB, "rev": "1"}, hates=DB)
+    town.gone(town.pod("goes", "a", {**WEB, "rev": "2"}, hates=DB))
+    kept, term = town.pod_index.pod_class_of(stays), town.pod_index.terms_of(stays)
+    town.pod_index._sweep_at = 2
+    db = town.pod_index.pod_class_of(town.pod("db", "", DB))
+    assert list(town.pod_index.classes()) == [kept, db]
+    assert town.pod_index.terms_matching(db, ANTI, {}) == term
+    assert town.pod_index.terms_of(stays) == term
+    assert town.by_zone(town.watch()) == {"z1": 1}
+    town.table.validate()
+
+
+def test_terms_stay_the_same_when_too_many_pods_have_asked_for_theirs(town):
+    """The terms of a shape and a namespace are cached; a full cache is emptied."""
+    term = {"topologyKey": ZONE, "namespaces": ["ns"], "labelSelector": {"matchLabels": DB}}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    pod = make_pod("p", node="a", spec={"affinity": {"podAntiAffinity": required}})
+    shape = town.cluster.shapes.shape_of(pod)
+    terms = set()
+    for number in range(_TERMS_OF_MAX + 1):
+        meta = replace(pod.metadata, namespace=f"{number}")
+        terms.add(town.pod_index.terms_of(PodInfo(replace(pod, metadata=meta), shape)))
+    assert len(terms) == 1
+    assert len(town.pod_index._terms_of) == 1
