@@ -49,15 +49,15 @@ class Report(StrEnum):
 class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation.
 
-    `every` (ns) is the interval of the mode SLOW. `dark` and `up` (ns) are the times off and on of
-    the mode FLAP. In other modes, these fields are 0. `reports` are in the order of `Report`,
-    without repetitions.
+    `every` (ns) is the interval of the mode SLOW. `off` and `on` (ns) are the times of the mode
+    FLAP for which the kubelet is off and on. In other modes, these fields are 0. `reports` are in
+    the order of `Report`, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING
     every: int = 0
-    dark: int = 0
-    up: int = 0
+    off: int = 0
+    on: int = 0
     reports: tuple[Report, ...] = ()
 
 
@@ -81,7 +81,7 @@ def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
         raise ValueError(f"{text!r} asks for {modes[0].mode} and {modes[1].mode} at once")
     mode = modes[0] if modes else RUNNING
     said = tuple(report for report in Report if report in reports)
-    return KubeletBehaviour(mode.mode, mode.every, mode.dark, mode.up, said)
+    return KubeletBehaviour(mode.mode, mode.every, mode.off, mode.on, said)
 
 
 def _mode(word: str) -> KubeletBehaviour:
@@ -91,8 +91,8 @@ def _mode(word: str) -> KubeletBehaviour:
         case ["slow", every]:
             return KubeletBehaviour(Mode.SLOW, every=_positive(every))
         case ["flap", times] if times.count("/") == 1:
-            dark, up = times.split("/")
-            return KubeletBehaviour(Mode.FLAP, dark=_seconds(dark), up=_seconds(up))
+            off, on = times.split("/")
+            return KubeletBehaviour(Mode.FLAP, off=_seconds(off), on=_seconds(on))
         case ["flap", times]:
             raise ValueError(f"{times!r} is not DOWN/UP, such as 60s/120s")
     raise ValueError(f"{word!r} is not a kubelet behaviour; known: {_WORDS}")

@@ -25,8 +25,8 @@ _set = dict.__setitem__
 class LateDict(dict[str, Value]):
     """A dictionary with str keys; `make` returns the value for a row. No value may be a tuple.
 
-    It behaves like a dictionary that contains all values. Only `rows`, `made` and `row` show the
-    difference.
+    It behaves like a dictionary that contains all values. Only the methods of the first part
+    show the difference.
     """
 
     __slots__ = ("make",)
@@ -56,14 +56,45 @@ class LateDict(dict[str, Value]):
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield (key, row) for each value that is not made yet."""
         for key, value in dict.items(self):
-            if type(value) is tuple:
-                yield key, cast("Row", value)
+            found: Any = value
+            if type(found) is tuple:
+                yield key, found
 
     def made(self) -> Iterator[tuple[str, Value]]:
         """Yield (key, value) for each value that is made already."""
         for key, value in dict.items(self):
             if type(value) is not tuple:
                 yield key, value
+
+    def samples(self) -> Iterator[Value]:
+        """Yield a value for each entry, in order; for a row, the value at index 0 of its group.
+
+        For readers of facts that the values of a group share: they need no value of a row.
+        """
+        group: Any = None
+        sample: Any = None
+        for value in dict.values(self):
+            found: Any = value
+            if type(found) is tuple:
+                if found[0] is not group:
+                    group = found[0]
+                    sample = self.make(group, 0)
+                found = sample
+            yield found
+
+    def groups(self) -> Iterable[Any]:
+        """Return each group of rows once, in the order of their first rows."""
+        found: dict[int, Any] = {}
+        for value in dict.values(self):
+            row: Any = value
+            if type(row) is tuple:
+                found[id(row[0])] = row[0]
+        return found.values()
+
+    def sample(self, key: str) -> Value | None:
+        """Return what `samples` yields for `key`; None if `key` is missing."""
+        value: Any = dict.get(self, key)
+        return self.make(value[0], 0) if type(value) is tuple else value
 
     def raw(self) -> Iterable[Value | Row]:
         """Return the values in order, rows for those that are not made yet."""

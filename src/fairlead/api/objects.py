@@ -1429,7 +1429,7 @@ class PodGroupStatus(_View, frozen=True):
 
 
 class PodGroup(_Object, frozen=True):
-    """A group of pods that are scheduled together, of kube-batch, Volcano or Kubernetes itself."""
+    """A PodGroup of kube-batch, Volcano or Kubernetes itself: pods that are scheduled together."""
 
     api_version: str = ""
     spec: PodGroupSpec = PodGroupSpec()

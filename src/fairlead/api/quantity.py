@@ -133,6 +133,24 @@ def whole_value(text: QuantityText) -> int:
     return parse_quantity(text).whole
 
 
+@lru_cache(maxsize=CACHE_SIZE)
+def approximate_value(text: QuantityText) -> float:
+    """Return `text` in units as a float, rounded as in upstream: 700m is 700 times 0.001.
+
+    Raises QuantityError.
+    """
+    # upstream: quantity.go:AsApproximateFloat64
+    parse_quantity(text)
+    written = str(text).strip()
+    matched = _FORM.fullmatch(written)
+    assert matched is not None
+    sign, digits, fraction, suffix = matched.groups(default="")
+    multiplier, exponent, _ = _interpret(suffix, written)
+    amount = float(int(f"{sign}{digits}{fraction}" if digits or fraction else "0") * multiplier)
+    scale = exponent - len(fraction)
+    return amount * float(f"1e{scale}") if scale else amount
+
+
 def round_up(nano: int, unit: int) -> int:
     """Return `nano` in multiples of `unit` (in nanos), rounded away from zero, within int64."""
     # upstream: amount.go:AsScaledInt64 stops at int64's bounds as well

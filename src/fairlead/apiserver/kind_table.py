@@ -1,10 +1,10 @@
 """The tables of groups and kinds, with the content of a 1.36 API server's discovery documents.
 
 The columns of a row are apiVersion, kind, plural, short names, traits, categories and subresources
-("-" for none). The traits are: n for a namespaced kind; g if metadata.generation counts the changes
-of its spec; s for the subresource `status`; c for a custom resource, which is served only if its
-definition exists. If several groups have a kind of the same name, the name means the first row, as
-in kubectl. Subresources are sorted by name.
+("-" for none). The traits are: n for a namespaced kind; g if objects have a metadata.generation
+from their creation on; s for the subresource `status`; c for a custom resource, which is served
+only if its definition exists. If several groups have a kind of the same name, the name means the
+first row, as in kubectl. Subresources are sorted by name.
 
 upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
 """
@@ -116,8 +116,8 @@ authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews - - - -
 authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
 """
 
-# The groups in the order in which clients should prefer them, with the priorities in their
-# APIServices: group version, groupPriorityMinimum, versionPriority ("-": the aggregator's own).
+# The groups in the order in which `/apis` lists them, with the priorities in their APIServices:
+# group version, groupPriorityMinimum, versionPriority ("-": the aggregator's own).
 # upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 # kube-aggregator/pkg/controllers/autoregister
 GROUP_VERSIONS: Final = """

@@ -79,7 +79,8 @@ class Program(Struct, frozen=True):
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # If the strain or the stack ended the evaluation, a whole call is charged, too.
+            # If the limit of uncounted work or of the stack ended the evaluation, a whole call is
+            # charged, too.
             run.cost = CALL_COST_MAX
         budget.spend(run.cost)
         return EvaluationResult(value, problem, run.cost)

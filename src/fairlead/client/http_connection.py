@@ -201,7 +201,8 @@ class HttpConnection(asyncio.Protocol):
                 self._has_end = True
             case b"content-encoding":
                 self._encoding = value.strip().lower()
-            case b"date":
+            # The server of fairlead up sends its own time after the header Date.
+            case b"date" | b"fairlead-time":
                 self._response.date = value.decode("latin-1")
             case b"retry-after":
                 self._response.retry_after = value.decode("latin-1")

@@ -79,7 +79,7 @@ class HttpSession:
         async with self.open(method, target, headers, tls, body) as response:
             return HttpResponse(
                 response.status,
-                response.headers.get("Date", ""),
+                response.headers.get("Fairlead-Time", response.headers.get("Date", "")),
                 response.headers.get("Retry-After", ""),
                 await self._body(response),
             )

@@ -23,7 +23,7 @@ S = 1_000_000_000
         ("stopped", KubeletBehaviour(Mode.STOPPED)),
         ("paused", KubeletBehaviour(Mode.PAUSED)),
         ("slow 45s", KubeletBehaviour(Mode.SLOW, every=45 * S)),
-        ("flap 60s/2m", KubeletBehaviour(Mode.FLAP, dark=60 * S, up=120 * S)),
+        ("flap 60s/2m", KubeletBehaviour(Mode.FLAP, off=60 * S, on=120 * S)),
         ("not-ready", KubeletBehaviour(reports=(Report.NOT_READY,))),
         (
             "disk-pressure, memory-pressure,disk-pressure",

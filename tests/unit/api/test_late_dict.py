@@ -121,3 +121,24 @@ def test_a_value_replaces_only_its_own_row():
 def test_keys_and_rows_must_be_equally_many():
     with pytest.raises(ValueError, match="shorter"):
         LateDict(value_at).load(KEYS, [(GROUPS[0], 0)])
+
+
+@given(rows, st.lists(keys))
+def test_samples_are_values_of_the_same_group(found, read):
+    """A value that is made, or is no row, is its own sample; each group is listed once."""
+    one = late(found)
+    for key in read:
+        one.get(key)
+    one["made"] = 7
+    expected = [value[0][0] if isinstance(value, tuple) else value for value in list(one.raw())]
+    assert list(one.samples()) == expected == [one.sample(key) for key in one]
+    assert one.sample("missing") is None
+    assert list(one.groups()) == list(dict.fromkeys(group for _, (group, _) in one.rows()))
+
+
+def test_equal_values_are_equal_whether_they_have_been_made_or_not():
+    one, other = late([("a", (0, 1))]), late([("a", (0, 1))])
+    assert one == other
+    assert one == {"a": 11}
+    assert late([("a", (0, 1))]) != late([("a", (1, 1))])
+    assert late([("a", (0, 1))]) != late([("b", (0, 1))])

@@ -15,6 +15,7 @@ from fairlead.api.quantity import (
     Format,
     Quantity,
     QuantityError,
+    approximate_value,
     canonical,
     milli_value,
     parse_quantity,
@@ -117,6 +118,28 @@ def test_a_decimal_quantity_is_not_capped_but_its_whole_value_is():
 def test_milli_and_whole_values_round_up(text, milli, whole):
     """Away from zero, as the scheduler's MilliValue and Value do."""
     assert (milli_value(text), whole_value(text)) == (milli, whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("700m", 700 * 0.001),
+        ("0.7", 7 * 0.1),
+        ("2", 2.0),
+        (3, 3.0),
+        ("-500m", -0.5),
+        ("1e3", 1000.0),
+        ("2k", 2000.0),
+        ("1.5Gi", 1.5 * 2**30),
+    ],
+)
+def test_approximate_values_multiply_floats(text, value):
+    assert approximate_value(text) == value
+
+
+def test_an_invalid_quantity_has_no_approximate_value():
+    with pytest.raises(QuantityError):
+        approximate_value("1x")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,14 @@ upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.api.objects import Container, Pod
 from fairlead.api.quantity import parse_quantity
+
+QOS_CLASSES: Final = ("BestEffort", "Burstable", "Guaranteed")
 
 _DECISIVE: Final = ("cpu", "memory")
 _CONTAINERS: Final = ("containers", "initContainers")
@@ -50,3 +53,28 @@ def _amounts(resources: Json, of: str) -> dict[str, int]:
     amounts = resources.get(of) or {}
     found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
     return {name: nano for name, nano in found.items() if nano > 0}
+
+
+def qos_class_of(pod: Pod) -> str:
+    """Return the QoS class of `pod`, one of QOS_CLASSES."""
+    return qos_class(_decisive_part(pod))
+
+
+def _decisive_part(pod: Pod) -> Json:
+    """Return the part of the pod's spec that determines its QoS class."""
+
+    def parts(containers: Sequence[Container]) -> list[Json]:
+        return [
+            {"resources": {"requests": one.resources.requests, "limits": one.resources.limits}}
+            for one in containers
+        ]
+
+    spec = pod.spec
+    found: dict[str, Any] = {
+        "containers": parts(spec.containers),
+        "initContainers": parts(spec.init_containers),
+    }
+    if spec.resources is not None:
+        resources = spec.resources
+        found["resources"] = {"requests": resources.requests, "limits": resources.limits}
+    return found

@@ -7,11 +7,11 @@ all of them. Indexes of pods get their entries from the columns of `Replicas`: `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, count, repeat
 from operator import attrgetter
-from typing import Final
+from typing import Final, overload
 
 from msgspec import Struct
 
@@ -43,16 +43,42 @@ _own_volume: Final = _parts_except(Volume, "name")
 _own_condition: Final = _parts_except(PodCondition, "last_transition_time")
 
 
-class Replicas(list[Pod]):
+class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
     They may differ in name, uid, version, affinity, the names of their volumes, their nodes,
     addresses and times. All or none of them have a node, and all or none a start time. The affinity
     may differ because the pods of a DaemonSet state their nodes there.
 
-    The columns have one entry for each pod. A column is computed when it is first read, so no pod
-    may be added after that.
+    The columns have one entry for each pod. A column is computed when it is first read.
     """
+
+    def __init__(self, pods: Sequence[Pod]) -> None:
+        """Contain `pods`, which must not be changed later."""
+        self._pods = pods
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    @overload
+    def __getitem__(self, index: int) -> Pod: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Pod]: ...
+
+    def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
+        """Return a pod, or the pods of a slice."""
+        return self._pods[index]
+
+    def __iter__(self) -> Iterator[Pod]:
+        """Return the pods; faster than the method of Sequence."""
+        return iter(self._pods)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether `other` are equal pods in the same order."""
+        return list(self) == list(other) if isinstance(other, Replicas) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # as lists
 
     @cached_property
     def names(self) -> Sequence[str]:
@@ -79,6 +105,11 @@ class Replicas(list[Pod]):
     def created(self) -> Sequence[str]:
         """The creationTimestamps."""
         return [pod.metadata.creation_timestamp for pod in self]
+
+    @cached_property
+    def start_times(self) -> Sequence[str]:
+        """The startTimes of the statuses; empty strings for pods that have not started."""
+        return [pod.status.start_time for pod in self]
 
     @cached_property
     def have_own_keys(self) -> bool:
@@ -108,29 +139,46 @@ def _to_pods(affinity: Affinity | None) -> tuple[PodAffinity | None, PodAffinity
     return (None, None) if affinity is None else (affinity.pod_affinity, affinity.pod_anti_affinity)
 
 
-class LoadedObjects(list[ApiObject]):
-    """All objects that exist at the start, pods last.
+class LoadedObjects(Sequence[ApiObject]):
+    """All objects at the start: `others`, and then the pods in `replicas`."""
 
-    `templates` has an entry for each pod. Neighbouring pods with the same object as entry are
-    replicas if they agree on whether they have a node, and on whether they have a start time. If
-    the entry of a pod is None, its fields are compared with those of the preceding pod instead.
-    """
+    def __init__(self, others: Iterable[ApiObject], replicas: Iterable[Replicas]) -> None:
+        """Contain `others` and then the pods of `replicas`, in their order."""
+        self.others = list(others)
+        self.replicas = list(replicas)
 
-    def __init__(
-        self, others: Iterable[ApiObject], pods: Iterable[Pod], templates: Sequence[object]
-    ) -> None:
-        """Contain `others` and then `pods`; `templates` has as many entries as `pods`."""
-        super().__init__(others)
-        self.extend(pods)
-        self.templates = templates
+    def __len__(self) -> int:
+        return len(self.others) + sum(map(len, self.replicas))
+
+    @overload
+    def __getitem__(self, index: int) -> ApiObject: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[ApiObject]: ...
+
+    def __getitem__(self, index: int | slice) -> ApiObject | Sequence[ApiObject]:
+        """Return an object, or the objects of a slice."""
+        return list(self)[index]
+
+    def __iter__(self) -> Iterator[ApiObject]:
+        """Return all objects."""
+        return chain(self.others, *self.replicas)
+
+    @property
+    def uids(self) -> Iterator[str]:
+        """The uids of all objects."""
+        uids = (one.metadata.uid for one in self.others)
+        return chain(uids, *(replicas.uids for replicas in self.replicas))
 
 
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` is as in LoadedObjects, and may be shorter than `pods`.
+    `templates` has an entry for each pod, or for none. Pods whose entries are the same object are
+    replicas, provided that all or none of them have a node and a start time; pods with the entry
+    None are compared instead.
     """
-    found: list[Replicas] = []
+    found: list[list[Pod]] = []
     latest: object = None
     has_node = has_start = False
     like: tuple[object, ...] | None = None
@@ -166,8 +214,8 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
             found[-1].append(pod)
         else:
             like, volumes, conditions = parts, spec.volumes, status.conditions
-            found.append(Replicas((pod,)))
-    return found
+            found.append([pod])
+    return list(map(Replicas, found))
 
 
 def _are_equal(

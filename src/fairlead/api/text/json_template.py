@@ -20,9 +20,9 @@ templates.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, count, pairwise
+from itertools import compress, count, pairwise, repeat
 from operator import itemgetter, ne
 from typing import Any, Final, TypeVar
 
@@ -55,8 +55,8 @@ class JsonTemplate:
     ) -> None:
         """Create a template of the sample `pieces` (see `pieces_of`).
 
-        `variable` are the indices in `pieces` of the placeholders, which are odd. `opaque` are
-        positions in the sorted `variable`.
+        `variable` are the indices of those strings in `pieces` that may differ; strings have odd
+        indices. `opaque` are the numbers of opaque strings: positions in the sorted `variable`.
         """
         self._pieces = pieces
         self._variable = variable
@@ -137,6 +137,46 @@ class TemplateText:
     def __bytes__(self) -> bytes:
         """Return the JSON text."""
         return self.template.text(self.strings)
+
+
+class TemplateRows:
+    """JSON texts of one template; each placeholder has a column with a string for each text."""
+
+    def __init__(
+        self, template: JsonTemplate, columns: Sequence[Sequence[str]], count: int
+    ) -> None:
+        """Store `columns`, each of which has `count` strings, written as in JSON."""
+        self.template = template
+        self.columns = columns
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> TemplateText:
+        """Return the text at `index`, which must be less than the number of texts."""
+        return TemplateText(self.template, [column[index] for column in self.columns])
+
+    def __iter__(self) -> Iterator[TemplateText]:
+        """Return the texts."""
+        if not self.columns:
+            return repeat(TemplateText(self.template, ()), self._count)
+        return map(partial(TemplateText, self.template), zip(*self.columns, strict=True))
+
+    def part(self, begin: int, end: int) -> TemplateRows:
+        """Return the texts from `begin` to before `end`."""
+        columns = [column[begin:end] for column in self.columns]
+        return TemplateRows(self.template, columns, end - begin)
+
+    def sorted_by(self, number: int) -> TemplateRows:
+        """Return the texts, sorted by the string `number`; these texts if they are sorted."""
+        key = self.columns[number]
+        order = sorted(range(self._count), key=key.__getitem__)
+        if order == list(range(self._count)):
+            return self
+        in_order = itemgetter(*order)
+        columns = [list(in_order(column)) for column in self.columns]
+        return TemplateRows(self.template, columns, self._count)
 
 
 def pieces_of(text: bytes) -> list[bytes]:

@@ -1,7 +1,7 @@
-"""The admission plugins of a server that has clients, and the order in which the plugins run.
+"""The admission plugins of an API server, and the order in which the plugins run.
 
-`minimal` has the plugins that every store runs. `simulation` runs a part of these plugins, in the
-same order.
+`minimal` has the plugins that every store runs; they run first. `simulation` runs a part of these
+plugins, in the same order.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
@@ -62,7 +62,7 @@ def served_admission(
     preemption_policies: bool = True,
     gates: Collection[str] = (),
 ) -> tuple[AdmissionPlugin, ...]:
-    """Return the admission plugins of a server that has clients.
+    """Return the admission plugins of an API server.
 
     `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
     resources. `authorities` are ConfigMaps with more CA certificates, which the plugin

@@ -16,12 +16,15 @@ import asyncio
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from email.utils import formatdate
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.apiserver.admission.suspension import PAUSE, WebhookAnswer
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
@@ -56,6 +59,7 @@ PAUSE_S_MIN: Final = 0.005
 PAUSE_S_MAX: Final = 0.03
 _MALFORMED: Final = re.compile(";|%(?![0-9A-Fa-f]{2})")
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
+CLUSTER_TIME: Final = b"fairlead-time"
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
 Message = MutableMapping[str, Any]
@@ -136,14 +140,14 @@ class ApiApp:
         except ClientGone:
             return
         if isinstance(answer, Watch):
-            send = _with_header(send, headers)
+            send = _with_headers(send, headers, self._clock())
             await stream(answer, self._server.watches, receive, send, self._wait_until_durable)
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
             if scope.get("http_version") == "1.0":  # without chunked encoding
                 body = iter(tuple(body))
-            await _send(send, scope["method"], headers, answer, body)
+            await _send(send, scope["method"], headers, answer, body, self._clock())
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
@@ -245,32 +249,54 @@ async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> b
         raise _UnreadBodyError("TooManyRequests", 429, text, retry_after_s=1) from None
 
 
-def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
-    """Return a function that sends with `send` and adds the audit-id header to every response."""
-    header = (b"audit-id", asked[AUDIT_ID].encode("latin-1"))
+@lru_cache(maxsize=4)
+def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
+    """Return the header with the time of the cluster, `seconds` since 1970.
+
+    The header Date has the real time, because clients such as kubectl compare it with their own
+    clocks to decide whether a cached response is still fresh.
+    """
+    return (CLUSTER_TIME, formatdate(seconds, usegmt=True).encode())
+
+
+def _with_headers(send: Send, asked: Mapping[str, str], now: int) -> Send:
+    """Return a function that sends with `send` and adds the common headers to every response."""
+    common = [
+        (b"audit-id", asked[AUDIT_ID].encode("latin-1")),
+        _cluster_time(now // NANOSECONDS_PER_SECOND),
+    ]
 
     async def marked(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [header, *message["headers"]]
+            message["headers"] = [*common, *message["headers"]]
         await send(message)
 
     return marked
 
 
 async def _send(
-    send: Send, method: str, asked: Mapping[str, str], response: Response, body: Iterator[bytes]
+    send: Send,
+    method: str,
+    asked: Mapping[str, str],
+    response: Response,
+    body: Iterator[bytes],
+    now: int,
 ) -> None:
     """Send `body` as the response to a request with the headers `asked`.
 
     A body longer than GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
     """
     parts, length, is_complete = _beginning(body)
-    headers = [NO_CACHE, (b"audit-id", asked[AUDIT_ID].encode("latin-1"))]
+    headers = [
+        NO_CACHE,
+        (b"audit-id", asked[AUDIT_ID].encode("latin-1")),
+        _cluster_time(now // NANOSECONDS_PER_SECOND),
+    ]
     if response.content_type:
         headers.append((b"content-type", response.content_type.encode()))
     if response.headers:
         headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
-        if any(name == b"cache-control" for name, _ in headers[2:]):
+        if any(name == b"cache-control" for name, _ in headers[3:]):
             del headers[0]
     if response.warnings:
         headers += warning_headers(response.warnings)

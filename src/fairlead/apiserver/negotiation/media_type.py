@@ -43,7 +43,7 @@ class MediaTypeOptions(Struct, frozen=True):
 
     @property
     def view_api_version(self) -> str:
-        """The apiVersion of the view, such as `meta.k8s.io/v1`."""
+        """The apiVersion of the requested Table or metadata view, such as `meta.k8s.io/v1`."""
         return f"meta.k8s.io/{self.view_version}"
 
 

@@ -103,7 +103,7 @@ _GENERATION_ANNOTATION: Final = "deprecated.daemonset.template.generation"
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
     """Return `columnDefinitions` and `rows` of objects of `kind` at `now` (ns since 1970).
 
-    `include` is one of INCLUDES. Raises ApiError 400.
+    `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
     """
     return table_with(_printer_of(kind), kind, objects, now, include)
 
@@ -119,7 +119,8 @@ def table_with(
 ) -> Json:
     """Return `columnDefinitions` and `rows` of objects of `kind`, printed by `printer_`.
 
-    `now` is in ns since 1970; `include` is one of INCLUDES. Raises ApiError 400.
+    `now` is in ns since 1970; `include` is the query parameter includeObject. Raises ApiError 400
+    if its value is unknown.
     """
     embed = embedding(kind, include)
     objects = sorted(objects, key=printer_.order) if printer_.order else objects
@@ -139,7 +140,7 @@ def _row(printer_: Printer, obj: Json, now: int) -> Json:
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
     """Return a function that returns the part of an object that its row embeds.
 
-    Raises ApiError 400.
+    `include` is the query parameter includeObject. Raises ApiError 400 if its value is unknown.
     """
     if include not in INCLUDES:
         raise bad_request(

@@ -73,7 +73,8 @@ class AdmissionControl:
     ) -> AdmissionAttributes:
         """Return the admission attributes of a request.
 
-        Mutating plugins are reinvoked only for requests of clients.
+        Mutating plugins are reinvoked only for requests of API clients, not for controllers'
+        writes.
         """
         reinvocation = None
         if write.user is not None:

@@ -1,4 +1,4 @@
-"""API_SERVER: the registry of a server that has clients.
+"""API_SERVER: the registry of a store whose API is served over HTTP (not of a simulation).
 
 Objects are decoded by the schemas of their types and get all defaults.
 """

@@ -38,7 +38,7 @@ _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
 
 
 class Deletion(Struct, frozen=True, kw_only=True):
-    """The DeleteOptions of a request.
+    """The part of DeleteOptions that the store needs.
 
     If `grace_period_s` is None, the object's own grace period applies. `policy` is Foreground,
     Background or Orphan; "" means the default of the object's kind. `uid` and `resource_version`

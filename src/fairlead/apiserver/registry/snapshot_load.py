@@ -7,9 +7,9 @@ gets a version that is higher than all others.
 The objects are returned in the order in which a new client would list them, regardless of the input
 order: kind by kind, pods last, and sorted by namespace and name within a kind.
 
-The input is a JSON value or a `DumpedObject`: the text of an object together with its typed view. A
-`DumpedObject` is stored without changes. Its text is decoded when the storage first reads it. Most
-objects of a dump are never read.
+The input is a JSON value, a `DumpedObject` (the text of an object together with its typed view), or
+`DumpedReplicas`. The latter two are stored without changes. A text is decoded when the storage
+first reads it. Most objects of a dump are never read.
 
 upstream: client-go lists every kind in the order of its keys
 """
@@ -17,24 +17,24 @@ upstream: client-go lists every kind in the order of its keys
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final, TypeGuard
 
-import msgspec
 from msgspec import Struct
 
-from fairlead.api.codec import decode, drop_nulls, without_nulls
+from fairlead.api.codec import decode, without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
-from fairlead.api.pods.replicas import LoadedObjects
+from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas
 from fairlead.api.text.integer import parse_int64
-from fairlead.api.text.json_template import TemplateText
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
-from fairlead.apiserver.defaulting.simulation import with_defaults
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import KINDS, NAMESPACE, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.registry.admission_control import AdmissionControl
+from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.registry import Registry
 from fairlead.apiserver.registry.strategies.core.match_label_keys import with_label_keys
@@ -44,74 +44,7 @@ from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.apiserver.validation.validator import validated_stored
 
 DEFAULT_NAMESPACE: Final = "default"
-_decode: Final = msgspec.json.Decoder(type=Json).decode
 _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
-
-
-Text = msgspec.Raw | bytes | TemplateText
-
-
-class DumpedValue(Protocol):
-    """Builds the JSON values of similar objects from their texts, faster than decoding would.
-
-    `makes_replicas` means that the objects differ only in name, uid, version, node, the names of
-    their volumes, addresses and times.
-    """
-
-    makes_replicas: bool
-
-    def value_of(self, text: Text) -> Json | None:
-        """Return the value of `text`; None if `text` must be decoded.
-
-        The value shares parts with other values, so callers must not mutate it.
-        """
-
-
-class DumpedObject(msgspec.Struct, frozen=True, gc=False):
-    """A dumped object in stored form (`StoredForm`): its typed view and its text.
-
-    `template` is not None if many objects of the dump have similar texts.
-    """
-
-    kind: Kind
-    view: ApiObject
-    text: Text
-    template: DumpedValue | None = None
-
-    @property
-    def key(self) -> Key:
-        """The namespace and name of the object."""
-        meta = self.view.metadata
-        return meta.namespace, meta.name
-
-    @property
-    def version(self) -> int | None:
-        """The resourceVersion as a number; an object in stored form always has one."""
-        return int(self.view.metadata.resource_version)
-
-    @property
-    def value(self) -> Json:
-        """The object as JSON, decoded again at each access; callers must not mutate it."""
-        if self.template is not None:
-            value = self.template.value_of(self.text)
-            if value is not None:
-                return value
-        return value_of_text(self.kind, self.text)
-
-    @property
-    def managed_fields(self) -> tuple[Json, ...]:
-        """The managedFields in `text`, which `value` does not contain."""
-        return tuple(_decode(bytes(self.text))["metadata"].get("managedFields") or ())
-
-
-def value_of_text(kind: Kind, text: Text | bytes) -> Json:
-    """Return the JSON value of the `text` of an object in stored form, without managedFields."""
-    data = bytes(text)
-    obj = _decode(data)
-    obj["metadata"].pop("managedFields", None)
-    if b"null" in data:
-        drop_nulls(obj)
-    return with_defaults(kind, obj)
 
 
 class _LoadedJson(Struct):
@@ -137,11 +70,12 @@ class _LoadedJson(Struct):
 
 
 Loaded = DumpedObject | _LoadedJson
+Content = Mapping[str, Any] | DumpedObject | DumpedReplicas
 
 
 def load(
     storage: Storage,
-    manifests: Iterable[Mapping[str, Any] | DumpedObject],
+    manifests: Iterable[Content],
     now: int,
     *,
     ids: IdSource,
@@ -155,32 +89,53 @@ def load(
     Raises ApiError if an object is malformed, a duplicate, or refused by `admission`; the error
     names the object. After an error, the store must not be used.
     """
-    loaded = [
+    loaded: list[Loaded | DumpedReplicas] = [
         manifest
-        if isinstance(manifest, DumpedObject)
+        if isinstance(manifest, DumpedObject | DumpedReplicas)
         else _LoadedJson(*as_stored(manifest, now, ids, registry))
         for manifest in manifests
     ]
-    present = {entry.key[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
+    present = {_first_key(entry)[1] for entry in loaded if entry.kind is PRIORITY_CLASS}
     for name, manifest in SYSTEM_CLASSES.items():
         if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
             loaded.append(_LoadedJson(*as_stored(manifest, now, ids, registry)))
     loaded = _in_listing_order(storage, loaded)
     newest = _give_versions(loaded, storage.version)
-    others = [entry for entry in loaded if entry.kind is not POD]
+    others = [entry for entry in loaded if _is_one(entry) and entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
     storage.restore_deferred(others, newest)
     _admit(admission, others)  # The plugin refuses or accepts; it changes only pods.
-    _admit(admission, pods)
-    storage.restore_deferred(pods, newest)
-    templates = [
-        entry.template
-        if isinstance(entry, DumpedObject) and entry.template and entry.template.makes_replicas
-        else None
-        for entry in pods
-    ]
-    views: list[Any] = [entry.view for entry in pods]
-    return LoadedObjects((entry.view for entry in others), views, templates)
+    _admit(admission, filter(_is_one, pods))
+    return LoadedObjects((entry.view for entry in others), _restored(storage, pods, newest))
+
+
+def _restored(
+    storage: Storage, pods: Iterable[Loaded | DumpedReplicas], newest: int
+) -> list[Replicas]:
+    """Fill `storage` with `pods`; return their views, with neighbouring replicas grouped."""
+    found: list[Replicas] = []
+    for are_single, some in groupby(pods, key=_is_one):
+        if are_single:
+            single = list(filter(_is_one, some))
+            storage.restore_deferred(single, newest)
+            views: list[Any] = [entry.view for entry in single]
+            found += neighbouring_replicas(views, map(_template_of, single))
+            continue
+        for replicas in some:
+            if isinstance(replicas, DumpedReplicas):
+                storage.restore_rows(replicas, newest)
+                found.append(replicas)
+    return found
+
+
+def _template_of(entry: Loaded) -> object:
+    """Return the template of a pod if all its pods are replicas of each other."""
+    template = entry.template if isinstance(entry, DumpedObject) else None
+    return template if template is not None and template.makes_replicas else None
+
+
+def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
+    return not isinstance(entry, DumpedReplicas)
 
 
 def as_stored(
@@ -218,16 +173,24 @@ def located(kind: Kind, obj: Json) -> Json:
     return {**obj, "metadata": {key: meta[key] for key in meta if key != "namespace"}}
 
 
-def _in_listing_order(storage: Storage, loaded: Iterable[Loaded]) -> list[Loaded]:
+def _in_listing_order(
+    storage: Storage, loaded: Sequence[Loaded | DumpedReplicas]
+) -> list[Loaded | DumpedReplicas]:
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
-    Raises ApiError if two objects have the same kind, namespace and name, or if `storage` has one.
+    Replicas are divided if other pods are listed between them. Raises ApiError if two objects have
+    the same kind, namespace and name, or if `storage` has one.
     """
-    by_kind: dict[str, list[tuple[Key, int, Loaded]]] = defaultdict(list)
-    for number, entry in enumerate(loaded):
-        by_kind[entry.kind.resource].append((entry.key, number, entry))
     present = {kind.resource for kind in storage.kinds()}
-    found: list[Loaded] = []
+    if not all(map(_is_one, loaded)):
+        pods = (one for one in loaded if one.kind is POD)
+        divided = map(_divided, pods) if POD.resource in present else _without_overlaps(pods)
+        loaded = [one for one in loaded if one.kind is not POD]
+        loaded += (one for some in divided for one in some)
+    by_kind: dict[str, list[tuple[Key, int, Loaded | DumpedReplicas]]] = defaultdict(list)
+    for number, entry in enumerate(loaded):
+        by_kind[entry.kind.resource].append((_first_key(entry), number, entry))
+    found: list[Loaded | DumpedReplicas] = []
     for resource in sorted(by_kind, key=_rank):
         entries = by_kind[resource]
         entries.sort()  # by key; the number is unique, so objects are never compared
@@ -240,11 +203,55 @@ def _in_listing_order(storage: Storage, loaded: Iterable[Loaded]) -> list[Loaded
     return found
 
 
+def _without_overlaps(
+    pods: Iterable[Loaded | DumpedReplicas],
+) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
+    """Yield `pods`, with replicas sorted by name, or divided if other pods are between them.
+
+    Replicas of which two have the same name are divided as well.
+    """
+    entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
+    run: list[Loaded | DumpedReplicas] = []  # entries that overlap
+    last: Key = ("", "")
+    for entry in sorted(entries, key=_first_key):
+        if run and last < _first_key(entry):
+            yield _separate(run)
+            run = []
+        run.append(entry)
+        last = max(last, _last_key(entry))
+    yield _separate(run)
+
+
+def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
+    """Return the pods of overlapping entries, of which only a single entry may be replicas."""
+    if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
+        return run
+    return (one for entry in run for one in _divided(entry))
+
+
+def _first_key(entry: Loaded | DumpedReplicas) -> Key:
+    if isinstance(entry, DumpedReplicas):
+        return entry.namespace, entry.names[0]
+    return entry.key
+
+
+def _last_key(entry: Loaded | DumpedReplicas) -> Key:
+    if isinstance(entry, DumpedReplicas):
+        return entry.namespace, entry.names[-1]
+    return entry.key
+
+
+def _divided(entry: Loaded | DumpedReplicas) -> Iterable[Loaded | DumpedReplicas]:
+    return (
+        map(entry.object_at, range(len(entry))) if isinstance(entry, DumpedReplicas) else (entry,)
+    )
+
+
 def _rank(resource: str) -> tuple[bool, int, str]:
     return resource == POD.resource, _RANK.get(resource, len(_RANK)), resource
 
 
-def _give_versions(loaded: Sequence[Loaded], version: int) -> int:
+def _give_versions(loaded: Sequence[Loaded | DumpedReplicas], version: int) -> int:
     """Set the version of each object that has none, and return the newest version.
 
     The new versions are higher than `version` and all versions in `loaded`.
@@ -253,6 +260,9 @@ def _give_versions(loaded: Sequence[Loaded], version: int) -> int:
     texts = {
         entry.view.metadata.resource_version for entry in loaded if isinstance(entry, DumpedObject)
     }
+    for entry in loaded:
+        if isinstance(entry, DumpedReplicas):
+            texts.update(entry.versions)
     kept = [(entry, entry.version) for entry in values]
     newest = max((own for _, own in kept if own is not None), default=0)
     newest = max(newest, version, max(map(int, texts), default=0))

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
-from fairlead.api.objects import ApiObject
+from fairlead.api.pods.replicas import LoadedObjects
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.minimal import minimal_admission
@@ -473,9 +473,7 @@ class Store:
 
     # --- from elsewhere --------------------------------------------------------------------
 
-    def load(
-        self, manifests: Iterable[Mapping[str, Any] | snapshot_load.DumpedObject], now: int
-    ) -> Sequence[ApiObject]:
+    def load(self, manifests: Iterable[snapshot_load.Content], now: int) -> LoadedObjects:
         """Load all objects of a cluster as another server has stored them; see `snapshot_load`.
 
         Return views of the objects in listing order. Listeners are not called, and watches can

@@ -1,9 +1,9 @@
 """StoredForm: decides from a typed view whether loading would leave the object unchanged.
 
-Loading a dump (`snapshot_load`) sets defaults, label keys, priority and tolerations in JSON values,
-and validates these values. Almost every object of a dump comes from an API server that has already
-done this. For such an object, the view that is decoded from its text equals the view that loading
-would produce. So no JSON value needs to be built until the object is read.
+Loading a dump (`snapshot_load`) sets defaults, matchLabelKeys selectors, priority and tolerations
+in JSON values, and validates these values. Almost every object of a dump comes from an API server
+that has already done this. For such an object, the view that is decoded from its text equals the
+view that loading would produce. So no JSON value needs to be built until the object is read.
 
 `has` returns True only if `snapshot_load.as_stored` and the admission plugins that run on loading
 would neither refuse the object nor change its view. If this is uncertain, `has` returns False, and
@@ -48,6 +48,7 @@ from fairlead.apiserver.admission.plugins.default_toleration_seconds import (
     TOLERATED_TAINTS,
 )
 from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.simulation import SIMULATION
 from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
@@ -140,7 +141,8 @@ class StoredForm:
         """Return whether `pod` is in stored form; False if only `has` can tell.
 
         Call this only if `pod` differs from a pod in stored form at most in name, uid, version,
-        times, node and volumes, and in the status without its phase.
+        times, node and volumes, in the status without its phase, and in the node to which it is
+        pinned.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:
@@ -154,6 +156,26 @@ class StoredForm:
             and _is_version(meta.resource_version)
             and _is_time(meta.creation_timestamp)
             and _is_time(pod.status.start_time)
+        )
+
+    def has_replicas(self, pods: DumpedReplicas) -> bool:
+        """Return whether `has_replica` is True for each of `pods`, and `pods` are `Replicas`.
+
+        Each column is checked once. The names and uids must be unique, which usual pods' are.
+        """
+        nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
+        if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):
+            return False
+        self._nodes |= nodes
+        return (
+            pods.have_own_keys
+            and "" not in created
+            and (nodes == {""} or "" not in nodes)
+            and (started == {""} or "" not in started)
+            and all(map(_usual_pod_name, pods.names))
+            and all(map(_is_version, pods.versions))
+            and all(map(_is_time, created))
+            and all(map(_is_time, started))
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
@@ -237,7 +259,7 @@ def _interned(
 
 
 def _valid_affinity(affinity: Affinity) -> bool:
-    """Return whether an affinity is valid and its terms have no label keys to merge."""
+    """Return whether an affinity is valid and its terms have no matchLabelKeys to merge."""
     pods = (affinity.pod_affinity, affinity.pod_anti_affinity)
     return not any(check_affinity("", affinity)) and not any(map(_has_label_keys, pods))
 
@@ -261,7 +283,7 @@ def _holds_json(volume: Volume) -> bool:
 
 
 def _is_complete(spec: PodSpec) -> bool:
-    """Return whether defaults, label keys and admission would leave `spec` unchanged."""
+    """Return whether defaults, matchLabelKeys and admission would leave `spec` unchanged."""
     grace_s = spec.termination_grace_period_seconds
     return (
         grace_s is not None

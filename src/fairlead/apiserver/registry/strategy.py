@@ -2,7 +2,7 @@
 
 `store.Store` has the steps that all kinds share. A strategy contains what one kind adds to these
 steps, as data if possible and as functions otherwise. The defaults of all fields suit a kind
-without special rules, so such a kind needs no strategy of its own.
+without special rules, so such a kind needs no strategy.
 
 upstream: pkg/registry/<group>/<resource>/{strategy.go,storage/storage.go},
 apiserver/pkg/registry/rest/{create,update,delete}.go for the interfaces

@@ -28,7 +28,7 @@ class NeitherError(ValueError):
 
 
 def is_union(schema: Schema) -> bool:
-    """Return whether this type is a union."""
+    """Return whether `schema` is a union type of CustomResourceDefinitions."""
     return schema.definition in (_OR_LIST, _OR_BOOLEAN, _OR_TEXTS)
 
 

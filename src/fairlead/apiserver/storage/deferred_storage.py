@@ -17,6 +17,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import (
     LOG_CAPACITY,
     Deferred,
+    DeferredRows,
     Key,
     Storage,
     StoredObject,
@@ -36,7 +37,7 @@ class DeferredStorage(Storage):
         found: Any = super().find(kind, namespace, name)
         if found is None or type(found) is dict:
             return found
-        value: Json = found.value
+        value = _value_of(found)
         self._objects[kind.resource][namespace, name] = value
         return value
 
@@ -90,7 +91,8 @@ class DeferredStorage(Storage):
     def find_deferred(self, kind: Kind, key: Key) -> Deferred | Json | None:
         """Return the object under `key`, without making its value; None if it does not exist."""
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
-        return kept.get(key)
+        found = kept.get(key)
+        return _of_row(found) if type(found) is tuple else found
 
     def unread(self, kind: Kind) -> Iterable[Deferred | Json]:
         """Return the objects of `kind` in any order, without making values of unread objects."""
@@ -116,14 +118,29 @@ class DeferredStorage(Storage):
         self._oldest = self._version
         return True
 
+    def restore_rows(self, objects: DeferredRows, version: int) -> None:
+        """Load similar objects into a storage without them; their values are built when read."""
+        kept: dict[Key, Any] = self._of(objects.kind)
+        kept.update(zip(objects.storage_keys, objects.rows, strict=True))
+        self._resources.add(objects.kind.resource)
+        self.restore((), version)
+
     def _make_values(self, kind: Kind, namespace: str | None) -> None:
         if kind.resource not in self._resources:
             return
         kept: dict[Key, Any] = self._objects[kind.resource]
         for key, found in kept.items():
             if type(found) is not dict and namespace in (None, key[0]):
-                kept[key] = (
-                    found.value
-                )  # replaces only a value, which is allowed during an iteration
+                # replaces only a value, which is allowed during an iteration
+                kept[key] = _value_of(found)
         if namespace is None:
             self._resources.discard(kind.resource)
+
+
+def _value_of(found: Deferred | tuple[DeferredRows, int]) -> Json:
+    return (_of_row(found) if isinstance(found, tuple) else found).value
+
+
+def _of_row(row: tuple[DeferredRows, int]) -> Deferred:
+    rows, index = row
+    return rows.object_at(index)

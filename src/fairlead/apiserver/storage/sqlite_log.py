@@ -394,7 +394,7 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # This allows `shrink` to return free pages; it takes effect in a new file only.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
-    # In pages of 4 KiB: copy the log into the database at 16 MiB instead of SQLite's 4 MiB.
+    # In pages of 4 KiB: copy SQLite's log file (-wal) into the database at 16 MiB, not at 4 MiB.
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
     # FULL syncs every commit: an acknowledged write survives a power failure. NORMAL survives
     # `kill -9` only; most unit tests open their logs this way (`WriteAheadLog(synced=False)`).

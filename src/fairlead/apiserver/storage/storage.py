@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
@@ -152,6 +152,29 @@ class Deferred(Protocol):
     @property
     def value(self) -> Json:
         """The object as a JSON value."""
+        ...
+
+
+class DeferredRows(Protocol):
+    """Similar objects whose JSON values are made on first use."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the objects."""
+        ...
+
+    @property
+    def storage_keys(self) -> Iterable[Key]:
+        """The namespace and name of each object."""
+        ...
+
+    @property
+    def rows(self) -> Iterable[tuple[Any, int]]:
+        """For each object these rows and its position in them."""
+        ...
+
+    def object_at(self, index: int) -> Deferred:
+        """Return the object at the position `index`."""
         ...
 
 
@@ -368,6 +391,10 @@ class Storage:
     def restore_deferred(self, objects: Iterable[Deferred], version: int) -> None:
         """Load objects; a subclass may build their values later. See `restore`."""
         self.restore(((one.kind, one.value) for one in objects), version)
+
+    def restore_rows(self, objects: DeferredRows, version: int) -> None:
+        """Load similar objects; a subclass may build their values later. See `restore`."""
+        self.restore_deferred((objects.object_at(index) for _, index in objects.rows), version)
 
     def resume(self, changes: Iterable[StoredChange]) -> None:
         """Load the log of an earlier storage; the newest change comes last.

@@ -7,7 +7,8 @@ rules of a kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import (
@@ -37,12 +38,21 @@ from fairlead.api.objects import (
 )
 from fairlead.api.quantity_check import quantity_check
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.kind import POD_GROUP, WORKLOAD
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    POD_GROUP,
+    REPLICA_SET,
+    STATEFUL_SET,
+    WORKLOAD,
+    Kind,
+)
 from fairlead.apiserver.validation.admissionregistration.loaded_form import (
     GROUP,
     check_admission_form,
 )
 from fairlead.apiserver.validation.apps.workload import (
+    ONLY_THESE,
     check_new_scheduled_controller,
     check_new_scheduled_workload,
     check_runnable_template,
@@ -62,7 +72,8 @@ from fairlead.apiserver.validation.core.resource import (
     check_quantities,
     quantity_or_none,
 )
-from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
+from fairlead.apiserver.validation.meta.field import forbidden, invalid, non_negative, required
+from fairlead.apiserver.validation.meta.format import IMMUTABLE
 from fairlead.apiserver.validation.pod_group import (
     check_scheduled_gang_workload,
     check_scheduled_pod_group,
@@ -73,6 +84,13 @@ from fairlead.apiserver.validation.scheduling import (
     check_priority_class,
     check_queue,
 )
+
+_FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    DAEMON_SET.resource: ("selector",),
+    DEPLOYMENT.resource: ("selector",),
+    REPLICA_SET.resource: ("selector",),
+    STATEFUL_SET.resource: ("selector", "serviceName", "podManagementPolicy"),
+}
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
@@ -182,6 +200,26 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
             yield from check_new_scheduled_job(view)
         case _:
             return
+
+
+def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
+    """Yield the errors of an update that changes a fixed field of a workload.
+
+    Other fixed fields, such as the claims of a StatefulSet, are not compared, because the objects
+    of a simulation have only some defaults. A field that the old object lacks is not compared
+    either.
+
+    upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
+    pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate
+    """
+    names = _FIXED_FIELDS.get(kind.resource, ())
+    before, after = old.get("spec") or {}, new.get("spec") or {}
+    changed = [one for one in names if one in before and before[one] != after.get(one)]
+    if changed and kind is STATEFUL_SET:
+        yield forbidden("spec", ONLY_THESE)
+        return
+    for name in changed:
+        yield invalid(f"spec.{name}", after.get(name), IMMUTABLE)
 
 
 def check_runnable(view: ApiObject) -> Iterator[Cause]:

@@ -171,6 +171,7 @@ class SimulationValidator:
             causes *= 2
         if rules.update is not None:
             causes += rules.update(old, new)
+        causes += simulation.check_fixed_fields(kind, old, new)
         _refuse(kind, new, [*meta, *causes])
 
     def validate_status_update(

@@ -11,7 +11,7 @@ where the name has eleven characters:
                       3
 
 Upstream's units leave out some work. The cost of comparing two lists depends only on their lengths,
-even if they contain lists, and `text.replace("", other)` costs nothing for its result. `strain`
+even if they contain lists, and `text.replace("", other)` costs nothing for its result. `add_work`
 counts such work separately, in steps of about 50 nanoseconds, so that no expression within its
 budget can block the server. Only hostile expressions reach its limit.
 
@@ -30,7 +30,7 @@ from fairlead.cel.value import work_of
 CALL_COST_MAX: Final = 1_000_000
 BUDGET: Final = 10_000_000
 MATCH_CONDITIONS_BUDGET: Final = 2_500_000
-STRAIN_MAX: Final = 10_000_000
+WORK_MAX: Final = 10_000_000
 TEXT_COST: Final = 0.1
 PATTERN_COST: Final = 0.25
 _CHARACTERS_A_STEP: Final = 16
@@ -61,18 +61,18 @@ class CostBudget:
 
 
 class CostTracker:
-    """The cost of one evaluation.
+    """The cost of one evaluation, and its `work` that upstream's units do not count.
 
     Nodes of fixed cost add to `cost` directly. The cost is compared with the limit only at nodes
     that repeat or whose cost depends on sizes, so that only a few nodes run between two
     comparisons.
     """
 
-    __slots__ = ("cost", "limit", "strained")
+    __slots__ = ("cost", "limit", "work")
 
     def __init__(self, limit: int = CALL_COST_MAX) -> None:
         """Start at zero; a cost above `limit` raises CostLimitError."""
-        self.cost, self.limit, self.strained = 0, limit, 0
+        self.cost, self.limit, self.work = 0, limit, 0
 
     def charge(self, units: int) -> None:
         """Add `units` to the cost. Raises CostLimitError."""
@@ -80,19 +80,19 @@ class CostTracker:
         if self.cost > self.limit:
             raise CostLimitError
 
-    def strain(self, steps: int) -> None:
+    def add_work(self, steps: int) -> None:
         """Add steps of work that upstream's units do not count. Raises CostLimitError."""
-        self.strained += steps
-        if self.strained > STRAIN_MAX:
+        self.work += steps
+        if self.work > WORK_MAX:
             raise CostLimitError
 
-    def strain_within(self, value: Any, steps: int) -> None:
+    def add_work_within(self, value: Any, steps: int) -> None:
         """Add `steps` for each value inside a list or a map. Raises CostLimitError."""
-        self.strain(steps * work_of(value, STRAIN_MAX // steps))
+        self.add_work(steps * work_of(value, WORK_MAX // steps))
 
     def write(self, characters: int) -> None:
         """Add the work of building a string with `characters`. Raises CostLimitError."""
-        self.strain(characters // _CHARACTERS_A_STEP)
+        self.add_work(characters // _CHARACTERS_A_STEP)
 
 
 def size_of(value: Any) -> int:

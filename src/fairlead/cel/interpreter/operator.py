@@ -36,7 +36,7 @@ from fairlead.cel.value import (
 
 Make = Callable[..., Evaluate]
 
-_EQUAL_STRAIN: Final = 30  # steps for comparing two values within lists or maps
+_EQUAL_STEPS: Final = 30  # steps for comparing two values within lists or maps
 _PLAIN: Final = frozenset({str, int, bool, float, Uint, bytes, type(None)})
 
 
@@ -53,7 +53,7 @@ def _equality(one: Evaluate, other: Evaluate, *, is_wanted: bool) -> Evaluate:
             return (left == right) is is_wanted
         run.charge(ceil(min(size_of(left), size_of(right)) * TEXT_COST))
         if isinstance(left, list | dict):
-            run.strain_within(left, _EQUAL_STRAIN)
+            run.add_work_within(left, _EQUAL_STEPS)
         return is_equal(left, right) is is_wanted
 
     return equality
@@ -143,7 +143,7 @@ def _addition(one: Evaluate, other: Evaluate) -> Evaluate:
                 return left + right
             if kind is list:
                 run.charge(1)
-                run.strain(len(left) + len(right))
+                run.add_work(len(left) + len(right))
                 return left + right
         run.cost += 1
         return sum_of(left, right)
@@ -262,7 +262,7 @@ def _membership(one: Evaluate, other: Evaluate) -> Evaluate:
             if type(sought) is str:
                 return sought in whole
             if isinstance(sought, list | dict):
-                run.strain_within(whole, _EQUAL_STRAIN)
+                run.add_work_within(whole, _EQUAL_STEPS)
             return any(is_equal(sought, item) for item in whole)
         if isinstance(whole, dict):
             run.cost += 1

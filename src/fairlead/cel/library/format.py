@@ -67,7 +67,7 @@ def _printed(tracker: CostTracker, clause: str, precision: int, value: Any) -> s
     match clause:
         case "s":
             if isinstance(value, list | dict):
-                tracker.strain_within(value, _PRINT_STEPS)
+                tracker.add_work_within(value, _PRINT_STEPS)
             return text_of(value)
         case "d":
             return _decimal(value)

@@ -96,7 +96,7 @@ def _slice_cost(items: list[Any], start: int, end: int) -> int:
 def _flat(tracker: CostTracker, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise ValueError("level must be non-negative")
-    tracker.strain(len(items))
+    tracker.add_work(len(items))
     if not depth:
         return items
     found: list[Any] = []
@@ -119,8 +119,8 @@ def _distinct(tracker: CostTracker, items: list[Any]) -> list[Any]:
         return list(dict.fromkeys(items))
     found: list[Any] = []
     for one in items:
-        tracker.strain(_COMPARE_STEPS * (len(found) + 1))
-        tracker.strain_within(one, _COMPARE_STEPS * (len(found) + 1))
+        tracker.add_work(_COMPARE_STEPS * (len(found) + 1))
+        tracker.add_work_within(one, _COMPARE_STEPS * (len(found) + 1))
         if not any(is_equal(one, before) for before in found):
             found.append(one)
     return found
@@ -157,7 +157,7 @@ def _range(size: int) -> list[int]:
 
 def _contains(tracker: CostTracker, whole: list[Any], part: list[Any]) -> bool:
     """Return whether each item of `part` is in `whole`."""
-    _strain_pairs(tracker, whole, part)
+    _add_work_of_pairs(tracker, whole, part)
     return all(any(is_equal(one, other) for other in whole) for one in part)
 
 
@@ -166,12 +166,12 @@ def _equivalent(tracker: CostTracker, one: list[Any], other: list[Any]) -> bool:
 
 
 def _intersects(tracker: CostTracker, one: list[Any], other: list[Any]) -> bool:
-    _strain_pairs(tracker, one, other)
+    _add_work_of_pairs(tracker, one, other)
     return any(any(is_equal(first, second) for second in other) for first in one)
 
 
-def _strain_pairs(tracker: CostTracker, one: list[Any], other: list[Any]) -> None:
-    tracker.strain_within(one, _COMPARE_STEPS * max(len(other), 1))
+def _add_work_of_pairs(tracker: CostTracker, one: list[Any], other: list[Any]) -> None:
+    tracker.add_work_within(one, _COMPARE_STEPS * max(len(other), 1))
 
 
 def _equivalent_cost(one: list[Any], other: list[Any]) -> int:

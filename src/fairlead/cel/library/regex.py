@@ -36,11 +36,11 @@ def compiled(tracker: CostTracker, text: str, pattern: str) -> Any:
 
     In the worst case, a match tries each state of the pattern at each character. Upstream's
     estimate of the number of states is a quarter of the pattern's length, regardless of
-    repetitions. So the work that upstream does not count is added to `tracker` by its `strain`.
+    repetitions. So the work that upstream does not count is added to `tracker`.
     """
     states, made = _read(pattern)
     if states > len(pattern) + 1 or len(text) > 1_000:
-        tracker.strain((len(text) // _STATES_A_STEP + _COMPILED_STEPS) * states)
+        tracker.add_work((len(text) // _STATES_A_STEP + _COMPILED_STEPS) * states)
     if isinstance(made, str):
         raise ValueError(made)  # noqa: TRY004 - what is wrong with the pattern
     return made
@@ -84,7 +84,7 @@ def _all_found(tracker: CostTracker, text: str, pattern: str, limit: int = -1) -
     found = []
     matches = _legal(tracker, text, pattern).finditer(text)
     for one in islice(matches, limit if limit >= 0 else None):
-        tracker.strain(_FOUND_STEPS)
+        tracker.add_work(_FOUND_STEPS)
         found.append(one[0])
     return found
 

@@ -76,7 +76,7 @@ def _split(tracker: CostTracker, text: str, separator: str, limit: int = -1) -> 
     """
     if not limit:
         return []
-    tracker.strain(text.count(separator))
+    tracker.add_work(text.count(separator))
     if separator:
         return text.split(separator, limit - 1 if limit > 0 else -1)
     if 0 < limit < len(text):

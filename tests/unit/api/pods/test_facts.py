@@ -18,6 +18,7 @@ from fairlead.api.pods.facts import (
     is_terminating,
     pod_priority,
     preempts_lower,
+    workload,
 )
 
 
@@ -121,3 +122,17 @@ def test_a_condition_is_found_by_type():
     for subject in (pod(status=status), decode_as(Node, {"status": status})):
         assert condition(subject, "B").status == "False"
         assert condition(subject, "C") is None
+
+
+@pytest.mark.parametrize(
+    ("owners", "name"),
+    [
+        ((), "Pod/ns/p"),
+        (({"kind": "ReplicaSet", "name": "rs", "controller": True},), "ReplicaSet/ns/rs"),
+        (({"kind": "ReplicaSet", "name": "rs"},), "Pod/ns/p"),
+    ],
+    ids=["no owner", "a controller", "another owner"],
+)
+def test_the_workload_of_a_pod_is_its_controller_or_itself(owners, name):
+    metadata = {"name": "p", "namespace": "ns", "ownerReferences": list(owners)}
+    assert workload(pod(metadata=metadata)) == name

@@ -31,7 +31,7 @@ def test_templates_change_no_group(found):
     templates = [TEMPLATES[app] if is_known else None for (_, app), is_known in found]
     plain = neighbouring_replicas(alone)
     assert neighbouring_replicas(alone, templates) == plain
-    loaded = ObjectsLoaded(LoadedObjects([make_node("n1")], alone, templates))
+    loaded = ObjectsLoaded(LoadedObjects([make_node("n1")], plain))
     assert loaded.replicas == plain
     assert loaded.others == [make_node("n1")]
 

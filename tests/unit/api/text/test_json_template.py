@@ -7,7 +7,13 @@ import json
 import msgspec
 import pytest
 
-from fairlead.api.text.json_template import JsonTemplate, pieces_of, places_in, substitution
+from fairlead.api.text.json_template import (
+    JsonTemplate,
+    TemplateRows,
+    pieces_of,
+    places_in,
+    substitution,
+)
 
 POD = '{"name": "web-x", "image": "web:1", "ports": [80, {"a": "b"}], "node": "n1"}'
 OTHER = POD.replace("web-x", "web-bb").replace("n1", "")
@@ -91,3 +97,51 @@ def test_strings_that_look_like_markers_are_never_taken_for_placeholders(note):
     """A fixed string of a pod is a stranger's text; it may begin with any character."""
     noted = POD.replace('"web:1"', f'"{note}"')
     assert template_of(noted).extended(pieces_of(noted.replace("web-x", "web-y").encode())) is None
+
+
+class Spec(msgspec.Struct, frozen=True):
+    node: str
+
+
+class Whole(msgspec.Struct, frozen=True):
+    spec: Spec
+    names: tuple[str, ...] = ()
+
+
+NESTED = '{"spec": {"node": "n1"}, "names": ["a", "b"]}'
+
+
+@pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Whole).decode])
+def test_strings_are_put_into_nested_values(decode):
+    """Into objects, arrays and tuples; the value of the template stays as it is."""
+    other = NESTED.replace("n1", "n2").replace('"b"', '"c"')
+    template = template_of(NESTED, other)
+    like = decode(template.marked)
+    before = decode(template.marked)
+    made = substitution(like, places_in(like))(template.strings(other.encode()))
+    assert made == decode(other.encode())
+    assert like == before
+
+
+def test_a_text_may_be_a_single_string():
+    template = template_of('"a"', '"b"')
+    like = json.loads(template.marked)
+    assert substitution(like, places_in(like))(template.strings(b'"c"')) == "c"
+
+
+def test_a_text_with_another_beginning_does_not_match():
+    assert template_of(POD, OTHER).strings(b" " + POD.encode()) is None
+
+
+def test_rows_of_texts_are_sorted_by_one_of_their_strings():
+    """Rows that are sorted already are returned as they are."""
+    rows = TemplateRows(template_of(POD, OTHER), [["b", "a"], ["n1", "n2"]], 2)
+    found = rows.sorted_by(0)
+    assert [text.strings for text in found] == [("a", "n2"), ("b", "n1")]
+    assert rows.sorted_by(1) is rows
+    assert bytes(found[0]) == POD.replace("web-x", "a").replace("n1", "n2").encode()
+
+
+def test_rows_without_placeholders_are_equal_texts():
+    rows = TemplateRows(template_of(POD), [], 2)
+    assert [bytes(text) for text in rows] == [POD.encode()] * 2

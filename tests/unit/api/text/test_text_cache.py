@@ -29,3 +29,17 @@ def test_short_texts_are_read_once(read):
 def test_long_texts_are_not_kept(read):
     assert [read("longer"), read("longer")] == [6, 6]
     assert read.asked == ["longer", "longer"]
+
+
+def test_a_function_of_one_text_is_cached_by_the_same_rule():
+    """It has its own implementation; other values have no length."""
+    asked = []
+
+    @text_cache(maxsize=10, characters_max=5)
+    def read(text):
+        asked.append(text)
+        return text
+
+    for text in ("short", "longer", 1_234_567):
+        assert [read(text), read(text)] == [text, text]
+    assert asked == ["short", "longer", "longer", 1_234_567]

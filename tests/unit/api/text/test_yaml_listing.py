@@ -135,6 +135,38 @@ def test_the_layout_of_kubectl_is_split():
     assert [msgspec.json.decode(item) for item in items] == general(POD)[0]["items"]
 
 
+BLOCK = "        a\n        b"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(BLOCK, id="a block"),
+        pytest.param("\n" + BLOCK, id="a line break first"),
+        pytest.param("          a\n        b", id="less indentation after its first line"),
+        pytest.param("    labels: {}", id="no text"),
+    ],
+)
+def test_an_item_with_an_unusual_block_is_read_by_the_general_parser(block):
+    """The other items are not."""
+    applied = f"    annotations:\n      last-applied: |\n{block}\n    labels: {{}}"
+    text = POD.replace("    labels: {}", applied)
+    expected = general(text)
+    found = split_listing(text)
+    if expected is None:
+        assert found is None
+    else:
+        assert [msgspec.json.decode(item) for item in found[1]] == expected[0]["items"]
+
+
+def test_an_item_that_is_nested_too_deep_is_refused():
+    """As the general parser refuses it."""
+    deep = "\n".join("  " * level + "a:" for level in range(2, 250))
+    text = POD.replace("  spec:\n", f"  deep:\n{deep} 1\n  spec:\n")
+    assert general(text) is None
+    assert split_listing(text) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [

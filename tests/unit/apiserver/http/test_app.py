@@ -142,6 +142,14 @@ def test_an_answer_says_under_which_id_it_was_noted(app):
     assert dict(chosen.headers)["audit-id"] == "mine"
 
 
+def test_an_answer_contains_the_time_of_the_cluster(server):
+    """The clock of a local cluster can be ahead of the real time, or stand still."""
+    now = 1_795_392_000 * 10**9
+    app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: now)
+    headers = dict(ask(app, "GET", "/version").headers)
+    assert headers["fairlead-time"] == "Mon, 23 Nov 2026 00:00:00 GMT"
+
+
 def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
     """Unauthenticated requests, and bodies that are too long."""
     lines = []

@@ -220,7 +220,7 @@ def test_a_patch_may_lock_on_a_version(store, now):
     assert refusal_of(store.patch, DEPLOYMENT, "default", "web", lock, now)[0] == "Conflict"
 
 
-def test_another_incarnation_conflicts(store, pod, now):
+def test_a_pod_with_another_uid_conflicts(store, pod, now):
     store.create(pod(), now)
     words = (
         'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, '

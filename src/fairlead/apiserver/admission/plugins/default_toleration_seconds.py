@@ -24,10 +24,6 @@ NO_EXECUTE: Final = "NoExecute"
 class DefaultTolerationSeconds:
     """The admission plugin `DefaultTolerationSeconds`; kube-apiserver's flags are not supported."""
 
-    def __init__(self, seconds: int = TOLERATION_SECONDS_DEFAULT) -> None:
-        """`seconds` is the tolerationSeconds of both default tolerations."""
-        self._seconds = seconds
-
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Return the object; a pod gets the default tolerations that it lacks."""
         obj = attributes.obj
@@ -49,7 +45,7 @@ class DefaultTolerationSeconds:
                 "key": key,
                 "operator": "Exists",
                 "effect": NO_EXECUTE,
-                "tolerationSeconds": self._seconds,
+                "tolerationSeconds": TOLERATION_SECONDS_DEFAULT,
             }
             for key in missing
         ]

@@ -1,8 +1,8 @@
-"""DisabledFields: drops fields whose feature gate is off from new and updated objects.
+"""DisabledFields: removes the fields of disabled features from new and updated objects.
 
 An update keeps a disabled field that the stored object already has. Upstream drops such fields in
-its strategies. Fairlead uses a plugin, because only a server with clients drops fields: a
-simulation keeps every field of its input.
+its strategies. Fairlead uses a plugin, because only its API server drops fields: a simulation keeps
+every field of its input.
 
 upstream: pkg/api/pod/util.go: dropDisabledFields; pkg/registry/scheduling/podgroup/strategy.go:
 dropDisabledPodGroupFields; pkg/registry/scheduling/workload/strategy.go;

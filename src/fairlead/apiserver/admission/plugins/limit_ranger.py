@@ -14,7 +14,7 @@ from msgspec import Struct
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
-from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, pod_amounts
+from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, amounts_without_overhead
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from fairlead.apiserver.storage.storage import Storage
@@ -133,7 +133,9 @@ def _resources_to_check(kind: Kind, obj: Json, item_type: str) -> Iterable[_Reso
             found = [spec.get(key) or () for key, _ in _CONTAINER_LISTS]
             return [_resources_of(container) for some in found for container in some]
         case "Pod" if kind is POD:
-            return [_Resources(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
+            # upstream: limitranger/admission.go:podRequests, podLimits
+            requests, limits = (amounts_without_overhead(spec, of) for of in ("requests", "limits"))
+            return [_Resources(requests, limits)]
         case "PersistentVolumeClaim" if kind is PERSISTENT_VOLUME_CLAIM:
             return [_Resources(_resources_of(spec).requests, {}, has_limits=False)]
         case _:
@@ -150,6 +152,8 @@ def _violations(type_name: str, item: Json, resources: _Resources) -> Iterator[s
         yield from _below_minimum(type_name, name, amounts(item["min"]), resources)
     for name in sorted(item.get("max") or {}):
         yield from _above_maximum(type_name, name, amounts(item["max"]), resources)
+    if not resources.has_limits:
+        return
     for name in sorted(item.get("maxLimitRequestRatio") or {}):
         yield from _above_ratio(type_name, name, amounts(item["maxLimitRequestRatio"]), resources)
 

@@ -67,7 +67,7 @@ class NodeRestriction:
     """The admission plugin `NodeRestriction`."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a kubelet's write to objects of other nodes, or to restricted fields of its own.
+        """Refuse a kubelet's write to objects of other nodes, or to restricted fields.
 
         Restricted fields are, for example, the taints of its Node. Other users are not restricted.
         Raises ApiError 403.

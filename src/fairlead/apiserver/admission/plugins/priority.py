@@ -1,8 +1,9 @@
 """Priority: resolves the priority of new pods, and validates PriorityClasses.
 
 A new pod gets the value and preemption policy of its PriorityClass. A pod that names no class gets
-those of the default class, or priority 0 if there is no default class. A pod that sets these fields
-itself is refused, unless they equal the resolved values. Existing pods keep their values.
+the value and policy of the default class, or priority 0 if there is no default class. A pod that
+sets these fields itself is refused, unless they equal the resolved values. Existing pods keep their
+values.
 
 If a pod of a snapshot names a class but has no priority, it was written by hand. Its priority is
 resolved like that of a new pod. PodGroups of scheduling.k8s.io get a priority in the same way.

@@ -53,8 +53,19 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 def pod_amounts(spec: Json, of: Of) -> Amounts:
     """Return the total requests or limits of a pod, including overhead; `of` names one of the two.
 
-    Resources of the pod itself (spec.resources) replace the total of its containers. Overhead is
-    added to a limit only if the pod has a limit for that resource.
+    Overhead is added to a limit only if the pod has a limit for that resource.
+    """
+    total = amounts_without_overhead(spec, of)
+    overhead = amounts(spec.get("overhead"))
+    if of == "limits":
+        overhead = {name: amount for name, amount in overhead.items() if name in total}
+    return add(total, overhead)
+
+
+def amounts_without_overhead(spec: Json, of: Of) -> Amounts:
+    """Return the total requests or limits of a pod; `of` names one of the two.
+
+    Resources of the pod itself (spec.resources) replace the total of its containers.
     """
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
@@ -67,11 +78,7 @@ def pod_amounts(spec: Json, of: Of) -> Amounts:
         else:
             peak = maximum(peak, add(amounts_of_init, sidecars))
     total = maximum(add(containers, sidecars), peak)
-    total |= amounts((spec.get("resources") or {}).get(of))
-    overhead = amounts(spec.get("overhead"))
-    if of == "limits":
-        overhead = {name: amount for name, amount in overhead.items() if name in total}
-    return add(total, overhead)
+    return total | amounts((spec.get("resources") or {}).get(of))
 
 
 def _containers_total(containers: Iterable[Json], of: Of) -> Amounts:

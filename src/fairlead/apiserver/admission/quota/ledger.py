@@ -13,7 +13,12 @@ from msgspec import Struct, field
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, subtract
-from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
+from fairlead.apiserver.admission.quota.usage import (
+    counted_until,
+    is_counted,
+    is_in_scopes,
+    usage,
+)
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
@@ -21,11 +26,15 @@ Name = tuple[str, str]  # resource, name
 
 
 class _Ledger(Struct):
-    """The usage of one quota: the amounts of each object (`used_by`), and their `total`."""
+    """The usage of one quota: the amounts of each object (`used_by`), and their `total`.
+
+    `ends` are the times (ns since 1970) after which only the number of an object counts.
+    """
 
     spec: Json
     used_by: dict[Name, Amounts] = field(default_factory=dict)
     total: Amounts = field(default_factory=dict)
+    ends: dict[Name, int] = field(default_factory=dict)
 
     @property
     def hard(self) -> Json:
@@ -36,19 +45,33 @@ class _Ledger(Struct):
     def put(self, kind: Kind, obj: Json | None, name: str) -> None:
         """Replace the counted version of the object `name` with `obj`; None removes the object."""
         key = (kind.resource, name)
-        before = self.used_by.pop(key, {})
         after = {} if obj is None else self._usage(kind, obj)
-        if after:
-            self.used_by[key] = after
-        if before != after:
-            self.total = add(subtract(self.total, before), after)
+        self._replace(key, after)
+        end = counted_until(kind, obj) if obj is not None and after else None
+        if end is None:
+            self.ends.pop(key, None)
+        else:
+            self.ends[key] = end
 
-    def status(self) -> Json:
-        """Return the status of the quota: `hard` and `used`."""
+    def status(self, now: int) -> Json:
+        """Return the status of the quota at `now` (ns since 1970): `hard` and `used`."""
+        for key in [key for key, end in self.ends.items() if end < now]:
+            del self.ends[key]
+            number = f"count/{key[0]}"
+            self._replace(
+                key, {name: used for name, used in self.used_by[key].items() if name == number}
+            )
         zero = parse_quantity("0")
         used = {name: canonical(self.total.get(name, zero)) for name in self.hard}
         hard = {name: canonical(amount) for name, amount in amounts(self.hard).items()}
         return {"hard": hard, "used": used}
+
+    def _replace(self, key: Name, after: Amounts) -> None:
+        before = self.used_by.pop(key, {})
+        if after:
+            self.used_by[key] = after
+        if before != after:
+            self.total = add(subtract(self.total, before), after)
 
     def _usage(self, kind: Kind, obj: Json) -> Amounts:
         names = [name for name in self.hard if is_counted(kind, name)]
@@ -73,8 +96,11 @@ class QuotaLedgers:
         """Return whether changes in `namespace` are counted, because a status was requested."""
         return bool(self._ledgers.get(namespace))
 
-    def status(self, namespace: str, name: str) -> Json | None:
-        """Return the quota's status, with `hard` and `used`; None if the quota does not exist."""
+    def status(self, namespace: str, name: str, now: int) -> Json | None:
+        """Return the quota's status at `now` (ns since 1970); None if the quota does not exist.
+
+        The status has `hard` and `used`.
+        """
         quota = self._storage.find(RESOURCE_QUOTA, namespace, name)
         if quota is None:
             return None
@@ -83,7 +109,7 @@ class QuotaLedgers:
         ledger = ledgers.get(name)
         if ledger is None or ledger.spec != spec:
             ledger = ledgers[name] = self._counted(namespace, spec)
-        return ledger.status()
+        return ledger.status(now)
 
     def _counted(self, namespace: str, spec: Json) -> _Ledger:
         ledger = _Ledger(spec)

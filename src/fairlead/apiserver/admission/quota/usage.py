@@ -3,8 +3,8 @@
 The number of objects is counted for every kind (`count/deployments.apps`), and for some kinds under
 a legacy name too. The amounts that pods, services and claims request are also counted.
 
-upstream: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,registry}.go,
-apiserver/pkg/quota/v1/generic/evaluator.go
+upstream: pkg/quota/v1/evaluator/core/{pods,services,persistent_volume_claims,resource_claims,
+registry}.go, apiserver/pkg/quota/v1/generic/evaluator.go
 """
 
 from __future__ import annotations
@@ -15,12 +15,26 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, parse_quantity
 from fairlead.api.resource_name import is_extended_resource
-from fairlead.apiserver.admission.quota.amounts import Amounts, add, amounts, pod_amounts
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
+from fairlead.apiserver.admission.quota.amounts import (
+    Amounts,
+    add,
+    amounts,
+    amounts_without_overhead,
+    maximum,
+    pod_amounts,
+)
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, SERVICE, Kind
 
 _ONE: Final = parse_quantity("1")
+_NONE: Final = parse_quantity("0")
 _HUGEPAGES: Final = "hugepages-"
 _STORAGE_CLASS_SUFFIX: Final = ".storageclass.storage.k8s.io/"
+_DEVICES_SUFFIX: Final = ".deviceclass.resource.k8s.io/devices"
+_RESOURCE_CLAIMS: Final = "resourceclaims.resource.k8s.io"
+_CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
+# upstream: k8s.io/api/resource/v1/types.go:AllocationResultsMaxSize
+_DEVICES_MAX: Final = 32
 # upstream: evaluator/core/registry.go:legacyObjectCountAliases
 _LEGACY_COUNTS: Final = frozenset(
     ("configmaps", "resourcequotas", "replicationcontrollers", "secrets")
@@ -41,6 +55,8 @@ def usage(kind: Kind, obj: Json) -> Amounts:
         return used | _service_usage(obj["spec"])
     if kind is PERSISTENT_VOLUME_CLAIM:
         return used | _claim_usage(obj)
+    if kind.resource == _RESOURCE_CLAIMS:
+        return used | _devices(obj["spec"])
     if kind.resource in _LEGACY_COUNTS:
         used[kind.resource] = _ONE
     return used
@@ -49,6 +65,21 @@ def usage(kind: Kind, obj: Json) -> Amounts:
 def is_terminal(pod: Json) -> bool:
     """Return whether a pod has succeeded or failed."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def counted_until(kind: Kind, obj: Json) -> int | None:
+    """Return the time (ns since 1970) after which quotas count only the number of an object.
+
+    A terminating pod that still exists when its grace period has passed twice is stuck, because its
+    node is lost. It must not prevent the creation of its replacement. Returns None for all other
+    objects.
+    """
+    # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
+    meta = obj["metadata"]
+    deleted, grace_s = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
+    if kind is not POD or not deleted or grace_s is None:
+        return None
+    return parse_timestamp(deleted) + int(grace_s) * NANOSECONDS_PER_SECOND
 
 
 def is_counted(kind: Kind, resource: str) -> bool:
@@ -62,6 +93,8 @@ def is_counted(kind: Kind, resource: str) -> bool:
     if kind is PERSISTENT_VOLUME_CLAIM:
         plain = resource in ("persistentvolumeclaims", "requests.storage")
         return plain or _STORAGE_CLASS_SUFFIX in resource
+    if kind.resource == _RESOURCE_CLAIMS:
+        return resource.endswith(_DEVICES_SUFFIX)
     return resource == kind.resource and resource in _LEGACY_COUNTS
 
 
@@ -103,7 +136,7 @@ def _matches_scope(kind: Kind, obj: Json, requirement: Json) -> bool:
     Only claims match the scope VolumeAttributesClass. Only pods match the other scopes.
     """
     if kind is PERSISTENT_VOLUME_CLAIM and requirement.get("scopeName") == "VolumeAttributesClass":
-        return _selects(requirement, obj["spec"].get("volumeAttributesClassName", ""))
+        return any(_selects(requirement, name) for name in _attributes_classes(obj))
     if kind is not POD:
         return False
     if requirement.get("scopeName") == "PriorityClass":
@@ -124,8 +157,21 @@ def _selects(requirement: Json, value: str) -> bool:
             return bool(value)
 
 
+def _attributes_classes(claim: Json) -> Iterable[str]:
+    """Return the VolumeAttributesClasses that a claim has or will have; "" if it has none."""
+    status = claim.get("status") or {}
+    names = (
+        claim["spec"].get("volumeAttributesClassName"),
+        status.get("currentVolumeAttributesClassName"),
+        (status.get("modifyVolumeStatus") or {}).get("targetVolumeAttributesClassName"),
+    )
+    return [name for name in names if name] or ("",)
+
+
 def _is_best_effort(spec: Json) -> bool:
-    requested = add(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))
+    requested = add(
+        amounts_without_overhead(spec, "requests"), amounts_without_overhead(spec, "limits")
+    )
     return not any(requested[name].nano for name in ("cpu", "memory") if name in requested)
 
 
@@ -198,16 +244,49 @@ def _service_usage(spec: Json) -> Amounts:
 
 
 def _claim_usage(claim: Json) -> Amounts:
-    spec = claim["spec"]
-    requested = amounts((spec.get("resources") or {}).get("requests")).get("storage")
+    spec, annotations = claim["spec"], claim["metadata"].get("annotations") or {}
+    requested = amounts((spec.get("resources") or {}).get("requests"))
+    # A claim whose expansion failed may request less than its volume already has.
+    allocated = amounts((claim.get("status") or {}).get("allocatedResources"))
     used: dict[str, Quantity] = {"persistentvolumeclaims": _ONE}
-    if requested is not None:
-        used["requests.storage"] = requested
-    storage_class = spec.get("storageClassName")
+    if "storage" in requested:
+        used["requests.storage"] = maximum(requested, allocated)["storage"]
+    storage_class = annotations.get(_CLASS_ANNOTATION, spec.get("storageClassName"))
     if not storage_class:
         return used
     prefix = f"{storage_class}{_STORAGE_CLASS_SUFFIX}"
     return used | {f"{prefix}{name}": amount for name, amount in used.items()}
+
+
+def _devices(spec: Json) -> Amounts:
+    """Return the number of devices of each class that a ResourceClaim may get.
+
+    Of alternative requests (firstAvailable), the largest number of each class counts.
+    """
+    used: Amounts = {}
+    for request in (spec.get("devices") or {}).get("requests") or ():
+        alternatives = request.get("firstAvailable") or [request.get("exactly") or {}]
+        largest: Amounts = {}
+        for one in alternatives:
+            if "deviceClassName" in one:
+                largest = maximum(largest, {_devices_of(one["deviceClassName"]): _number(one)})
+        used = add(used, largest)
+    return used
+
+
+def _devices_of(device_class: str) -> str:
+    return device_class + _DEVICES_SUFFIX
+
+
+def _number(request: Json) -> Quantity:
+    """Return the number of devices that `request` may get."""
+    match request.get("allocationMode", "ExactCount"):
+        case "ExactCount":
+            return parse_quantity(str(request.get("count", 1)))
+        case "All":
+            return parse_quantity(str(_DEVICES_MAX))
+        case _:
+            return _NONE
 
 
 # --- resources of a pod --------------------------------------------------------------------------

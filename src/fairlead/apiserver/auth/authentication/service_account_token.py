@@ -1,10 +1,14 @@
 """Service account tokens: JWTs that the server signs, and authenticates by their signatures.
 
-upstream: pkg/serviceaccount/{jwt,claims}.go
+A token from the TokenRequest API expires. A token in a Secret does not: it is valid while the
+Secret contains it.
+
+upstream: pkg/serviceaccount/{jwt,claims,legacy}.go
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -13,7 +17,7 @@ from typing import Any, Final
 import jwt
 
 from fairlead.api.json import Json
-from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
 from fairlead.apiserver.auth.service_account_user import (
     SERVICE_ACCOUNT_PREFIX,
@@ -30,6 +34,12 @@ BOUND_OBJECTS: Final = {"node": NODE, "pod": POD, "secret": SECRET}
 _EXTRA: Final = "authentication.kubernetes.io/"
 _BOUND_FIELDS: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
 CREDENTIAL: Final = "credential-id"
+# The issuer and the claims of a token in a Secret
+_LEGACY_ISSUER: Final = "kubernetes/serviceaccount"
+_LEGACY_NAMESPACE: Final = f"{PRIVATE}/serviceaccount/namespace"
+_LEGACY_SECRET: Final = f"{PRIVATE}/serviceaccount/secret.name"
+_LEGACY_ACCOUNT: Final = f"{PRIVATE}/serviceaccount/service-account.name"
+_LEGACY_UID: Final = f"{PRIVATE}/serviceaccount/service-account.uid"
 # Tolerated clock skew; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
 # The library would compare times with the machine's clock, not the cluster's.
@@ -73,12 +83,29 @@ class ServiceAccountTokens:
         all_claims = {**claims, **token_id_claim, **bound}
         return jwt.encode(all_claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
+    def issue_for_secret(self, account: Json, secret: Json) -> str:
+        """Return the signed token of `account` for `secret`; it does not expire."""
+        meta = account["metadata"]
+        claims = {
+            "iss": _LEGACY_ISSUER,
+            "sub": f"{SERVICE_ACCOUNT_PREFIX}{meta['namespace']}:{meta['name']}",
+            _LEGACY_NAMESPACE: meta["namespace"],
+            _LEGACY_SECRET: secret["metadata"]["name"],
+            _LEGACY_ACCOUNT: meta["name"],
+            _LEGACY_UID: meta["uid"],
+        }
+        key_id = {"kid": self.keys[0]["kid"]}
+        return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers=key_id)
+
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
         """Return the user of a token; None if it is invalid, expired or for none of `audiences`."""
         try:
             claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
             return None
+        if claims.get("iss") == _LEGACY_ISSUER:
+            is_for_server = not set(API_AUDIENCES).isdisjoint(audiences)
+            return self._user_of_secret(token, claims) if is_for_server else None
         bound = claims.get(PRIVATE, {})
         has_audience = any(audience in claims["aud"] for audience in audiences)
         is_valid = (
@@ -87,6 +114,24 @@ class ServiceAccountTokens:
             and self._is_bound_to_existing(bound)
         )
         return _user(bound, claims.get("jti", "")) if is_valid else None
+
+    def _user_of_secret(self, token: str, claims: Json) -> User | None:
+        """Return the user of a token that a Secret contains; None if the Secret lacks it now.
+
+        Also None if the Secret or the account is being deleted.
+        """
+        # upstream: pkg/serviceaccount/legacy.go:Validate
+        namespace = claims[_LEGACY_NAMESPACE]
+        secret = self._storage.find(SECRET, namespace, claims[_LEGACY_SECRET])
+        account = self._storage.find(SERVICE_ACCOUNT, namespace, claims[_LEGACY_ACCOUNT])
+        if secret is None or account is None or account["metadata"]["uid"] != claims[_LEGACY_UID]:
+            return None
+        if any(one["metadata"].get("deletionTimestamp") for one in (secret, account)):
+            return None
+        if (secret.get("data") or {}).get("token") != base64.b64encode(token.encode()).decode():
+            return None
+        reference = {"name": claims[_LEGACY_ACCOUNT], "uid": claims[_LEGACY_UID]}
+        return _user({"namespace": namespace, "serviceaccount": reference}, "")
 
     def _with_node(self, bound: Json) -> Json:
         # upstream: pkg/registry/core/serviceaccount/storage/token.go:Create
@@ -105,7 +150,8 @@ class ServiceAccountTokens:
     def _is_bound_to_existing(self, bound: Json) -> bool:
         """Return whether the service account and the bound object still exist with the same uids.
 
-        The node of a bound pod is informational, so it need not exist.
+        An object that is being deleted counts until a minute after its deletion time. The node of a
+        bound pod is informational, so it need not exist.
         """
         namespace = bound.get("namespace", "")
         if "pod" in bound:
@@ -119,7 +165,11 @@ class ServiceAccountTokens:
     def _exists(self, kind: Kind, namespace: str, reference: Json) -> bool:
         reference_namespace = namespace if kind.namespaced else ""
         found = self._storage.find(kind, reference_namespace, reference.get("name", ""))
-        return found is not None and found["metadata"]["uid"] == reference.get("uid")
+        if found is None or found["metadata"]["uid"] != reference.get("uid"):
+            return False
+        deleted = found["metadata"].get("deletionTimestamp")
+        limit = self._clock() - _LEEWAY_S * NANOSECONDS_PER_SECOND
+        return not deleted or parse_timestamp(deleted) >= limit
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:

@@ -130,7 +130,7 @@ _UNKNOWN_OPTIONS: Final = (
 
 
 class DeleteOptions(Struct, frozen=True):
-    """The options of a deletion.
+    """All DeleteOptions of a request; `deletion` is the part that the store needs.
 
     `is_legacy_cascade` means that orphanDependents is false, which is the old way to request
     background deletion. The status code is then 202 if the object still exists. `raw` are the

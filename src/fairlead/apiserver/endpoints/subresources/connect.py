@@ -15,7 +15,7 @@ from fairlead.apiserver.endpoints.request_scope import RequestScope
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import Response
 
-NOTHING_INSIDE: Final = "containers are simulated here: no process runs in them that one could {}"
+NOTHING_INSIDE: Final = "containers are simulated: there is no process to {}"
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _NEEDS_CONTAINER: Final = ("attach", "exec")
 _ACTS: Final = {

@@ -1,4 +1,4 @@
-"""The subresources status, finalize, and approval of a CertificateSigningRequest."""
+"""The subresources status and finalize, and CertificateSigningRequest's subresource approval."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The rules, with `owners` mapping each manager to its field set:
 
-- An **update** owns what it changes: a field that it adds or modifies is then owned by the updater
-  alone; a field that it removes is owned by no manager.
+- An **update** owns what it changes: afterwards, only the updater owns a field that it adds or
+  modifies, and no manager owns a field that it removes.
 - An **apply** claims all fields of the applied configuration. A field whose value stays the same is
   shared with its other owners. A field whose value changes causes a conflict with its other owners;
   with `force`, they lose the field instead.

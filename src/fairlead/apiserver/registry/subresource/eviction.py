@@ -79,11 +79,13 @@ def evict(  # noqa: PLR0913 - the parts of one request
 
 
 def budgets_of(store: Store, pod: Json) -> list[Json]:
-    """Return the PodDisruptionBudgets that select `pod`, sorted by name.
+    """Return the PodDisruptionBudgets that guard `pod`, sorted by name.
 
-    An empty selector selects all pods in the namespace.
+    An empty selector selects all pods in the namespace that have labels.
     """
     labels = pod["metadata"].get("labels", {})
+    if not labels:  # upstream: eviction.go:getPodDisruptionBudgets
+        return []
     return [
         budget
         for budget in store.list(POD_DISRUPTION_BUDGET, pod["metadata"]["namespace"])

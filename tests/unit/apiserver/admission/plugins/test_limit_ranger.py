@@ -100,3 +100,13 @@ def test_claims_are_limited_by_their_requests(limited, obj, asked, why):
         assert found.refusal(claim) == f'persistentvolumeclaims "x" is forbidden: {why}'
     else:
         assert found.admits(claim) == claim
+
+
+def test_the_overhead_of_a_pod_is_not_limited(limited, pod):
+    found = limited(type="Pod", max={"cpu": "2"})
+    found.admits(pod({"cpu": "1"}, {"cpu": "2"}, overhead={"cpu": "500m"}))
+
+
+def test_a_claim_has_no_ratio_of_limit_to_request(limited, obj):
+    found = limited(type="PersistentVolumeClaim", maxLimitRequestRatio={"storage": "2"})
+    found.admits(obj("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": "1"}}}))

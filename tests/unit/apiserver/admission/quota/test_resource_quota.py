@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.quota.resource_quota import LimitedResource, ResourceQuota
-from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.apiserver.kind import RESOURCE_QUOTA, kind_of
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.instant import seconds
 
 
 @pytest.fixture
@@ -19,6 +22,12 @@ def quota(obj):
         return obj("ResourceQuota", name, spec={"hard": hard, **spec}, status=status)
 
     return made
+
+
+def device(device_class, count, mode="ExactCount"):
+    """A request for `count` devices of a class."""
+    request = {"deviceClassName": device_class, "allocationMode": mode}
+    return request if count is None else {**request, "count": count}
 
 
 def used(gate, name="q"):
@@ -74,6 +83,7 @@ def test_what_the_status_does_not_know_is_refused(gate, obj, pod):
         ({"scopes": ["BestEffort"]}, {}, None, True),
         ({"scopes": ["BestEffort"]}, {}, {"cpu": "1"}, False),
         ({"scopes": ["NotBestEffort"]}, {}, {"cpu": "1"}, True),
+        ({"scopes": ["BestEffort"]}, {"overhead": {"cpu": "1"}}, None, True),
         ({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 5}, None, True),
         ({"scopes": ["NotTerminating"]}, {"activeDeadlineSeconds": 5}, None, False),
         (("In", ["high"]), {"priorityClassName": "high"}, None, True),
@@ -112,6 +122,47 @@ def test_a_quota_is_about_the_pods_in_its_scopes(gate, quota, pod, scope, spec, 
                 "persistentvolumeclaims": "1",
                 "requests.storage": "2Gi",
                 "s.storageclass.storage.k8s.io/requests.storage": "2Gi",
+            },
+        ),
+        (
+            "PersistentVolumeClaim",
+            "v1",
+            {
+                "metadata": {"annotations": {"volume.beta.kubernetes.io/storage-class": "old"}},
+                "spec": {"storageClassName": "s", "resources": {"requests": {"storage": "1Gi"}}},
+                "status": {"allocatedResources": {"storage": "3Gi"}},
+            },
+            {"old.storageclass.storage.k8s.io/requests.storage": "3Gi", "requests.storage": "3Gi"},
+        ),
+        (
+            "ResourceClaim",
+            "resource.k8s.io/v1",
+            {"spec": {"devices": {"requests": [{"exactly": device("gpu", 2)}]}}},
+            {"gpu.deviceclass.resource.k8s.io/devices": "2"},
+        ),
+        (
+            "ResourceClaim",
+            "resource.k8s.io/v1",
+            {
+                "spec": {
+                    "devices": {
+                        "requests": [
+                            {"exactly": device("gpu", None, "All")},
+                            {
+                                "firstAvailable": [
+                                    device("gpu", 1),
+                                    device("gpu", 4),
+                                    device("nic", 3),
+                                ]
+                            },
+                        ]
+                    }
+                }
+            },
+            {
+                "count/resourceclaims.resource.k8s.io": "1",
+                "gpu.deviceclass.resource.k8s.io/devices": "36",
+                "nic.deviceclass.resource.k8s.io/devices": "3",
             },
         ),
     ],
@@ -153,3 +204,50 @@ def test_resources_may_need_a_quota_that_covers_them(gate, quota, pod):
     assert "insufficient quota to consume: cpu,requests.cpu" in found.refusal(asked)
     found.has(quota({"cpu": "2", "requests.cpu": "2"}))
     found.admits(asked)
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "counts"),
+    [
+        ({"volumeAttributesClassName": "gold"}, {}, True),
+        ({"volumeAttributesClassName": "silver"}, {}, False),
+        (
+            {"volumeAttributesClassName": "silver"},
+            {"currentVolumeAttributesClassName": "gold"},
+            True,
+        ),
+        (
+            {"volumeAttributesClassName": "silver"},
+            {"modifyVolumeStatus": {"targetVolumeAttributesClassName": "gold"}},
+            True,
+        ),
+        ({}, {}, False),
+    ],
+)
+def test_a_claim_is_in_the_scopes_of_the_classes_that_it_has_and_gets(
+    gate, quota, obj, spec, status, counts
+):
+    scope = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}
+    hard = {"persistentvolumeclaims": "1"}
+    found = gate(ResourceQuota()).has(quota(hard, scopeSelector={"matchExpressions": [scope]}))
+    found.admits(obj("PersistentVolumeClaim", spec=spec, status=status))
+    assert used(found) == {"persistentvolumeclaims": "1" if counts else "0"}
+
+
+@pytest.mark.parametrize(("now", "pods"), [(61, "2"), (90, "2"), (90.5, "1")])
+def test_a_stuck_terminating_pod_counts_only_as_an_object(obj, pod, now, pods):
+    """Its deletion time is 1 min after 1970 began, and its grace period is 30 s."""
+    storage = Storage()
+    hard = {"pods": "2", "requests.cpu": "2", "count/pods": "2"}
+    doomed = pod({"cpu": "1"})
+    doomed["metadata"] |= {
+        "name": "doomed",
+        "deletionTimestamp": "1970-01-01T00:01:00Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    for one in (obj("ResourceQuota", "q", spec={"hard": hard}), doomed, pod({"cpu": "1"})):
+        storage.put(kind_of(one), one)
+    ledgers = QuotaLedgers(storage)
+    ledgers.status("n", "q", 0)
+    status = ledgers.status("n", "q", seconds(now))
+    assert status["used"] == {"pods": pods, "requests.cpu": pods, "count/pods": "2"}

@@ -90,7 +90,7 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
             ),
         ),
     ],
-    ids=["gone", "another incarnation", "on a node already", "on its way out", "gated"],
+    ids=["gone", "another uid", "on a node already", "on its way out", "gated"],
 )
 def test_refusals(store, pod, now, settings, uid, expected):
     if settings is not None:

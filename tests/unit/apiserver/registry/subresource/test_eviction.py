@@ -52,6 +52,15 @@ def allowed_by(store, name="b"):
     return store.get(POD_DISRUPTION_BUDGET, "default", name)["status"]["disruptionsAllowed"]
 
 
+def test_a_pod_without_labels_is_not_guarded(store, now, pod):
+    """Although an empty selector selects every pod when budgets are counted."""
+    bare = pod(node="n")
+    bare["metadata"].pop("labels", None)
+    store.put_as_is({**bare, "status": {"phase": "Running", "conditions": [READY]}}, now)
+    store.put_as_is(budget(selector={}, allowed=0), now)
+    assert evict(store, "default", "a", now)["metadata"]["deletionTimestamp"]
+
+
 def test_without_a_budget_a_pod_is_targeted_and_asked_to_go(store, now, running):
     running()
     last = evict(store, "default", "a", now)

@@ -20,7 +20,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_label_keys(pod: Json) -> Json:
-    """Return `pod` after merging the label keys of its affinity terms and spread constraints."""
+    """Return `pod` with its matchLabelKeys and mismatchLabelKeys merged into their selectors."""
     spec = pod["spec"]
     affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
     if not affinity and not constraints:
@@ -59,7 +59,7 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 
 
 def _merged(term: Json, labels: Json) -> Json:
-    """Return `term` with a selector requirement for each of its label keys.
+    """Return `term` with a selector requirement for each of its matchLabelKeys.
 
     `term` is an affinity term or a spread constraint.
     """

@@ -198,7 +198,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 def check_persistent_gluster(field: str, source: Json) -> Causes:
     """Yield the errors of a Glusterfs PersistentVolume.
 
-    The Endpoints object may be in another namespace.
+    Unlike a pod's volume, it may name an Endpoints object in another namespace.
     """
     namespace = source.get("endpointsNamespace")
     if namespace == "":

@@ -1,0 +1,92 @@
+"""DumpedObject: the text of an object in a dump, together with its typed view.
+
+The text is decoded only if something reads the JSON value. Most objects of a dump are never read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from fairlead.api.codec import drop_nulls
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.api.text.json_template import TemplateText
+from fairlead.apiserver.defaulting.simulation import with_defaults
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import Key
+
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+Text = msgspec.Raw | bytes | TemplateText
+
+
+class DumpedTemplate(Protocol):
+    """Makes the views and JSON values of similar objects, faster than decoding would.
+
+    `makes_replicas` means that the objects are pods that differ only in name, uid, version, node,
+    the node to which they are pinned, the names of their volumes, addresses and times.
+    """
+
+    makes_replicas: bool
+
+    def value_of(self, text: Text) -> Json | None:
+        """Return the value of `text`; None if `text` must be decoded.
+
+        The value shares parts with other values, so callers must not mutate it.
+        """
+
+    def view_of(self, strings: Sequence[str]) -> Pod:
+        """Return the view of the pod whose text has `strings` in the placeholders."""
+
+    def number_at(self, path: Sequence[str | int]) -> int | None:
+        """Return the number of the string at `path` in views; None if all views share it."""
+
+
+class DumpedObject(msgspec.Struct, frozen=True, gc=False):
+    """A dumped object in stored form (`StoredForm`): its typed view and its text.
+
+    `template` is not None if many objects of the dump have similar texts.
+    """
+
+    kind: Kind
+    view: ApiObject
+    text: Text
+    template: DumpedTemplate | None = None
+
+    @property
+    def key(self) -> Key:
+        """The namespace and name of the object."""
+        meta = self.view.metadata
+        return meta.namespace, meta.name
+
+    @property
+    def version(self) -> int | None:
+        """The resourceVersion."""
+        return int(self.view.metadata.resource_version)
+
+    @property
+    def value(self) -> Json:
+        """The object as JSON, decoded again at each access; callers must not mutate it."""
+        if self.template is not None:
+            value = self.template.value_of(self.text)
+            if value is not None:
+                return value
+        return value_of_text(self.kind, self.text)
+
+    @property
+    def managed_fields(self) -> tuple[Json, ...]:
+        """The managedFields in `text`, which `value` does not contain."""
+        return tuple(_decode(bytes(self.text))["metadata"].get("managedFields") or ())
+
+
+def value_of_text(kind: Kind, text: Text | bytes) -> Json:
+    """Return the JSON value of the `text` of an object in stored form, without managedFields."""
+    data = bytes(text)
+    obj = _decode(data)
+    obj["metadata"].pop("managedFields", None)
+    if b"null" in data:
+        drop_nulls(obj)
+    return with_defaults(kind, obj)

@@ -1,0 +1,134 @@
+"""DumpedReplicas: the pods of one template in a snapshot file, made when they are first read.
+
+The file has a column for each string in which these pods differ. Most of a load needs only some of
+these columns: names, uids, nodes, times. So a pod gets a view, and a text, only if something reads
+that pod: it changes, or it is on a node that is drained.
+
+    template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
+    columns   ["web-x2k", "web-b7q"]  ["n1", "n3"]          names = columns[0], nodes = columns[1]
+    pods      replicas[1] is made from the template and the strings "web-b7q", "n3", and then kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import Any, overload
+
+from fairlead.api.objects import Pod
+from fairlead.api.pods.replicas import Replicas
+from fairlead.api.text.json_template import TemplateRows
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.dumped_object import DumpedObject, DumpedTemplate
+from fairlead.apiserver.storage.storage import Key
+
+
+class DumpedReplicas(Replicas):
+    """The pods whose texts are `texts`; `template` makes their views, which are in stored form."""
+
+    def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
+        """Contain one pod for each text. The template must make replicas."""
+        super().__init__(())
+        self.template = template
+        self.texts = texts
+        self._made: dict[int, Pod] = {}
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @overload
+    def __getitem__(self, index: int) -> Pod: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Pod]: ...
+
+    def __getitem__(self, index: int | slice) -> Pod | Sequence[Pod]:
+        """Return a pod, or the pods of a slice; the same objects each time."""
+        if isinstance(index, slice):
+            return [self[one] for one in range(len(self))[index]]
+        if index not in self._made:
+            index = range(len(self))[index]  # it counts from the end, or IndexError is raised
+            if index not in self._made:
+                self._made[index] = self.template.view_of(self.texts[index].strings)
+        return self._made[index]
+
+    def __iter__(self) -> Iterator[Pod]:
+        return map(self.__getitem__, range(len(self)))
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the objects."""
+        return POD
+
+    def object_at(self, index: int) -> DumpedObject:
+        """Return a pod with its text."""
+        return DumpedObject(POD, self[index], self.texts[index], self.template)
+
+    def by_name(self) -> DumpedReplicas:
+        """Return the pods sorted by name."""
+        number = self.template.number_at(("metadata", "name"))
+        texts = self.texts if number is None else self.texts.sorted_by(number)
+        return self if texts is self.texts else DumpedReplicas(self.template, texts)
+
+    # --- columns ---------------------------------------------------------------------------
+
+    def column(self, *path: str | int) -> Sequence[str]:
+        """Return the string at `path` in the view of each pod: fields, and indices of lists.
+
+        Example: `column("status", "conditions", 0, "last_transition_time")`.
+        """
+        number = self.template.number_at(path)
+        if number is not None:
+            return self.texts.columns[number]
+        found: Any = self[0]
+        for step in path:
+            found = found[step] if isinstance(step, int) else getattr(found, step)
+        return [found] * len(self)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pods."""
+        return self[0].metadata.namespace
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """The names."""
+        return self.column("metadata", "name")
+
+    @cached_property
+    def uids(self) -> Sequence[str]:
+        """The uids."""
+        return self.column("metadata", "uid")
+
+    @cached_property
+    def nodes(self) -> Sequence[str]:
+        """The names of the nodes; empty strings for pods without a node."""
+        return self.column("spec", "node_name")
+
+    @cached_property
+    def created(self) -> Sequence[str]:
+        """The creationTimestamps."""
+        return self.column("metadata", "creation_timestamp")
+
+    @property
+    def storage_keys(self) -> Iterator[Key]:
+        """The namespace and name of each pod."""
+        return zip(repeat(self.namespace, len(self)), self.names, strict=True)
+
+    @property
+    def versions(self) -> Sequence[str]:
+        """The resourceVersions."""
+        return self.column("metadata", "resource_version")
+
+    @cached_property
+    def start_times(self) -> Sequence[str]:
+        """The startTimes of the statuses; empty strings for pods that have not started."""
+        return self.column("status", "start_time")
+
+    @cached_property
+    def share_pod_affinity(self) -> bool:
+        """Whether the pods differ at most in the affinity to nodes."""
+        return True
