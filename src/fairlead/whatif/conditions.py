@@ -29,6 +29,9 @@ class Conditions(Struct, frozen=True, kw_only=True):
     """Settings that both runs share.
 
     - `horizon`: the longest virtual time (ns) after the last step
+    - `node_lifecycle`: the flags of the node controllers
+    - `releases`: the versions of the scheduler and of the node controllers
+    - `allow_extenders`: whether the scheduler may send requests to extenders
     - `config`: the current KubeSchedulerConfiguration, None for kube-scheduler's defaults
     - `plugin`: the current scheduler plugins
     - `batch`: the configuration of the batch scheduler

@@ -6,6 +6,8 @@ and in the scheduler if the change replaces its configuration or plugins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -36,7 +38,6 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
 from fairlead.whatif.run.simulated_kubelet import SimulatedKubelets, read_stages, simulated_kubelets
 from fairlead.whatif.snapshot.dump_note import dump_notes
-from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -45,8 +46,8 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 class ExperimentPair(Struct, frozen=True):
     """The experiments without and with the change, and the `notes` about the change.
 
-    `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the startup times
-    of pods. `is_rescheduled` means that both runs schedule running pods again.
+    `drain` contains the result of kubectl's checks of drained nodes, `kubelets` the settings of the
+    simulated kubelets. `is_rescheduled` means that both runs schedule running pods again.
     """
 
     without: Experiment
@@ -61,7 +62,8 @@ def experiments_of(
     snapshot: Snapshot, change: ClusterChange, conditions: Conditions
 ) -> ExperimentPair:
     """Return the experiments without and with the change. Raises InputError."""
-    initial, order = snapshot.manifests, ""
+    initial: Sequence[Manifest] = snapshot.manifests
+    order = ""
     arrivals: tuple[ScriptedStep, ...] = ()
     if change.reschedule:
         from fairlead.whatif.change.descheduled_pod import deschedule  # noqa: PLC0415 - few ask it
@@ -82,7 +84,7 @@ def experiments_of(
         # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
     elif arrivals:
-        problem = "scheduled goes with another configuration or plugin, not with other changes"
+        problem = "scheduled can be combined only with another configuration or plugin"
         raise InputError("--reschedule-order", problem)
     changed = replace(without, steps=script.steps or arrivals)
     if change.new_config or change.new_plugin:
@@ -108,7 +110,7 @@ def experiments_of(
 def _without_change(
     snapshot: Snapshot,
     conditions: Conditions,
-    initial: tuple[Manifest, ...],
+    initial: Sequence[Manifest],
     kubelets: SimulatedKubelets,
 ) -> Experiment:
     """Return the experiment without the change, which begins with `initial`. Raises InputError."""
@@ -154,7 +156,7 @@ def _loads(snapshot: Snapshot, conditions: Conditions) -> tuple[WorkloadLoads, t
         unread_loads,
     )
 
-    inventory = Inventory(snapshot.manifests)
+    inventory = snapshot.inventory()
     loads = read_loads(conditions.load, inventory, snapshot.taken_at)
     return loads, tuple(unread_loads(loads, inventory))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.pods.facts import controller_of
+from fairlead.api.pods.facts import controller_of, is_terminating
 from fairlead.apiserver.kind import POD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -24,6 +24,7 @@ from fairlead.whatif.outcome.assessment.certainty import (
     seed_outcome,
 )
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import notes_about
 from fairlead.whatif.outcome.comparison.effect import Effect, effect_of
 from fairlead.whatif.outcome.packing import PackingRow, packing
 from fairlead.whatif.outcome.run_outcome import RunOutcome
@@ -83,6 +84,11 @@ def what_if(
     progress = progress or NoProgress()
     before, after = run_pair(pair.without, pair.changed, progress, command_log, logging)
     effect = _effect(pair, snapshot, conditions, before, after)
+    run_notes = notes_about(
+        effect.changed.notes,
+        effect.changed.pod_autoscalers,
+        {one.workload for one in effect.workloads},
+    )
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _lost_without_change(snapshot, before)
     notes += _order_note(pair, effect, progress)
@@ -90,9 +96,8 @@ def what_if(
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
     notes += _startup_note(pair, effect, conditions)
-    if notes:
-        notes += effect.changed.notes
-        effect = replace(effect, changed=replace(effect.changed, notes=tuple(notes)))
+    notes += _health_note(effect)
+    effect = replace(effect, changed=replace(effect.changed, notes=(*notes, *run_notes)))
     verdict = verdict_of(effect)
     others = _other_seeds(snapshot, change, conditions, progress)
     outcomes = [seed_outcome(effect, verdict), *others]
@@ -111,6 +116,23 @@ def what_if(
     )
 
 
+def _health_note(effect: Effect) -> list[str]:
+    """Return a note if a budget counts other pods of failed nodes than its workloads do."""
+    lowest: dict[str, int] = {}
+    for one in effect.workloads:
+        for pdb, _ in one.budgets:
+            lowest[pdb] = lowest.get(pdb, 0) + one.readiness.lowest
+    differs = any(lowest.get(one.pdb, 0) < one.lowest_healthy for one in effect.budgets)
+    if effect.changed.outage is None or not differs:
+        return []
+    note = (
+        "The lowest number of healthy pods of a budget includes pods of failed nodes until these "
+        "nodes are marked not ready, as the disruption controller counts; the lowest number of "
+        "ready pods of a workload does not."
+    )
+    return [note]
+
+
 def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     """Return a note about pods without a controller that are lost in the run without the change."""
     gone = (without.touched or frozenset()) - without.pods.keys()
@@ -119,7 +141,10 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     lost = [
         one.ref.key
         for one in snapshot.manifests
-        if one.kind is POD and one.ref.key in gone and controller_of(one.pod.metadata) is None
+        if one.kind is POD
+        and one.ref.key in gone
+        and controller_of(one.pod.metadata) is None
+        and not is_terminating(one.pod)  # a user deleted it before the simulation
     ]
     if not lost:
         return []

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.question import what_if
 
 
@@ -76,6 +77,44 @@ def test_a_quota_refuses_pods_and_the_answer_names_their_owner(scale_up):
     assert complaint.subject.startswith("ReplicaSet default/web-")
     assert "exceeded quota: small, requested: pods=1, used: pods=26" in complaint.message
     assert complaint.missing == 4
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.readiness.at_end) == (30, 26)
+    assert row.short_words == "4 not created, 26 new"
+    [first, _] = verdict_of(answer.effect).findings
+    assert first.sentence.startswith("4 pods of deploy/default/web are not created: Error creat")
+
+
+def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):
+    """No pod of the workload changes, but it lacks the pods that the change asks for."""
+    web = make.workload(replicas=1)
+    none = {**QUOTA, "spec": {"hard": {"pods": "1"}}, "status": {"hard": {"pods": "1"}}}
+    answer = what_if(snapshot(make.node("a"), none, web), ClusterChange(scale=("deploy/web=3",)))
+    assert answer.difference.placed == ()
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.readiness.at_end, row.missing) == (3, 1, 2)
+    assert row.is_harmed
+
+
+def test_a_job_whose_pod_the_quota_refuses_is_not_created_again(make, snapshot):
+    """The Job still wants the evicted pod, so it is not gone for good."""
+    job = {
+        **namespaced("Job", "train", api_version="batch/v1"),
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "template": make.workload()["spec"]["template"],
+        },
+    }
+    pod = make.pod("train-x", node_name="a", owner="train")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "Job-train"}
+    pod["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    full = {**QUOTA, "spec": {"hard": {"requests.cpu": "500m"}}, "status": {}}
+    answer = what_if(
+        snapshot(make.node("a"), make.node("b"), job, pod, full), ClusterChange(drain=("a",))
+    )
+    assert answer.difference.gone == ()
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.not_created, row.missing) == (1, 1, 0)
 
 
 def test_a_pod_that_is_applied_over_the_quota_is_part_of_the_answer(make, snapshot, write):
@@ -191,3 +230,17 @@ def test_leases_need_no_listed_namespace(make, snapshot):
     change = ClusterChange(failures=Failures(fail_node=("a",)), lasts="10m")
     answer = what_if(snapshot(*objects, system), change)
     assert {one.node for one in answer.changed.outage.nodes} == {"a"}
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_quota_of_the_change_limits_the_pods_of_the_change(make, snapshot, write, is_new):
+    """In a cluster, the quota's status is written before a user can scale the workload."""
+    quota = {**QUOTA, "spec": {"hard": {"pods": "2"}}}
+    del quota["status"]
+    before = [] if is_new else [QUOTA]
+    cluster = [make.node("a"), make.workload(replicas=1), *before]
+    change = ClusterChange(apply=(write("quota.json", quota),), scale=("deploy/web=4",))
+    answer = what_if(snapshot(*cluster), change)
+    assert len(answer.difference.placed) == 1
+    [complaint] = answer.changed.complaints
+    assert complaint.missing == 2

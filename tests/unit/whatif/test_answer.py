@@ -15,6 +15,7 @@ from fairlead.cli.output.answer import print_answer
 from fairlead.cli.output.console.screen import LINES_MAX
 from fairlead.cli.output.junit import JunitSuite, junit_report
 from fairlead.cli.output.markdown import markdown_answer
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
@@ -139,6 +140,19 @@ def text_of(answer, results=(), width=80, *, has_details=False):
     console = Console(file=stream, width=width)
     print_answer(answer, results, "", console, has_details=has_details)
     return stream.getvalue()
+
+
+def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
+    silent = make.node("a")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    pods = [make.pod("owned", node_name="a", owner="rs")]
+    cluster = snapshot(silent, make.node("b"), make.node("c"), *pods)
+    answer = what_if(cluster, ClusterChange(cordon=("b",)))
+    assert "\nWithout the change, too, a is not in service.\n" in text_of(answer)
+    assert "1 node failed" not in text_of(answer)
+    assert "1 node failed" in text_of(answer, has_details=True)
+    more = what_if(cluster, ClusterChange(failures=Failures(fail_node=("b",))))
+    assert "2 nodes failed" in text_of(more)
 
 
 @pytest.mark.parametrize(
@@ -460,6 +474,36 @@ def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes
         "of budget store/api, 1 is not back."
     )
     assert check(parse_fail_on("undrained"), answer.effect).holds
+
+
+def test_a_node_of_a_rolling_drain_may_be_down_for_longer_than_a_quiet_run(snapshot, nodes):
+    """Nothing changes while an empty node is down, but the run does not end before it returns."""
+    objects = [*nodes, *rollout.at_rest()]
+    change = ClusterChange(drain=("n0", "n5"), max_unavailable=1, lasts="20m")
+    drains = what_if(snapshot(*objects), change).changed.drains
+    assert len(drains) == 2
+    assert all(one.back_at - one.empty_at == seconds(1200) for one in drains)
+
+
+def test_a_rollout_may_wait_long_for_its_pods_to_become_available(snapshot, nodes):
+    """Nothing changes while ready pods become available, but the rollout goes on afterwards."""
+    objects = [*nodes, *rollout.at_rest()]
+    web = "deploy/store/api:spec"
+    edits = (
+        "minReadySeconds=600",
+        "progressDeadlineSeconds=900",
+        "template.spec.containers[c].image=x",
+    )
+    change = ClusterChange(set=tuple(f"{web}.{edit}" for edit in edits))
+    answer = what_if(snapshot(*objects), change)
+    [api] = [one for one in answer.effect.workloads if one.workload.name == "api"]
+    assert (api.updated, api.placed, answer.changed.settled) == (api.readiness.wanted, 0, True)
+
+
+def test_a_flapping_node_fails_again_after_a_long_time_in_service(snapshot, nodes):
+    change = ClusterChange(failures=Failures(flap=("n0@3m/10m",)))
+    answer = what_if(snapshot(*nodes, *rollout.at_rest()), change)
+    assert answer.changed.outage.nodes[0].back_at - answer.changed.started_at > seconds(3000)
 
 
 def test_the_answer_is_json(drained):

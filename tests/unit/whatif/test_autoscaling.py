@@ -103,3 +103,26 @@ def test_without_an_autoscaler_nothing_is_said_of_one(snapshot, make):
     found = what_if(snapshot(make.node("a")), ClusterChange())
     assert found.changed.autoscaling is None
     assert "autoscaling" not in whatif_result(found)
+
+
+def test_the_static_pod_of_a_node_that_stays_only_with_the_change_is_ready(snapshot, make, write):
+    """Without the change, two empty nodes are removed; with it, the second pod keeps one of them.
+
+    The static pod of the other node, which both runs remove, is not affected.
+    """
+    nodes = [make.node(name, pool="a") for name in ("a", "b", "c")]
+    for node in nodes:
+        node["status"]["capacity"] = node["status"]["allocatable"]
+    static = [make.pod(f"proxy-{name}", cpu="100m", node_name=name) for name in ("a", "b", "c")]
+    for pod in static:
+        pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    groups = str(write("groups.yaml", json.dumps(GROUPS)))
+    found = what_if(
+        snapshot(*nodes, *static, make.workload(replicas=1, cpu="3")),
+        ClusterChange(scale=("deploy/web=2",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", groups)),
+    )
+    rows = {row.workload.name: row for row in found.effect.workloads}
+    [name] = rows.keys() - {"web"}
+    ready = rows[name].readiness
+    assert (ready.wanted, ready.lowest, ready.at_end) == (1, 1, 1)

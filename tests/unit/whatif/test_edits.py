@@ -98,7 +98,11 @@ def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
         ({"set_resources": ("deploy/web:x=cpu=1",)}, "--set-resources: .*there is no container x"),
         (
             {"set_resources": ("deploy/web=cpu=x",)},
-            "--set-resources: cpu: 'x': quantities must match",
+            "--set-resources: Deployment default/web: cpu: 'x' is not a quantity, such as 2, 500m",
+        ),
+        (
+            {"set_resources": ("deploy/web=nvidia=1",)},
+            "--set-resources: Deployment default/web: nvidia: is not a resource of containers",
         ),
         ({"set_resources": ("node/a=cpu=1",)}, "--set-resources: a Node has no pod template"),
         ({"priority_class": ("high",)}, "--priority-class: 'high' is not NAME=VALUE"),

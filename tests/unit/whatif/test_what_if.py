@@ -6,8 +6,10 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, verdict_of
 from fairlead.whatif.question import what_if
 
 
@@ -65,6 +67,15 @@ def test_a_pod_that_is_lost_without_the_change_as_well_is_named(ask, make):
         "Without the change, too, 1 pod without a controller is evicted or preempted and gone for "
         "good: default/bare."
     )
+
+
+def test_a_pod_that_is_being_deleted_in_the_dump_is_not_lost(ask, make):
+    bare = make.pod("bare", node_name="a")
+    bare["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    bare["metadata"] |= {"deletionGracePeriodSeconds": 30, "uid": "1"}
+    answer = ask([make.node("a"), make.node("b"), bare], drain=("b",))
+    assert "default/bare" not in answer.changed.pods
+    assert not [note for note in answer.changed.notes if "Without the change" in note]
 
 
 def test_a_preempted_pod_that_finds_room_has_moved_under_its_name(ask, make):
@@ -129,6 +140,47 @@ def test_pods_of_a_deleted_node_are_displaced(ask, make):
     found = ask([make.node("a"), make.node("b"), *pods], delete=("node/a",)).difference
     assert not found.is_empty
     assert keys(found.displaced) == ["default/p"]
+
+
+def test_a_deleted_pod_is_created_again(ask, make):
+    """A pod that the change deletes is not a new pod that only gets another node."""
+    answer = ask(database(make, 30), delete=("pod/db-0",), cordon=("a",))
+    [finding] = [one for one in answer.verdict.findings if one.kind is OutcomeKind.MOVED]
+    assert finding.sentence == (
+        "1 pod of sts/default/db is created again on another node and runs after 31s."
+    )
+    assert not answer.difference.displaced
+    assert [row.short_words for row in answer.effect.workloads] == ["1 created again elsewhere"]
+
+
+def test_a_pod_that_is_gone_for_good_is_not_down_too(ask, make):
+    objects = [make.node("a"), make.node("b"), make.pod("bare", node_name="a")]
+    answer = ask(objects, failures=Failures(fail_node=("a",)), lasts="20m")
+    [row] = answer.effect.workloads
+    assert (row.gone, row.down) == (1, 0)
+    assert row.short_words == "1 gone for good"
+
+
+def test_a_bare_pod_whose_node_does_not_return_is_wanted(ask, make):
+    """Its deletion is never confirmed, so it is down and not gone."""
+    objects = [make.node("a"), make.node("b"), make.pod("bare", node_name="a")]
+    answer = ask(objects, failures=Failures(fail_node=("a",)))
+    [row] = answer.effect.workloads
+    assert (row.readiness.wanted, row.readiness.at_end, row.down) == (1, 0, 1)
+
+
+def test_a_static_pod_of_a_failed_node_is_last_and_not_in_the_verdict(ask, make):
+    static = make.pod("proxy-a", node_name="a")
+    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    bare = make.pod("bare", node_name="a")
+    for pod in (static, bare):
+        pod["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    answer = ask(
+        [make.node("a"), make.node("b"), static, bare], failures=Failures(fail_node=("a",))
+    )
+    assert [row.workload.name for row in answer.effect.workloads] == ["bare", "proxy-a"]
+    sentences = [one.sentence for one in verdict_of(answer.effect).findings]
+    assert not [one for one in sentences if "proxy-a" in one]
 
 
 def test_cordon_displaces_nobody(ask, make):

@@ -235,7 +235,7 @@ def script_of_change(
         raise InputError(ORDER_OPTION, problem)
     if change.reschedule_order == AS_SCHEDULED and not change.reschedule:
         raise InputError(ORDER_OPTION, "needs --reschedule")
-    collected = _Steps(change, snapshot.taken_at, Inventory(snapshot.manifests))
+    collected = _Steps(change, snapshot.taken_at, snapshot.inventory())
     model = _model(change, collected.inventory)
     _delete(collected)
     _apply(collected)
@@ -390,8 +390,12 @@ def _edit(collected: _Steps) -> None:
         with_resources,
     )
 
+    valued = set[str]()
     for text in change.priority_class:
         before, after = with_priority(text, inventory)
+        if before.ref.name in valued:
+            raise InputError(PRIORITY, f"{before.title} gets a value twice")
+        valued.add(before.ref.name)
         inventory.add(after)
         actions = (commands.delete(before.ref), commands.create(after))
         collected.add(before.title, PRIORITY, *actions)
@@ -438,8 +442,13 @@ def _scale(collected: _Steps) -> None:
     from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - few ask it
 
     change = collected.change
+    scaled = set[ObjectRef]()
     for text in change.scale:
         command = parse_scale("--scale", text, collected.inventory, change.namespace)
+        target = command.target
+        if target in scaled:
+            raise InputError("--scale", f"{target.kind} {target.key} is scaled twice")
+        scaled.add(target)
         collected.add(text, "--scale", command)
 
 

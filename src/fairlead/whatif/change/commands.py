@@ -73,7 +73,7 @@ def return_node(node: str) -> Command:
     return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: None}}})
 
 
-def scale(workload: ObjectRef, replicas: int) -> Command:
+def scale(workload: ObjectRef, replicas: int) -> PatchObject:
     """Return the command that sets the number of replicas of `workload`."""
     return PatchObject(workload, {"spec": {"replicas": replicas}})
 
@@ -84,7 +84,7 @@ def create(manifest: Manifest) -> Command:
 
 
 def delete(target: ObjectRef) -> Command:
-    """Return the command that deletes the object with the name of `target`, whatever its UID is."""
+    """Return the command that deletes the object with the name of `target` and any UID."""
     return DeleteObject(ObjectRef(target.kind, target.namespace, target.name))
 
 

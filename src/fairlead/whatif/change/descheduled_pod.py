@@ -60,7 +60,7 @@ class DescheduledPods(Struct, frozen=True):
 def deschedule(
     found: Iterable[Manifest], text: str, namespace: str, order: str = BY_PRIORITY
 ) -> DescheduledPods:
-    """Return the objects `found`, with the running pods that `text` selects made pending.
+    """Return the objects `found`, in which the running pods selected by `text` are now pending.
 
     `text` is `all` or a label selector; `namespace` "" means every namespace. Raises InputError if
     no running pod is selected.

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminal
-from fairlead.apiserver.kind import DAEMON_SET, POD
+from fairlead.apiserver.kind import DAEMON_SET
 from fairlead.whatif.snapshot.inventory import Inventory
 
 IGNORE_DAEMON_SETS: Final = "--ignore-daemonsets"
@@ -125,10 +125,8 @@ def _flags_for(pod: Pod) -> Iterator[str]:
 
 def _pods_by_node(nodes: Iterable[str], inventory: Inventory) -> dict[str, list[Pod]]:
     by_node: dict[str, list[Pod]] = {node: [] for node in nodes}
-    for manifest in inventory.of_kind(POD):
-        pod = manifest.pod
-        if pod.spec.node_name in by_node:
-            by_node[pod.spec.node_name].append(pod)
+    for pod in inventory.pods_on(by_node):
+        by_node[pod.spec.node_name].append(pod)
     return {node: sorted(pods, key=lambda pod: pod.key) for node, pods in by_node.items()}
 
 

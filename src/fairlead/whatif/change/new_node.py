@@ -1,9 +1,10 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
-A new node is Ready and empty; the simulated DaemonSet controller creates its pods there. The node
-has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model, and the
-taints that no controller manages. It has neither the images nor the cordon of its model. A node of
-another instance type has no devices, because they are unknown.
+A new node is Ready and runs the static pods of its model; the simulated DaemonSet controller
+creates its pods there. The node has the labels, size, volume limits (CSINode) and devices
+(ResourceSlices) of its model, and the taints that no controller manages. It has neither the images
+nor the cordon of its model. A node of another instance type has no devices, because they are
+unknown.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
 from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.node_dependents import copied_dependent
 from fairlead.engine.core.instant import Instant
+from fairlead.whatif.change.static_pod import static_pod_on
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -35,7 +38,9 @@ def new_nodes(
     inventory: Inventory,
     start: Instant,
 ) -> list[Manifest]:
-    """Return `count` Nodes like `model`, each followed by its CSINode and ResourceSlices, if any.
+    """Return `count` Nodes like `model`, each followed by its dependents.
+
+    The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`.
 
     Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
     are spread over the zones of an instance type. Raises InputError if `count` is not allowed, or
@@ -47,6 +52,8 @@ def new_nodes(
         raise InputError(OPTION, "needs --like NODE, or --instance-type NAME of --instance-types")
     found: list[Json] = []
     dependents = [] if model is None else _dependents(model.ref.name, inventory)
+    on_model = () if model is None else inventory.pods_on([model.ref.name])
+    static = [pod for pod in on_model if is_static(pod) and not is_terminating(pod)]
     if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
         # The devices of the other type are unknown.
         dependents = [one for one in dependents if one.kind is CSI_NODE]
@@ -57,6 +64,7 @@ def new_nodes(
         found.append(_node(name, template, start))
         if model is not None:
             found += [copied_dependent(one.value, model.ref.name, name) for one in dependents]
+            found += [static_pod_on(pod, name) for pod in static]
     return manifests([Document(OPTION, found)])
 
 

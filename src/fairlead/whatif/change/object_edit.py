@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
-from fairlead.api.quantity import QuantityError, parse_quantity
+from fairlead.api.quantity import NO_QUANTITY, QuantityError, parse_quantity
 from fairlead.api.resource_name import is_native_resource
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import (
@@ -38,6 +38,7 @@ from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
 from fairlead.whatif.change.field_path import SetFieldError, set_field
 from fairlead.whatif.input.error import InputError, known_names
@@ -109,7 +110,7 @@ def with_resources(
         known = ", ".join(kind.kind for kind in _TEMPLATED)
         problem = f"a {target.kind.kind} has no pod template that can change; only {known}"
         raise InputError(SET_RESOURCES, problem)
-    wanted = dict(_amounts(amounts))
+    wanted = dict(_amounts(target.title, amounts))
     target.require_right_types()
     edited = copy.deepcopy(target.value)
     raised: list[str] = []
@@ -136,10 +137,10 @@ def _raise_limits(
             yield f"container {container} gets a {resource} limit of {request} instead of {limit}"
 
 
-def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
+def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield ((part, resource), amount) for each item of `cpu=2,limits.memory=4Gi`.
 
-    A part is `requests` or `limits`. Raises InputError.
+    A part is `requests` or `limits`. Raises InputError; its message names `workload`.
     """
     for each in text.split(","):
         name, sign, amount = each.strip().rpartition("=")
@@ -147,11 +148,18 @@ def _amounts(text: str) -> Iterator[tuple[tuple[str, str], str]]:
         if not dot or part not in _PARTS:
             part, resource = "", name
         if not sign or not resource:
-            raise InputError(SET_RESOURCES, f"{each!r} is not RESOURCE=AMOUNT, such as cpu=500m")
+            problem = f"{each!r} is not RESOURCE=AMOUNT, such as cpu=500m"
+            raise InputError(SET_RESOURCES, problem, object_name=workload)
+        if any(check_container_resource("", resource)):
+            problem = "is not a resource of containers, such as cpu, memory or nvidia.com/gpu"
+            raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource)
         try:
             parse_quantity(amount)
         except QuantityError as cause:
-            raise InputError(SET_RESOURCES, str(cause), field=resource) from None
+            problem = str(cause)
+            if cause.rule == NO_QUANTITY:
+                problem = f"{amount!r} is not a quantity, such as 2, 500m or 4Gi"
+            raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource) from None
         has_limit = not is_native_resource(resource) or resource.startswith(_HUGE_PAGES)
         for one in (part,) if part else _PARTS if has_limit else _PARTS[:1]:
             yield (one, resource), amount

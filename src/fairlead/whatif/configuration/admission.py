@@ -87,7 +87,9 @@ def read_limited_resources(path: str) -> tuple[LimitedResource, ...]:
     for index, plugin in enumerate(form.plugins):
         where = f"plugins[{index}]"
         if plugin.name != RESOURCE_QUOTA:
-            problem = f"has no configuration here; {known_names(plugin.name, (RESOURCE_QUOTA,))}"
+            problem = (
+                f"cannot be configured in Fairlead; {known_names(plugin.name, (RESOURCE_QUOTA,))}"
+            )
             raise InputError(document.source, problem, object_name=plugin.name, field=where)
         if plugin.path and plugin.configuration is not None:
             raise InputError(document.source, "path and configuration are both set", field=where)

@@ -17,6 +17,7 @@ from fairlead.whatif.configuration.scheduler_config import KIND
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 
@@ -41,7 +42,7 @@ def stored_configurations(manifests: Iterable[Manifest]) -> list[StoredConfigura
     """Return the configurations in the ConfigMaps among `manifests`, in the order of the dump."""
     return [
         found
-        for manifest in manifests
+        for manifest in samples(manifests)
         if manifest.kind is CONFIG_MAP
         for found in _of_config_map(manifest)
     ]

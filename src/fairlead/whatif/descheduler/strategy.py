@@ -5,12 +5,12 @@ Each function takes the evictor, which records the evictions, and the arguments 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from fairlead.api.node_selector import required_node_affinity_matches, term_matches
-from fairlead.api.objects import Container, Node, Pod, Taint
-from fairlead.api.pods.qos import qos_class
+from fairlead.api.objects import Node, Pod, Taint
+from fairlead.api.pods.qos import QOS_CLASSES, qos_class_of
 from fairlead.api.selector import selector_matches
 from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.instant import to_seconds
@@ -26,7 +26,6 @@ from fairlead.whatif.descheduler.policy import (
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-_QOS: Final = ("BestEffort", "Burstable", "Guaranteed")
 
 
 def by_priority(pods: Iterable[Pod]) -> list[Pod]:
@@ -38,29 +37,9 @@ def by_priority(pods: Iterable[Pod]) -> list[Pod]:
 
     def key(pod: Pod) -> tuple[bool, int, int]:
         priority = pod.spec.priority
-        return priority is not None, priority or 0, _QOS.index(qos_class(_resources(pod)))
+        return priority is not None, priority or 0, QOS_CLASSES.index(qos_class_of(pod))
 
     return sorted(pods, key=key)
-
-
-def _resources(pod: Pod) -> dict[str, Any]:
-    """Return the part of the pod's spec that determines its QoS class."""
-
-    def parts(containers: Sequence[Container]) -> list[dict[str, Any]]:
-        return [
-            {"resources": {"requests": one.resources.requests, "limits": one.resources.limits}}
-            for one in containers
-        ]
-
-    spec = pod.spec
-    found: dict[str, Any] = {
-        "containers": parts(spec.containers),
-        "initContainers": parts(spec.init_containers),
-    }
-    if spec.resources is not None:
-        resources = spec.resources
-        found["resources"] = {"requests": resources.requests, "limits": resources.limits}
-    return found
 
 
 def listed(evictor: Evictor, node: Node, args: SelectorArgs) -> Iterator[Pod]:

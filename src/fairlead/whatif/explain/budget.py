@@ -1,4 +1,10 @@
-"""Explains a PodDisruptionBudget: the disruptions that it allows now and at best, and why."""
+"""Explains a PodDisruptionBudget: the disruptions that it allows now and at best, and why.
+
+For each node with pods of the budget, the explanation says what a drain of the node does. A pod
+whose replacement fits no node is missing from then on, so the budget refuses an eviction sooner or
+later, even if it allows one now. This is tested with the pods of the budget alone: the node is
+cordoned, its pods of the budget are removed, and the scheduler places their replacements.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,10 @@ from typing import Final
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
+from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.cluster_model import in_queue_order, is_placed_anew, moves_with_drain
+from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, Unplaced
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -45,10 +53,15 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
         if any(one.key == key for one in planner.budgets.of(pod.pod))
     ]
     pods.sort(key=lambda pod: pod.key)
-    nodes = Counter(node for pod in pods if (node := planner.model.cluster.node_of(pod)))
+    on_node: dict[str, list[PodInfo]] = defaultdict(list)
+    for pod in pods:
+        if node := planner.model.cluster.node_of(pod):
+            on_node[node].append(pod)
+    nodes = Counter({node: len(found) for node, found in on_node.items()})
     unready = [pod for pod in pods if not is_ready(pod.pod)]
     blocked = {node: planner.budget_blockers(node) for node in nodes} if limit.now < 1 else {}
     refusing = {node for node, found in blocked.items() if found}
+    unplaced = {node: _unplaced(planner, node, on_node[node]) for node in nodes}
     edits = dict.fromkeys(
         one.edit for found in blocked.values() for one in found if f"pdb/{key}" == one.owner
     )
@@ -66,7 +79,8 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
                 {"pod": pod.key, "node": planner.model.cluster.node_of(pod)} for pod in unready
             ]),
             ResultTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
-                {"node": node, "pods": count, "drain": _drain(limit, count, node in refusing)}
+                {"node": node, "pods": count, "unplaced": len(unplaced[node]),
+                 "drain": _drain(limit, count, unplaced[node], is_blocked=node in refusing)}
                 for node, count in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
             ]),
         ),
@@ -136,12 +150,32 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
     ]
 
 
-def _drain(limit: BudgetLimit, pods: int, is_blocked: bool) -> str:  # noqa: FBT001 - a fact
-    """Return the effect of the budget on a drain of a node that has `pods` pods of the budget."""
+def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list[Unplaced]:
+    """Return those of `pods`, which are on `node`, whose replacements fit no other node."""
+    with planner.model.hypothesis():
+        planner.clear(node, [pod for pod in pods if moves_with_drain(pod)])
+        return planner.place(node, in_queue_order(pod for pod in pods if is_placed_anew(pod)))[1]
+
+
+def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced], *, is_blocked: bool) -> str:
+    """Return what a drain of a node does that has `pods` pods of the budget.
+
+    The replacements of the pods `unplaced` fit no node.
+    """
     if limit.is_permanent:
         return "is refused"
     if is_blocked:
         return "is refused now"
-    return (
-        "evicts the pods in turns, as new ones get ready" if pods > limit.now > 0 else "is allowed"
-    )
+    if unplaced:
+        missing = len(unplaced)
+        why = f"fits no node ({short_reason(unplaced[0].message)})"
+        if missing > limit.now > 0:
+            done = counted(pods - missing + limit.now, "pod")
+            return f"stops after {done}: a replacement {why}"
+        which = "its replacement" if pods == 1 else "a replacement"
+        if missing > 1:
+            which, why = f"{missing:,} replacements", why.replace("fits", "fit", 1)
+        return f"is allowed, but {which} {why}"
+    if pods > limit.now > 0:
+        return "evicts the pods one after another, when replacements are ready"
+    return "is allowed"

@@ -30,7 +30,6 @@ from fairlead.whatif.explain.pod import SOURCE
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 from fairlead.whatif.result.result_json import API_VERSION
-from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -57,7 +56,7 @@ def is_about_group(
     )
     if config is None:
         return False
-    manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+    manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
     chosen = manifest.value.get("spec", {}).get("schedulerName")
     return manifest.kind is POD and chosen in config.ownership.scheduler_names
 
@@ -107,7 +106,7 @@ def _look(snapshot: Snapshot, config: BatchConfig) -> tuple[Cluster, Composition
 def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
     kind, _, name = target.partition("/")
     if kind.partition(".")[0].lower() not in GROUP_KINDS:
-        pod = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+        pod = snapshot.inventory().find(SOURCE, target, expected=(POD,))
         tasks = composition.jobs.tasks.values()
         return next(task.job.id for task in tasks if task.key == pod.ref.key)
     groups = [

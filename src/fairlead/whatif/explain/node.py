@@ -1,8 +1,9 @@
 """Explains a node: its pods, the pods that could run elsewhere, and the obstacles to a drain.
 
 Whether a pod could run elsewhere is tested for each pod alone: the node is cordoned, the pod is
-removed, and the scheduler places a replacement while all other pods stay. Whether the node can be
-drained is tested for all of its pods together, as in `fairlead drain-plan`.
+removed, and the scheduler places a replacement while all other pods stay. If the replacement fits
+no node, preemption is tried, and its victims are named. Whether the node can be drained is tested
+for all of its pods together, as in `fairlead drain-plan`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving, moves_with_drain
 from fairlead.whatif.planner.node_drain.drain_plan import flag_findings
-from fairlead.whatif.planner.node_drain.drain_planner import Blocker, DrainPlanner, PlannedDrain
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    Blocker,
+    DrainPlanner,
+    PlannedDrain,
+)
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -56,10 +63,11 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
     """
     info = planner.model.node(name)
     pods = sorted(info.pods.values(), key=lambda pod: (-pod.priority, pod.key))
-    refused = planner.budget_blockers(name)
+    refused = planner.refusals(name)
     with planner.model.hypothesis():
-        emptied = planner.empty(name, with_remedy=True)
-    blockers = [*refused, *([emptied] if isinstance(emptied, Blocker) else [])]
+        emptied = planner.empty(name)
+    unplaced = unplaced_blockers(planner, emptied) if isinstance(emptied, Blocker) else []
+    blockers = [*refused, *unplaced]
     blocked = {one.pod: one for one in reversed(refused)}  # the first blocker of each pod
     rows = [
         {
@@ -77,7 +85,7 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
     return TabularAnswer(
         kind="NodeExplanation",
         source=source,
-        verdict=_verdict(name, emptied, refused),
+        verdict=_verdict(name, emptied, refused, unplaced),
         findings=(
             *_state(info.node),
             _usage(info.node, pods),
@@ -94,16 +102,27 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
     )  # fmt: skip
 
 
-def _verdict(name: str, emptied: PlannedDrain | Blocker, refused: list[Blocker]) -> str:
+def _verdict(
+    name: str,
+    emptied: PlannedDrain | Blocker,
+    refused: Sequence[Blocker],
+    unplaced: Sequence[Blocker],
+) -> str:
+    if refused and refused[0].cause is BlockCause.SILENT:
+        return f"{name} cannot be drained now: {refused[0].why}."
     if refused:
         owners = sorted({one.owner for one in refused})
         more = f" and {len(owners) - 1} more" if len(owners) > 1 else ""
         pods = counted(len({one.pod for one in refused}), "pod")
         return f"{name} cannot be drained now: {owners[0]}{more} refuses the eviction of {pods}."
     if isinstance(emptied, Blocker):
-        if emptied.preempts:
-            return f"After a drain of {name}, {emptied.pod} fits on no node: {emptied.why}."
-        return f"A drain of {name} would leave {emptied.pod} pending: {emptied.why}."
+        if len(unplaced) > 1:
+            names = listed([one.pod for one in unplaced])
+            return f"A drain of {name} leaves pods of {len(unplaced)} workloads pending: {names}."
+        [one] = unplaced
+        if one.preempts:
+            return f"After a drain of {name}, {one.pod} fits on no node: {one.why}."
+        return f"A drain of {name} would leave {one.pod} pending: {one.why}."
     targets = len({move.target for move in emptied.moves})
     if not emptied.moves:
         return f"{name} can be drained: no pod on it has to move."
@@ -121,7 +140,7 @@ def _state(node: Node) -> Iterator[str]:
     if ready is not None and ready.status != "True":
         yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."
     if node.spec.unschedulable:
-        yield "It is cordoned: no new pods come to it."
+        yield "It is cordoned: no new pods are placed on it."
     taints = [
         f"{one.key}{f'={one.value}' if one.value else ''}:{one.effect}"
         for one in node.spec.taints
@@ -160,9 +179,14 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
     with planner.model.hypothesis():
         planner.model.cordon(node)
         planner.model.remove(pod)
-        decision = planner.model.schedule(planner.model.replacement(pod))
-    if isinstance(decision, Placement):
-        return f"yes, to {decision.node.name}"
+        new = planner.model.replacement(pod)
+        decision = planner.model.schedule(new)
+        if isinstance(decision, Placement):
+            return f"yes, to {decision.node.name}"
+        room = planner.room_by_preemption(new)
+    if room is not None and room.victims:
+        victims = listed([victim.key for victim in room.victims])
+        return f"only by preemption: to {room.nominated_node}, where it would preempt {victims}"
     return f"no: {short_reason(decision.message)}"
 
 

@@ -42,17 +42,15 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.refusal import REMEDIES_MAX, siblings_of
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
-from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
-# The number of nodes; each remedy is verified by a trial that takes milliseconds.
-REMEDIES_MAX: Final = 200
 
 
 class Explanation(Struct, frozen=True):
@@ -103,7 +101,7 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     Raises InputError if the pod does not exist or has completed, or if no scheduler profile has its
     schedulerName.
     """
-    manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
+    manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
     store = Store(SeededIds(0))
@@ -141,8 +139,9 @@ def _remedies(
         if why is not None and why.plugin != REJECTOR
         if (node := table.find(name)) is not None and is_ready(node.node)
     ]
+    is_sibling = siblings_of(pod)
     for node, why in refused[:REMEDIES_MAX]:
-        remedy = find_remedy(built.framework, pod, node, why)
+        remedy = find_remedy(built.framework, pod, node, why, keeps=is_sibling)
         if remedy is not None:
             found[node.name] = remedy
     return found, max(len(refused) - REMEDIES_MAX, 0)

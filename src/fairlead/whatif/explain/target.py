@@ -59,7 +59,7 @@ def explain_object(
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
-    found = Inventory(snapshot.manifests).find(SOURCE, target, expected=_EXPLAINED)
+    found = snapshot.inventory().find(SOURCE, target, expected=_EXPLAINED)
     if found.kind is POD:
         return None
     if found.kind not in _EXPLAINED:
@@ -93,7 +93,7 @@ def group_to_explain(
     written = _written(files)
     pods = [one for one in written if one.kind is POD]
     subject = target or (f"pod/{pods[0].ref.key}" if len(pods) == 1 else "")
-    inventory = Inventory(snapshot.manifests)
+    inventory = snapshot.inventory()
     added = [one for one in written if not inventory.get(one.kind, one.ref.namespace, one.ref.name)]
     cluster = replace(snapshot, manifests=(*snapshot.manifests, *added))
     if not subject or not is_about_group(subject, cluster, scheduler, batch):
@@ -112,7 +112,7 @@ def new_pod_to_explain(
     written = _written(files)
     candidates = [one for one in written if one.kind is POD or one.kind in WORKLOADS]
     chosen = _chosen(written, candidates, files, target)
-    inventory = Inventory(snapshot.manifests)
+    inventory = snapshot.inventory()
     if chosen.kind is POD and inventory.get(POD, chosen.ref.namespace, chosen.ref.name):
         raise chosen.refuse(f"exists already; explain pod/{chosen.ref.key} without --apply")
     refuse_absent_namespaces(written, inventory)

@@ -6,11 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fairlead.api.objects import Pod
+from msgspec import Struct
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import CronJob, Pod
 from fairlead.api.pods.facts import condition, controller_of
+from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
-from fairlead.engine.core.instant import to_seconds
+from fairlead.apiserver.kind import CRON_JOB
+from fairlead.engine.core.cron_schedule import ScheduleError, read_schedule
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
@@ -18,9 +25,9 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, revision_of, workload_of
-from fairlead.whatif.planner.cluster_model import Refusal
 from fairlead.whatif.planner.new_pod import new_pods_of
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner
+from fairlead.whatif.planner.refusal import Refusal, refusals_of
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
@@ -33,7 +40,6 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.pod_timing.startup_time import startup_times
 from fairlead.whatif.run.wanted_pods import wanted_pods
-from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
@@ -59,6 +65,7 @@ _REFUSAL_COLUMNS: Final = (
     ResultColumn("nodes", "nodes", NUMBER),
     ResultColumn("plugin", "refused by"),
     ResultColumn("reason", "because"),
+    ResultColumn("change", "would fit after"),
 )
 
 
@@ -73,18 +80,28 @@ def explain_workload(
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
     wanted = wanted_pods(model.store, (pod.pod for pod in pods), [ref])[ref]
-    target, message, refusals = _one_more(planner, snapshot, workload)
+    decision, message, refusals = _one_more(planner, snapshot, workload)
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
+    cron = _cron_schedule(workload, snapshot.taken_at) if workload.kind == CRON_JOB else None
     return TabularAnswer(
         kind="WorkloadExplanation",
         source=snapshot.source,
-        verdict=_verdict(ref, wanted, ready, pods, pending),
-        findings=tuple(_findings(snapshot, ref, pods, target, message)),
+        verdict=(
+            _verdict(ref, wanted, ready, pods, pending)
+            if cron is None or wanted or pods
+            else f"{ref} has no pods now."
+        ),
+        findings=(
+            *(() if cron is None else (cron.sentence,)),
+            *_findings(snapshot, ref, pods, decision, message),
+        ),
         tables=(
             ResultTable("pending", "pending pods", _PENDING_COLUMNS,
                         _pending_rows(planner, pending)),
-            ResultTable("refusals", "nodes that refuse one more pod", _REFUSAL_COLUMNS, [
-                {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason} for one in refusals
+            ResultTable("refusals", "nodes that one more pod does not fit", _REFUSAL_COLUMNS, [
+                {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason,
+                 "change": one.change}
+                for one in refusals
             ]),
             ResultTable("zones", "where its pods are", _ZONE_COLUMNS, _zone_rows(planner, placed)),
             ResultTable("budgets", "its disruption budgets", _BUDGET_COLUMNS, [
@@ -98,9 +115,41 @@ def explain_workload(
             "wanted": wanted,
             "pods": len(pods),
             "ready": ready,
-            "one_more_goes_to": target,
+            "one_more_goes_to": decision.node.name if decision is not None else "",
+            "one_more_equals": decision.equals if decision is not None else 0,
+            **({} if cron is None else cron.facts),
         },
     )  # fmt: skip
+
+
+class _CronSchedule(Struct, frozen=True):
+    """The `sentence` about the schedule of a CronJob, and the `facts` of the answer."""
+
+    sentence: str
+    facts: Json
+
+
+def _cron_schedule(workload: Manifest, now: Instant) -> _CronSchedule:
+    """Return the schedule of a CronJob with its next time after `now`."""
+    spec = decode_as(CronJob, workload.value).spec
+    zone = spec.time_zone or "UTC"
+    due = ""
+    try:
+        instant = read_schedule(spec.schedule, spec.time_zone).after(now)
+    except ScheduleError as cause:
+        then = f"no Job starts: {cause}"
+    else:
+        due = "" if instant is None else format_timestamp(instant)
+        then = f"the next Job starts at {due}" if due else "no further Job starts"
+    if spec.suspend:
+        due, then = "", "it is suspended, so no Job starts"
+    facts: Json = {
+        "schedule": spec.schedule,
+        "time_zone": zone,
+        "suspended": spec.suspend,
+        "next_run": due or None,
+    }
+    return _CronSchedule(f'Its schedule is "{spec.schedule}" ({zone}); {then}.', facts)
 
 
 def _ref_of(workload: Manifest) -> WorkloadRef:
@@ -139,10 +188,17 @@ def _verdict(
 
 
 def _findings(
-    snapshot: Snapshot, ref: WorkloadRef, pods: Sequence[PodInfo], target: str, message: str
+    snapshot: Snapshot,
+    ref: WorkloadRef,
+    pods: Sequence[PodInfo],
+    decision: Placement | None,
+    message: str,
 ) -> Iterator[str]:
-    if target:
-        yield f"One more pod would go to {target}."
+    if decision is not None:
+        among = ""
+        if decision.equals > 1:
+            among = f", a random choice among {decision.equals:,} equal nodes"
+        yield f"One more pod would go to {decision.node.name}{among}."
     elif message:
         yield f"One more pod would have no node: {message}"
     revisions = Counter(revision_of(pod.pod) for pod in pods)
@@ -159,32 +215,32 @@ def _findings(
 
 def _one_more(
     planner: DrainPlanner, snapshot: Snapshot, workload: Manifest
-) -> tuple[str, str, list[Refusal]]:
-    """Schedule one more pod as a trial; return (node, reason for no node, refusals).
+) -> tuple[Placement | None, str, list[Refusal]]:
+    """Schedule one more pod as a trial; return (placement, reason for no node, refusals).
 
-    Waiting pods are placed first. The node is "" if the pod fits no node; the reason is "" if it
-    fits a node. Both are "" for a DaemonSet.
+    Waiting pods are placed first. The placement is None if the pod fits no node; the reason is ""
+    if it fits a node. A DaemonSet has neither.
     """
     model = planner.model
     try:
-        new = new_pods_of("explain", workload, Inventory(snapshot.manifests))
+        new = new_pods_of("explain", workload, snapshot.inventory())
         claims = [model.create(claim) for claim in new.claims(0)]
         created = model.create(new.pod(0))
         assert isinstance(created, Pod)
     except InputError:
-        return "", "", []  # a DaemonSet has one pod on each node
+        return None, "", []  # a DaemonSet has one pod on each node
     except ApiError as refused:
-        return "", refused.message, []
+        return None, refused.message, []
     with model.hypothesis():
         place_waiting_pods(model)
         for claim in claims:
             model.put(claim)
         pod = model.pod_info(created)
-        refusals = model.refusals(pod)
+        refusals = refusals_of(model, pod)
         decision = model.schedule(pod)
     if isinstance(decision, Placement):
-        return decision.node.name, "", refusals
-    return "", decision.message, refusals
+        return decision, "", refusals
+    return None, decision.message, refusals
 
 
 def _pending_rows(planner: DrainPlanner, pending: Sequence[PodInfo]) -> list[dict[str, object]]:

@@ -30,7 +30,8 @@ from fairlead.whatif.input.content import (
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes, Listing, split
-from fairlead.whatif.input.pod_columns import ColumnError, encode_list
+from fairlead.whatif.input.pod_columns import ColumnError, encode_list, texts_of
+from fairlead.whatif.input.repeated_key import CHARACTERS_MAX, require_distinct_keys
 
 STDIN: Final = "stdin"
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
@@ -42,19 +43,21 @@ class Document(Struct, frozen=True):
 
     If `listing` is set, the items of the value are not decoded: `value` contains the rest of the
     value, and `listing` contains the items as texts. `text` is the whole file. It is empty for a
-    value that `read_listings` has decoded, and for a listing that was read from a cluster.
+    value that `read_listings` has decoded, and for a listing that was read from a cluster. `place`
+    is "document N" if the file contains several documents, otherwise "".
     """
 
     source: str
     value: Any
     listing: Listing | None = None
     text: Bytes = b""
+    place: str = ""
 
     def parsed(self) -> Iterator[Document]:
         """Yield the documents of `text`, decoded. Raises InputError."""
         text = bytes(self.text)
         if not text and self.listing is not None:
-            text = encode_list(map(bytes, self.listing.items), self.value["metadata"])
+            text = encode_list(map(bytes, texts_of(self.listing.items)), self.value["metadata"])
         return _parse(self.source, text, json_by_name=True)
 
 
@@ -110,6 +113,8 @@ def _split(source: str, data: Bytes, *, json_by_name: bool) -> Iterator[Document
         listing = split(data)
     except ColumnError as cause:
         raise InputError(source, cause.problem, field=cause.field) from None
+    if listing is not None and len(data) <= CHARACTERS_MAX:
+        require_distinct_keys(source, bytes(data).decode())
     if listing is None and not json_by_name:
         listing = _yaml_listing(source, data)
     if listing is not None:
@@ -199,13 +204,11 @@ def _read_file(path: Path) -> Iterator[Document]:
 def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document]:
     text = decode_text(source, data)
     values = _json(source, text, must=json_by_name) or _yaml(source, text)
-    found = False
-    for value in values:
-        if value is not None:
-            found = True
-            yield Document(source, value)
+    found = [value for value in values if value is not None]
     if not found:
         raise InputError(source, "contains only comments or empty documents")
+    for number, value in enumerate(found, 1):
+        yield Document(source, value, place=f"document {number}" if len(found) > 1 else "")
 
 
 def decode_text(source: str, data: bytes) -> str:
@@ -231,13 +234,15 @@ def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
     if not must and not text.lstrip().startswith(("{", "[")):
         return None
     try:
-        return [msgspec.json.decode(text)]
+        value = msgspec.json.decode(text)
     except RecursionError:
         raise InputError(source, "is nested too deeply") from None
     except msgspec.DecodeError as cause:
         if must or text.lstrip().startswith('{"'):
             raise InputError(source, f"is not JSON: {cause}") from None
         return None  # a YAML flow mapping has the same first character
+    require_distinct_keys(source, text)
+    return [value]
 
 
 def _yaml(source: str, text: str) -> Iterator[Any]:

@@ -16,7 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.api.text.json_template import TemplateRows
+from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
 from fairlead.whatif.input.pod_columns import ItemText, with_pods
 
@@ -39,11 +40,14 @@ class DecodedItem(Struct, frozen=True):
 
 
 class ItemTexts(Protocol):
-    """The texts of objects; each iteration yields all of them, and may build them anew."""
+    """The texts of objects; each iteration yields all of them, and may build them anew.
+
+    Neighbouring pods of a snapshot file may be one item (`TemplateRows`).
+    """
 
     def __len__(self) -> int: ...
 
-    def __iter__(self) -> Iterator[ItemText | DecodedItem]: ...
+    def __iter__(self) -> Iterator[ItemText | TemplateRows | DecodedItem]: ...
 
 
 class Listing(Struct, frozen=True):
@@ -102,7 +106,7 @@ def split(data: Bytes) -> Listing | None:
     return listing
 
 
-def _items(found: _List) -> Sequence[ItemText] | None:
+def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:
     if found.kind == SNAPSHOT and bytes(found.pods):
         return with_pods(found.api_version, found.items, found.pods)
     return found.items if found.kind.endswith("List") else None

@@ -1,4 +1,8 @@
-"""BudgetOutcome: whether a budget was kept, delayed or blocked evictions, or was breached."""
+"""BudgetOutcome: whether a budget was kept, delayed or blocked evictions, or was breached.
+
+A budget is unmet if it had too few healthy pods for a time although no pod was displaced against
+it, for example because pods were down on failed nodes.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ class BudgetResult(StrEnum):
 
     HELD = "held"
     DELAYED = "delayed"
+    UNMET = "unmet"
     BLOCKS = "blocks"
     BREACHED = "breached"
 
@@ -30,7 +35,9 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     their nodes. `delayed` pods were evicted after a refusal, `blocked` pods could not be evicted at
     all, and `breaches` were displaced in violation of the budget. `allowed_at_end` is the number of
     disruptions that are allowed at the end of the run with the change. `allowed_without` is this
-    number for the run without the change. Both are None if the budget does not exist at that end.
+    number for the run without the change. Each is None if the budget does not exist at the end of
+    its run. `shortage` is the highest number of healthy pods that the budget lacked at a time, 0 if
+    it lacks as many without the change.
     """
 
     pdb: str
@@ -45,6 +52,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     allowed_at_end: int | None
     allowed_without: int | None
     has_new_rule: bool = False
+    shortage: int = 0
 
     @property
     def state(self) -> BudgetResult:
@@ -53,6 +61,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
             return BudgetResult.BREACHED
         if self.blocked:
             return BudgetResult.BLOCKS
+        if self.shortage:
+            return BudgetResult.UNMET
         return BudgetResult.DELAYED if self.delayed else BudgetResult.HELD
 
     @property
@@ -82,6 +92,8 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
                 return f"breached by {_pods(self.breaches)}"
             case BudgetResult.BLOCKS:
                 return f"blocks {_pods(self.blocked)}"
+            case BudgetResult.UNMET:
+                return f"not met, {_pods(self.shortage)} too few"
             case BudgetResult.DELAYED:
                 return f"held, delayed {_pods(self.delayed)}"
             case _:
@@ -125,7 +137,13 @@ def budget_outcomes(
 
 def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
     has_work = bool(history.displaced or history.refused)
-    return (has_work and history != known) or _has_new_rule(history, known)
+    has_changed = has_work and history != known
+    return has_changed or _has_new_rule(history, known) or _shortage(history, known) > 0
+
+
+def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
+    """Return the shortage in the run with the change; 0 if the other run has the same."""
+    return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 
 def _has_new_rule(history: BudgetHistory, known: BudgetHistory | None) -> bool:
@@ -160,4 +178,5 @@ def _outcome(
         allowed_at_end=history.allowed_at_end,
         allowed_without=None if known is None else known.allowed_at_end,
         has_new_rule=has_new_rule,
+        shortage=_shortage(history, known),
     )

@@ -200,7 +200,7 @@ class _Evidence(Struct, frozen=True):
             name="budgets",
             belief="A PodDisruptionBudget prevents evictions.",
             fact=(
-                "It guards the eviction API, which drains use. Pods of failed nodes are deleted "
+                "It limits the eviction API, which drains use. Pods of failed nodes are deleted "
                 f"directly, here against {names}."
             ),
         )
@@ -213,7 +213,7 @@ class _Evidence(Struct, frozen=True):
             name="sticky",
             belief="A StatefulSet moves its pods away from a failed node.",
             fact=(
-                f"{stuck} of its pods are marked for deletion, but the silent kubelet cannot "
+                f"{stuck} of its pods are marked for deletion, but the unresponsive kubelet cannot "
                 "confirm that they are gone. They move when the node returns, its Node object is "
                 "deleted, or it is tainted node.kubernetes.io/out-of-service."
             ),

@@ -122,9 +122,10 @@ class NodeHistory(Struct, frozen=True, kw_only=True):
     """The times at which a node's failure reached each stage; None for a stage not reached.
 
     At `quiet_at` its kubelet stopped reporting, at `unready_at` the condition Ready was no longer
-    True, and at `tainted_at` the node got a NoExecute taint. `back_at` is the time at which the
-    node last returned to service; None if it is out of service at the end. `pods` is the number of
-    its pods; `evicted` of them were deleted.
+    True, and at `tainted_at` the node got a NoExecute taint. For a flapping or slow kubelet,
+    `quiet_at` is `unready_at`. `back_at` is the time at which the node last returned to service;
+    None if it is out of service at the end. `pods` is the number of its pods; `evicted` of them
+    were deleted.
     """
 
     node: str

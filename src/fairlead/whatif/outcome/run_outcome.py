@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec import Struct, field
 
+from fairlead.api.objects import LabelSelector
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.jobs import NO_JOBS, JobsOutcome
@@ -143,7 +144,9 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     the end, None if the budget was deleted. `needed` is the highest required number of healthy
     pods, `lowest_healthy` the lowest number of healthy pods during the run. `displaced` pods were
     preempted, evicted or deleted with their nodes; evictions of `refused` pods were refused at
-    least once.
+    least once. `shortage` is the highest number of healthy pods that were missing at once after
+    the number of healthy pods had fallen. `selector` selects the pods of the budget, None if the
+    budget was deleted.
     """
 
     pdb: str
@@ -154,6 +157,8 @@ class BudgetHistory(Struct, frozen=True, kw_only=True):
     lowest_healthy: int
     displaced: tuple[str, ...]
     refused: tuple[str, ...]
+    shortage: int = 0
+    selector: LabelSelector | None = None
 
 
 class NodeEnd(Struct, frozen=True, kw_only=True):
@@ -201,10 +206,10 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
     To get the state at an instant, start with the nodes at the end, and revert all changes after
     that instant, latest first.
 
-    `statuses` are those of nodes that changed, each beginning with its state at the start of the
-    run. `deleted` are the nodes that existed during the run but not at its end, without pods;
-    `out_of_service` are the names of the nodes that do not work at the end, because they are not
-    Ready or their kubelet does not run.
+    For each node that changed, `statuses` contains its status at the start of the run, then the
+    changes. `deleted` are the nodes that existed during the run but not at its end; their pods are
+    not listed. `out_of_service` are the names of the nodes that do not work at the end, because
+    they are not Ready or their kubelet does not run.
     """
 
     placements: tuple[PlacementChange, ...]
@@ -250,20 +255,22 @@ class Skipped(Struct, frozen=True, kw_only=True):
 class Complaint(Struct, frozen=True):
     """The first failure to create an object, with the message of the event or the API server.
 
-    If the subject is a workload, `missing` is the number of pods that it lacks at the end.
+    If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
+    `workload` is the workload of these pods.
     """
 
     subject: str
     message: str
     missing: int = 0
+    workload: WorkloadRef | None = None
 
 
 class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
-    `kind` is "cycle" (pods preempt each other in turn), "evictions" (an eviction loop), "starving"
-    (a `workload` is displaced again and again, `times` times) or "wasted" (preemptions for a pod
-    that does not use the room).
+    `kind` is "cycle" (pods preempt each other repeatedly), "evictions" (an eviction loop),
+    "starving" (a `workload` is displaced again and again, `times` times) or "wasted" (preemptions
+    for a pod that does not use the room).
     """
 
     kind: str

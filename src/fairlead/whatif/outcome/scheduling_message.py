@@ -16,7 +16,7 @@ def short_reason(message: str) -> str:
     """Return the reasons in a FailedScheduling message.
 
     Example: `0/9 nodes are available: 2 A, 7 B. preemption: …` becomes `A, B`. Equal causes give
-    equal texts, whatever the counts are. "preemptionPolicy is Never" is added for pods with this
+    equal texts, even if the counts differ. "preemptionPolicy is Never" is added for pods with this
     policy. An empty message becomes "not tried yet"; other messages are returned unchanged.
     """
     if not message:

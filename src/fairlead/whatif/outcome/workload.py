@@ -52,7 +52,8 @@ class WorkloadRef(Struct, frozen=True, order=True):
     def is_permanent(self) -> bool:
         """Whether the workload keeps its pods running.
 
-        It is False for Jobs, which create and delete pods even in a cluster at rest.
+        It is False for Jobs, which create and delete pods even if nothing else changes in the
+        cluster.
         """
         return self.kind not in _FINITE
 

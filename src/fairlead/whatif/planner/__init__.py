@@ -1,6 +1,6 @@
 """Planners: the number of pods that fit, the nodes that can be removed, the nodes to buy.
 
-    cluster_model      places pods with the scheduler, in hypotheses that are reverted
+    cluster_model      places pods with the scheduler; the placements can be reverted
     fit, fit_elastic   the number of pods that still fit (`fairlead fit`)
     node_drain         empties nodes (`fairlead drain-plan` and `upgrade-check`)
     consolidate        the nodes that can be removed (`fairlead consolidate`)

@@ -1,4 +1,4 @@
-"""ClusterModel: places pods of a cluster with its scheduler, in hypotheses that are reverted.
+"""ClusterModel: places pods of a cluster with its scheduler; the placements can be reverted.
 
     with model.hypothesis() as supposed:
         model.remove(pod)
@@ -62,7 +62,6 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, refusal
 from fairlead.engine.scheduling.extender.consultation import run_consultation
-from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -76,6 +75,7 @@ from fairlead.whatif.planner.pod_claim import (
     released_claims,
 )
 from fairlead.whatif.snapshot.api_refusal import as_input_error
+from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -87,22 +87,17 @@ _CORDON: Final = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 
 
 class Hypothesis(Struct):
-    """Changes to a model; `start` is the length of the undo log before the first change."""
+    """Changes that are reverted unless `commit` is called.
+
+    `start` is the length of the model's undo log before the first change.
+    """
 
     start: int
     is_committed: bool = False
 
     def commit(self) -> None:
-        """Keep the changes when the block ends; an outer hypothesis may still revert them."""
+        """Keep the changes when the block ends; an enclosing block may still revert them."""
         self.is_committed = True
-
-
-class Refusal(Struct, frozen=True):
-    """A reason for which `nodes` nodes refuse a pod; `plugin` is "" if several plugins refuse."""
-
-    plugin: str
-    reason: str
-    nodes: int
 
 
 class _Placed(Struct, frozen=True):
@@ -176,7 +171,7 @@ class ClusterModel:
     def _load(self, snapshot: Snapshot) -> tuple[ApiObject, ...]:
         world = self._world
         try:
-            world.load(manifest.content for manifest in snapshot.manifests)
+            world.load(contents_of(snapshot.manifests))
         except ApiError as refused:
             raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
         loaded = self._polled()
@@ -284,23 +279,20 @@ class ClusterModel:
         return new
 
     def anew(self, pod: PodInfo) -> PodInfo:
-        """Return `pod` with the labels and the spec of its replacement; itself if they are equal.
+        """Return `pod` with the labels and spec of its replacement, or `pod` if they are equal.
 
-        Unlike `replacement`, this creates no pod, but tells what must find room.
+        Unlike `replacement`, this method creates no pod. It shows the requests that must find room.
         """
         new = self._templates.anew(pod.pod)
         return pod if new is pod.pod else self.pod_info(new)
 
-    def refusals(self, pod: PodInfo) -> list[Refusal]:
-        """Return the reasons why nodes refuse `pod` now, by plugin and reason, most nodes first."""
-        built = self.profile_of(pod)
-        counts: dict[tuple[str, str], int] = {}
-        for status, nodes in find_nodes_that_fit(built.plans, pod).diagnosis().counts():
-            for reason in status.reasons:
-                key = (status.plugin, reason)
-                counts[key] = counts.get(key, 0) + nodes
-        found = [Refusal(plugin, reason, nodes) for (plugin, reason), nodes in counts.items()]
-        return sorted(found, key=lambda one: (-one.nodes, one.plugin, one.reason))
+    def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
+        """Return the running pods, by uid of the DaemonSet, that DaemonSets create on a new `node`.
+
+        The value is None for a DaemonSet whose template does not allow a pod there.
+        """
+        name, found = node.metadata.name, self._templates.daemon_pods(node)
+        return {uid: pod and _running(pod, name) for uid, pod in found.items()}
 
     # --- the store -------------------------------------------------------------------------
 
@@ -331,7 +323,7 @@ class ClusterModel:
 
     @contextmanager
     def hypothesis(self) -> Iterator[Hypothesis]:
-        """Yield a hypothesis; unless committed, its changes are reverted at the block's end."""
+        """Yield a Hypothesis; the end of the `with` block reverts it, except after `commit`."""
         supposed = Hypothesis(len(self._undo))
         self._hypotheses += 1
         try:
@@ -355,7 +347,7 @@ class ClusterModel:
         Return the decision; a refusal by Reserve is a Failure.
         """
         built = self.profile_of(pod)
-        cycle = schedule_one(built, pod, self._tie_break, makes_room=self.preempts)
+        cycle = schedule_one(built, pod, self._tie_break, runs_post_filter=self.preempts)
         decision = run_consultation(cycle)
         if isinstance(decision, Failure):
             return decision
@@ -364,9 +356,9 @@ class ClusterModel:
 
     def make_room(self, decision: Decision) -> tuple[PodInfo, ...]:
         """Remove the victims of the preemption in `decision`; return the victims."""
-        if isinstance(decision, Placement) or decision.room is None:
+        if isinstance(decision, Placement) or decision.post_filter_result is None:
             return ()
-        victims = tuple(decision.room.victims)
+        victims = tuple(decision.post_filter_result.victims)
         for victim in victims:
             self.remove(victim)
         return victims
@@ -486,9 +478,9 @@ def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:
 
 
 def moves_with_drain(pod: PodInfo) -> bool:
-    """Return whether a drain evicts `pod`.
+    """Return whether a drain ends `pod`.
 
-    Pods of DaemonSets, static pods and finished pods are not evicted.
+    Pods of DaemonSets and static pods stay. Finished pods are deleted, but they had ended before.
 
     upstream: staging/src/k8s.io/kubectl/pkg/drain/filters.go
     """
@@ -501,7 +493,7 @@ def is_leaving(pod: PodInfo) -> bool:
 
 
 def is_placed_anew(pod: PodInfo) -> bool:
-    """Return whether a drain evicts `pod` and a controller creates a replacement pod."""
+    """Return whether a drain ends `pod` and a controller creates a replacement pod."""
     has_controller = controller_of(pod.pod.metadata) is not None
     return moves_with_drain(pod) and not is_leaving(pod) and has_controller
 

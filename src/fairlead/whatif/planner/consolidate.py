@@ -10,7 +10,7 @@
                   this step stays
     4  proof      after the plan, the nodes that a rule blocks are emptied, too. If this fails, the
                   node must stay even without the rule, because a pod fits nowhere else, or because
-                  pods need the node's room
+                  its pods do not fit in addition to those of the plan's nodes
 
 Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
 nodes, would place pods on the nodes that are removed next. The result is the best of these orders,
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -31,10 +32,10 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.change.kubectl_drain import needed_flags
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.autoscaling.node_group import HOURS_PER_MONTH
-from fairlead.whatif.planner.cluster_model import ClusterModel, moves_with_drain
-from fairlead.whatif.planner.node.node_bound import NodeBound, fewest_nodes
+from fairlead.whatif.planner.cluster_model import ClusterModel, is_leaving, moves_with_drain
+from fairlead.whatif.planner.node.node_bound import PODS_PER_NODE, NodeBound, fewest_nodes
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules
-from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables
+from fairlead.whatif.planner.node_drain.blocker_table import blocker_tables, few_or_count
 from fairlead.whatif.planner.node_drain.drain_plan import (
     DrainPlan,
     flag_findings,
@@ -51,6 +52,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     PlannedDrain,
 )
 from fairlead.whatif.planner.node_drain.drain_run import pace_seconds
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -62,16 +64,20 @@ from fairlead.whatif.result.tabular_answer import (
 )
 from fairlead.whatif.run.progress import Progress
 
+_TOO_LITTLE_ROOM: Final = "the nodes that stay do not have enough free resources for its pods"
+
 
 class ConsolidationPlan(Struct):
     """The `plan` of the nodes that can be removed, and the reasons why the other nodes stay.
 
     `total` is the number of nodes in the cluster, `candidates` the number of nodes that may be
-    removed. `blockers` are rules, and pods that fit no other node even if only their node is
-    emptied. A node in `needed` has no such pod. It cannot be removed in addition to the nodes of
-    the plan, because their pods need its room. A node in `needed_anyway` is blocked by a rule or a
-    budget, and would be in `needed` without it. `prices` maps nodes to hourly prices; nodes without
-    a known price are missing. `bound` is the minimum number of candidates that must stay.
+    removed. `blockers` are the rules and budgets that block nodes, and pods that fit no other node
+    even if only their own node is emptied. A node in `needed` has no blocker, but cannot be removed
+    in addition to the nodes of the plan, because its pods then do not all fit. A node in
+    `needed_anyway` is blocked by a rule or a budget; without this blocker, it would be in `needed`.
+    Both have in `whys` the pod that does not fit, and the scheduler's reason. `prices` maps
+    nodes to hourly prices; nodes without a known price are missing. `bound` is the minimum number
+    of candidates that must stay.
     """
 
     total: int
@@ -81,6 +87,7 @@ class ConsolidationPlan(Struct):
     blockers: list[Blocker] = field(default_factory=list)
     needed: list[str] = field(default_factory=list)
     needed_anyway: list[str] = field(default_factory=list)
+    whys: Mapping[str, Blocker] = field(default_factory=dict)
     prices: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -121,14 +128,17 @@ def consolidate(
             free.append(name)
     chosen, failed = _best_choice(planner, free, prices, progress)
     plan = plan_drains(planner, chosen, progress)
-    plan.blockers.clear()  # the room of nodes that fail in the second round is needed
+    failed = {**{one.node: one for one in reversed(plan.blockers)}, **failed}
+    plan.blockers.clear()  # nodes that fail in the second round are needed, not blocked
     going = [drain.node for drain in plan.drains]
     plan.flags = needed_flags(pod.pod for name in going for pod in model.node(name).pods.values())
-    needed, unplaced = _tried_alone(planner, failed)
-    needed = [*(name for name in chosen if name not in going), *needed]
+    left = set(chosen).difference(going)
+    needed, unplaced = _tried_alone(planner, [name for name in failed if name not in left], failed)
+    needed = [*(name for name in chosen if name in left), *needed]
     with _after(planner, plan):
         stuck = _stuck_without_rules(planner, blockers, progress)
-    needed_anyway, also_unplaced = _tried_alone(planner, stuck)
+    needed_anyway, also_unplaced = _tried_alone(planner, list(stuck), stuck)
+    whys = failed | stuck
     blockers += _with_remedies(planner, plan, [*unplaced, *also_unplaced])
     return ConsolidationPlan(
         model.table.count,
@@ -138,24 +148,25 @@ def consolidate(
         blockers,
         needed,
         needed_anyway,
+        {name: whys[name] for name in (*needed, *needed_anyway) if name in whys},
         prices,
     )
 
 
 def _tried_alone(
-    planner: DrainPlanner, failed: Mapping[str, str]
+    planner: DrainPlanner, names: Sequence[str], failed: Mapping[str, Blocker]
 ) -> tuple[list[str], list[Blocker]]:
-    """Return those of `failed` that are needed only for their room, and blockers of the others.
+    """Return those of `names` that could be emptied alone, and blockers of the others.
 
-    `failed` maps each node that could not be emptied after others to the workload of the pod that
-    did not fit, "" if the total room was too small. The pod is tried again while its node is the
-    only one that is emptied.
+    `failed` maps each node that could not be emptied after others to its blocker. All pods of the
+    node are placed again while it is the only one that is emptied; the pods of the blocker's
+    workload first, because one pod that fits nowhere decides.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
-    for name, workload in failed.items():
-        alone = planner.fits_first(name, workload)
-        if alone is None:
+    for name in names:
+        alone = planner.fits_first(name, failed[name].owner)
+        if not isinstance(alone, Blocker):
             with planner.model.hypothesis():
                 alone = planner.empty(name)
         if isinstance(alone, PlannedDrain):
@@ -167,7 +178,7 @@ def _tried_alone(
 
 @contextmanager
 def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
-    """Let the block see the model after the plan's drains; the end of the block reverts them."""
+    """Apply the plan's drains to the model until the `with` block ends."""
     with planner.model.hypothesis():
         for drain in plan.drains:
             planner.model.cordon(drain.node)
@@ -178,10 +189,10 @@ def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
 
 def _stuck_without_rules(
     planner: DrainPlanner, blockers: Sequence[Blocker], progress: Progress
-) -> dict[str, str]:
+) -> dict[str, Blocker]:
     """Return the nodes of `blockers` whose pods find no place even if the blockers are removed.
 
-    The values are the workloads of the pods, as `_choose` returns them.
+    The values are the blockers for these pods, as `_choose` returns them.
 
     Nodes with the same causes are emptied one after another, because `--ignore` removes a cause of
     all nodes.
@@ -192,7 +203,7 @@ def _stuck_without_rules(
     groups: dict[frozenset[BlockCause], list[str]] = {}
     for name, causes in by_node.items():
         groups.setdefault(frozenset(causes), []).append(name)
-    found = dict[str, str]()
+    found = dict[str, Blocker]()
     for names in groups.values():
         found |= _choose(planner, names, progress)[1]
     return found
@@ -207,9 +218,11 @@ def _with_remedies(
     with _after(planner, plan):
         for one in blockers:
             with planner.model.hypothesis():
-                found = planner.empty(one.node, with_remedy=True, new_nodes=False)
-            if isinstance(found, Blocker) and found.pod == one.pod:
-                yield replace(one, edit=found.edit)
+                found = planner.empty(one.node)
+            if isinstance(found, Blocker):
+                unplaced = unplaced_blockers(planner, found, new_nodes=False)
+                edits = [other.edit for other in unplaced if other.owner == one.owner]
+                yield replace(one, edit=next(iter(edits), ""))
             else:
                 yield one
 
@@ -218,10 +231,12 @@ def _rule_blockers(planner: DrainPlanner, rules: AutoscalerRules, name: str) -> 
     on_node = rules.node_blocker(planner.model.node(name).node)
     found = [] if on_node is None else [on_node]
     for pod in planner.evicted(name):
+        if is_leaving(pod):
+            continue
         blocker = rules.pod_blocker(name, pod.pod)
         if blocker is not None:
             found.append(blocker)
-    return found + planner.budget_blockers(name)
+    return found + planner.refusals(name)
 
 
 Rank = Callable[[str], tuple[float, str]]
@@ -229,7 +244,7 @@ Rank = Callable[[str], tuple[float, str]]
 
 def _best_choice(
     planner: DrainPlanner, names: Sequence[str], prices: Mapping[str, float], progress: Progress
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], dict[str, Blocker]]:
     """Return what `_choose` returns for the best of several orders of the nodes."""
     found = [
         _choose(planner, sorted(names, key=rank), progress)
@@ -265,21 +280,21 @@ def _ranks(model: ClusterModel, prices: Mapping[str, float]) -> list[Rank]:
 
 def _choose(
     planner: DrainPlanner, names: Sequence[str], progress: Progress
-) -> tuple[list[str], dict[str, str]]:
-    """Return (nodes that can be emptied together, workloads that keep the other nodes).
+) -> tuple[list[str], dict[str, Blocker]]:
+    """Return (nodes that can be emptied together, blockers of the other nodes).
 
-    The nodes are tried one by one. The workload is that of a pod that did not fit, "" if the total
-    room was too small.
+    The nodes are tried one by one. The blocker is for a pod that did not fit; its owner is "" if
+    the total room was too small.
     """
     chosen: list[str] = []
-    failed: dict[str, str] = {}
+    failed: dict[str, Blocker] = {}
     latest = ""
     progress.begin("trying nodes", len(names))
     with planner.model.hypothesis():
         for number, name in enumerate(names):
             progress.reach(number, 0)
             if not planner.has_room_elsewhere(name):
-                failed[name] = ""
+                failed[name] = Blocker(name, "", BlockCause.NO_ROOM, "", _TOO_LITTLE_ROOM)
                 continue
             # Most nodes are kept by pods of the workload that kept the node before them.
             found = planner.fits_first(name, latest)
@@ -288,7 +303,8 @@ def _choose(
             if isinstance(found, PlannedDrain):
                 chosen.append(name)
             else:
-                failed[name] = latest = found.owner
+                failed[name] = found
+                latest = found.owner
     return chosen, failed
 
 
@@ -320,6 +336,7 @@ def consolidate_answer(
     tables = (
         _causes(found),
         *blocker_tables(found.blockers),
+        _staying(found),
         _going(found, model),
         pace_table(found.plan.runs),
         moves_table(moves),
@@ -332,7 +349,7 @@ def consolidate_answer(
 def _verdict(found: ConsolidationPlan) -> str:
     count, total = len(found.going), counted(found.total, "node")
     if not count:
-        return f"None of {total} can go now."
+        return f"None of {total} can be removed now."
     share = f"{100 * count / found.total:.0f}%"
     if found.plan.runs and found.plan.best is None:
         return f"{count:,} of {total} could go ({share}), but no pace of their drains is safe."
@@ -340,7 +357,7 @@ def _verdict(found: ConsolidationPlan) -> str:
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH
         money = f", which saves {found.saving:,.2f} per hour ({per_month:,.0f} per month)"
-    return f"{count:,} of {total} can go now ({share}){money}."
+    return f"{count:,} of {total} can be removed now ({share}){money}."
 
 
 def _findings(found: ConsolidationPlan) -> list[str]:
@@ -355,21 +372,33 @@ def _findings(found: ConsolidationPlan) -> list[str]:
         sentences += unsafe_findings(found.plan.runs)
     sentences += order_findings(found.plan.drains)
     sentences += flag_findings(found.plan.flags)
-    blocked = len({one.node for one in found.blockers})
-    others = "Of the others" if found.going else "Of these"
-    parts = [f"{blocked:,} {'is' if blocked == 1 else 'are'} blocked"] if blocked else []
-    if found.needed:
-        parts.append(f"{len(found.needed):,} must stay to have room for the pods")
-    if parts:
-        sentences.append(f"{others}, {' and '.join(parts)}.")
-    if found.needed_anyway:
-        names, them = listed(found.needed_anyway), "it" if len(found.needed_anyway) == 1 else "them"
-        sentences.append(
-            f"Even if nothing blocked {them}, {names} must stay to have room for pods."
-        )
+    sentences += _other_nodes(found)
     sentences += _rules_to_ignore(found)
     sentences.append(_limit(found))
     return sentences
+
+
+def _other_nodes(found: ConsolidationPlan) -> Iterator[str]:
+    """Yield sentences about the nodes that are not removed."""
+    blocked, needed, anyway = (
+        {one.node for one in found.blockers},
+        found.needed,
+        found.needed_anyway,
+    )
+    parts = [f"{len(blocked):,} {'is' if len(blocked) == 1 else 'are'} blocked"] if blocked else []
+    if needed:
+        their = "its" if len(needed) == 1 else "their"
+        parts.append(f"{len(needed):,} must stay, because {their} pods would not all fit elsewhere")
+    if len(blocked) == found.total > 1:
+        yield f"All {found.total:,} are blocked."
+    elif parts:
+        yield f"{'Of the others, ' if found.going else ''}{' and '.join(parts)}."
+    if anyway:
+        them, their = ("it", "its") if len(anyway) == 1 else ("them", "their")
+        yield (
+            f"Even if nothing blocked {them}, {listed(anyway)} must stay, because {their} pods "
+            "would not all fit elsewhere."
+        )
 
 
 def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
@@ -382,16 +411,17 @@ def _rules_to_ignore(found: ConsolidationPlan) -> Iterator[str]:
 
 
 def _limit(found: ConsolidationPlan) -> str:
-    most, binds = counted(found.most, "node"), found.bound.binds
+    binds, stay = found.bound.binds, counted(found.bound.count, "node")
     if not found.bound.count:
         why = "the pods that controllers would create again need none of them"
-        return f"No plan can remove more than {most}: {why}."
-    stay = counted(found.bound.count, "node")
-    if binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
-        why = f"the sum of the {binds} requests needs {stay}"
+    elif binds == PODS_PER_NODE:
+        why = f"with the limits of pods per node, the pods need {stay}"
+    elif binds.count("/") < 2:  # `binds` is a resource; a workload would be kind/namespace/name
+        why = f"the {binds} requests of the pods need {stay}"
     else:
         why = f"the pods of {binds} exclude each other on a node, so they need {stay}"
-    return f"No plan can remove more than {most}: {why}."
+    most = f"more than {counted(found.most, 'node')}" if found.most else "a node"
+    return f"No plan can remove {most}: {why}."
 
 
 def _cause_rows(found: ConsolidationPlan) -> list[Json]:
@@ -417,6 +447,23 @@ def _causes(found: ConsolidationPlan) -> ResultTable:
         ResultColumn("cause", "cause"),
     )
     return ResultTable("causes", "what keeps nodes", columns, _cause_rows(found))
+
+
+def _staying(found: ConsolidationPlan) -> ResultTable:
+    """Return a table of the nodes that stay although nothing blocks them, or only a rule."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name, blocker in found.whys.items():
+        groups.setdefault((blocker.owner, blocker.why), []).append(name)
+    rows = [
+        {"where": few_or_count(names), "on": sorted(names), "owner": owner, "why": why}
+        for (owner, why), names in sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+    ]
+    columns = (
+        ResultColumn("where", "nodes", NAME),
+        ResultColumn("owner", "because of", NAME),
+        ResultColumn("why", "why its pods do not fit elsewhere"),
+    )
+    return ResultTable("staying", "what needs the other nodes", columns, rows, 6)
 
 
 def _going(found: ConsolidationPlan, model: ClusterModel) -> ResultTable:

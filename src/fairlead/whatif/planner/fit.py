@@ -33,9 +33,10 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.planner.cluster_model import ClusterModel, Refusal
+from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.pod_claim import with_volume
+from fairlead.whatif.planner.refusal import Refusal, refusals_of
 from fairlead.whatif.planner.waiting_pods import (
     WaitingPodCounts,
     place,
@@ -63,9 +64,10 @@ _TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "Resourc
 class FitResult(Struct):
     """The result: `count` new pods have a node; `stop` is the reason why the next pod has none.
 
-    `by_node` counts the new pods by node, in order of first use. `refusals` are the nodes' reasons
-    against the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting` counts the
-    pending pods of the snapshot, which were placed first. The new pods preempted `victims`.
+    `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
+    nodes refuse the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting`
+    counts the pending pods of the snapshot, which were placed first. The new pods preempted
+    `victims`.
     """
 
     count: int = 0
@@ -108,7 +110,8 @@ def fit(
         decision = place(model, pod, result.victims)
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
-            result.refusals = model.refusals(pod)
+            # After some pods fit, a change would often be to delete one of them.
+            result.refusals = refusals_of(model, pod, changes=not result.count)
             return result
         node = decision.node.name
         result.by_node[node] = result.by_node.get(node, 0) + 1
@@ -198,9 +201,17 @@ def _new(model: ClusterModel, pod: Pod, source: NewPods) -> PodInfo:
 
 
 def fit_answer(
-    result: FitResult, source: NewPods, model: ClusterModel, name: str, notes: tuple[str, ...]
+    result: FitResult,
+    source: NewPods,
+    model: ClusterModel,
+    name: str,
+    notes: tuple[str, ...],
+    wanted: int = 1,
 ) -> TabularAnswer:
-    """Return the answer about `result`; `name` is the name of the snapshot."""
+    """Return the answer about `result`; `name` is the name of the snapshot.
+
+    The answer is no if fewer than `wanted` pods fit.
+    """
     findings = []
     if result.refused_by == "admission":
         findings.append(f"The next one is refused: {result.stop}")
@@ -230,6 +241,7 @@ def fit_answer(
         (_stops(result, model), _places(result, model), _victims(result)),
         facts,
         notes,
+        is_no=result.count < wanted,
     )
 
 
@@ -257,13 +269,16 @@ def _waiting(waiting: WaitingPodCounts) -> str:
 
 def _stops(result: FitResult, model: ClusterModel) -> ResultTable:
     rows = [
-        {"plugin": one.plugin, "reason": one.reason, "nodes": one.nodes} for one in result.refusals
+        {"plugin": one.plugin, "reason": one.reason, "nodes": one.nodes, "change": one.change}
+        for one in result.refusals
     ]
-    columns = (
+    columns: tuple[ResultColumn, ...] = (
         ResultColumn("nodes", "nodes", NUMBER),
         ResultColumn("plugin", "refused by", NAME),
         ResultColumn("reason", "because", WORDS),
     )
+    if not result.count:
+        columns += (ResultColumn("change", "would fit after", WORDS),)
     title = f"why the next pod fits on none of {model.table.count:,} nodes"
     return ResultTable("refusals", title, columns, rows)
 

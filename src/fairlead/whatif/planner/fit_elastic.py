@@ -1,6 +1,6 @@
 """fit --autoscale: the number of pods that fit up to a limit of the autoscaler or of a quota.
 
-The cluster is simulated with its autoscaler and with a new workload of a number of pods like the
+The cluster is simulated with its autoscaler and with a new workload, whose pods are copies of the
 given pod. The number of pods grows until some pods find no node. If all pods find a node, the
 simulation ends as soon as the last of them has one. Only the last simulation, which the answer
 describes, runs until the cluster has settled. The pods have their own controller, owner and label,
@@ -245,9 +245,12 @@ def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[s
 
 
 def elastic_fit_answer(
-    result: ElasticFit, source: NewPods, name: str, notes: tuple[str, ...]
+    result: ElasticFit, source: NewPods, name: str, notes: tuple[str, ...], wanted: int = 1
 ) -> TabularAnswer:
-    """Return the answer about `result`; `name` is the name of the snapshot."""
+    """Return the answer about `result`; `name` is the name of the snapshot.
+
+    The answer is no if fewer than `wanted` pods fit.
+    """
     found = result.autoscaling
     facts: Json = {
         "pod": source.title,
@@ -271,6 +274,7 @@ def elastic_fit_answer(
         (_groups(result), _reasons(result)),
         facts,
         tuple(dict.fromkeys((*notes, *result.outcome.notes))),
+        is_no=result.count < wanted,
     )
 
 

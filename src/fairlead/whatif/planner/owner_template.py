@@ -34,6 +34,7 @@ from fairlead.api.objects import (
     ControllerRevision,
     DaemonSet,
     Job,
+    Node,
     OwnerReference,
     Pod,
     ReplicaSet,
@@ -47,7 +48,12 @@ from fairlead.apiserver.admission.suspension import run_to_end
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.workloads.daemon_set.rule import daemon_template, pinned, target_node
+from fairlead.engine.workloads.daemon_set.rule import (
+    daemon_template,
+    node_eligibility,
+    pinned,
+    target_node,
+)
 from fairlead.engine.workloads.identity import ordinal_of
 from fairlead.engine.workloads.pod_control.controller_history import (
     REVISION_LABEL,
@@ -88,6 +94,7 @@ class OwnerTemplates:
         self._rules: dict[str, StatefulSetRule] = {}
         self._templates: dict[tuple[str, str], Pod | None] = {}  # by owner and revision
         self._anew: dict[str, Pod] = {}  # by uid: the pods of other revisions
+        self._daemons: dict[str, Pod | None] = {}  # by uid of the DaemonSet
 
     def anew(self, pod: Pod) -> Pod:
         """Return `pod` with the labels and the spec that its controller gives to its replacement.
@@ -113,6 +120,34 @@ class OwnerTemplates:
         if pod.metadata.generation > 1:
             return self._resized_back(pod, owner, revision)
         return pod
+
+    def daemon_pods(self, node: Node) -> dict[str, Pod | None]:
+        """Return the pods that DaemonSets create on the new `node`, by uid of the DaemonSet.
+
+        The value is None for a DaemonSet whose pods do not run there. DaemonSets whose template
+        describes no valid pod, or that admission refuses, are missing.
+        """
+        found: dict[str, Pod | None] = {}
+        for uid, owner in self._owners.items():
+            if not isinstance(owner, DaemonSet):
+                continue
+            if uid not in self._daemons:
+                self._daemons[uid] = self._daemon(owner)
+            pod = self._daemons[uid]
+            if pod is not None:
+                found[uid] = pod if node_eligibility(pod, node).should_run else None
+        return found
+
+    def _daemon(self, owner: DaemonSet) -> Pod | None:
+        """Return the pod that `owner` creates, not pinned to a node yet; None if it is refused."""
+        meta = owner.metadata
+        reference = OwnerReference(
+            api_version="apps/v1", kind="DaemonSet", name=meta.name, uid=meta.uid, controller=True
+        )
+        template = daemon_template(owner.spec.template)
+        return self._admitted(
+            pod_manifest(template, name=meta.name, namespace=meta.namespace, owner=reference)
+        )
 
     def _history(self, owner: StatefulSet | DaemonSet) -> History:
         uid = owner.metadata.uid

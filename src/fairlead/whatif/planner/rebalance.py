@@ -45,9 +45,11 @@ from fairlead.whatif.result.tabular_answer import (
     ResultTable,
     TabularAnswer,
     counted,
+    listed,
 )
 from fairlead.whatif.run.progress import Progress
 
+_BARE: Final = "pod/"  # the name of a workload that is a pod begins so
 MOVES_MAX: Final = 10_000
 # A smaller decrease of the sum of squared loads is not worth an eviction. A pod of 5% of its node
 # that moves to an equal node with a load 10 points lower has this gain.
@@ -350,6 +352,12 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
     yield f"The loads of nodes deviate by {before:.1f} points on average{then}."
     if plan.after.waiting:
         yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."
+    # An eviction deletes these pods, and no controller creates them again.
+    bare = [one.move.pod for one in plan.moves if one.move.workload.startswith(_BARE)]
+    if bare:
+        has, them = ("has", "it") if len(set(bare)) == 1 else ("have", "them")
+        named = listed(list(dict.fromkeys(bare)))
+        yield f"{named} {has} no controller: create {them} again after the eviction."
     for rule, count in plan.kept.most_common():
         verb = "stays where it is" if count == 1 else "stay where they are"
         yield f"{counted(count, 'pod')} {verb} because of a rule that --ignore {rule} lifts."

@@ -67,7 +67,7 @@ _SHOWN: Final = 20
 
 
 class StartAgreement(StrEnum):
-    """The relation between the time at which the rules place a pod and the recorded time."""
+    """How the time at which the scheduler's rules place a pod compares with the recorded time."""
 
     SAME = "same"
     EARLIER = "earlier"
@@ -192,7 +192,7 @@ def replay_simkube(
     source: str, data: bytes, snapshot: Snapshot, settings: ReplaySettings, progress: Progress
 ) -> TabularAnswer:
     """Replay the trace `data` in the cluster `snapshot`; `source` names it. Raises InputError."""
-    trace = parse_simkube_trace(source, data, Inventory(snapshot.manifests))
+    trace = parse_simkube_trace(source, data, snapshot.inventory())
     outcome = _run(
         replace(snapshot, source=source), trace.steps, settings, progress, trace.lifecycles
     )

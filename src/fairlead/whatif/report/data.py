@@ -153,8 +153,11 @@ class HistoryRows(TypedDict, total=False):
     out_of_service: Sequence[str]
 
 
-MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str})
-"""A pod that runs on a different node than in the run without the change."""
+MovedRow = TypedDict("MovedRow", {"pod": str, "from": str, "to": str, "how": str})
+"""A pod that runs on a different node than in the run without the change.
+
+`how` is `displaced`, `created again` (after a deletion) or `placed elsewhere` (a new pod).
+"""
 
 
 class PdbBreachRow(TypedDict, total=False):
@@ -224,6 +227,7 @@ class ReportData(TypedDict, total=False):
     drain_refused: Sequence[Json]
     drain_flags: Sequence[Json]
     undrained: Sequence[Json]
+    waited: Sequence[Json]
     gone: Sequence[Json]
     not_created: Sequence[Json]
     placed: Sequence[Json]

@@ -4,8 +4,8 @@ New nodes are copies of an existing node. A node is suitable if each of the wait
 there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because these pods also tolerate the node's taints and select its labels.
 Among them, and among all other nodes, the smallest node is preferred. The pods are placed on copies
-of that node, largest first, each on the first copy that fits. This is an estimate by requests
-alone; a what-if with the new nodes is exact.
+of that node, largest first, each on the first copy that fits. This is an estimate that uses only
+requests; a what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """
@@ -14,13 +14,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.well_known_label import HOSTNAME
+from fairlead.engine.plugins.node_affinity import MISMATCH
+from fairlead.engine.plugins.node_resources.fit import INSUFFICIENT, TOO_MANY_PODS
+from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
+from fairlead.engine.plugins.volume_binding.node_volumes import NODE_CONFLICT, STATUSES
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
+_LACKS_ROOM: Final = (INSUFFICIENT.partition("{")[0], TOO_MANY_PODS)
+# The rejections by the affinity of the pod and of its volumes, its spread and other pods begin so.
+_RULED_OUT: Final = "node(s) didn't "
+# Reasons for which equally labelled nodes are rejected alike, and cordons.
+_BY_LABEL: Final = frozenset(
+    {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
+)
 
 
 class NewNodes(Struct, frozen=True):
@@ -36,18 +50,18 @@ class NewNodes(Struct, frozen=True):
 
 
 def new_nodes_for(
-    pending: Collection[PodEnd], nodes: Iterable[NodeEnd], familiar: Iterable[NodeEnd] = ()
+    pending: Collection[PodEnd], nodes: Iterable[NodeEnd], known: Iterable[NodeEnd] = ()
 ) -> NewNodes | None:
     """Return the new nodes that would hold the `pending` pods; None if no node is large enough.
 
-    The new nodes are copies of one of `nodes`; `familiar` are the nodes of another run, in which
+    The new nodes are copies of one of `nodes`; `known` are the nodes of another run, in which
     pods of the same workloads may have a node.
     """
     nodes = list(nodes)
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
     if not needs:
         return None
-    homes = _homes({pod.workload for pod in pending}, (*nodes, *familiar))
+    homes = _homes({pod.workload for pod in pending}, (*nodes, *known))
     largest = _largest(needs)
     rooms = [(node.name, _room(node)) for node in nodes]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
@@ -55,6 +69,44 @@ def new_nodes_for(
         return None
     like, room = min(suitable, key=lambda one: (one[0] not in homes, _size(one[1]), one[0]))
     return NewNodes(_copies(needs, room), like)
+
+
+def lacks_room(pod: PodEnd) -> bool:
+    """Return whether a node rejected the pending `pod` because of its requests."""
+    return any(one in pod.reason for one in _LACKS_ROOM)
+
+
+def fitting_only_there(
+    pending: Iterable[PodEnd], left: Mapping[str, str], nodes: Iterable[NodeEnd]
+) -> NodeEnd | None:
+    """Return the node among `nodes` that most `pending` pods left and need a node like; or None.
+
+    `left` contains the node that each pod (`namespace/name`) left. A pod needs a node like that if
+    other nodes reject it not only for lack of room, but for its affinity, its volumes or its
+    spread. It does not help to copy the node if a working node with the same labels rejects the
+    pod, as with a volume that only one node reaches.
+    """
+    by_name = {node.name: node for node in nodes}
+    alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))
+    found: Counter[str] = Counter()
+    for pod in pending:
+        home = by_name.get(left.get(pod.key, ""))
+        if home is None or (lacks_room(pod) and _RULED_OUT not in pod.reason):
+            continue
+        others = alike[_labels(home)] - _takes_pods(home)
+        if not others or not _BY_LABEL.issuperset(short_reason(pod.reason).split(", ")):
+            found[home.name] += 1
+    name = min(found, key=lambda one: (-found[one], one), default=None)
+    return None if name is None else by_name[name]
+
+
+def _takes_pods(node: NodeEnd) -> bool:
+    return node.is_ready and not node.unschedulable
+
+
+def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
+    """Return the labels that a copy of `node` has, too."""
+    return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)
 
 
 def _homes(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:

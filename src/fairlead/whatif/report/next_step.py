@@ -7,7 +7,7 @@ that performs it. The options of a step can be added to the same question.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypedDict
 from urllib.parse import quote
 
@@ -18,13 +18,19 @@ from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
-from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
-from fairlead.whatif.report.new_nodes import new_nodes_for
+from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
+from fairlead.whatif.report.new_nodes import (
+    NewNodes,
+    fitting_only_there,
+    lacks_room,
+    new_nodes_for,
+)
 
 STEPS_MAX: Final = 5
 SEEDS: Final = 20
 _SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 _MINIMUM: Final = "minAvailable"
+_FILES: Final = (".yaml", ".yml", ".json", ".gz", ".tgz", ".zip")
 _SCALABLE: Final = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController")
 
 
@@ -43,9 +49,9 @@ class NextStep(TypedDict, total=False):
 
 def next_steps(answer: WhatIfAnswer) -> list[NextStep]:
     """Return at most STEPS_MAX steps; those of the worst outcome come first."""
-    found = [step for one in answer.verdict.findings for step in _STEPS[one.kind](answer.effect)]
+    found = [step for one in answer.verdict.findings for step in _STEPS[one.kind](answer)]
     chosen: dict[str, NextStep] = {}
-    for step in (*found, *_drain(answer), *_more_seeds(answer)):
+    for step in (*found, *_drain(answer), *_drain_plan(answer), *_more_seeds(answer)):
         chosen.setdefault(step.get("options") or step.get("command") or step["place"], step)
     return list(chosen.values())[:STEPS_MAX]
 
@@ -53,26 +59,26 @@ def next_steps(answer: WhatIfAnswer) -> list[NextStep]:
 # --- the rows ----------------------------------------------------------------------------------
 
 
-def _displacements(_effect: Effect) -> Iterator[NextStep]:
+def _displacements(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {"words": "See every displaced pod and its cause.", "place": "changes"}
 
 
-def _refused(effect: Effect) -> Iterator[NextStep]:
+def _refused(answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {
         "words": "Drain with the flags that the pods need:",
-        "command": _kubectl_drain(effect),
+        "command": _kubectl_drain(answer.effect),
     }
 
 
-def _blocked(effect: Effect) -> Iterator[NextStep]:
+def _blocked(answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {"words": "See which pods cannot be evicted, and why.", "place": "tab=undrained"}
-    for budget in effect.budgets:
+    for budget in answer.effect.budgets:
         if budget.state is BudgetResult.BLOCKS:
-            yield from _room_in(budget, effect)
+            yield from _room_in(budget, answer.effect)
 
 
-def _breached(effect: Effect) -> Iterator[NextStep]:
-    breached = [one for one in effect.budgets if one.state is BudgetResult.BREACHED]
+def _breached(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    breached = [one for one in answer.effect.budgets if one.state is BudgetResult.BREACHED]
     for budget in breached[:1]:
         yield {
             "words": f"See which pods were displaced against {budget.pdb}, and by what.",
@@ -80,8 +86,8 @@ def _breached(effect: Effect) -> Iterator[NextStep]:
         }
     for budget in breached:
         if budget.rule.startswith(_MINIMUM):
-            yield from _room_in(budget, effect)
-    if effect.changed.outage is not None:
+            yield from _room_in(budget, answer.effect)
+    if answer.changed.outage is not None:
         yield {
             "words": "See why budgets do not keep pods from leaving failed nodes.",
             "place": "beliefs",
@@ -96,14 +102,16 @@ def _row(tab: str, value: str) -> str:
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with one more disruption that the budget allows.
 
-    If a budget needs all pods, or forbids every disruption, more replicas would not help. An
-    absolute number is suggested even if the budget contains a percentage.
+    If a budget needs all pods, or forbids every disruption, more replicas would not help. Nor do
+    they if more pods were displaced against the budget than replicas are added. An absolute number
+    is suggested even if the budget contains a percentage.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")
     if kind == _MINIMUM and amount.isdigit():
         missing = max(1, budget.needed - budget.lowest_healthy)
-        yield from (step for one in covered[:1] for step in _more_replicas(one, missing))
+        if budget.breaches <= missing:
+            yield from (step for one in covered[:1] for step in _more_replicas(one, missing))
     elif covered and all(one.workload.kind == POD.kind for one in covered):
         available = max(0, budget.lowest_healthy - 1)
         settings = ("spec.maxUnavailable=null", f"spec.minAvailable={available}")
@@ -127,7 +135,8 @@ def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
 
 
 def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
-    if one.workload.kind in _SCALABLE:
+    """Yield a what-if with `count` more replicas, unless these would be pending or down, too."""
+    if one.workload.kind in _SCALABLE and not (one.pending or one.down):
         more = "one more replica" if count == 1 else f"{count:,} more replicas"
         yield {
             "words": f"Ask again with {more} of {one.workload}:",
@@ -135,23 +144,53 @@ def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
         }
 
 
-def _pending(effect: Effect) -> Iterator[NextStep]:
+def _pending(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the reasons, and what-ifs with new nodes.
+
+    Pods that fit only nodes like the one that they left get copies of that node. This includes
+    the pods that wait there for the first ones because of a budget.
+    """
     yield {"words": "See why no node takes these pods.", "place": "pending"}
-    yield from more_nodes(
-        "Ask again with", effect.difference.pending, effect.changed, effect.without
-    )
+    pending = answer.difference.pending
+    left = {one.pod.key: one.node for one in answer.difference.evicted}
+    lost = _nodes_of_failed_zones(answer)
+    nodes = [node for node in answer.changed.nodes if node.name not in lost]
+    home = fitting_only_there(pending, left, nodes)
+    settled: set[str] = set()
+    if home is not None:
+        waiting = {pod.workload for pod in pending}
+        held = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
+        there = [pod for pod in pending if left.get(pod.key) == home.name]
+        there += [pod for pod in held if pod.node == home.name]
+        settled = {pod.key for pod in there}
+        yield from _new_nodes("Ask again with", new_nodes_for(there, [home]))
+    others = [pod for pod in pending if pod.key not in settled]
+    yield from more_nodes("Ask again with", others, nodes, answer.without.nodes)
+
+
+def _nodes_of_failed_zones(answer: WhatIfAnswer) -> set[str]:
+    """Return the nodes of the zones that --fail-zone names; a new node there would fail, too."""
+    outage = answer.changed.outage
+    if outage is None or not answer.change.failures.fail_zone:
+        return set()
+    failed = {one.node for one in outage.nodes}
+    zones = {node.zone for node in answer.changed.nodes if node.name in failed}
+    return {node.name for node in answer.changed.nodes if node.zone in zones}
 
 
 def more_nodes(
-    verb: str, pending: Collection[PodEnd], outcome: RunOutcome, other: RunOutcome | None = None
+    verb: str, pending: Collection[PodEnd], nodes: Sequence[NodeEnd], known: Sequence[NodeEnd] = ()
 ) -> Iterator[NextStep]:
     """Yield a what-if with new nodes for the `pending` pods that lack room.
 
-    `verb` begins the sentence of the step. The new nodes are like a node of `outcome`. `other` is
-    another run, in which pods of the same workloads have nodes.
+    `verb` begins the sentence of the step. The new nodes are like one of `nodes`. `known` are the
+    nodes of another run, in which pods of the same workloads have nodes.
     """
-    short = [pod for pod in pending if "Insufficient" in pod.reason]
-    found = new_nodes_for(short, outcome.nodes, other.nodes if other is not None else ())
+    short = [pod for pod in pending if lacks_room(pod)]
+    yield from _new_nodes(verb, new_nodes_for(short, nodes, known))
+
+
+def _new_nodes(verb: str, found: NewNodes | None) -> Iterator[NextStep]:
     if found is not None:
         more = "one more node" if found.count == 1 else f"{found.count:,} more nodes"
         yield {
@@ -160,38 +199,38 @@ def more_nodes(
         }
 
 
-def _gone(_effect: Effect) -> Iterator[NextStep]:
+def _gone(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {"words": "See which pods are gone for good.", "place": "tab=gone"}
 
 
-def _not_created(_effect: Effect) -> Iterator[NextStep]:
+def _not_created(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {
         "words": "See which pods are not created again, and what they wait for.",
         "place": "tab=not_created",
     }
 
 
-def _down(_effect: Effect) -> Iterator[NextStep]:
+def _down(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {
         "words": "See which pods do not come back from failed nodes, and why.",
         "place": "tab=lost",
     }
 
 
-def _unavailable(effect: Effect) -> Iterator[NextStep]:
+def _unavailable(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the pods of an unavailable workload, and a change that would have kept it available.
 
     For a StatefulSet with pods on failed nodes, the change is a taint that marks the nodes as out
     of service. For other workloads whose pods find a node, it is another replica.
     """
-    down = [one for one in effect.workloads if one.had_no_ready_pod and not one.gone]
+    down = [one for one in answer.effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:
         yield {
             "words": f"See what happens to the pods of {one.workload}.",
             "place": f"pod={quote(str(one.workload))}",
         }
         if one.workload.kind == STATEFUL_SET.kind:
-            yield from _out_of_service(one, effect)
+            yield from _out_of_service(one, answer.effect)
         elif one.readiness.at_end and one.budget is not BudgetResult.BREACHED:
             yield from _more_replicas(one, 1)
 
@@ -209,11 +248,11 @@ def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:
         }
 
 
-def _nothing(_effect: Effect) -> Iterator[NextStep]:
+def _nothing(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield from ()
 
 
-_STEPS: Final[dict[OutcomeKind, Callable[[Effect], Iterator[NextStep]]]] = {
+_STEPS: Final[dict[OutcomeKind, Callable[[WhatIfAnswer], Iterator[NextStep]]]] = {
     **dict.fromkeys(OutcomeKind, _nothing),
     OutcomeKind.LOOP: _displacements,
     OutcomeKind.REFUSED: _refused,
@@ -240,6 +279,18 @@ def _drain(answer: WhatIfAnswer) -> Iterator[NextStep]:
         yield {"words": "Drain:", "command": _kubectl_drain(answer.effect)}
 
 
+def _drain_plan(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the command that lists what blocks the drain, if the drain does not complete."""
+    if answer.effect.changed.undrained and answer.change.drain:
+        # The source of an answer can also be standard input, or the context of a running cluster.
+        snapshot = answer.source if answer.source.endswith(_FILES) else "SNAPSHOT"
+        nodes = [word for one in answer.change.drain for word in ("--nodes", one)]
+        yield {
+            "words": "List everything that blocks the drain, and what would unblock it:",
+            "command": shlex.join(("fairlead", "drain-plan", snapshot, *nodes)),
+        }
+
+
 def _kubectl_drain(effect: Effect) -> str:
     flags = [one.flag for one in effect.drain.needed]
     return shlex.join(("kubectl", "drain", *effect.drain.nodes, *flags))
@@ -248,6 +299,6 @@ def _kubectl_drain(effect: Effect) -> str:
 def _more_seeds(answer: WhatIfAnswer) -> Iterator[NextStep]:
     if answer.changed.choices_among_equals and answer.seeds == 1:
         yield {
-            "words": "Ask which outcomes depend on chance:",
+            "words": "Ask which outcomes depend on the seed:",
             "options": f"--seeds {SEEDS}",
         }

@@ -90,7 +90,7 @@ class OutagePreemptionRow(TypedDict, total=False):
 
 
 class ZoneRow(TypedDict, total=False):
-    """The node lifecycle controller's state of a zone since an instant."""
+    """A state that the node lifecycle controller gave a zone, and the time at which it began."""
 
     t_s: float
     zone: Required[str]

@@ -25,7 +25,7 @@ TABLES = {
     ),
     "evictions": ("t_s", "pod", "node", "to", "why"),
     "pending": ("pod", "priority", "since_s", "reason"),
-    "moved": ("pod", "from", "to"),
+    "moved": ("pod", "from", "to", "how"),
     "returned": ("pod", "node"),
     "pdb_breaches": ("t_s", "pdb", "pod", "by"),
     "waiting_groups": ("group", "queue", "ready", "why", "starts_s"),
@@ -43,6 +43,7 @@ TABLES = {
     "drain_refused": ("node", "message"),
     "drain_flags": ("flag", "needed_for", "pods"),
     "undrained": ("pod", "node", "why"),
+    "waited": ("pod", "node", "waited_s", "reason"),
     "gone": ("pod", "node"),
     "not_created": ("pod", "node", "waits_for"),
     "placed": ("pod", "node"),
@@ -103,15 +104,15 @@ def packed_outage(outage: OutageSection | None) -> Json | None:
     source: Mapping[str, Any] = outage
     return {
         "figures": figures(outage["figures"]),
-        "nodes_over_time": thinned_counts(source.get("nodes_over_time")),
-        "pods_over_time": thinned_counts(source.get("pods_over_time")),
+        "nodes_over_time": sampled_counts(source.get("nodes_over_time")),
+        "pods_over_time": sampled_counts(source.get("pods_over_time")),
         "rates": [_zone_rate(one) for one in source.get("rates", ())[:RATES_MAX]],
         "beliefs": [dict(one) for one in source.get("beliefs", ())],
         **{name: table(source.get(name, ()), fields) for name, fields in OUTAGE_TABLES.items()},
     }
 
 
-def thinned_counts(timeline: Mapping[str, Any] | None) -> Json:
+def sampled_counts(timeline: Mapping[str, Any] | None) -> Json:
     """Return a time line with only the samples that a screen can show, including peaks."""
     t_s: Sequence[float] = list((timeline or {}).get("t_s", ()))
     counts = {name: list(values) for name, values in (timeline or {}).get("counts", {}).items()}
@@ -171,7 +172,7 @@ def packed_autoscaling(section: AutoscalingSection | None) -> Json | None:
     for division in ("by_group", "by_type"):
         for at, line in enumerate(source.get(division, ())):
             counts[f"{division} {at}"] = line["nodes"]
-    kept = thinned_counts({"t_s": source.get("t_s", ()), "counts": counts})
+    kept = sampled_counts({"t_s": source.get("t_s", ()), "counts": counts})
     return {
         "autoscaler": section["autoscaler"],
         "figures": figures(source.get("figures")),
@@ -201,7 +202,7 @@ def packed_queues(queues: QueueSection | None) -> Json | None:
     lines = queues["lines"][:QUEUES_MAX]
     counts = {f"held {n}": line["held"] for n, line in enumerate(lines)}
     counts |= {f"deserved {n}": line["deserved"] for n, line in enumerate(lines)}
-    kept = thinned_counts({"t_s": queues["t_s"], "counts": counts})
+    kept = sampled_counts({"t_s": queues["t_s"], "counts": counts})
     return {
         "resource": queues["resource"],
         "left_out": len(queues["lines"]) - len(lines),

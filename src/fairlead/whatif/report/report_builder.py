@@ -48,11 +48,12 @@ from fairlead.whatif.result.result_json import whatif_result
 _LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",
     "drain_refused",
-    "undrained", "returned", "gone", "not_created", "placed", "updated", "removed", "skipped",
-    "complaints", "recurrences", "notes",
+    "undrained", "returned", "waited", "gone", "not_created", "placed", "updated", "removed",
+    "skipped", "complaints", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 
+DISPLACED: Final = "displaced"
 _MEASURES = ("pending", "running", "preempted", "evicted")
 
 
@@ -72,7 +73,7 @@ def simulation_report(heading: Heading, outcome: RunOutcome) -> ReportData:
         "kind": "simulate",
         "resources": _resources(outcome, None),
         "owners": _workloads_of(_concerned(outcome)),
-        "moved": _moved(moves_within(outcome)),
+        "moved": [_moved(move, DISPLACED) for move in moves_within(outcome)],
         "outage": outage_section(outcome.outage, outcome.started_at),
         "autoscaling": autoscaling_section(outcome),
     }
@@ -116,7 +117,7 @@ def whatif_report(
         "preemptions": _preemptions(changed, found.preempted),
         "evictions": _evictions(changed, found.evicted),
         "pending": _pending(changed, found.pending),
-        "moved": _moved(found.moved),
+        "moved": list(_moves(found)),
         "pdb_breaches": _breaches(changed, found.pdb_breaches),
         "outage": outage_section(answer.outage, changed.started_at),
         "autoscaling": autoscaling_section(changed, answer.without),
@@ -285,8 +286,15 @@ def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[Resource
     return rows
 
 
-def _moved(moved: Iterable[Move]) -> list[MovedRow]:
-    return [{"pod": move.pod.key, "from": move.origin, "to": move.target} for move in moved]
+def _moves(found: Difference) -> Iterator[MovedRow]:
+    elsewhere = {pod.key for pod in found.elsewhere}
+    for move in found.moved:
+        how = "created again" if move.is_recreated else "placed elsewhere"
+        yield _moved(move, how if move.pod.key in elsewhere else DISPLACED)
+
+
+def _moved(move: Move, how: str) -> MovedRow:
+    return {"pod": move.pod.key, "from": move.origin, "to": move.target, "how": how}
 
 
 def _node(node: NodeEnd) -> NodeRow:

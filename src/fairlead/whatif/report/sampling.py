@@ -29,11 +29,11 @@ def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "recorded": len(t_s),
         "t_s": [round(t_s[at], 3) for at in kept],
-        "series": [thinned(one, kept) for one in series],
+        "series": [sampled_series(one, kept) for one in series],
     }
 
 
-def thinned(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
+def sampled_series(series: Mapping[str, Any], samples: Sequence[int]) -> dict[str, Any]:
     """Return one priority's counts at `samples` (indices); omit counts that are always zero."""
     counts = {name: series[name] for name in MEASURES if any(series.get(name, ()))}
     return {

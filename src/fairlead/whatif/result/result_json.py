@@ -17,6 +17,7 @@ from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, PodUpdate, moves_within
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
 from fairlead.whatif.result.autoscaling_json import (
@@ -61,6 +62,7 @@ def whatif_result(
         "preempted": [_preempted(one, start) for one in found.preempted],
         "evicted": [_evicted(one, start) for one in found.evicted],
         "pending": _pending(found.pending, start),
+        "waited": [_waited(one) for one in answer.effect.waited],
         "updated": [_update(one) for one in found.updated],
         "gone": _placed(found.gone),
         "not_created": _not_created(found),
@@ -199,6 +201,15 @@ def _pending(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
         }
         for pod in pods
     ]
+
+
+def _waited(one: WaitedPod) -> Json:
+    return {
+        "pod": one.pod.key,
+        "node": one.pod.node,
+        "waited_s": _rounded(to_seconds(one.waited)),
+        "reason": one.pod.reason,
+    }
 
 
 def _breach(one: PdbBreach, start: Instant) -> Json:

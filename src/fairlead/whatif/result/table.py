@@ -54,6 +54,8 @@ TABLES: Final = (
            pods="pods"),
     _table("undrained", "Not drained", pod="pod", node="node", why="why"),
     _table("pending", "Pending", pod="pod", priority="priority", reason="why"),
+    _table("waited", "Waited for a node", pod="pod", node="node", waited_s="waited (s)",
+           reason="why"),
     _table("gone", "Gone for good", pod="pod", node="node"),
     _table("not_created", "Not created again", pod="pod", node="node", waits_for="waits for"),
     _table("start_times", "Start times", subject="waiting", kind="kind", pods="pods",

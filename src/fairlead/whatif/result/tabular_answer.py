@@ -51,7 +51,8 @@ class ResultTable(Struct, frozen=True):
 class TabularAnswer(Struct, frozen=True):
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
-    `kind` is the kind of the JSON object; `facts` contains further fields of the object.
+    `kind` is the kind of the JSON object; `facts` contains further fields of the object. `is_no`
+    is set if the command asks a yes/no question, and the answer is no.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class TabularAnswer(Struct, frozen=True):
     tables: tuple[ResultTable, ...] = ()
     facts: Json = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    is_no: bool = False
 
     def to_json(self) -> Json:
         """Return the answer as JSON; each table is a list in it."""

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.facts import condition, is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.api.well_known_label import ZONE
-from fairlead.apiserver.kind import NODE, POD, REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    DEPLOYMENT,
+    JOB,
+    NODE,
+    POD,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
-from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, ResourceAllocation
-from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.outcome.run_outcome import Complaint, NodeEnd, PodEnd, ResourceAllocation
+from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.run.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
 
 PODS = "pods"
-_REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
+_REPLICATED = (REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
+_OWNERS = (DEPLOYMENT.kind, CRON_JOB.kind)  # workloads whose ReplicaSets or Jobs create the pods
 _FIRST = ("cpu", "memory", "ephemeral-storage")
 
 
@@ -107,18 +119,32 @@ def allocations(
     )
 
 
-def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
-    """Return the number of replicas that `workload` ("ReplicaSet ns/name") lacks.
+def complaint_of(store: Store, pods: Iterable[Pod], subject: str, message: str) -> Complaint:
+    """Return the complaint `message` about `subject`, with the number of pods that it lacks.
 
-    The result is 0 for a workload that is not in `store` and for kinds other than ReplicaSet,
-    StatefulSet and ReplicationController.
+    `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
+    not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and Job.
     """
-    kind_name, _, key = workload.partition(" ")
+    kind_name, _, key = subject.partition(" ")
     namespace, _, name = key.partition("/")
     kind = next((one for one in _REPLICATED if one.kind == kind_name), None)
     owner = store.find(kind, namespace, name) if kind and name else None
     if owner is None:
-        return 0
+        return Complaint(subject, message)
+    controller = next((one for one in _owners(owner) if one.get("controller")), None)
+    known = kind_name, name
+    if controller is not None and controller["kind"] in _OWNERS:
+        known = controller["kind"], controller["name"]
+    workload = WorkloadRef(known[0], namespace, known[1])
+    return Complaint(subject, message, _missing(owner, pods), workload)
+
+
+def _owners(owner: Json) -> list[Json]:
+    return owner["metadata"].get("ownerReferences") or []
+
+
+def _missing(owner: Json, pods: Iterable[Pod]) -> int:
+    """Return the number of pods that the controller of `owner` still has to create."""
     uid = owner["metadata"]["uid"]
     existing = sum(
         not is_terminal(pod)
@@ -126,7 +152,7 @@ def missing_pods(store: Store, pods: Iterable[Pod], workload: str) -> int:
         and any(one.uid == uid and one.controller for one in pod.metadata.owner_references)
         for pod in pods
     )
-    return max(0, int(owner["spec"].get("replicas", 1)) - existing)
+    return max(0, wanted_by(owner) - existing)
 
 
 def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:

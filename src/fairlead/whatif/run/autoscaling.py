@@ -30,7 +30,7 @@ _SECONDS_PER_HOUR: Final = 3600.0
 def autoscaling_outcome(
     autoscaler: ClusterAutoscaler, since: Instant, until: Instant
 ) -> AutoscalingOutcome:
-    """Return the outcome of Cluster Autoscaler; node changes count from `since` to `until`."""
+    """Return the nodes that Cluster Autoscaler changed from `since` to `until`, and its groups."""
     history = autoscaler.history
     moves: list[NodeArrival | NodeDeparture] = [*history.arrivals, *history.departures]
     transitions = sorted(
@@ -56,9 +56,9 @@ def autoscaling_outcome(
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
-    """Return the outcome of Karpenter; node changes count from `since` to `until`.
+    """Return the nodes that Karpenter added and removed from `since` to `until`, and its groups.
 
-    A group consists of the nodes of one NodePool, instance type and capacity type.
+    A group consists of the nodes with the same NodePool, instance type and capacity type.
     """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]

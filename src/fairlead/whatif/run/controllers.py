@@ -13,9 +13,15 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.run.experiment import Experiment
-from fairlead.whatif.run.recorders.job_recorder import missing_queue, missing_queue_notes
+from fairlead.whatif.run.recorders.job_recorder import (
+    missing_group,
+    missing_group_notes,
+    missing_queue,
+    missing_queue_notes,
+)
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
@@ -31,6 +37,7 @@ class RunControllers(Struct, frozen=True):
     scheduler: Scheduler
     kubelets: Kubelets
     pod_autoscalers: HorizontalPodAutoscalers
+    rolling_drains: RollingDrains
     batch: Batch | None
     karpenter: Karpenter | None
     autoscaler: ClusterAutoscaler | None
@@ -41,6 +48,8 @@ class RunControllers(Struct, frozen=True):
             return True
         if self.pod_autoscalers.is_waiting() or self.kubelets.is_waiting():
             return True
+        if self.rolling_drains.is_waiting():
+            return True
         if self.karpenter is not None and self.karpenter.is_waiting():
             return True
         return self.autoscaler is not None and self.autoscaler.is_waiting(now)
@@ -49,13 +58,15 @@ class RunControllers(Struct, frozen=True):
         """Return the reason why a pod is pending although the scheduler has not tried it.
 
         The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
-        PodScheduled, a missing queue of the batch scheduler, or a binding that waits.
+        PodScheduled, a missing PodGroup or queue of the batch scheduler, or a binding that waits.
         """
         queued = self.scheduler.queue.find(pod.key)
         if queued is None:
             node = self.scheduler.binding_node(pod.key)
             if node:
                 return f"placed on {node}, where its volumes or devices are not ready"
+            if self.batch is not None and (group := missing_group(self.batch, pod)):
+                return f'PodGroup "{group}" does not exist'
             if self.batch is not None and (queue := missing_queue(self.batch, pod)):
                 return f'queue "{queue}" does not exist'
             scheduled = condition(pod, "PodScheduled")
@@ -79,13 +90,10 @@ class RunControllers(Struct, frozen=True):
         return pod_autoscaler_outcomes(self.pod_autoscalers, since)
 
     def notes(self) -> Iterator[str]:
-        """Yield notes about missing queues, and about HorizontalPodAutoscalers without a load."""
+        """Yield notes about missing PodGroups and queues."""
         if self.batch is not None:
+            yield from missing_group_notes(self.batch)
             yield from missing_queue_notes(self.batch)
-        if self._has_pod_autoscalers:
-            from fairlead.whatif.run.pod_autoscaler import unloaded_note  # noqa: PLC0415
-
-            yield from unloaded_note(self.pod_autoscalers)
 
     def autoscaling(self, since: Instant, until: Instant) -> AutoscalingOutcome | None:
         """Return the nodes that were added and removed; None without an autoscaler of nodes."""
@@ -108,6 +116,7 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
         scheduler=engine.find(Scheduler),
         kubelets=engine.find(Kubelets),
         pod_autoscalers=engine.find(HorizontalPodAutoscalers),
+        rolling_drains=engine.find(RollingDrains),
         batch=None if experiment.batch is None else _batch_of(engine),
         karpenter=None if experiment.karpenter is None else _karpenter_of(engine),
         autoscaler=None if experiment.autoscaler is None else _autoscaler_of(engine),

@@ -16,7 +16,7 @@ from fairlead.whatif.run.recorders.workload_recorder import count_workloads
 
 
 class EndState:
-    """The nodes and pods of one run."""
+    """The nodes and pods at the end of one run."""
 
     def __init__(self, recorder: Recorder) -> None:
         """Read the nodes and pods that `recorder` knows."""

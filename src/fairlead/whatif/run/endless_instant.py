@@ -1,12 +1,18 @@
-"""EndlessInstant: detects a workload that replaces its pods without end at one instant.
+"""Detects simulations in which time stands still, because something repeats without end.
 
-If pods complete at the instant at which they start, and so do their replacements, time never
-advances. At one instant, a workload may create and lose PODS_MAX pods plus twice its wanted number
-of pods. This limit ends such a loop within seconds, and large changes stay below the limit.
+EndlessInstant: a workload replaces its pods. If pods complete at the instant at which they start,
+and so do their replacements, time never advances. At one instant, a workload may create and lose
+PODS_MAX pods plus twice its wanted number of pods. This limit ends such a loop within seconds, and
+large changes stay below the limit.
 
     a ReplicaSet of 3 whose pods complete after 0 s: refused after 1,007 pods
     a Deployment of 50,000 that is created and deleted at one instant: 50,000 pods, below the limit
                                                                        of 101,000
+
+AttemptLimit: scheduling attempts of a pod fail. The failure of one pod can wake another: if a
+plugin rejects both after they got a node, and no other pod is active, each is tried again without a
+backoff. At one instant, a pod may fail ATTEMPTS_MAX times plus ATTEMPTS_PER_OBJECT times the number
+of nodes and pods, because each change of these may wake it.
 """
 
 from __future__ import annotations
@@ -20,13 +26,18 @@ from msgspec import Struct, field
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodUnschedulable, Record, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.worlds.driver import LivelockError
 
 PODS_MAX: Final = 1_000
+ATTEMPTS_MAX: Final = 5_000
+ATTEMPTS_PER_OBJECT: Final = 10
+_NAMED_MAX: Final = 3
 
 
 class EndlessInstant(Struct):
@@ -78,7 +89,47 @@ class EndlessInstant(Struct):
         raise InputError(self.source, problem, object_name=str(workload))
 
 
-def standstill(source: str, cause: LivelockError) -> InputError:
+class AttemptLimit(Struct):
+    """A Reporter that counts failed attempts at one instant, and forwards every record.
+
+    `source` names the experiment in messages. `objects` returns the number of nodes and pods.
+    """
+
+    reporter: Reporter
+    source: str
+    objects: Callable[[], int]
+    _now: Instant = -1
+    _counts: Counter[ObjectRef] = field(default_factory=Counter)
+
+    def report(self, record: Record) -> None:
+        """Count a failed attempt, and forward `record`.
+
+        Raises InputError if the attempts of a pod fail without end.
+        """
+        if isinstance(record, PodUnschedulable):
+            self._count(record)
+        self.reporter.report(record)
+
+    def _count(self, failed: PodUnschedulable) -> None:
+        if failed.at != self._now:
+            self._now = failed.at
+            self._counts.clear()
+        self._counts[failed.pod] += 1
+        count = self._counts[failed.pod]
+        if count <= ATTEMPTS_MAX or count <= ATTEMPTS_MAX + ATTEMPTS_PER_OBJECT * self.objects():
+            return
+        repeated = [f"Pod {pod.key}" for pod, number in self._counts.items() if 2 * number > count]
+        more = f" and {len(repeated) - _NAMED_MAX:,} more" if len(repeated) > _NAMED_MAX else ""
+        rejected = f"; rejected by {', '.join(failed.plugins)}" if failed.plugins else ""
+        problem = (
+            f"{', '.join(repeated[:_NAMED_MAX])}{more}: scheduling fails without end at "
+            f"{format_timestamp(failed.at)}, {count:,} times for Pod {failed.pod.key}{rejected}: "
+            f"{failed.message}"
+        )
+        raise InputError(self.source, problem)
+
+
+def livelock_error(source: str, cause: LivelockError) -> InputError:
     """Return the error for the simulation `source`, in which time stands still because of `cause`.
 
     The message names the object that changed most often.
@@ -86,7 +137,9 @@ def standstill(source: str, cause: LivelockError) -> InputError:
     repeated = Counter(_subjects(cause.history)).most_common(1)
     what = f"; most often {repeated[0][0]} changed" if repeated else ""
     time = format_timestamp(cause.now)
-    problem = f"the simulation does not get past {time}: {cause.steps:,} steps, no end{what}"
+    problem = (
+        f"the simulation does not advance beyond {time}: {cause.steps:,} steps without an end{what}"
+    )
     return InputError(source, problem)
 
 

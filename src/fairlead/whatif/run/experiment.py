@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
@@ -26,7 +26,12 @@ from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOption
 from fairlead.whatif.configuration.controller_manager import DEFAULT
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    Manifests,
+    ReplicaManifests,
+    entries_of,
+)
 from fairlead.whatif.snapshot.samples import samples
 
 if TYPE_CHECKING:
@@ -50,15 +55,15 @@ class Experiment(Struct, frozen=True, kw_only=True):
     pods of the workload have a node.
 
     The times of the steps and of the outcome count from `start` plus `steps_begin`. If
-    `steps_begin` is None, the times of the steps count from `start`, and those of the outcome from
-    the time at which the cluster is at rest. `loads` are the loads of workloads. `notes` are added
-    to the outcome. With `compares_packings`, running pods are pending at the start, so that no
-    workload has ready pods at first; in this case, ready pods are counted only at the end.
+    `steps_begin` is None, the times of the steps count from `start`, and the times of the outcome
+    count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
+    are added to the outcome. With `compares_packings`, running pods are pending at the start, so
+    that no workload has ready pods at first; in this case, ready pods are counted only at the end.
     """
 
     title: str
     source: str
-    initial: tuple[Manifest, ...]
+    initial: Sequence[Manifest]
     start: Instant
     steps: tuple[ScriptedStep, ...] = ()
     steps_begin: DurationNs | None = 0
@@ -96,7 +101,8 @@ def with_batch(
     """
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
-    known, initial, steps = experiment.scheduler, samples(experiment.initial), tuple(steps)
+    known, steps = experiment.scheduler, tuple(steps)
+    initial = samples(experiment.initial)
     config = batch_config(options, known, initial, steps)
     scheduler = with_deployed_profile(known, config, initial, steps)
     note = () if scheduler is known else (DEPLOYED_NOTE,)
@@ -112,9 +118,11 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
     """
     profile = experiment.node_lifecycle.profile
     read = {ZONE: profile.zone_labels, REGION: profile.region_labels}
-    initial = tuple(_with_labels(manifest, read) for manifest in experiment.initial)
-    pairs = zip(initial, experiment.initial, strict=True)
-    count = sum(new is not old for new, old in pairs)
+    before = entries_of(experiment.initial)
+    initial = Manifests(
+        one if isinstance(one, ReplicaManifests) else _with_labels(one, read) for one in before
+    )
+    count = sum(new is not old for new, old in zip(initial.entries, before, strict=True))
     if not count:
         return experiment
     names = " and ".join(labels[0] for labels in read.values())

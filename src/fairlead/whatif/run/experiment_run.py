@@ -12,7 +12,7 @@ steps and the outcome begin when it is complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,11 +22,25 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DAEMON_SET, DEVICE_TAINT_RULE, POD, kind_of
+from fairlead.apiserver.kind import (
+    DAEMON_SET,
+    DEVICE_TAINT_RULE,
+    POD,
+    RESOURCE_QUOTA,
+    kind_of,
+)
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import Command, CreateObject, EvictPod, Issued
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    EvictPod,
+    Issued,
+    ObjectRef,
+    PatchObject,
+    UpdateQuotaStatus,
+)
 from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
@@ -41,10 +55,13 @@ from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
+    PodAutoscalerOutcome,
+    unloaded_note,
+)
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
-    Complaint,
     Recurrence,
     RunOutcome,
     Skipped,
@@ -53,12 +70,12 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import (
     RequestsByShape,
     allocations,
-    missing_pods,
+    complaint_of,
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
-from fairlead.whatif.run.endless_instant import EndlessInstant, standstill
+from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
@@ -72,6 +89,8 @@ from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
 from fairlead.whatif.snapshot.dump_note import IGNORED_RULES
+from fairlead.whatif.snapshot.manifest import contents_of
+from fairlead.whatif.snapshot.samples import samples
 from fairlead.worlds.driver import LivelockError
 from fairlead.worlds.extender.extender_caller import reaching
 from fairlead.worlds.perform import perform
@@ -191,7 +210,12 @@ class ExperimentRun:
         outage = OutageRecorder(experiment.node_lifecycle)
         self._recorder = Recorder(experiment.start, outage=outage)
         self._end_state = EndState(self._recorder)
-        self._jobs = JobRecorder(self._recorder)
+        attempts = AttemptLimit(
+            self._recorder,
+            experiment.source,
+            lambda: self._cluster.table.count + len(self._cluster.pods),
+        )
+        self._jobs = JobRecorder(attempts)
         self._metrics = _metrics(self._jobs, experiment) if metered else None
         release = experiment.followed.general
         config = EngineConfig(
@@ -229,7 +253,7 @@ class ExperimentRun:
             preemption_policies=release.preemption_policies,
             group_priorities=release.group_priorities,
         )
-        self._done = 0
+        self._done = self._scheduled = 0
         self._skipped: list[Skipped] = []
 
     @contextmanager
@@ -249,14 +273,42 @@ class ExperimentRun:
     def finish(self, progress: Progress) -> FinishedRun:
         """Perform the steps of the experiment, and run to the end (steps 3 and 4)."""
         show = partial(self._show, progress)
-        begin = self._start + (self._experiment.steps_begin or 0)
+        begin = max(self._start + (self._experiment.steps_begin or 0), self._world.now)
         if begin > self._start:
             self._run(begin, on_progress=show)
-        for step in self._experiment.steps:
-            self._world.at(begin + step.after, partial(self._act, step))
+        self._schedule(self._experiment.steps, begin)
         self._settle(begin, show)
         exposition = b"" if self._metrics is None else self._metrics.exposition()
         return FinishedRun(self._outcome(), self._world.store, exposition)
+
+    def act(
+        self,
+        steps: tuple[ScriptedStep, ...],
+        begin: DurationNs,
+        is_over: Callable[[Store], bool],
+        progress: Progress,
+    ) -> bool:
+        """Perform further steps before those of the experiment, and wait for their effect.
+
+        The steps begin `begin` nanoseconds after the start, or now if that is later. The run
+        continues until `is_over` is true of its store, or until the cluster settles; return the
+        last value of `is_over`. Call this after `start` and before `finish`.
+        """
+        show, at = partial(self._show, progress), max(self._start + begin, self._world.now)
+        self._run(at, on_progress=show)
+        self._schedule(steps, at)
+        store = self._world.store
+        self._run(
+            at + self._experiment.horizon,
+            stop_when=lambda: is_over(store) or self._is_quiet(),
+            on_progress=show,
+        )
+        return is_over(store)
+
+    def _schedule(self, steps: Sequence[ScriptedStep], begin: Instant) -> None:
+        self._scheduled += len(steps)
+        for step in steps:
+            self._world.at(begin + step.after, partial(self._act, step))
 
     def _run(
         self,
@@ -267,7 +319,7 @@ class ExperimentRun:
         try:
             self._world.run(until, stop_when=stop_when, on_progress=on_progress)
         except LivelockError as cause:
-            raise standstill(self._experiment.source, cause) from None
+            raise livelock_error(self._experiment.source, cause) from None
 
     def _wanted(self, workload: WorkloadRef) -> int | None:
         if workload.kind == DAEMON_SET.kind:
@@ -297,7 +349,7 @@ class ExperimentRun:
     def _load(self) -> None:
         manifests = self._experiment.initial
         try:
-            self._world.load(manifest.content for manifest in manifests)
+            self._world.load(contents_of(manifests))
         except ApiError as refused:
             raise as_input_error(self._experiment.source, manifests, refused) from None
 
@@ -323,6 +375,8 @@ class ExperimentRun:
                 if not is_moot and not isinstance(command, EvictPod):
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
+            elif isinstance(command, PatchObject):
+                _count_quota(command.target, store, now)
 
     @staticmethod
     def _node_of(command: Command, store: Store) -> str:
@@ -342,6 +396,7 @@ class ExperimentRun:
         """
         try:
             store.create(manifest, now, write=self._world.user_write())
+            _count_quota(CreateObject(manifest).target, store, now)
         except ApiError as refused:
             if refused.code != FORBIDDEN or not kind_of(manifest).namespaced:
                 raise refusal_of(step.source, step.what, refused) from None
@@ -365,13 +420,25 @@ class ExperimentRun:
         toleration, a failed node that is queued for a taint, and a pod that starts or stops.
         """
         world = self._world
-        if self._done != len(self._experiment.steps):
+        if self._done != self._scheduled:
             return False
         if self._is_fulfilled():
             return True
-        if world.now - world.last_change <= self._experiment.quiet:  # true most of the time
+        since = world.now - world.last_change
+        # The first comparison is true most of the time; the second one takes longer.
+        if since <= self._experiment.quiet or since <= self._quiet:
             return False
         return not (self._recorder.outage.is_waiting() or self._controllers.is_waiting(world.now))
+
+    @property
+    def _quiet(self) -> DurationNs:
+        """The time without a change after which the cluster is at rest.
+
+        It is longer than any pause of the cluster, unless that is longer than the horizon: then no
+        run would settle.
+        """
+        pause, experiment = self._recorder.pauses.longest, self._experiment
+        return max(experiment.quiet, pause if pause < experiment.horizon else 0)
 
     def _is_fulfilled(self) -> bool:
         """Return whether the pods whose placement ends the run have a node."""
@@ -390,8 +457,14 @@ class ExperimentRun:
         nodes = self._end_state.nodes()
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        blocked = {one.pod.workload for one in undrained}
-        workloads = self._readiness(blocked, since, until, settled=settled)
+        complaints = tuple(
+            complaint_of(world.store, recorder.existing_pods(), subject, message)
+            for subject, message in recorder.complaints.items()
+        )
+        concerned = {one.pod.workload for one in undrained}
+        concerned.update(one.workload for one in complaints if one.workload and one.missing)
+        workloads = self._readiness(concerned, since, until, settled=settled)
+        autoscalers = self._controllers.pod_autoscaler_outcomes(since)
         return RunOutcome(
             started_at=since,
             ended_at=until,
@@ -402,12 +475,7 @@ class ExperimentRun:
             pdb_breaches=tuple(one for one in recorder.budgets.breaches if one.at >= since),
             undrained=undrained,
             skipped=tuple(self._skipped),
-            complaints=tuple(
-                Complaint(
-                    subject, message, missing_pods(world.store, recorder.existing_pods(), subject)
-                )
-                for subject, message in recorder.complaints.items()
-            ),
+            complaints=complaints,
             recurrences=tuple(self._recurrences(since, workloads)),
             nodes=nodes,
             allocations=allocations(nodes, self._engine.requested_before),
@@ -419,7 +487,7 @@ class ExperimentRun:
                 recorder.outage, since, pods, recorder.preempted, recorder.budgets.breaches
             ),
             drains=tuple(recorder.drains.progress(undrained)),
-            notes=(*self._experiment.notes, *self._notes()),
+            notes=(*self._experiment.notes, *self._notes(autoscalers)),
             workloads=workloads,
             workloads_total=self._end_state.workloads_total(),
             budgets=tuple(recorder.budgets.histories(since)),
@@ -427,7 +495,7 @@ class ExperimentRun:
             rest=rest,
             autoscaling=self._controllers.autoscaling(since, until),
             waits=tuple(recorder.waits(since)),
-            pod_autoscalers=self._controllers.pod_autoscaler_outcomes(since),
+            pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),
         )
 
@@ -451,32 +519,44 @@ class ExperimentRun:
         if self._experiment.steps_begin is not None:
             return AT_REST
         transitions = self._recorder.workloads.transitions
-        return rest_of(transitions, self._start, self._experiment.quiet, settled=settled)
+        return rest_of(transitions, self._start, self._quiet, settled=settled)
 
     def _readiness(
-        self, undrained: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
+        self, others: set[WorkloadRef], since: Instant, until: Instant, *, settled: bool
     ) -> dict[WorkloadRef, WorkloadReadiness]:
-        """Return the readiness of the workloads that changed, and of the `undrained` workloads."""
+        """Return the readiness of the workloads that changed, and of the `others`."""
         recorder = self._recorder.workloads
-        concerned = recorder.touched(since) | undrained
+        concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
-        wanted = wanted_pods(self._world.store, pods, concerned)
+        wanted = wanted_pods(self._world.store, (pod for _, pod in pods), concerned)
         begin = until + 1 if self._experiment.compares_packings else since
         return dict(recorder.readiness(pods, wanted, begin, until, settled=settled))
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes: missing objects, stated loads that are missing, ignored rules and webhooks.
 
         Only the dump of a server can lack kinds, so other inputs lead to no notes about kinds.
         """
         yield from self._controllers.notes()
+        if unloaded := unloaded_note(autoscalers):
+            yield unloaded
         if not self._experiment.scheduler.version.device_taint_rules:
             yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
         unchecked = self._world.admission.unchecked
-        is_dump = any(one.ref.uid for one in self._experiment.initial)
+        is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
         if unchecked.plugins and is_dump:
             lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
             yield f"Not in the dump, so that admission could not check new objects: {lacking}."
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
+
+
+def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:
+    """Update the status of the quota that a step has `written`; do nothing for other objects.
+
+    A quota limits nothing until its controller has written its limits to its status. In a cluster,
+    this takes less time than a user needs for the next command; in a step, no time passes.
+    """
+    if written.kind == RESOURCE_QUOTA.kind:
+        perform(store, UpdateQuotaStatus(written), now)

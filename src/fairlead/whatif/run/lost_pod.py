@@ -55,22 +55,22 @@ class _LossExplainer(Struct, frozen=True):
     start: Instant
 
     def explain(self, key: str, lost: AffectedPod) -> tuple[LossCause, str]:
-        incarnations = [pod for pod in self.recorder.incarnations(key) if not is_terminal(pod)]
-        staying = [pod for pod in incarnations if not is_terminating(pod)]
+        existing = [pod for pod in self.recorder.pods_of(key) if not is_terminal(pod)]
+        staying = [pod for pod in existing if not is_terminating(pod)]
         if lost.state is AffectedPodState.WAITING:
             return self._waiting(key, staying)
         if staying:
             return self._not_evicted(staying[0])
         owner = controller_of(lost.pod.metadata)
-        if incarnations:
+        if existing:
             if owner is not None and owner.kind == "StatefulSet":
                 return LossCause.STICKY, (
                     "its StatefulSet creates no replacement before the old pod is gone, and the "
-                    "kubelet of a silent node cannot confirm that"
+                    "kubelet of an unresponsive node cannot confirm that"
                 )
             return (
                 LossCause.UNCONFIRMED,
-                "deleted, but the kubelet of its silent node cannot confirm that it is gone",
+                "deleted, but the kubelet of its unresponsive node cannot confirm that",
             )
         if owner is None:
             return LossCause.NOT_REPLACED, "it has no controller that would create a replacement"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import Final
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import Autoscaler
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
-from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
 from fairlead.whatif.outcome.autoscaling.pod_autoscaler import PodAutoscalerOutcome, ReplicaChange
 
 _CONDITIONS: Final = ("AbleToScale", "ScalingActive")
@@ -29,21 +27,6 @@ def pod_autoscaler_outcomes(
         for one in controller.autoscalers
     ]
     return tuple(sorted(found, key=lambda one: one.autoscaler))
-
-
-def unloaded_note(controller: HorizontalPodAutoscalers) -> Iterator[str]:
-    """Yield a note that names the autoscalers without a stated load, if there are any."""
-    idle = sorted(
-        one.view.key
-        for one in controller.autoscalers
-        if any(NO_METRICS in entry.get("message", "") for entry in _inactive(one))
-    )
-    if idle:
-        which = f"{idle[0]} has" if len(idle) == 1 else f"{idle[0]} and {len(idle) - 1:,} more have"
-        yield (
-            f"HorizontalPodAutoscaler {which} no stated load, so the number of replicas only stays "
-            "within its limits (ScalingActive=False, FailedGetResourceMetric)."
-        )
 
 
 def _key(one: Autoscaler) -> tuple[str, str]:

@@ -1,7 +1,9 @@
-"""Finds the time at which the cluster came to rest without the change, and the activity until then.
+"""Finds the time at which the cluster came to rest, and the activity until then.
 
-Pods of Jobs and pods without a controller are ignored, because they are created and finish even in
-a cluster at rest.
+Only the run without the change is examined.
+
+A cluster is at rest once no pod of its workloads starts, moves or ends any more. Pods of Jobs and
+pods without a controller are ignored, because they can be created and finish at any time.
 """
 
 from __future__ import annotations

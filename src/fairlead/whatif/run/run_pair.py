@@ -43,8 +43,8 @@ def run_pair(
 ) -> tuple[RunOutcome, RunOutcome]:
     """Return (outcome of `without`, outcome of `changed`).
 
-    The steps of `changed` begin when `without` has come to rest, or at the `steps_begin` of
-    `without` if that is set.
+    The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
+    begin at the time at which the controllers in the run `without` have nothing left to do.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.

@@ -10,7 +10,7 @@ The first of these sources that contains a time for a pod is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -24,6 +24,7 @@ from fairlead.whatif.input.document import read
 from fairlead.whatif.run.experiment import QUIET
 from fairlead.whatif.run.pod_timing.startup_time import NO_TIMES, StartupTimes, startup_times
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.samples import samples
 
 _STARTING: Final = seconds(60)
 _NAMES_MAX: Final = 4
@@ -45,7 +46,7 @@ class SimulatedKubelets(Struct, frozen=True):
 
 
 def simulated_kubelets(
-    cluster: Iterable[Manifest],
+    cluster: Sequence[Manifest],
     *,
     renews_leases: bool,
     startup: DurationNs | None = None,
@@ -58,8 +59,7 @@ def simulated_kubelets(
     takes to start, None for the times in the dump; `seed` determines the jitter of Stages. Raises
     InputError for a Stage that is not simulated.
     """
-    cluster = list(cluster)
-    stages = [one for one in (*cluster, *more_stages) if is_stage(one)]
+    stages = [one for one in (*samples(cluster), *more_stages) if is_stage(one)]
     config, times = KubeletConfig(renews_leases=renews_leases), NO_TIMES
     longest = startup or 0
     if startup is None:

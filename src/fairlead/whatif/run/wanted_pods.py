@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
+    JOB,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
@@ -18,8 +20,9 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 
 _SCALED: Final = {
-    kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER)
+    kind.kind: kind for kind in (DEPLOYMENT, REPLICA_SET, STATEFUL_SET, REPLICATION_CONTROLLER, JOB)
 }
+_ENDS: Final = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTarget"})
 
 
 def wanted_pods(
@@ -27,10 +30,10 @@ def wanted_pods(
 ) -> dict[WorkloadRef, int]:
     """Return how many pods each of `workloads` should have.
 
-    The number is the workload's `spec.replicas`. If the workload is not in `store`, or its kind has
-    no replicas, the pods of the workload in `pods` are counted, except finished and terminating
-    pods. The pods of DaemonSets are counted, because a simulation without clients does not update
-    the status of DaemonSets.
+    The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
+    its kind states no number, the pods of the workload in `pods` are counted, except finished and
+    terminating pods. The pods of DaemonSets are counted, because a simulation does not update the
+    status of DaemonSets.
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
@@ -48,10 +51,31 @@ def wanted_pods(
 
 
 def desired_pods(store: Store, ref: WorkloadRef) -> int | None:
-    """Return `spec.replicas` (default 1) of the workload `ref`.
+    """Return how many pods the workload `ref` should have, such as its `spec.replicas`.
 
-    Return None if it is not in `store`, or if workloads of its kind have no replicas.
+    Return None if it is not in `store`, or if its kind does not state a number of pods.
     """
     kind = _SCALED.get(ref.kind)
     found = None if kind is None else store.find(kind, ref.namespace, ref.name)
-    return None if found is None else int(found["spec"].get("replicas", 1))
+    return None if found is None else wanted_by(found)
+
+
+def wanted_by(owner: Json) -> int:
+    """Return how many pods the controller of the workload `owner` keeps.
+
+    For a Job, these are the pods that should run now: at most `spec.parallelism`, and none if the
+    Job is suspended or has finished.
+
+    upstream: pkg/controller/job/job_controller.go: manageJob
+    """
+    spec, status = owner["spec"], owner.get("status") or {}
+    if owner["kind"] != JOB.kind:
+        return int(spec.get("replicas", 1))
+    ended = {one["type"] for one in status.get("conditions") or [] if one["status"] == "True"}
+    if spec.get("suspend") or ended & _ENDS:
+        return 0
+    parallelism, completions = int(spec.get("parallelism", 1)), spec.get("completions")
+    succeeded = int(status.get("succeeded") or 0)
+    if completions is None:  # a work queue: after a success, no pods are added
+        return int(status.get("active") or 0) if succeeded else parallelism
+    return max(0, min(parallelism, int(completions) - succeeded))

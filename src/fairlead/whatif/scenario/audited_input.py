@@ -3,7 +3,8 @@
 The simulation has its own controllers, scheduler and kubelets. So the recorded writes of the real
 components are left out:
 
-    an object that a known object controls     its controller creates it again
+    an object that a known object controls     its controller creates it again (not the Jobs of a
+                                               CronJob, unless the simulation runs CronJobs)
     bindings, status                           decided again; only a node's allocatable is copied
     deletions by the scheduler, evictions      decided again, by preemption and node lifecycle
       after taints, garbage collection
@@ -35,6 +36,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.apiserver.kind import (
+    CRON_JOB,
     NODE,
     PERSISTENT_VOLUME_CLAIM,
     POD,
@@ -131,17 +133,23 @@ def read_audited(source: str, data: bytes) -> AuditLog:
 
 
 def audited_input(
-    log: AuditLog, initial: Sequence[Manifest], start: Instant, inventory: Inventory
+    log: AuditLog,
+    initial: Sequence[Manifest],
+    start: Instant,
+    inventory: Inventory,
+    *,
+    runs_cron_jobs: bool = False,
 ) -> AuditedInput:
     """Return the actions of users after `start` in the cluster `initial`.
 
-    `inventory` contains the objects of the cluster; created objects are added to it. Raises
-    InputError.
+    `inventory` contains the objects of the cluster; created objects are added to it. Unless
+    `runs_cron_jobs` is set, the simulation creates no Jobs for CronJobs, so the recorded Jobs are
+    created. Raises InputError.
     """
     later = [one for one in log.writes if one.at > start or start == log.start]
     if log.writes and not later:
         raise InputError(log.source, "its last write is before the dump was taken")
-    reader = _Reader(log.source, start, inventory)
+    reader = _Reader(log.source, start, inventory, runs_cron_jobs)
     reader.cluster.load(Snapshot(log.source, tuple(initial), start))
     steps = tuple(step for write in later for step in reader.steps(write))
     notes = tuple(reader.notes(len(log.writes) - len(later)))
@@ -155,6 +163,7 @@ class _Reader:
     source: str
     start: Instant
     inventory: Inventory
+    runs_cron_jobs: bool
     cluster: RecordedCluster = field(init=False)
     _left_out: int = 0
     _moved: int = 0
@@ -233,6 +242,8 @@ class _Reader:
     def _is_known(self, obj: Json | None, owner: Json) -> bool:
         kind = find_kind(owner["kind"])
         if kind is None or owner["kind"] not in _CONTROLLING or obj is None:
+            return False
+        if kind is CRON_JOB and not self.runs_cron_jobs:
             return False
         namespace = obj["metadata"].get("namespace", "") if kind.namespaced else ""
         return self.cluster.find(kind, namespace, owner["name"]) is not None

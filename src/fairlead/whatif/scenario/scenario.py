@@ -1,6 +1,6 @@
 """Scenario files: a cluster, timed events, a duration and a seed.
 
-    cluster:                       at least one of
+    cluster:                       at least one of these, and not `simkube` alone
       files: [nodes.yaml, dump/]       kubectl output
       trace: {nodes: …, pods: …}       CSV tables (module trace)
       simkube: trace.sktrace           a SimKube trace, for the nodes of the other sources
@@ -21,8 +21,8 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are relative to the scenario file, outputs to the current directory. Virtual time starts
-at the time at which `files` were taken (see snapshot.py), else at the first write in `audit-log`,
-else at 2026-01-01T00:00:00Z.
+at the time at which `files` were taken (see whatif/snapshot/snapshot.py), else at the first write
+in `audit-log`, else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations
@@ -257,7 +257,10 @@ def _read_cluster(path: str, folder: Path, scenario: Scenario, seed: int) -> _Sc
         simkube = _simkube(folder, scenario, inventory)
     arriving += () if simkube is None else simkube.steps
     with named_by(path, "cluster.audit-log"):
-        audited = NO_INPUT if audit is None else audited_input(audit, initial, start, inventory)
+        audited = NO_INPUT
+        if audit is not None:
+            runs_cron_jobs = scenario.settings.cron_jobs
+            audited = audited_input(audit, initial, start, inventory, runs_cron_jobs=runs_cron_jobs)
     return _ScenarioCluster(
         initial=initial,
         inventory=inventory,

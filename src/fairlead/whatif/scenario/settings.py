@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -62,7 +62,7 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
-    """kube-controller-manager's `flags`, and the `version` of the node controllers only."""
+    """The `flags` of kube-controller-manager; `version` applies only to the node controllers."""
 
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
@@ -100,7 +100,7 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
 
 def autoscaling_of(
-    source: str, folder: Path, settings: Settings, initial: Iterable[Manifest]
+    source: str, folder: Path, settings: Settings, initial: Sequence[Manifest]
 ) -> Autoscaling:
     """Return the autoscaler that `settings` choose for the cluster `initial`.
 

@@ -41,13 +41,13 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
-from fairlead.whatif.snapshot.fairlead_annotation import FIELD as KUBELET_FIELD
-from fairlead.whatif.snapshot.fairlead_annotation import node_annotation_problem
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.worlds.fairlead_annotation import FIELD as KUBELET_FIELD
+from fairlead.worlds.fairlead_annotation import node_annotation_problem
 
 COPIES_MAX: Final = 1_000_000
 

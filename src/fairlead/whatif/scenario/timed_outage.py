@@ -1,9 +1,9 @@
 """Timed outages: the events of a scenario that make nodes fail.
 
-{at: 5m, fail-zone: zone-a, for: 20m}
-{at: 5m, fail-node: pool=a, how: paused, for: 20m}
-{at: 5m, fail-fraction: 0.6@zone-a, for: 20m}
-{at: 5m, flap: node-1@60s/120s, for: 1h}
+{at: 5m, fail-zone: zone-a, for: 20m}                 all nodes of the zone
+{at: 5m, fail-node: pool=a, how: paused, for: 20m}    the nodes that match a name or selector
+{at: 5m, fail-fraction: 0.6@zone-a, for: 20m}         60% of the nodes of the zone
+{at: 5m, flap: node-1@60s/120s, for: 1h}              repeatedly down for 60 s, up for 120 s
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ _FIELD: Final = "cluster.trace.jobs"
 
 
 class JobQueue(StrictForm, frozen=True, kw_only=True):
-    """A queue to which `jobs` gangs arrive, at equal intervals.
+    """A queue that gets `jobs` gangs, at equal intervals.
 
     The first gang arrives at `begins`, and all gangs arrive within the duration `over`. The default
     of `over` is the field `arrivals` of the trace.

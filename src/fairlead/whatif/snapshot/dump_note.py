@@ -1,8 +1,9 @@
 """Notes about a dump that users of the answer need: missing kinds and nodes, and other versions.
 
 A missing kind is detected by references to it: a pod's owner, claims, PriorityClass, or the
-annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains none.
-Nothing refers to budgets and quotas; a note mentions them if the dump also lacks other kinds.
+annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains none;
+they matter only for nodes that are not Ready. Nothing refers to budgets and quotas; a note mentions
+them if the dump also lacks other kinds that matter, or if it has neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -41,7 +42,13 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     Kind,
 )
-from fairlead.whatif.snapshot.manifest import Manifest, unknown_annotations
+from fairlead.engine.nodelifecycle.well_known import READY, TRUE
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    ReplicaManifests,
+    entries_of,
+    unknown_annotations,
+)
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import is_served
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
@@ -74,6 +81,8 @@ IGNORED_RULES: Final = (
 )
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
+_SYSTEM: Final = "kube-system"
+_API_SERVER: Final = "kube-apiserver-"
 
 
 class _NodeInfo(msgspec.Struct, frozen=True, rename="camel"):
@@ -100,14 +109,15 @@ def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
     Hand-written objects have only the notes about pods on missing nodes, nodes without resources,
     and unknown annotations, fields and kinds.
     """
-    if any(one.ref.uid for one in manifests):
-        yield from _missing(manifests)
-        yield from _other_versions(manifests)
+    some = samples(manifests)
+    if any(one.ref.uid for one in some):
+        yield from _missing(some)
+        yield from _other_versions(some, manifests)
     yield from _without_nodes(manifests)
-    yield from _without_allocatable(manifests)
-    yield from unknown_annotations(manifests)
-    yield from unknown_field_notes(manifests)
-    yield from _unknown_kinds(manifests)
+    yield from _without_allocatable(some)
+    yield from unknown_annotations(some)
+    yield from unknown_field_notes(some)
+    yield from _unknown_kinds(some)
 
 
 def _unknown_kinds(manifests: Iterable[Manifest]) -> Iterator[str]:
@@ -127,12 +137,18 @@ def _unknown_kinds(manifests: Iterable[Manifest]) -> Iterator[str]:
 def _without_nodes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note if pods are bound to nodes that are not in the dump."""
     # upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
-    nodes = {one.ref.name for one in manifests if one.kind is NODE}
-    nodes.add("")
+    nodes = {
+        one.ref.name
+        for one in entries_of(manifests)
+        if isinstance(one, Manifest) and one.kind is NODE
+    }
+    pods = (one for one in entries_of(manifests) if one.kind is POD)
     bound = [
-        f"{one.ref.key} ({node})"
-        for one in manifests
-        if one.kind is POD and (node := _node_name(one)) not in nodes
+        f"{key} ({node})"
+        for keys, names in map(_nodes_of, pods)
+        if not nodes.issuperset(names)
+        for key, node in zip(keys, names, strict=True)
+        if node and node not in nodes
     ]
     if bound:
         more = f" and {len(bound) - _NAMED_MAX:,} more" if len(bound) > _NAMED_MAX else ""
@@ -160,29 +176,46 @@ def _without_allocatable(manifests: Iterable[Manifest]) -> Iterator[str]:
         )
 
 
-def _node_name(manifest: Manifest) -> str:
-    view = manifest.view
-    if isinstance(view, Pod):
-        return view.spec.node_name
-    return str(_at(manifest, "spec").get("nodeName") or "")
+def _nodes_of(entry: Manifest | ReplicaManifests) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the keys of the pods in `entry`, and the names of their nodes, "" for no node."""
+    if isinstance(entry, ReplicaManifests):
+        return entry.replicas.keys, entry.replicas.nodes
+    view = entry.view
+    node = (
+        view.spec.node_name
+        if isinstance(view, Pod)
+        else str(_at(entry, "spec").get("nodeName") or "")
+    )
+    return (entry.ref.key,), (node,)
 
 
 def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
     listed = {one.kind.resource for one in manifests}
-    wanted = (LEASE, *_referred(manifests), *_kinds_of_storage(manifests))
-    referred = [one for one in wanted if one.resource not in listed]
-    if referred:
+    wanted = (*_referred(manifests), *_kinds_of_storage(manifests))
+    found = {one: None for one in wanted if one.resource not in listed}
+    has_leases = LEASE.resource in listed
+    if not has_leases and any(one.kind is NODE and _is_out(one) for one in manifests):
+        found = {LEASE: None, **found}
+    has_budgets = POD_DISRUPTION_BUDGET.resource in listed
+    if found or not (has_leases or has_budgets):
         untraceable = (POD_DISRUPTION_BUDGET, RESOURCE_QUOTA)
-        more = [one for one in untraceable if one.resource not in listed]
-        lacking = dict.fromkeys((*referred, *more))
-        words = (f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in lacking)
-        yield f"The dump has no {', '.join(words)}."
+        found.update({one: None for one in untraceable if one.resource not in listed})
+    if found:
+        words = [f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in found]
+        others, last = words[:-1], words[-1]
+        yield f"The dump has no {', '.join(others)}{' and ' if others else ''}{last}."
+
+
+def _is_out(node: Manifest) -> bool:
+    """Return whether `node` is not Ready; its last heartbeat is in its Lease."""
+    conditions = node.node.status.conditions
+    return any(one.type == READY and one.status != TRUE for one in conditions)
 
 
 def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
     """Yield the kinds to which pods refer, with repetitions."""
     has_claims = False
-    for manifest in samples(manifests):
+    for manifest in manifests:
         pod = _pod(manifest)
         if pod is None:
             continue
@@ -227,11 +260,10 @@ def _pod(manifest: Manifest) -> Pod | None:
         return None
 
 
-def _other_versions(manifests: Sequence[Manifest]) -> Iterator[str]:
+def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if the cluster in `manifests`, with the samples `some`, has another version."""
     kubelets = {
-        version
-        for one in manifests
-        if one.kind is NODE and (version := _version(_kubelet_version(one)))
+        version for one in some if one.kind is NODE and (version := _version(_kubelet_version(one)))
     }
     server = max(_control_plane(manifests), default=max(kubelets, default=NEWEST))
     others = sorted(kubelets - {server})
@@ -257,16 +289,24 @@ def _kubelet_version(node: Manifest) -> Any:
 
 def _control_plane(manifests: Iterable[Manifest]) -> Iterator[tuple[int, int]]:
     """Yield the versions of kube-apiserver's static pods, from the tags of their images."""
-    for one in manifests:
-        if (
-            one.kind is POD
-            and one.ref.namespace == "kube-system"
-            and (one.ref.name.startswith("kube-apiserver-"))
-        ):
+    for one in map(_api_server, entries_of(manifests)):
+        if one is not None:
             for container in _at(one, "spec").get("containers") or ():
                 version = _version(str(container.get("image", "")).rpartition(":")[2])
                 if version:
                     yield version
+
+
+def _api_server(entry: Manifest | ReplicaManifests) -> Manifest | None:
+    """Return `entry`, or one of the replicas in it, if it is a static pod of kube-apiserver."""
+    if entry.kind is not POD:
+        return None
+    if isinstance(entry, ReplicaManifests):
+        is_system, names = entry.replicas.namespace == _SYSTEM, enumerate(entry.replicas.names)
+        at = (index for index, name in names if is_system and name.startswith(_API_SERVER))
+        return next(map(entry.at, at), None)
+    is_api_server = entry.ref.namespace == _SYSTEM and entry.ref.name.startswith(_API_SERVER)
+    return entry if is_api_server else None
 
 
 def _at(manifest: Manifest, *path: str) -> Json:

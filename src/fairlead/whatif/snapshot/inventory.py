@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
+from fairlead.api.objects import Pod
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NODE, Kind, find_kind
+from fairlead.apiserver.kind import KINDS, NODE, POD, Kind, find_kind
 from fairlead.whatif.input.error import InputError, known_names
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
 _NEAREST_MAX: Final = 3
 _LEADING_ZEROS: Final = re.compile(r"(?<!\d)0+(?=\d)")
@@ -28,17 +29,38 @@ _NOT_IN_NAMESPACES: Final = _SELECTOR_SIGNS | {"."}
 class Inventory:
     """The objects that exist when a change or an event takes effect."""
 
-    def __init__(self, manifests: Iterable[Manifest] = (), source: str = "the cluster") -> None:
-        """Start with the objects in `manifests`; `source` is their origin in messages."""
+    def __init__(
+        self,
+        manifests: Iterable[Manifest] = (),
+        source: str = "the cluster",
+        unreadable: Iterable[str] = (),
+    ) -> None:
+        """Start with the objects in `manifests`; `source` is their origin in messages.
+
+        `unreadable` are the resources that could not be read, such as `jobs.batch`.
+        """
         self._source = source
+        self._unreadable = frozenset(unreadable)
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}
         self._new_nodes: set[str] = set()
-        for manifest in manifests:
-            self.add(manifest)
+        # Pods of a snapshot file and those after them, until a pod is looked up: few changes
+        # concern single pods.
+        self._pods: list[Manifest | ReplicaManifests] = []
+        for entry in entries_of(manifests):
+            if isinstance(entry, Manifest) and not (self._pods and entry.kind is POD):
+                self._put(entry)
+                continue
+            self._kinds.setdefault(POD.resource, POD)
+            self._by_resource.setdefault(POD.resource, {})
+            self._pods.append(entry)
 
     def add(self, manifest: Manifest) -> None:
         """Add an object that exists or will be created."""
+        self._objects(manifest.kind)
+        self._put(manifest)
+
+    def _put(self, manifest: Manifest) -> None:
         kind, ref = manifest.kind, manifest.ref
         self._kinds.setdefault(kind.resource, kind)
         self._by_resource.setdefault(kind.resource, {})[(ref.namespace, ref.name)] = manifest
@@ -52,21 +74,47 @@ class Inventory:
         self.add(node)
         self._new_nodes.add(node.ref.name)
 
+    def _objects(self, kind: Kind) -> dict[tuple[str, str], Manifest]:
+        """Return the objects of `kind` by namespace and name, in the order of addition."""
+        if kind is POD and self._pods:
+            pods, self._pods = self._pods, []
+            for entry in pods:
+                for one in entry if isinstance(entry, ReplicaManifests) else (entry,):
+                    self._put(one)
+        return self._by_resource.get(kind.resource, {})
+
     def remove(self, manifest: Manifest) -> None:
         """Remove an object that will be deleted."""
         ref = manifest.ref
-        del self._by_resource[manifest.kind.resource][(ref.namespace, ref.name)]
+        del self._objects(manifest.kind)[(ref.namespace, ref.name)]
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """Return the object of that kind, namespace and name; None if it does not exist."""
-        return self._by_resource.get(kind.resource, {}).get((namespace, name))
+        return self._objects(kind).get((namespace, name))
 
     def of_kind(self, kind: Kind) -> list[Manifest]:
         """Return all objects of `kind` in the order of addition."""
-        return list(self._by_resource.get(kind.resource, {}).values())
+        return list(self._objects(kind).values())
+
+    def pods_on(self, nodes: Collection[str]) -> Iterator[Pod]:
+        """Yield the pods on `nodes` in the order of addition. Raises InputError."""
+        filed = self._by_resource.get(POD.resource, {}).values()
+        for entry in (*filed, *self._pods):
+            if isinstance(entry, ReplicaManifests):
+                on_nodes = enumerate(entry.replicas.nodes)
+                yield from (entry.replicas[index] for index, node in on_nodes if node in nodes)
+            elif (pod := entry.pod).spec.node_name in nodes:
+                yield pod
+
+    def absence(self, kind: Kind) -> str:
+        """Return why there are no objects of `kind`: "the cluster has no Deployment"."""
+        if kind.resource in self._unreadable:
+            return f"no {kind.plural} could be read"
+        return f"{self._source} has no {kind.kind}"
 
     def in_namespace(self, namespace: str) -> list[Manifest]:
         """Return all objects in `namespace`, grouped by kind, in the order of addition."""
+        self._objects(POD)
         return [
             manifest
             for objects in self._by_resource.values()
@@ -86,9 +134,7 @@ class Inventory:
         kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
             manifest
-            for (object_namespace, object_name), manifest in self._by_resource.get(
-                kind.resource, {}
-            ).items()
+            for (object_namespace, object_name), manifest in self._objects(kind).items()
             if object_name == name and namespace in ("", object_namespace)
         ]
         if len(found) == 1:
@@ -121,23 +167,25 @@ class Inventory:
             raise InputError(source, f"{rest!r} is not a selector: {cause}") from None
         found = [
             manifest
-            for (object_namespace, _), manifest in self._by_resource.get(kind.resource, {}).items()
+            for (object_namespace, _), manifest in self._objects(kind).items()
             if (not kind.namespaced or namespace in ("", object_namespace))
             and selector_matches(selector, manifest.labels)
         ]
         if not found:
             hint = _COMMA_HINT.format(kind.plural) if "," in rest else ""
+            if kind.resource in self._unreadable:
+                hint = f" ({self.absence(kind)}){hint}"
             raise InputError(source, f"no {kind.kind} matches {rest}{hint}")
         return found
 
     def nodes(self, source: str, text: str) -> list[str]:
-        """Return the names of the nodes that `text`, a name or a selector, matches; at least one.
+        """Return the names of the nodes that match `text`, which is a name or a selector.
 
         A selector matches only nodes that exist before the change.
 
         Raises InputError, with `source` in its message, if no node matches or `text` is malformed.
         """
-        nodes = self._by_resource.get(NODE.resource, {})
+        nodes = self._objects(NODE)
         if not _SELECTOR_SIGNS & set(text):
             if ("", text) not in nodes:
                 raise InputError(source, f"there is no Node {text}{self._similar(NODE, text)}")
@@ -200,7 +248,7 @@ class Inventory:
         """Return a hint with the most similar names, and with all names if they are few."""
         objects = self.of_kind(kind)
         if not objects:
-            return f" ({self._source} has no {kind.kind})"
+            return f" ({self.absence(kind)})"
         known = sorted(manifest.ref.key for manifest in objects)
         names = sorted({manifest.ref.name for manifest in objects})
         similar = difflib.get_close_matches(name, names, n=_NEAREST_MAX)

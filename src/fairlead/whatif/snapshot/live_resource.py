@@ -115,8 +115,10 @@ def unreadable_lines(resources: Iterable[str]) -> list[str]:
         known = consequences.get(name)
         if known is not None:
             by_meaning.setdefault(known.consequence, []).append(known.kind.plural)
+    # Several API groups have a resource of the same name, such as podgroups.
     return [
-        f"no {_joined(plurals)} could be read: {meaning}" for meaning, plurals in by_meaning.items()
+        f"no {_joined(list(dict.fromkeys(plurals)))} could be read: {meaning}"
+        for meaning, plurals in by_meaning.items()
     ]
 
 

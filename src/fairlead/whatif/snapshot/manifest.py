@@ -7,8 +7,10 @@ kept. Most objects of a dump need no such change and remain texts with typed vie
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import Any, Final, overload
 
 import msgspec
 from msgspec import Struct
@@ -24,6 +26,7 @@ from fairlead.api.objects import (
     ReplicaSet,
     StatefulSet,
 )
+from fairlead.api.text.json_template import TemplateRows
 from fairlead.apiserver.conversion.autoscaler import new_autoscaler
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
@@ -31,11 +34,14 @@ from fairlead.apiserver.kind import (
     HORIZONTAL_POD_AUTOSCALER,
     KINDS,
     NODE,
+    POD,
     Kind,
     find_kind,
     kind_of,
 )
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.dumped_object import DumpedObject
+from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
+from fairlead.apiserver.registry.snapshot_load import Content
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_spec, template_view
 from fairlead.engine.core.command import ObjectRef
@@ -44,17 +50,17 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, one_line
 from fairlead.whatif.input.listing import DecodedItem, Listing
 from fairlead.whatif.input.pod_columns import KIND as SNAPSHOT
-from fairlead.whatif.input.pod_columns import ColumnError, objects_of
+from fairlead.whatif.input.pod_columns import ColumnError, ItemText, objects_of
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.decoder.newest_timestamp import timestamps
 from fairlead.whatif.snapshot.decoder.simulator_export import exported_objects, is_simulator_export
-from fairlead.whatif.snapshot.fairlead_annotation import (
+from fairlead.whatif.snapshot.served_kind import is_served, nearest_kind
+from fairlead.worlds.fairlead_annotation import (
     FIELD,
     node_annotation_problem,
     pod_annotation_problem,
     unknown_annotation_notes,
 )
-from fairlead.whatif.snapshot.served_kind import is_served, nearest_kind
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -128,8 +134,8 @@ class Manifest(Struct, frozen=True):
     def is_replica_of(self, other: Manifest) -> bool:
         """Return whether both objects are known to be replicas.
 
-        Replicas are pods of one workload that differ only in name, uid, version, node, the names of
-        volumes, addresses and times.
+        Replicas are pods of one workload that differ only in name, uid, version, node, the node to
+        which they are pinned, the names of volumes, addresses and times.
         """
         mine, theirs = self.content, other.content
         if isinstance(mine, dict) or isinstance(theirs, dict):
@@ -221,20 +227,129 @@ class Manifest(Struct, frozen=True):
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
-def manifests(
+class ReplicaManifests(Struct, frozen=True):
+    """The objects of neighbouring pods that are replicas; each is made when it is read.
+
+    `newest` is the newest of the timestamps of all pods.
+    """
+
+    source: str
+    replicas: DumpedReplicas
+    newest: str
+    kind: Kind = POD
+
+    def at(self, index: int) -> Manifest:
+        """Return one of the objects."""
+        replicas = self.replicas
+        ref = ObjectRef("Pod", replicas.namespace, replicas.names[index], replicas.uids[index])
+        return Manifest(self.source, POD, ref, replicas.object_at(index), self.newest)
+
+    @property
+    def sample(self) -> Manifest:
+        """One of the objects."""
+        return self.at(0)
+
+    def __iter__(self) -> Iterator[Manifest]:
+        """Yield all objects."""
+        return map(self.at, range(len(self.replicas)))
+
+
+class Manifests(Sequence[Manifest]):
+    """The objects of a cluster in their order, as manifests or as the manifests of replicas.
+
+    It behaves like a tuple. `entries_of` reads it without making all replicas.
+    """
+
+    def __init__(self, entries: Iterable[Manifest | ReplicaManifests]) -> None:
+        """Contain the objects of `entries`."""
+        self.entries = tuple(entries)
+
+    @cached_property
+    def _all(self) -> tuple[Manifest, ...]:
+        return tuple(
+            one
+            for entry in self.entries
+            for one in (entry if isinstance(entry, ReplicaManifests) else (entry,))
+        )
+
+    @cached_property
+    def samples(self) -> tuple[Manifest, ...]:
+        """The objects without the pods that are replicas of an earlier pod."""
+        return without_replicas(self.entries)
+
+    def __len__(self) -> int:
+        are_replicas = (one for one in self.entries if isinstance(one, ReplicaManifests))
+        return len(self.entries) + sum(len(one.replicas) - 1 for one in are_replicas)
+
+    @overload
+    def __getitem__(self, index: int) -> Manifest: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Manifest, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Manifest | tuple[Manifest, ...]:
+        """Return one of the objects, or those of a slice."""
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[Manifest]:
+        """Return all objects, the same each time."""
+        return iter(self._all)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether `other` contains equal objects."""
+        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # as lists
+
+
+def without_replicas(entries: Iterable[Manifest | ReplicaManifests]) -> tuple[Manifest, ...]:
+    """Return the objects of `entries` without the pods that are replicas of an earlier pod."""
+    found: list[Manifest] = []
+    known: set[int] = set()  # ids of templates
+    for entry in entries:
+        manifest = entry.sample if isinstance(entry, ReplicaManifests) else entry
+        content = manifest.content
+        template = None if isinstance(content, dict) else content.template
+        if template is not None and template.makes_replicas:
+            if id(template) in known:
+                continue
+            known.add(id(template))
+        found.append(manifest)
+    return tuple(found)
+
+
+def entries_of(manifests: Iterable[Manifest]) -> Iterable[Manifest | ReplicaManifests]:
+    """Return all objects in `manifests`; replicas of a snapshot file are one entry."""
+    return manifests.entries if isinstance(manifests, Manifests) else manifests
+
+
+def contents_of(manifests: Iterable[Manifest]) -> Iterator[Content]:
+    """Yield the objects in `manifests` in the form that the store loads."""
+    for entry in entries_of(manifests):
+        yield entry.replicas if isinstance(entry, ReplicaManifests) else entry.content
+
+
+def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
+    """Return all objects in `documents`, as `manifests_of_cluster` does."""
+    return list(manifests_of_cluster(documents, namespace))
+
+
+def manifests_of_cluster(
     documents: Iterable[Document],
     namespace: str = DEFAULT_NAMESPACE,
     on_read: OnRead = read_silently,
-) -> list[Manifest]:
+) -> Manifests:
     """Return all objects in `documents`; namespaced objects without a namespace get `namespace`.
 
     `on_read` is called with the number of objects read so far. Raises InputError, also for an
     object that appears twice, and for a hand-written object whose kind seems to be misspelled.
     """
-    found = [one for document in documents for one in _manifests(document, namespace, on_read)]
+    found = Manifests(
+        one for document in documents for one in _manifests(document, namespace, on_read)
+    )
     refuse_duplicates(found)
-    for manifest in found:
-        if manifest.view is not None:
+    for manifest in entries_of(found):
+        if isinstance(manifest, ReplicaManifests) or manifest.view is not None:
             continue  # the object is of a known kind and has none of Fairlead's annotations
         if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
             _require_known_kind(manifest)
@@ -246,7 +361,7 @@ def manifests(
 
 
 def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note for each annotation of Fairlead in the objects that has no effect."""
+    """Yield a note for each of Fairlead's annotations in `found` that has no effect."""
     # An object in stored form has none of Fairlead's annotations.
     own = ((one.title, one.value) for one in found if one.view is None)
     return unknown_annotation_notes(own)
@@ -284,6 +399,8 @@ def _require_known_kind(manifest: Manifest) -> None:
 
 def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
     """Raise InputError if an object appears twice in `manifests`."""
+    if _are_distinct(manifests):
+        return
     seen: dict[tuple[str, str, str], Manifest] = {}
     for manifest in manifests:
         first = seen.setdefault(manifest.identity, manifest)
@@ -292,45 +409,83 @@ def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
             raise manifest.refuse(f"appears twice{where}", field="metadata.name")
 
 
+def _are_distinct(manifests: Iterable[Manifest]) -> bool:
+    """Return whether no object appears twice in `manifests`."""
+    seen: set[tuple[str, str, str]] = set()
+    count = 0
+    for entry in entries_of(manifests):
+        if isinstance(entry, ReplicaManifests):
+            count += len(entry.replicas)
+            resource, namespace = repeat(POD.resource), repeat(entry.replicas.namespace)
+            seen.update(zip(resource, namespace, entry.replicas.names, strict=False))
+        else:
+            count += 1
+            seen.add(entry.identity)
+    return len(seen) == count
+
+
 def _manifests(
     document: Document, namespace: str, on_read: OnRead = read_silently
-) -> list[Manifest]:
+) -> list[Manifest | ReplicaManifests]:
     source = document.source
     if document.listing is None:
         values = _opened(source, document.value)
-        return [_manifest_at(source, place, value, namespace) for place, value in values]
+        return [
+            _manifest_at(source, ": ".join(filter(None, (document.place, place))), value, namespace)
+            for place, value in values
+        ]
     try:
         return _listed(source, document.listing, namespace, on_read)
     except msgspec.DecodeError:  # an item is not a valid value, such as 1e999
         return [one for whole in document.parsed() for one in _manifests(whole, namespace)]
 
 
-def _listed(source: str, listing: Listing, namespace: str, on_read: OnRead) -> list[Manifest]:
+def _listed(
+    source: str, listing: Listing, namespace: str, on_read: OnRead
+) -> list[Manifest | ReplicaManifests]:
     """Return the objects in `listing`.
 
     Raises msgspec.DecodeError for an item that is not a valid value.
     """
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
-    found: list[Manifest] = []
-    for number, text in enumerate(listing.items):
-        if number % _TOLD_EVERY == 0:
-            on_read("objects", number, len(listing.items))
-        if number % _RELEASED_EVERY == 0:
-            listing.release()
-        decoded = (
-            (text.dumped, text.newest) if isinstance(text, DecodedItem) else decoder.decode(text)
-        )
-        if decoded is not None:
-            dumped, newest = decoded
-            meta = dumped.view.metadata
-            ref = ObjectRef(dumped.kind.kind, meta.namespace, meta.name, meta.uid)
-            found.append(Manifest(source, dumped.kind, ref, dumped, newest))
+    total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
+    found: list[Manifest | ReplicaManifests] = []
+    number = told = 0
+    for texts in listing.items:
+        if number >= told:
+            on_read("objects", number, total)
+            told = number + _TOLD_EVERY
+        if isinstance(texts, TemplateRows) and (rows := decoder.decode_rows(texts)) is not None:
+            found.append(ReplicaManifests(source, *rows))
+            number += len(texts)
             continue
-        item = msgspec.json.decode(bytes(text))
-        value = {**defaults, **item} if isinstance(item, dict) else item
-        for place, one in _opened(source, value, f"items[{number}]"):
-            found.append(_manifest_at(source, place, one, namespace))
+        for text in texts if isinstance(texts, TemplateRows) else (texts,):
+            if number % _RELEASED_EVERY == 0:
+                listing.release()
+            decoded = (
+                (text.dumped, text.newest)
+                if isinstance(text, DecodedItem)
+                else decoder.decode(text)
+            )
+            if decoded is None:
+                found += _decoded_as_json(source, number, text, defaults, namespace)
+            else:
+                dumped, newest = decoded
+                meta = dumped.view.metadata
+                ref = ObjectRef(dumped.kind.kind, meta.namespace, meta.name, meta.uid)
+                found.append(Manifest(source, dumped.kind, ref, dumped, newest))
+            number += 1
     return found
+
+
+def _decoded_as_json(
+    source: str, number: int, text: ItemText | DecodedItem, defaults: Json, namespace: str
+) -> Iterator[Manifest]:
+    """Yield the objects in `text`, the item `number` of a listing; usually it is one object."""
+    item = msgspec.json.decode(bytes(text))
+    value = {**defaults, **item} if isinstance(item, dict) else item
+    for place, one in _opened(source, value, f"items[{number}]"):
+        yield _manifest_at(source, place, one, namespace)
 
 
 def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifest:
@@ -338,6 +493,8 @@ def _manifest_at(source: str, place: str, value: Any, namespace: str) -> Manifes
     try:
         return _manifest(source, value, namespace)
     except InputError as cause:
+        if place and not cause.object_name:
+            raise InputError(source, cause.problem, field=place) from None
         if not place or not cause.object_name.endswith(UNNAMED):
             raise
         name = f"{place}: {cause.object_name}"
@@ -395,6 +552,8 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
         raise InputError(
             source, f"expected an object with apiVersion and kind, got {type_name(value)}"
         )
+    if "kind" not in value and (problem := _no_object(value)):
+        raise InputError(source, problem)
     for field in ("kind", "apiVersion"):
         if not isinstance(value.get(field), str) or not value[field]:
             raise InputError(
@@ -415,11 +574,20 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
     return Manifest(source, kind, ref, clean, managed=kept)
 
 
+def _no_object(value: Json) -> str:
+    """Return what `value`, a map without a kind, is instead of an object; "" if unknown."""
+    if "items" in value:  # kubectl writes the kind of a List after its items
+        return "is a list without a kind; the file may be cut off"
+    if "apiVersion" not in value and ("cluster" in value or "events" in value):
+        return "is a scenario, not a list of objects; use fairlead simulate"
+    return ""
+
+
 def _clean(source: str, value: Json) -> Json:
     """Check the identity of `value` and return it in the form that the store accepts."""
     kind = value["kind"]
     metadata = value.get("metadata")
-    if not isinstance(metadata, dict) or not metadata.get("name"):
+    if not isinstance(metadata, dict) or metadata.get("name") in (None, ""):
         raise InputError(
             source,
             "is required",
@@ -428,9 +596,11 @@ def _clean(source: str, value: Json) -> Json:
         )
     for field in ("name", "namespace", "uid"):
         if not isinstance(metadata.get(field, ""), str | None):
+            # In YAML, the words n, y, no, yes, off and on without quotes are booleans.
+            hint = "; put it in quotes" if isinstance(metadata[field], bool | int) else ""
             raise InputError(
                 source,
-                f"expected text, got {type_name(metadata[field])}",
+                f"expected text, got {type_name(metadata[field])}{hint}",
                 object_name=f"{kind} {display_name(value)}",
                 field=f"metadata.{field}",
             )

@@ -25,7 +25,11 @@ def refuse_absent_classes(new: Iterable[Manifest], inventory: Inventory) -> None
         if not name or name in SYSTEM_CLASSES or inventory.get(PRIORITY_CLASS, "", name):
             continue
         known = [each.ref.name for each in inventory.of_kind(PRIORITY_CLASS)]
-        hint = f"; {known_names(str(name), known)}" if known else " (the cluster has none)"
+        hint = (
+            f"; {known_names(str(name), known)}"
+            if known
+            else f" ({inventory.absence(PRIORITY_CLASS)})"
+        )
         raise manifest.refuse(
             f"no PriorityClass with name {name} was found{hint}", field=f"{field}.priorityClassName"
         )

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, Manifests, without_replicas
 
 
-def samples(manifests: Iterable[Manifest]) -> list[Manifest]:
+def samples(manifests: Iterable[Manifest]) -> Sequence[Manifest]:
     """Return `manifests` in order, without the pods that are replicas of an earlier pod.
 
     `Manifest.is_replica_of` states in which fields such pods differ.
     """
-    found: list[Manifest] = []
-    known: set[int] = set()  # ids of templates
-    for manifest in manifests:
-        content = manifest.content
-        template = None if isinstance(content, dict) else content.template
-        if template is not None and template.makes_replicas:
-            if id(template) in known:
-                continue
-            known.add(id(template))
-        found.append(manifest)
-    return found
+    if isinstance(manifests, Manifests):
+        return manifests.samples
+    return without_replicas(manifests)

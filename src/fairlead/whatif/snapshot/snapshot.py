@@ -23,13 +23,21 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.whatif.input.content import BYTES_MAX, OnRead, read_silently
 from fairlead.whatif.input.document import STDIN, Document, parse_listings, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import ItemTexts, Listing
 from fairlead.whatif.snapshot.api_refusal import as_input_error
 from fairlead.whatif.snapshot.decoder.newest_timestamp import plausible_instant
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    ReplicaManifests,
+    contents_of,
+    entries_of,
+    manifests_of_cluster,
+)
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
@@ -45,9 +53,13 @@ class Snapshot(Struct, frozen=True):
     """
 
     source: str
-    manifests: tuple[Manifest, ...]
+    manifests: Sequence[Manifest]
     taken_at: Instant
     unreadable: tuple[str, ...] = ()
+
+    def inventory(self) -> Inventory:
+        """Return a new index of the objects."""
+        return Inventory(self.manifests, unreadable=self.unreadable)
 
 
 def read_snapshot(
@@ -70,8 +82,8 @@ def read_snapshot(
 def without_collection() -> Iterator[None]:
     """Disable garbage collection within the `with` block, because the objects are kept anyway.
 
-    At the end of the block all objects count as old. Otherwise the next collection of young objects
-    would traverse the whole snapshot.
+    At the end of the `with` block, all objects count as old. Otherwise the next collection of young
+    objects would traverse the whole snapshot.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -105,15 +117,15 @@ def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot
 
 
 def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:
-    found = manifests(documents, on_read=on_read)
-    if not any(manifest.kind is NODE for manifest in found):
+    found = manifests_of_cluster(documents, on_read=on_read)
+    if not any(entry.kind is NODE for entry in entries_of(found)):
         raise InputError(source, _without_nodes(found))
     refuse_excess(found)
     unreadable = tuple(name for document in documents for name in _unreadable(document))
-    return Snapshot(source, tuple(found), start_of_time(documents, found), unreadable)
+    return Snapshot(source, found, start_of_time(documents, found), unreadable)
 
 
-def _without_nodes(found: list[Manifest]) -> str:
+def _without_nodes(found: Iterable[Manifest]) -> str:
     """Return the error for a dump without Nodes; it says how to take a complete dump."""
     from fairlead.whatif.snapshot.dump_command import dump_command  # noqa: PLC0415 - an error only
 
@@ -131,10 +143,24 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 
 
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
-    """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read."""
+    """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
+
+    Pods lose the name of the pod that they replaced in a simulation: in questions about the
+    snapshot, they have the names in the snapshot.
+    """
     metadata = {"annotations": snapshot_annotations(taken_at)}
-    whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": metadata}
+    items = [_with_own_name(one) for one in objects]
+    whole = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": metadata}
     return msgspec.json.encode(whole) + b"\n"
+
+
+def _with_own_name(obj: Json) -> Json:
+    meta = obj["metadata"]
+    if REPLACES not in (meta.get("annotations") or {}):
+        return obj
+    kept = {key: text for key, text in meta["annotations"].items() if key != REPLACES}
+    others = {key: value for key, value in meta.items() if key != "annotations"}
+    return {**obj, "metadata": {**others, "annotations": kept} if kept else others}
 
 
 def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
@@ -143,7 +169,7 @@ def load_objects(snapshot: Snapshot, store: Store) -> Sequence[ApiObject]:
     Raises InputError for objects that the store refuses.
     """
     try:
-        return store.load((each.content for each in snapshot.manifests), snapshot.taken_at)
+        return store.load(contents_of(snapshot.manifests), snapshot.taken_at)
     except ApiError as refused:
         raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
 
@@ -192,7 +218,8 @@ def newest_instant(manifests: Iterable[Manifest]) -> Instant | None:
     Raises InputError for a malformed timestamp.
     """
     newest: Instant | None = None
-    for manifest in manifests:
+    for entry in entries_of(manifests):
+        manifest = entry.sample if isinstance(entry, ReplicaManifests) else entry
         for text in manifest.timestamps:
             try:
                 instant = plausible_instant(text)

@@ -33,7 +33,7 @@ class Case(Struct, frozen=True):
         return ", ".join(f"{name}={value_text(value)}" for name, value in self.parameters.items())
 
     def digest(self, files: str) -> str:
-        """Return a digest of the scenario and of `files`, the digest of the scenario's files."""
+        """Return a digest of the scenario and its files; `files` is the digest of the files."""
         encoded = msgspec.json.encode(self.scenario, order="deterministic")
         return hashlib.sha256(encoded + files.encode()).hexdigest()[:32]
 

@@ -72,7 +72,9 @@ class FieldVariation(Struct, frozen=True):
 
 
 class LossVariation(Struct, frozen=True):
-    """A variation in which each of `values` fails at the time `at`; for None, nothing fails.
+    """A variation in which each node or zone in `values` fails at the time `at`.
+
+    For the value None, nothing fails.
 
     `event` is the name of the scenario's event.
     """
@@ -107,6 +109,22 @@ def parse_variation(text: str) -> FieldVariation:
     except (YamlError, ValueError):
         problem = f"{listed!r} is not a list of values separated by commas"
         raise InputError("--vary", problem, field=path) from None
+    values = _with_words(values, listed)
     if not values or any(values.index(one) != at for at, one in enumerate(values)):
         raise InputError("--vary", f"{listed!r} names a value twice, or none", field=path)
     return FieldVariation(path, tuple(values))
+
+
+def _with_words(values: Sequence[Any], listed: str) -> list[Any]:
+    """Return `values` with the texts of `listed` for words such as `y`, `no` and `on`.
+
+    YAML 1.1 reads these words as booleans, but on a command line they are rather names. Only `true`
+    and `false` are booleans here, as in YAML 1.2.
+    """
+    written = [one.strip() for one in listed.split(",")]
+    if len(written) != len(values):  # a value contains commas
+        return list(values)
+    return [
+        text if isinstance(value, bool) and text.lower() not in ("true", "false") else value
+        for value, text in zip(values, written, strict=True)
+    ]

@@ -17,6 +17,7 @@ def cluster(make, snapshot):
         make.node("n2", pool="small"),
         make.workload(name="web", replicas=3),
         make.pod("solo", node_name="n1"),
+        make.priority_class("urgent", 1000),
     )
 
 
@@ -138,9 +139,26 @@ def test_a_dump_without_namespaces_has_every_namespace(cluster, write, make):
             ClusterChange(scale=("deploy/web",)),
             "--scale: 'deploy/web' is not WORKLOAD/NAME=REPLICAS",
         ),
-        (ClusterChange(scale=("deploy/web=many",)), "--scale: 'many' is not a number of replicas"),
-        (ClusterChange(scale=("deploy/web=-1",)), "--scale: '-1' is not a number of replicas"),
-        (ClusterChange(scale=("deploy/web=" + "9" * 30,)), "--scale: 9999"),
+        (
+            ClusterChange(scale=("deploy/web=many",)),
+            "--scale: Deployment default/web: 'many' is not a number of replicas",
+        ),
+        (
+            ClusterChange(scale=("deploy/web=-1",)),
+            "--scale: Deployment default/web: '-1' is not a number of replicas",
+        ),
+        (
+            ClusterChange(scale=("deploy/web=" + "9" * 30,)),
+            "--scale: Deployment default/web: 9999",
+        ),
+        (
+            ClusterChange(scale=("deploy/web=2", "deployment/web=3")),
+            "--scale: Deployment default/web is scaled twice",
+        ),
+        (
+            ClusterChange(priority_class=("urgent=2", "urgent=3")),
+            "--priority-class: PriorityClass urgent gets a value twice",
+        ),
         (ClusterChange(scale=("pod/solo=2",)), "--scale: a Pod cannot be scaled; only Deployment"),
         (ClusterChange(drain=("n7",)), "--drain: there is no Node n7"),
         (ClusterChange(delete=("pod/nobody",)), "--delete: there is no Pod nobody"),

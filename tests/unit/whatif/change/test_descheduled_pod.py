@@ -150,9 +150,9 @@ def test_the_verdict_compares_the_packings_of_both_runs(two_replicas, write):
     answer = what_if(two_replicas, ClusterChange(new_config=config, reschedule="all"))
     assert answer.verdict.first.kind is OutcomeKind.REPACKED
     assert answer.verdict.first.sentence.startswith(
-        "Scheduled again with the change, the pods use 1 instead of 2 nodes, with room for "
+        "Scheduled again with the change, the pods use 1 node instead of 2, with room for "
     )
-    assert answer.verdict.first.sentence.endswith("; 1 pod is on other nodes.")
+    assert answer.verdict.first.sentence.endswith("; 1 pod is on another node.")
     assert [one.kind for one in answer.verdict.findings] == [OutcomeKind.REPACKED]
     [row] = answer.effect.workloads
     assert (row.readiness.before, row.readiness.lowest, row.readiness.at_end) == (2, 2, 2)
@@ -214,7 +214,7 @@ def test_pods_are_placed_in_the_stated_order(recorded, order, pending, note):
         ({"reschedule": "all", "reschedule_order": "age"}, "'age' is not priority or scheduled"),
         (
             {"reschedule": "all", "reschedule_order": "scheduled", "drain": ("a",)},
-            "goes with another configuration or plugin, not with other changes",
+            "can be combined only with another configuration or plugin",
         ),
     ],
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.kubectl_apply import applied, merge_patch_between
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -108,3 +110,40 @@ def test_a_partial_deployment_changes_requests_without_naming_an_image(make, sna
     answer = what_if(snapshot(make.node("a", cpu="9"), make.workload(replicas=2)), change)
     requests = [one.requests["cpu"] for one in answer.changed.pods.values()]
     assert requests == [2000, 2000]
+
+
+def workload(kind, app="a", **fields):
+    """A workload whose pods have the label `app`, with these `fields` of its spec."""
+    labels = {"app": app}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container("c", "i")]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **fields},
+    }
+
+
+@pytest.mark.parametrize(
+    ("existing", "other", "says"),
+    [
+        (workload("Deployment"), workload("Deployment", "b"), "spec.selector: Invalid value: "),
+        (workload("DaemonSet"), workload("DaemonSet", "b"), "field is immutable"),
+        (
+            workload("StatefulSet", serviceName="a"),
+            workload("StatefulSet", serviceName="b"),
+            "updates to statefulset spec for fields other than",
+        ),
+        (
+            workload("StatefulSet"),
+            workload("StatefulSet", podManagementPolicy="Parallel"),
+            "'minReadySeconds' are forbidden",
+        ),
+    ],
+)
+def test_fixed_fields_of_a_workload_cannot_be_changed(snapshot, make, write, existing, other, says):
+    """As an API server refuses it."""
+    cluster = snapshot(make.node("n"), existing)
+    with pytest.raises(InputError, match=re.escape(says)):
+        what_if(cluster, ClusterChange(apply=(write("new.json", other),)))
+    what_if(cluster, ClusterChange(apply=(write("same.json", existing),)))

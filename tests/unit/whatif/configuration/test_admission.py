@@ -49,7 +49,7 @@ def test_the_configuration_is_in_the_file_or_beside_it(write):
     [
         (
             configuration("- name: PodSecurity"),
-            "PodSecurity: plugins[0]: has no configuration here",
+            "PodSecurity: plugins[0]: cannot be configured in Fairlead",
         ),
         (configuration("- {name: ResourceQuota, paths: x}"), "plugins[0].paths: unknown field"),
         ("apiVersion: v1\nkind: Pod", "Pod of v1 is not supported; expected AdmissionConfig"),

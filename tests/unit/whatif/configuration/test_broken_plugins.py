@@ -37,6 +37,8 @@ PODS = {"low": ("priority: 0", 3), "high": (URGENT, 3), "huge": (URGENT, 9)}
 COMPANIONS = {
     "reserve": "def unreserve(self, *a): pass",
     "unreserve": "def reserve(self, *a): return plugin.unschedulable('no')",
+    "release_commands": "def reserve(self, *a): pass\n    def unreserve(self, *a): pass\n"
+    "    def pre_bind(self, *a): return plugin.error('no')",
     "add_pod": "def remove_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "remove_pod": "def add_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "concerns": "def pre_filter(self, *a): pass",

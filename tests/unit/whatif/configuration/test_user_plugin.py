@@ -154,7 +154,10 @@ BROKEN_SOURCES = {
         ("policies:Nameless", "Nameless has no name: it needs a text attribute `name`"),
         ("policies:Idle", "Idle has no extension point: it has none of the methods pre_enqueue,"),
         ("policies:Usurper", "has the name NodeName, which is a built-in plugin"),
-        ("policies:Wanting", "Wanting: its constructor wants 'client'; only handle and args"),
+        (
+            "policies:Wanting",
+            "Wanting: its constructor requires 'client'; it gets only handle and args",
+        ),
         ("policies:Cheap=0", "the weight '0' is not a number from 1 to 100000"),
         ("policies:Cheap=-1", "the weight '-1' is not a number from 1 to 100000"),
         ("policies:Cheap=much", "the weight 'much' is not a number from 1 to 100000"),

@@ -75,6 +75,8 @@ def test_a_node_says_that_a_drain_needs_preemption(explained, make):
     assert answer.verdict.startswith("After a drain of a, default/important fits on no node: Insuf")
     assert answer.verdict.endswith("; it would preempt pods of lower priority.")
     assert not answer.facts["can_be_drained"]
+    [row] = rows(answer, "pods")
+    assert row["leaves"] == "only by preemption: to b, where it would preempt default/other"
 
 
 def test_a_node_says_which_budget_blocks_its_drain(explained, make):
@@ -87,6 +89,16 @@ def test_a_node_says_which_budget_blocks_its_drain(explained, make):
     [first, _] = rows(answer, "blockers")
     assert first["owner"] == "pdb/default/web"
     assert rows(answer, "edits")
+
+
+def test_a_node_whose_kubelet_does_not_answer_cannot_be_drained(explained, make):
+    silent = make.node("a")
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    answer = explained("node/a", silent, make.node("b"), replica(make, 1, "a"))
+    why = "its kubelet does not answer, so evicted pods never stop"
+    assert answer.verdict == f"a cannot be drained now: {why}."
+    [blocker] = rows(answer, "blockers")
+    assert (blocker["owner"], blocker["why"]) == ("node/a", why)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +118,29 @@ def test_a_budget_says_what_it_allows(explained, make, minimum, ready, verdict):
     assert rows(answer, "workloads") == [
         {"workload": "rs/default/web", "pods": 3, "ready": ready, "nodes": 1}
     ]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "pool", "drain"),
+    [
+        (1, "", "is allowed"),
+        (2, "", "evicts the pods one after another, when replacements are ready"),
+        (2, "db", "stops after 1 pod: a replacement fits no node (WHY)"),
+        (1, "db", "is allowed, but 2 replacements fit no node (WHY)"),
+    ],
+)
+def test_a_budget_says_if_a_replacement_fits_no_node(explained, make, minimum, pool, drain):
+    """Two of three pods are on node a, the only node of pool db."""
+    where = {"nodeSelector": {"pool": pool}} if pool else {}
+    pods = [replica(make, number, "b" if number else "a", **where) for number in (0, 1)]
+    pods.append(replica(make, 2, "a", **where))
+    nodes = [make.node("a", pool="db"), make.node("b")]
+    answer = explained("pdb/web", *nodes, replica_set(make, 3, **where), *pods, budget(minimum))
+    why = "node(s) didn't match Pod's node affinity/selector, node(s) were unschedulable"
+    [first, second] = rows(answer, "nodes")
+    assert (first["node"], first["drain"]) == ("a", drain.replace("WHY", why))
+    assert (first["unplaced"], second["unplaced"]) == (2 if pool else 0, 0)
+    assert second["drain"] == "is allowed"
 
 
 def test_a_budget_without_pods_or_with_another_one_says_so(explained, make):
@@ -140,7 +175,9 @@ def test_a_workload_says_why_its_pods_wait_and_where_one_more_goes(explained, ma
     answer = explained("rs/web", *nodes, replica_set(make, 0, cpu="9"))
     assert answer.verdict == "rs/default/web wants no pods and has none."
     assert "One more pod would have no node: 0/2 nodes are available" in answer.findings[0]
-    assert rows(answer, "refusals")[0]["nodes"] == 2
+    [refusal] = rows(answer, "refusals")
+    assert (refusal["nodes"], refusal["reason"]) == (2, "Insufficient cpu")
+    assert refusal["change"] == "a: lower the cpu request by 5 to 4"
 
 
 def test_one_more_pod_of_a_workload_comes_after_the_pods_that_wait(explained, make):
@@ -154,6 +191,32 @@ def test_one_more_pod_of_a_workload_comes_after_the_pods_that_wait(explained, ma
         "the scheduler has not tried it yet; it would go to a",
         "there is room now; it would go to a",
     ]
+
+
+def test_one_more_pod_goes_to_one_of_equal_nodes(explained, make):
+    """Nodes a and b are equally good; c is the only node of its pool."""
+    nodes = [make.node("a"), make.node("b"), make.node("c", pool="db")]
+    answer = explained("rs/web", *nodes[:2], replica_set(make, 0))
+    target = answer.facts["one_more_goes_to"]
+    among = ", a random choice among 2 equal nodes"
+    assert answer.findings[0] == f"One more pod would go to {target}{among}."
+    answer = explained("rs/web", *nodes, replica_set(make, 0, nodeSelector={"pool": "db"}))
+    assert answer.findings[0] == "One more pod would go to c."
+
+
+@pytest.mark.parametrize("excludes", [False, True])
+def test_no_pod_of_the_workload_is_deleted_for_one_more(explained, make, excludes):
+    """The pods exclude each other on a node, or each needs a whole node."""
+    term = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    spec = {"affinity": {"podAntiAffinity": terms}, "cpu": "1"} if excludes else {"cpu": "4"}
+    node = make.node("a", **{"kubernetes.io/hostname": "a"})
+    answer = explained("rs/web", node, replica_set(make, 1, **spec), replica(make, 1, "a", **spec))
+    [refusal] = rows(answer, "refusals")
+    assert refusal["change"] == "add a node like a"
 
 
 def test_only_what_has_an_explanation_is_explained(explained, make):

@@ -115,3 +115,42 @@ def test_the_memory_of_a_mapped_listing_can_be_released(tmp_path):
     before = [bytes(one) for one in document.listing.items]
     document.listing.release()
     assert [bytes(one) for one in document.listing.items] == before
+
+
+CONTAINERS = '"spec": {"containers": [{"name": "a"}, {"image": "i", "image": "j"}]}'
+POD = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}, %s}'
+
+
+@pytest.mark.parametrize("reader", [read, read_listings])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "a": 2}', "the key 'a' is given twice"),
+        ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "a[0]: the key 'b' is given twice"),
+        ('{"a": {"b": 1, "b": 2}, "a": 3}', "the key 'a' is given twice"),
+        (POD % CONTAINERS, "Pod n/p: spec.containers[1]: the key 'image' is given twice"),
+        (
+            f'{{"kind": "List", "items": [{POD % CONTAINERS}]}}',
+            "Pod n/p: spec.containers[1]: the key 'image' is given twice",
+        ),
+        ('{"metadata": {"name": "p"}, "kind": "Pod", "kind": "Node"}', "Node p: the key 'kind' is"),
+    ],
+)
+def test_a_key_that_is_given_twice_in_json_is_refused(tmp_path, reader, text, said):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    assert refusal(lambda: reader(str(path))).startswith(f"{path}: {said}")
+
+
+def test_a_large_json_file_is_not_searched_for_keys_that_are_given_twice(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"a": 1, "a": 2, "b": "%s"}' % ("x" * (1 << 20)))
+    assert read_one(str(path)).value["a"] == 2
+
+
+def test_long_numbers_and_deep_values_do_not_stop_the_search_for_keys(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"a": 1e5, "b": %s}' % ("9" * 40))
+    assert read_one(str(path)).value["a"] == 1e5
+    path.write_text("[" * 900 + "]" * 900)
+    assert len(read_one(str(path)).value) == 1

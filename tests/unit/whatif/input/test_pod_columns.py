@@ -11,7 +11,14 @@ from hypothesis import given
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import split
-from fairlead.whatif.input.pod_columns import encode_columns, encode_list, objects_of
+from fairlead.whatif.input.pod_columns import (
+    ColumnError,
+    _are_plain,
+    encode_columns,
+    encode_list,
+    objects_of,
+)
+from fairlead.whatif.input.pod_columns import texts_of as single_texts
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 
@@ -41,7 +48,7 @@ def test_the_texts_of_all_objects_come_back_in_order(objects):
     texts = texts_of(objects)
     encoded = encode_columns(texts, {"annotations": {"a": "b"}})
     listing = split(encoded)
-    assert [bytes(one) for one in listing.items] == texts
+    assert [bytes(one) for one in single_texts(listing.items)] == texts
     assert listing.head["metadata"] == {"annotations": {"a": "b"}}
     assert objects_of(json.loads(encoded)) == [json.loads(one) for one in texts]
 
@@ -96,6 +103,19 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, change, said):
     assert str(refusal.value).startswith(f"{path}: {said}")
 
 
+def test_only_characters_that_json_does_not_escape_are_plain():
+    """ASCII texts are checked in another way than others, with the same result."""
+    for code in (*range(0x100), 0x2028, 0x1F600):
+        text = chr(code)
+        is_plain = text.isprintable() and text not in '"\\'
+        for column in ([text], ["é", text]):
+            if code < 0x20 or text in '"\\':
+                with pytest.raises(ColumnError):
+                    _are_plain(column, "x")
+            else:
+                assert _are_plain(column, "x") is is_plain
+
+
 def test_a_snapshot_of_another_version_is_refused(tmp_path):
     path = changed(tmp_path, lambda _: None)
     path.write_text(path.read_text().replace("fairlead.dev/v1", "fairlead.dev/v2"))
@@ -109,5 +129,5 @@ def test_a_file_that_a_program_has_indented_is_the_same(tmp_path):
     path = changed(tmp_path, lambda _: None)
     path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
     (document,) = read_listings(str(path))
-    found = [json.loads(bytes(one)) for one in document.listing.items]
+    found = [json.loads(bytes(one)) for one in single_texts(document.listing.items)]
     assert found == [NODE, pod("a"), pod("b", "n2")] == objects_of(read(str(path))[0].value)

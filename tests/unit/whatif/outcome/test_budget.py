@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
-from fairlead.whatif.outcome.budget import budget_outcomes
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.outcome.budget import BudgetResult, budget_outcomes
 from fairlead.whatif.outcome.run_outcome import BudgetHistory, RunOutcome
+from fairlead.whatif.question import what_if
 
 TODAY = BudgetHistory(
     pdb="ns/web", rule="maxUnavailable 2", allowed=2, allowed_at_end=2, needed=3,
@@ -37,3 +41,65 @@ def test_evictions_at_the_instant_of_the_change_are_not_subtracted_from_what_was
 def test_a_new_rule_allows_what_it_allows():
     found = outcome(replace(DRAINED, rule="maxUnavailable 0", allowed_at_end=0))
     assert (found.allowed, found.allowed_without) == (0, 2)
+
+
+def test_a_budget_that_lacks_as_much_without_the_change_is_not_listed():
+    lacking = replace(TODAY, shortage=1)
+    assert budget_outcomes(run(budgets=(lacking,)), run(budgets=(lacking,)), ()) == []
+
+
+@pytest.fixture
+def web(make):
+    """Nodes a and b, a pod of a ReplicaSet on each, and the budget of both pods."""
+    workload = make.workload("ReplicaSet", replicas=2)
+    workload["metadata"]["uid"] = "web"
+    pods = [make.pod(f"web-{node}", node_name=node, owner="web") for node in "ab"]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    return [make.node("a"), make.node("b"), workload, *pods, budget]
+
+
+HEALTH = "The lowest number of healthy pods of a budget includes pods of failed nodes"
+
+
+@pytest.mark.parametrize(
+    ("lasts", "state", "healthy"),
+    [("2m", BudgetResult.UNMET, 1), ("20s", None, None)],
+    ids=["the node is marked not ready", "the node returns before that"],
+)
+def test_a_budget_can_be_unmet_although_no_pod_is_evicted(snapshot, web, lasts, state, healthy):
+    """Its pods are down on a failed node, which returns before they are evicted."""
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts=lasts)
+    effect = what_if(snapshot(*web), change).effect
+    assert not effect.difference.evicted
+    assert [(one.state, one.lowest_healthy) for one in effect.budgets] == (
+        [(state, healthy)] if state else []
+    )
+    [row] = [one for one in effect.workloads if one.workload.name == "web"]
+    assert (row.readiness.lowest, row.budget) == (1, state)
+
+
+def test_a_scale_up_does_not_leave_a_budget_unmet(snapshot, web):
+    """The budget needs more pods before they are ready, but lacks none that it had."""
+    web[-1]["spec"]["minAvailable"] = "100%"
+    answer = what_if(snapshot(*web), ClusterChange(scale=("rs/default/web=4",)))
+    assert answer.effect.budgets == ()
+
+
+def test_a_note_explains_that_a_budget_counts_more_pods_than_its_workload(snapshot, web):
+    """The new pod runs before the failed node is marked not ready."""
+    change = ClusterChange(
+        failures=Failures(fail_node=("a",)), lasts="20m", scale=("rs/default/web=3",)
+    )
+    effect = what_if(snapshot(*web), change).effect
+    [row] = [one for one in effect.workloads if one.workload.name == "web"]
+    [budget] = effect.budgets
+    assert row.readiness.lowest < budget.lowest_healthy
+    assert any(HEALTH in note for note in effect.changed.notes)

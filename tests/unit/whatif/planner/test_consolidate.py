@@ -6,6 +6,7 @@ import pytest
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.whatif.planner.consolidate import consolidate, consolidate_answer
@@ -155,7 +156,15 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert found.needed_anyway == ["c"]
     assert [(row["nodes"], row["alone"]) for row in answer["causes"]] == [(2, 1)]
-    assert "Even if nothing blocked it, c must stay to have room for pods." in answer["findings"]
+    assert (
+        "Even if nothing blocked it, c must stay, because its pods would not all fit elsewhere."
+    ) in answer["findings"]
+    [row] = answer["staying"]
+    assert (row["where"], row["owner"], row["why"]) == (
+        "c",
+        "",
+        "the nodes that stay do not have enough free resources for its pods",
+    )
 
 
 def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
@@ -194,7 +203,7 @@ def test_the_expensive_node_goes(planner, make):
     assert (found.going, found.saving) == (["b"], 2.5)
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
-        "1 of 2 nodes can go now (50%), which saves 2.50 per hour (1,825 per month)."
+        "1 of 2 nodes can be removed now (50%), which saves 2.50 per hour (1,825 per month)."
     )
     assert answer["moves"] == [{"pod": "default/web-1-1", "from": "b", "to": "a"}]
 
@@ -217,3 +226,90 @@ def test_the_plan_runs_and_one_node_more_is_never_lost(planner, experiment, make
     run_plan(found.plan, experiment(*objects), NoProgress())
     for run in found.plan.runs:
         assert (run.breaches, run.unfinished, run.pending) == (0, (), ())
+
+
+def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):
+    """web would take the room on b that db needs; the run in which db moves first was not safe."""
+    nodes = [make.node("a", pool="db"), make.node("b", pool="db"), make.node("c")]
+    there = [*deployment(make, "x", ["b"]), *deployment(make, "y", ["c"], cpu="2")]
+    web = deployment(make, "web", ["a"], cpu="2")
+    db = deployment(make, "zdb", ["a"], cpu="2", nodeSelector={"pool": "db"})
+    made = planner(*nodes, *there, *web, *db)
+    made.reorders = False
+    rules = AutoscalerRules(AutoscalingOptions(), [], made.model.now, ())
+    found = consolidate(made, rules, ["a"], {}, NoProgress())
+    assert (found.going, found.needed) == ([], [])
+    assert kept(found) == [("a", BlockCause.ORDER, "deploy/default/zdb")]
+
+
+def test_a_node_is_needed_for_room_only_if_it_could_go_alone(planner, make):
+    """After c goes, web finds no room; but a must stay even without that, because of db."""
+    nodes = [make.node("a", pool="db"), *map(make.node, "bcd")]
+    web = deployment(make, "web", ["a"], cpu="3")
+    db = deployment(make, "zdb", ["a"], cpu="1", nodeSelector={"pool": "db"})
+    others = deployment(make, "other", ["b", "d"], cpu="2100m", nodeSelector={"x": "y"})
+    found = consolidated(planner(*nodes, *web, *db, *others))
+    assert found.going == ["c"]
+    assert ("a", BlockCause.NO_PLACE, "deploy/default/zdb") in kept(found)
+    assert "a" not in found.needed
+
+
+def test_a_node_that_stays_has_its_true_reason(planner, make):
+    """After the drain of a1, node b has room for the pod of a2, but zone y would have 3 of 4."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    zones = {"a1": "x", "a2": "x", "b": "y"}
+    nodes = [make.node(name, **{ZONE: zone}) for name, zone in zones.items()]
+    web = deployment(make, "web", ["a1", "a2", "b", "b"], topologySpreadConstraints=[spread])
+    made = planner(*nodes, *web)
+    found = consolidated(made)
+    answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
+    assert found.going == ["a1"]
+    [row] = answer["staying"]
+    why = "node(s) didn't match pod topology spread constraints, node(s) were unschedulable"
+    assert (row["where"], row["owner"], row["why"]) == ("a2", "deploy/default/web", why)
+    [row] = answer["blockers"]
+    assert (row["where"], row["owner"]) == ("b", "deploy/default/web")
+    stays = "1 must stay, because its pods would not all fit elsewhere"
+    limit = "with the limits of pods per node, the pods need 1 node"
+    assert answer["findings"][-2:] == [
+        f"Of the others, 1 is blocked and {stays}.",
+        f"No plan can remove more than 2 nodes: {limit}.",
+    ]
+
+
+def test_if_all_nodes_are_blocked_the_answer_says_so(planner, make):
+    """Each pod needs a whole node, so no plan removes one."""
+    made = planner(*map(make.node, "ab"), *deployment(make, "web", ["a", "b"], cpu="4"))
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == "None of 2 nodes can be removed now."
+    assert answer["findings"] == [
+        "All 2 are blocked.",
+        "No plan can remove a node: the cpu requests of the pods need 2 nodes.",
+    ]
+
+
+@pytest.mark.parametrize(("count", "where"), [(3, "n0, n1, n2"), (4, "4 nodes")])
+def test_few_blocked_nodes_are_named(planner, make, count, where):
+    """The details name more nodes than fit into a cell."""
+    names = [f"n{number}" for number in range(count)]
+    web = deployment(make, "web", names, cpu="4")
+    made = planner(*map(make.node, names), *web, budget("web", maxUnavailable=0))
+    answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()
+    assert {row["where"] for row in answer["blockers"]} == {where}
+    assert [row["node"] for row in answer["blocked_nodes"]] == (names if count > 3 else [])
+
+
+def test_a_pod_that_is_being_deleted_keeps_no_node(planner, make):
+    """Nothing replaces it, but it will be gone before the node goes."""
+    bare = make.pod("bare", node_name="a")
+    assert kept(consolidated(planner(*map(make.node, NODES), bare))) != []
+    bare["metadata"] |= {
+        "deletionTimestamp": "2026-11-20T05:00:00Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    assert kept(consolidated(planner(*map(make.node, NODES), bare))) == []

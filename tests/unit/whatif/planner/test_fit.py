@@ -191,8 +191,16 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
     assert found["findings"] == ["The next one: 0/1 nodes are available: 1 Insufficient cpu."]
     assert found["nodes"] == [{"node": "n", "zone": "", "pods": 4}]
     assert found["refusals"] == [
-        {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 1}
+        {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 1, "change": ""}
     ]
+
+
+def test_a_pod_that_fits_nowhere_would_fit_after_a_change(snapshot, make):
+    read = snapshot(make.node(), make.workload(cpu="9", replicas=0))
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert [one["change"] for one in found["refusals"]] == ["n: lower the cpu request by 5 to 4"]
 
 
 @pytest.mark.parametrize(

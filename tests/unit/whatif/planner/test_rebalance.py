@@ -8,15 +8,15 @@ from tests.unit.whatif.planner.conftest import budget, deployment
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.tie_break import TieBreak
-from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules
+from fairlead.whatif.planner.node_drain.autoscaler_rule import AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.rebalance import Rebalancer, rebalance_answer
 from fairlead.whatif.run.progress import NoProgress
 
 
-def rebalanced(planner, moves=20):
+def rebalanced(planner, moves=20, ignored=()):
     model = planner.model
     budgets = [one for one in model.objects if isinstance(one, PodDisruptionBudget)]
-    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now)
+    rules = AutoscalerRules(AutoscalingOptions(), budgets, model.now, ignored)
     return Rebalancer(planner, rules).run(moves, NoProgress())
 
 
@@ -32,6 +32,16 @@ def test_one_move_evens_out_two_nodes(planner, make):
     assert (plan.before.fullest, plan.after.fullest) == (0.75, 0.5)
     assert plan.after.deviation == 0
     assert plan.moves[0].gain == pytest.approx(0.75**2 + 0.25**2 - 2 * 0.5**2)
+
+
+def test_a_moved_pod_without_a_controller_is_named(planner, make):
+    """Its eviction would lose it."""
+    pods = [make.pod(name, cpu="2", node_name="a") for name in ("p", "q")]
+    made = planner(make.node("a"), make.node("b"), *pods)
+    plan = rebalanced(made, ignored=(IgnoredRule.UNMANAGED,))
+    [one] = plan.moves
+    found = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
+    assert f"{one.move.pod} has no controller: create it again after the eviction." in found
 
 
 def test_a_large_node_does_not_become_the_fullest(planner, make):

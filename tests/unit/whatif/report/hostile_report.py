@@ -60,7 +60,7 @@ def hostile_report() -> ReportData:
             {"victim": LONG, "rule": LONG, "by_priority": 7, "candidates": 10**12},
         ],
         "evictions": [{"pod": MARKUP, "why": MARKUP}],
-        "moved": [{"pod": LONG, "from": MARKUP, "to": LONG}],
+        "moved": [{"pod": LONG, "from": MARKUP, "to": LONG, "how": MARKUP}],
         "pdb_breaches": [{"pdb": MARKUP}],
         "drains": [{"node": MARKUP, "held_up_by": LONG}],
         "outage": {

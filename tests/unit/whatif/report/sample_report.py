@@ -281,8 +281,13 @@ def small_report() -> ReportData:
         ],
         "pending": pending,
         "moved": [
-            {"pod": shop_pod("web", at), "from": "shop-a-1", "to": nodes[at]["name"]}
-            for at in range(5)  # three of them were evicted, and are in both tables
+            {
+                "pod": shop_pod("web", at),
+                "from": "shop-a-1",
+                "to": nodes[at]["name"],
+                "how": "displaced" if at < 5 else "placed elsewhere",
+            }
+            for at in range(6)  # three of them were evicted, and are in both tables
         ],
         "pdb_breaches": [
             {

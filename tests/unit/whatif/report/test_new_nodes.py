@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.report.new_nodes import NewNodes, new_nodes_for
+from fairlead.whatif.report.new_nodes import NewNodes, fitting_only_there, new_nodes_for
 
 WEB = WorkloadRef("Deployment", "ns", "web")
 OTHER = WorkloadRef("Deployment", "ns", "other")
@@ -62,3 +63,43 @@ def test_a_node_of_the_other_run_can_be_the_home_of_the_workload():
     """The drained node has no pods at the end."""
     before = [MIDDLE, node("l", 9000, pod(1))]
     assert new_nodes_for([pod(2000)], [MIDDLE, LARGE], before) == NewNodes(1, "l")
+
+
+VOLUME = "node(s) didn't match PersistentVolume's node affinity"
+SPREAD = "node(s) didn't match pod topology spread constraints"
+CORDONED = "node(s) were unschedulable"
+POOL = {"pool": "x"}
+
+
+def labelled(name, *, cordoned=False, **labels):
+    return replace(
+        node(name, 4000),
+        labels={"kubernetes.io/hostname": name, **labels},
+        unschedulable=cordoned,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "others", "expected"),
+    [
+        ([VOLUME, CORDONED], [labelled("b")], "a"),
+        ([VOLUME, CORDONED], [labelled("b", **POOL)], None),
+        ([VOLUME, CORDONED], [labelled("b", cordoned=True, **POOL)], "a"),
+        ([SPREAD, VOLUME, CORDONED], [labelled("b", **POOL)], "a"),
+        (["Insufficient cpu", CORDONED], [labelled("b")], None),
+        (["Insufficient cpu", SPREAD, CORDONED], [labelled("b")], "a"),
+    ],
+    ids=[
+        "no other node has its labels",
+        "a node with its labels rejects the pod for its volume",
+        "the node with its labels is cordoned, too",
+        "the spread rejects the node with its labels",
+        "other nodes lack only room",
+        "nodes with room do not fit",
+    ],
+)
+def test_the_node_that_pods_left_is_copied_if_others_do_not_fit(reasons, others, expected):
+    left = labelled("a", cordoned=True, **POOL)
+    waiting = pod(1000, reason=f"0/2 nodes are available: {', '.join(f'1 {r}' for r in reasons)}.")
+    found = fitting_only_there([waiting], {waiting.key: "a"}, [left, *others])
+    assert (found and found.name) == expected

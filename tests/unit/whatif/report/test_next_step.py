@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
@@ -75,6 +76,14 @@ def test_a_new_node_that_is_suggested_can_hold_the_pods(snapshot, make, web):
     assert ("Ask again with 2 more nodes like b:", "--add-nodes 2 --like b") in steps
 
 
+BLOCKERS = "List everything that blocks the drain, and what would unblock it:"
+LIKE_A = ("Ask again with one more node like a:", "--add-nodes 1 --like a")
+
+
+def plan_of(answer):
+    return f"fairlead drain-plan {answer.source} --nodes a"
+
+
 BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
 
 
@@ -126,6 +135,74 @@ def test_a_budget_of_pods_without_a_controller_gets_a_number_as_min_available(
     assert not drained(snapshot, *nodes, *pods, number).changed.undrained
 
 
+@pytest.fixture
+def spread(make):
+    """Nodes a in zone 1, b and c in zone 2, and four pods of a ReplicaSet, spread over zones."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    replicaset = make.workload(
+        "ReplicaSet", "web", replicas=4, topologySpreadConstraints=[constraint]
+    )
+    replicaset["metadata"]["uid"] = "web"
+    pods = []
+    for number, node in enumerate("aabc"):
+        pod = make.pod(f"web-{number}", node_name=node, owner="web")
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["spec"]["topologySpreadConstraints"] = [constraint]
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        pods.append(pod)
+    zones = {"a": "1", "b": "2", "c": "2"}
+    nodes = [make.node(name, **{constraint["topologyKey"]: zone}) for name, zone in zones.items()]
+    return [*nodes, replicaset, *pods]
+
+
+def test_pods_that_fit_only_the_drained_node_suggest_a_node_like_it(snapshot, spread):
+    """Another replica would be pending, too: the zone of the drained node has no other node."""
+    answer = drained(snapshot, *spread, budget(minAvailable=3))
+    assert steps_of(answer) == [
+        BLOCKED,
+        ("See why no node takes these pods.", "pending"),
+        LIKE_A,
+        (BLOCKERS, plan_of(answer)),
+    ]
+    change = ClusterChange(drain=("a",), add_nodes=1, like="a")
+    helped = what_if(snapshot(*spread, budget(minAvailable=3)), change)
+    assert not helped.changed.undrained
+    assert not helped.changed.pending()
+
+
+def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):
+    """The name of a running cluster, or standard input, is no argument of the command."""
+    answer = drained(snapshot, *spread, budget(minAvailable=3))
+    steps = steps_of(replace(answer, source="prod"))
+    assert (BLOCKERS, "fairlead drain-plan SNAPSHOT --nodes a") in steps
+
+
+def test_pods_of_a_failed_node_suggest_a_node_like_it(snapshot, spread):
+    change = ClusterChange(failures=Failures(fail_node=("a",)))
+    assert LIKE_A in steps_of(what_if(snapshot(*spread), change))
+
+
+def test_pods_of_a_failed_zone_suggest_no_node_in_that_zone(snapshot, spread):
+    """The new node would fail, too."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)))
+    answer = what_if(snapshot(*spread), change)
+    assert answer.difference.pending
+    assert not any("--add-nodes" in where for _, where in steps_of(answer))
+
+
+def test_a_budget_breached_by_more_pods_than_it_lacks_suggests_no_replica(snapshot, spread):
+    """Two pods fail at once, and the budget lacks one pod then."""
+    change = ClusterChange(failures=Failures(fail_zone=("1",)), lasts="20m")
+    answer = what_if(snapshot(*spread, budget(minAvailable=3)), change)
+    assert answer.verdict.first.sentence == "Budget default/web is breached by 2 pods."
+    assert not any("--scale" in where for _, where in steps_of(answer))
+
+
 def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make, web):
     """Both pods leave failed nodes, whatever the budget says."""
     nodes = [make.node(name) for name in "abc"]
@@ -172,11 +249,11 @@ def test_a_stateful_set_on_a_failed_node_suggests_to_taint_the_node(snapshot, ma
 
 def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(minAvailable="100%"))
-    assert steps_of(answer) == [BLOCKED]
+    assert steps_of(answer) == [BLOCKED, (BLOCKERS, plan_of(answer))]
 
 
 def test_a_choice_among_equals_suggests_more_seeds_unless_they_were_asked_for(snapshot, make, web):
     nodes = [make.node(name) for name in "abcd"]
-    chance = ("Ask which outcomes depend on chance:", "--seeds 20")
+    chance = ("Ask which outcomes depend on the seed:", "--seeds 20")
     assert chance in steps_of(drained(snapshot, *nodes, *web))
     assert chance not in steps_of(drained(snapshot, *nodes, *web, seeds=2))

@@ -68,6 +68,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         "drain_flags",
         "drain_refused",
         "returned",
+        "waited",
         "updated",
         "gone",
         "not_created",

@@ -5,13 +5,22 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode
+from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodUnschedulable, SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
-from fairlead.whatif.run.endless_instant import PODS_MAX, EndlessInstant, standstill
+from fairlead.whatif.run.endless_instant import (
+    ATTEMPTS_MAX,
+    ATTEMPTS_PER_OBJECT,
+    PODS_MAX,
+    AttemptLimit,
+    EndlessInstant,
+    livelock_error,
+)
 from fairlead.worlds.driver import LivelockError
 
 
@@ -65,8 +74,69 @@ def test_pods_of_earlier_instants_are_not_counted(ended):
 
 def test_time_that_stands_still_is_an_error_with_what_changes_most(make):
     pod = ObjectChanged(decode(make.pod("web")))
-    found = standstill("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
+    found = livelock_error("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
     assert str(found) == (
-        "s.yaml: the simulation does not get past 1970-01-01T00:00:00Z: 5,000,001 steps, "
-        "no end; most often Pod default/web changed"
+        "s.yaml: the simulation does not advance beyond 1970-01-01T00:00:00Z: 5,000,001 "
+        "steps without an end; most often Pod default/web changed"
     )
+
+
+@pytest.fixture
+def failed():
+    """A failed attempt of the pod `name` at second `second`."""
+
+    def unschedulable(name, second=0):
+        return PodUnschedulable(
+            pod=ObjectRef("Pod", "default", name, name),
+            at=seconds(second),
+            message="not today",
+            plugins=("Refusing",),
+            nominated_node=None,
+            is_error=False,
+            is_binding=True,
+            started=seconds(second),
+            attempt=1,
+            profile="default-scheduler",
+        )
+
+    return unschedulable
+
+
+def test_attempts_that_fail_without_end_name_the_pods_and_the_plugin(failed):
+    limit = AttemptLimit(SilentReporter(), "s.yaml", lambda: 3)
+    for _ in range(ATTEMPTS_MAX + 3 * ATTEMPTS_PER_OBJECT):
+        limit.report(failed("a"))
+        limit.report(failed("b"))
+    limit.report(failed("once"))
+    with pytest.raises(InputError) as refused:
+        limit.report(failed("a"))
+    assert str(refused.value) == (
+        "s.yaml: Pod default/a, Pod default/b: scheduling fails without end at "
+        "1970-01-01T00:00:00Z, 5,031 times for Pod default/a; rejected by Refusing: not today"
+    )
+
+
+def test_attempts_at_other_instants_are_not_counted(failed):
+    limit = AttemptLimit(SilentReporter(), "s.yaml", lambda: 0)
+    for second in range(3):
+        for _ in range(ATTEMPTS_MAX):
+            limit.report(failed("a", second))
+
+
+def test_pods_that_a_plugin_rejects_after_their_node_was_chosen_do_not_stop_time(
+    snapshot, make, tmp_path, monkeypatch
+):
+    """Each rejected pod wakes the other at once, because no other pod is active."""
+    monkeypatch.setattr("fairlead.whatif.run.endless_instant.ATTEMPTS_MAX", 100)
+    file = tmp_path / "refusing.py"
+    file.write_text(
+        "from fairlead import plugin\n"
+        "class Refusing:\n"
+        "    name = 'Refusing'\n"
+        "    def pre_bind(self, *arguments):\n"
+        "        return plugin.unschedulable('not today')\n"
+    )
+    pods = [make.pod("a", cpu="1"), make.pod("b", cpu="1")]
+    conditions = Conditions(plugin=(f"{file}:Refusing",))
+    with pytest.raises(InputError, match=r"rejected by Refusing: .* not today"):
+        what_if(snapshot(make.node("n"), *pods), ClusterChange(), conditions)

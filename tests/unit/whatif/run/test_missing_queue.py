@@ -1,4 +1,4 @@
-"""A batch scheduler without the queue that jobs wait for says which one is missing."""
+"""A missing queue or PodGroup that pods of the batch scheduler wait for is named."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ QUEUE = {
 def ask(make, snapshot):
     """What the batch scheduler `source` does with a waiting pod, beside `objects`."""
 
-    def run(source, *objects):
+    def run(source, *objects, **meta):
         pod = make.pod("train", schedulerName="volcano")
+        pod["metadata"] |= meta
         conditions = Conditions(batch=BatchOptions(source=source))
         return what_if(snapshot(make.node("a"), pod, *objects), ClusterChange(), conditions)
 
@@ -50,3 +51,13 @@ def test_nothing_is_said_where_the_queue_exists(ask, source, objects):
     outcome = ask(source, *objects).changed
     assert [pod.node for pod in outcome.placed()] == ["a"]
     assert notes_about_objects(outcome) == []
+
+
+def test_a_missing_pod_group_is_named(ask):
+    group = {"scheduling.k8s.io/group-name": "trainers"}
+    outcome = ask("volcano", QUEUE, annotations=group).changed
+    assert [pod.reason for pod in outcome.pending()] == [
+        'PodGroup "default/trainers" does not exist'
+    ]
+    [note] = notes_about_objects(outcome)
+    assert note == 'PodGroup "default/trainers" does not exist, and 1 pod waits for it for ever.'

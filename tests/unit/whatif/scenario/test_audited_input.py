@@ -13,9 +13,9 @@ from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
 ACCOUNT = "system:serviceaccount:kube-system:"
 SCHEDULER = "system:kube-scheduler"
-GROUPS = {"deployments": "apps", "replicasets": "apps", "jobs": "batch"}
+GROUPS = {"deployments": "apps", "replicasets": "apps", "jobs": "batch", "cronjobs": "batch"}
 KINDS = {"deployments": "Deployment", "replicasets": "ReplicaSet", "jobs": "Job", "pods": "Pod",
-         "nodes": "Node"}  # fmt: skip
+         "nodes": "Node", "cronjobs": "CronJob"}  # fmt: skip
 
 
 def write(verb, path, body, minute, user="admin", response=None):
@@ -194,6 +194,30 @@ def test_a_pod_that_completed_runs_as_long_as_recorded(simulate):
     [ran] = run.outcome.pods.values()
     assert (ran.name != "etl-1", ran.phase) == (True, "Succeeded")
     assert run.outcome.virtual_seconds == 601  # a second to start, ten minutes as recorded
+
+
+def job_spec():
+    return {"completions": 1, "parallelism": 1, "template": template("x", restartPolicy="Never")}
+
+
+def test_jobs_of_a_cron_job_are_created_as_recorded(simulate):
+    cron_job = {"metadata": {"name": "tidy", "namespace": "shop", "uid": "t"},
+                "spec": {"schedule": "*/5 * * * *",
+                         "jobTemplate": {"spec": job_spec()}}}  # fmt: skip
+    meta = {"name": "tidy-123", "namespace": "shop", "uid": "j",
+            "ownerReferences": owned("CronJob", "tidy", "t")}  # fmt: skip
+    user = f"{ACCOUNT}cronjob-controller"
+    events = [
+        write("create", "cronjobs/tidy", cron_job, 1),
+        write("create", "jobs/tidy-123", {"metadata": meta, "spec": job_spec()}, 5, user),
+        write("create", "pods/tidy-123-a", pod("tidy-123-a", ("Job", "tidy-123", "j")), 5,
+              f"{ACCOUNT}job-controller"),
+    ]  # fmt: skip
+    (name,) = pods_of(simulate(events))
+    assert name.startswith("tidy-123-")
+    assert name != "tidy-123-a"
+    scheduled = pods_of(simulate(events, settings={"cron-jobs": True}))
+    assert not any(one.startswith("tidy-123-") for one in scheduled)
 
 
 def test_without_a_dump_the_log_shows_the_nodes(simulate):

@@ -121,7 +121,19 @@ def test_a_run_ends_when_the_load_stays(read):
 def test_an_autoscaler_without_load_says_so(read):
     outcome = run_experiment(read([])).outcome
     assert outcome.pod_autoscalers[0].inactive_reason == "FailedGetResourceMetric"
-    assert any("default/web has no stated load" in one for one in outcome.notes)
+    assert any("default/web has no load here" in one for one in outcome.notes)
+
+
+def test_a_what_if_names_a_missing_load_only_if_the_change_affects_the_workload(snapshot, make):
+    cluster = snapshot(make.node("a", cpu="16"), make.workload(replicas=2), autoscaler())
+    about_web = (
+        "HorizontalPodAutoscaler default/web has no load here, so the number of replicas changes "
+        "only if it is outside the limits; state a load with --load FILE (in a scenario, load)."
+    )
+    affected = what_if(cluster, ClusterChange(scale=("deploy/default/web=3",)))
+    assert about_web in affected.changed.notes
+    untouched = what_if(cluster, ClusterChange(cordon=("a",)))
+    assert not any("HorizontalPodAutoscaler" in one for one in untouched.changed.notes)
 
 
 def test_a_what_if_takes_a_load_too(snapshot, make, tmp_path):

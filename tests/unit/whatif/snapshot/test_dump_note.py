@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from fairlead.apiserver.kind import find_kind
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.dump_note import dump_notes
@@ -56,11 +58,26 @@ def test_every_kind_that_is_missed_gets_a_word(notes, make):
     pod["metadata"]["annotations"] = {"kubernetes.io/limit-ranger": "set cpu"}
     [note] = notes(pod)
     assert note == (
-        "The dump has no leases (an outage under way may seem to have begun earlier), replicasets "
-        "(their pods are replaced one for one), priorityclasses (new pods cannot name them), "
-        "limitranges (new pods get no default requests), poddisruptionbudgets (nothing limits "
-        "evictions), resourcequotas (nothing limits new pods)."
+        "The dump has no replicasets (their pods are replaced one for one), priorityclasses (new "
+        "pods cannot name them), limitranges (new pods get no default requests), "
+        "poddisruptionbudgets (nothing limits evictions) and resourcequotas (nothing limits new "
+        "pods)."
     )
+
+
+def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
+    """Their last heartbeat is unknown; the other nodes renew their leases."""
+    node = make.node()
+    node["metadata"]["uid"] = "n"
+    words = "leases (an outage under way may seem to have begun earlier)"
+    for ready, expected in (("True", []), ("Unknown", [f"The dump has no {words}."])):
+        node["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+        notes = what_if(snapshot(node, BUDGET, QUOTA), ClusterChange()).changed.notes
+        assert [one for one in notes if "has no" in one] == expected
+
+
+def test_a_dump_with_budgets_may_be_without_quotas_and_leases(notes):
+    assert notes(BUDGET) == ()
 
 
 def test_a_cluster_may_be_without_budgets_and_quotas(notes):
@@ -139,6 +156,23 @@ def test_unknown_annotations_of_fairlead_are_named(notes, make):
             "did you mean fairlead.dev/run-duration?"
         ),
     ]
+
+
+def test_annotations_of_the_templates_of_a_cronjob_are_checked(notes, make, found):
+    pod_template = make.workload()["spec"]["template"]
+    pod_template["metadata"]["annotations"] = {"fairlead.dev/run-time": "5m"}
+    night = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "night", "namespace": "default"},
+        "spec": {"schedule": "0 3 * * *", "jobTemplate": {"spec": {"template": pod_template}}},
+    }
+    [note] = [one for one in notes(*COMPLETE, night) if one.startswith("The annotation")]
+    assert note.startswith("The annotation fairlead.dev/run-time of CronJob default/night is unkn")
+    pod_template["metadata"]["annotations"] = {"fairlead.dev/run-duration": "long"}
+    path = "spec.jobTemplate.spec.template.metadata.annotations"
+    with pytest.raises(InputError, match=re.escape(f"{path}[fairlead.dev/run-duration]")):
+        found(night)
 
 
 def test_unknown_annotations_of_applied_objects_are_named(make, snapshot, write):

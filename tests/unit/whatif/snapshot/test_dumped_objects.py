@@ -15,15 +15,20 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from msgspec import Raw
 
+from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
-from fairlead.whatif.snapshot.manifest import manifests
+from fairlead.whatif.snapshot.manifest import contents_of, manifests
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
@@ -33,7 +38,10 @@ from fairlead.whatif.snapshot.snapshot import (
     snapshot_of_texts,
     start_of_time,
 )
+from fairlead.worlds.perform import perform
+from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
+from fairlead.worlds.simulation.condition_write import ConditionWrites
 
 TIME = "2026-01-01T00:00:00Z"
 TOLERATIONS = [
@@ -153,7 +161,7 @@ def loaded(path, reader):
     except InputError as refusal:
         return str(refusal)
     stored = {kind.resource: store.list(kind) for kind in store.storage.kinds()}
-    return views, stored, snapshot.taken_at
+    return list(views), stored, snapshot.taken_at
 
 
 def texts_of(objects):
@@ -264,8 +272,17 @@ RELATIONS = [
 ]
 
 
-def pods_of_a_workload(relation=PREFIX):
-    """Pods whose texts differ as those of a ReplicaSet do; their metadata have `relation`."""
+def pinned_to(node):
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    return {"nodeAffinity": required}
+
+
+def pods_of_a_workload(relation=PREFIX, *, are_pinned=False):
+    """Pods whose texts differ as those of a ReplicaSet do; their metadata have `relation`.
+
+    If `are_pinned` is set, they differ as those of a DaemonSet do.
+    """
     for number, suffix in enumerate("bcdfghjk"):
         one = pod(f"web-{suffix}")
         one["metadata"] |= copy.deepcopy(relation)
@@ -274,9 +291,13 @@ def pods_of_a_workload(relation=PREFIX):
         one["spec"]["volumes"].append({"name": f"token-{suffix}", "projected": {}})
         one["status"]["podIP"] = f"10.0.0.{number}"
         one["status"]["containerStatuses"][0]["containerID"] = f"containerd://{suffix}"
+        if are_pinned:
+            one["spec"]["affinity"] = pinned_to(f"n{number}")
         yield one
 
 
+PIN = (*["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"],
+       "nodeSelectorTerms", 0, "matchFields", 0, "values", 0)  # fmt: skip
 VARYING = [
     ("metadata", "name"),
     ("metadata", "resourceVersion"),
@@ -286,6 +307,7 @@ VARYING = [
     ("status", "podIP"),
     ("status", "startTime"),
     ("status", "containerStatuses", 0, "containerID"),
+    PIN,
 ]
 OF_A_POD = [path for number, path in PLACES if number == 0]
 ODD_TEXT = st.sampled_from(['"', "\\", "\n", "\x7f0", "é", "\xa0", "", "web-0", "A"])
@@ -299,16 +321,35 @@ VARIED = st.lists(
 )
 
 
-@given(steps=VARIED, relation=st.sampled_from([PREFIX, {"ownerReferences": [OWNER]}]))
+@given(
+    steps=VARIED,
+    relation=st.sampled_from([PREFIX, {"ownerReferences": [OWNER]}]),
+    are_pinned=st.booleans(),
+    order=st.sampled_from([range(9), (8, *reversed(range(8))), (4, 5, 6, 7, 8, 0, 1, 2, 3)]),
+)
 @example(  # pods whose texts differ in the name of a field
     steps=[("drop", (0, ("status", "startTime")), ""), ("drop", (1, ("status", "podIP")), "")],
     relation=PREFIX,
+    are_pinned=False,
+    order=range(9),
+)
+@example(  # a name in the middle of those of another group
+    steps=[("set", (0, ("metadata", "name")), "web-dd"), ("set", (0, ("spec", "priority")), 1)],
+    relation=PREFIX,
+    are_pinned=False,
+    order=range(9),
+)
+@example(  # a pod that is pinned to another node, whose name is malformed
+    steps=[("set", (3, PIN), " ")], relation=PREFIX, are_pinned=True, order=range(9)
 )
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_pods_with_the_text_of_another_are_loaded_as_values_are(tmp_path, steps, relation):
-    objects = [*pods_of_a_workload(relation), node()]
+def test_pods_with_the_text_of_another_are_loaded_as_values_are(
+    tmp_path, steps, relation, are_pinned, order
+):
+    objects = [*pods_of_a_workload(relation, are_pinned=are_pinned), node()]
     for what, place, value in steps:
         changed(objects, (what, place, ("x", value) if what == "add" else value))
+    objects = [objects[index] for index in order]
     path = written(tmp_path, objects)
     expected = loaded(path, read_values)
     assert loaded(path, read_snapshot) == expected
@@ -346,7 +387,7 @@ def test_only_one_of_the_pods_that_are_certainly_replicas_is_a_sample():
     found = snapshot_of_texts("c", texts, {}).manifests
     left_out = [two for one, two in pairwise(found) if two.is_replica_of(one)]
     assert [one.ref.name for one in left_out] == ["web-g", "web-h", "web-j", "web-k"]
-    assert samples(found) == [one for one in found if one not in left_out]
+    assert list(samples(found)) == [one for one in found if one not in left_out]
 
 
 def test_items_of_a_typed_list_get_their_kind():
@@ -370,11 +411,48 @@ def test_a_large_cluster_has_a_short_repr():
     assert len(repr(live)) < 200
 
 
-def test_only_the_first_pod_of_a_column_is_decoded(tmp_path):
+def test_pods_of_a_column_are_made_from_a_template(tmp_path):
     path = written_as_columns(tmp_path, list(pods_of_a_workload()))
     found = [one.content for one in manifests(read_listings(str(path)))]
-    assert [one.template is None for one in found] == [True] + [False] * 7
+    assert all(one.template is not None for one in found)
     assert found[1].value["spec"]["containers"] is found[7].value["spec"]["containers"]
+
+
+def renamed(pods, app):
+    """The pods `web-*` as pods of another workload `app`."""
+    return json.loads(
+        json.dumps(pods).replace('"web-', f'"{app}-').replace("uid-web", f"uid-{app}")
+    )
+
+
+def test_only_columns_with_other_pods_between_their_names_are_divided(tmp_path):
+    web = list(pods_of_a_workload())
+    path = written_as_columns(tmp_path, [*renamed(web, "api"), *web, pod("web-dd"), node()])
+    store = Store(SeededIds(0), storage=DeferredStorage(0))
+    found = store.load(contents_of(read_snapshot(path).manifests), 0).replicas
+    names = [one.metadata.name for replicas in found for one in replicas]
+    assert names == sorted(names)
+    assert len(names) == 17
+    (kept,) = (one for one in found if isinstance(one, DumpedReplicas))
+    assert [*kept.names] == [f"api-{letter}" for letter in "bcdfghjk"]
+
+
+def test_conditions_of_pods_in_columns_are_written_to_their_views(tmp_path):
+    path = written_as_columns(tmp_path, [*pods_of_a_workload(), node()])
+    contents = list(contents_of(read_snapshot(path).manifests))
+    assert any(isinstance(one, DumpedReplicas) for one in contents)
+    storage = DeferredStorage(0)
+    store, plain = Store(SeededIds(0), storage=storage), Store(SeededIds(0), storage=Storage(0))
+    views = PodViews()
+    views.load(store.load(contents, 0))
+    plain.load(contents, 0)
+    writes = ConditionWrites(storage, views, QuotaLedgers(storage))
+    for suffix in "dk":
+        target = ObjectRef("Pod", "shop", f"web-{suffix}", f"uid-web-{suffix}")
+        command = PatchStatus(target, conditions=(Condition("Ready", "False"),))
+        assert writes.perform(command, seconds(9)) is not None
+        perform(plain, command, seconds(9))
+    assert store.list(POD) == plain.list(POD)
 
 
 def test_a_string_that_is_not_printed_as_it_is_varies_where_no_view_needs_it(tmp_path):

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.live_resource import unreadable_lines
+from fairlead.whatif.snapshot.snapshot import UNREADABLE, parse_snapshot
+
+NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
 
 
 @pytest.fixture
@@ -111,3 +116,25 @@ def test_unknown_nodes_are_refused(inventory, text, problem):
     with pytest.raises(InputError, match="--drain: ") as refused:
         inventory.nodes("--drain", text)
     assert problem in str(refused.value)
+
+
+def test_an_object_of_a_kind_that_could_not_be_read_is_not_said_to_be_absent():
+    names = "deployments.apps,priorityclasses.scheduling.k8s.io"
+    read = {"metadata": {"annotations": {UNREADABLE: names}}, "kind": "List", "items": [NODE]}
+    snapshot = parse_snapshot("s.json", msgspec.json.encode(read))
+    with pytest.raises(InputError) as refused:
+        snapshot.inventory().find("--scale", "deploy/shop/web")
+    assert refused.value.problem == (
+        "there is no Deployment shop/web (no deployments could be read)"
+    )
+    with pytest.raises(InputError, match=r"no Deployment matches a=b \(no deployments could be"):
+        snapshot.inventory().select("--delete", "deploy/a=b")
+    with pytest.raises(InputError, match=r"\(the cluster has no Job\)"):
+        snapshot.inventory().find("--delete", "job/shop/web")
+
+
+def test_resources_of_one_name_are_named_once():
+    groups = ["podgroups.scheduling.incubator.k8s.io", "podgroups.scheduling.sigs.dev"]
+    assert unreadable_lines(groups) == [
+        "no podgroups could be read: gangs of kube-batch are scheduled pod by pod"
+    ]

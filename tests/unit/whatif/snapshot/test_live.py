@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from fairlead.api.timestamp import format_timestamp
 from fairlead.client.connection import ConnectionConfig
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot import live
@@ -95,6 +96,23 @@ def test_a_server_that_never_ends_its_answer_is_refused(monkeypatch):
     with serving(send_slowly) as connection, pytest.raises(InputError) as refusal:
         read_live(connection)
     assert "the cluster could not be read within" in str(refusal.value)
+
+
+DATE = "Date: Sun, 22 Nov 2026 23:00:00 GMT\r\n"
+CLUSTER_TIME = "Fairlead-Time: Mon, 23 Nov 2026 00:00:00 GMT\r\n"
+
+
+@pytest.mark.parametrize(
+    ("headers", "taken_at"),
+    [(DATE, "2026-11-22T23:00:00Z"), (DATE + CLUSTER_TIME, "2026-11-23T00:00:00Z")],
+)
+def test_a_snapshot_has_the_time_of_the_cluster(headers, taken_at):
+    async def send(_path, writer):
+        head, _, body = response(b'{"items": []}').partition(b"\r\n")
+        writer.write(head + b"\r\n" + headers.encode() + body)
+
+    with serving(send) as connection:
+        assert format_timestamp(read_live(connection).taken_at) == taken_at
 
 
 async def send_as_1_20(path, writer):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import UNNAMED
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.input.document import read as read_documents
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import manifests
 
@@ -93,9 +95,24 @@ def test_a_kind_in_the_core_group_that_belongs_to_another_group_is_refused():
     assert len(read(event)) == 1
 
 
+def test_an_error_names_the_document_of_a_file_with_several(tmp_path):
+    """Documents without content do not count."""
+    path = tmp_path / "several.yaml"
+    path.write_text("---\n# nothing\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n"
+                    "---\n{kind: List, apiVersion: v1, items: [{kind: Pod}]}\n")  # fmt: skip
+    with pytest.raises(InputError) as refused:
+        manifests(read_documents(str(path)))
+    assert str(refused.value).endswith(
+        "several.yaml: document 2: items[0]: (unnamed): apiVersion: is required and must be text"
+    )
+
+
 def test_unknown_kinds_are_carried_along():
     [found] = read({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
     assert found.title == "Widget w"
+
+
+NO_TEXT = "expected text, got"
 
 
 @pytest.mark.parametrize(
@@ -109,8 +126,31 @@ def test_unknown_kinds_are_carried_along():
         ),
         ({"apiVersion": "v1"}, "f.yaml: (unnamed): kind: is required and must be text"),
         ({"apiVersion": "v1", "kind": 3}, "f.yaml: (unnamed): kind: is required and must be text"),
+        (
+            {"apiVersion": "v1", "items": [pod()]},
+            "f.yaml: is a list without a kind; the file may be cut off",
+        ),
+        (
+            {"cluster": {"files": ["dump.yaml"]}, "duration": "1h"},
+            "f.yaml: is a scenario, not a list of objects; use fairlead simulate",
+        ),
+        (
+            {"events": []},
+            "f.yaml: is a scenario, not a list of objects; use fairlead simulate",
+        ),
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
-        (pod(5), "f.yaml: Pod 5: metadata.name: expected text, got a number"),
+        (
+            pod(5),
+            f"f.yaml: Pod 5: metadata.name: {NO_TEXT} a number; put it in quotes",
+        ),
+        (
+            pod(False),
+            f"f.yaml: Pod {UNNAMED}: metadata.name: {NO_TEXT} true or false; put it in quotes",
+        ),
+        (
+            {"kind": "List", "items": [pod(), 5]},
+            "f.yaml: items[1]: expected an object with apiVersion and kind, got a number",
+        ),
         (pod(namespace=[]), "f.yaml: Pod web: metadata.namespace: expected text, got a list"),
         ({"kind": "List", "items": 4}, "f.yaml: items: expected a list, got a number"),
         ([pod(), pod()], "f.yaml: Pod default/web: metadata.name: appears twice"),

@@ -103,6 +103,18 @@ def test_what_fairlead_wrote_says_when_that_was(tmp_path):
     assert read_snapshot(str(path)).taken_at == parse_timestamp("2026-01-01T00:05:00.25Z")
 
 
+def test_written_pods_have_their_own_names(tmp_path):
+    """A pod that replaced another pod in a simulation is known by its name in the snapshot."""
+    replaced, other = {"fairlead.dev/replaces": "web-1"}, {"team": "shop"}
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "annotations": annotations}}
+        for name, annotations in (("a", replaced), ("b", {**replaced, **other}), ("c", other))
+    ]
+    written = json.loads(encode_snapshot(pods, 0))["items"]
+    assert [pod["metadata"].get("annotations") for pod in written] == [None, other, other]
+    assert pods[0]["metadata"]["annotations"] == replaced
+
+
 def test_it_may_not_say_nonsense(tmp_path):
     path = tmp_path / "after.json"
     path.write_bytes(encode_snapshot([NODE], 0).replace(b"1970-01-01T", b"yesterday "))

@@ -25,7 +25,7 @@ SCENARIO: dict[str, Any] = {
         ("cluster.generated.nodes=80, 90", "cluster.generated.nodes", (80, 90)),
         ("settings.scheduler=old.yaml,new.yaml", "settings.scheduler", ("old.yaml", "new.yaml")),
         ("events[0].for=5m,20m", "events[0].for", ("5m", "20m")),
-        ("settings.autoscale=off,karpenter", "settings.autoscale", (False, "karpenter")),
+        ("settings.autoscale=off,karpenter", "settings.autoscale", ("off", "karpenter")),
         ("duration=null,1h", "duration", (None, "1h")),
     ],
 )
@@ -97,3 +97,10 @@ def test_too_many_cases_are_refused_with_the_remedy() -> None:
     assert CASES_MAX < 1_000_000
     with pytest.raises(InputError, match=r"1,000,000 cases; --random"):
         cases_of({}, variations)
+
+
+def test_only_true_and_false_are_booleans() -> None:
+    """In YAML 1.1, the words y, n, yes, no, on and off are booleans too."""
+    assert parse_variation("x=y,n,yes,No,on,off").values == ("y", "n", "yes", "No", "on", "off")
+    assert parse_variation("x=true,False").values == (True, False)
+    assert parse_variation("x='y',y1,3,[no, y]").values == ("y", "y1", 3, [False, True])

@@ -39,7 +39,8 @@ def zone_nodes(source: str, zone: str, inventory: Inventory) -> list[str]:
         raise InputError(source, f"{zone} is in several regions; say which: {which}")
     names = {name for _, name in by_zone if name}
     known = known_names(zone, names) if names else _NO_ZONES
-    raise InputError(source, f"there is no zone {zone}; {known}")
+    problem = f"there is no zone {zone}" if zone else "the name of the zone is missing"
+    raise InputError(source, f"{problem}; {known}")
 
 
 def fraction_of_nodes(source: str, text: str, inventory: Inventory, seed: int) -> list[str]:

@@ -64,6 +64,8 @@ def flapping(source: str, text: str, inventory: Inventory) -> tuple[list[str], s
     failures. Raises InputError; its message names `source`, an option or file.
     """
     nodes, sign, times = text.partition("@")
+    if len(times.split()) != 1 and sign:
+        raise InputError(source, f"{times!r} is not DOWN/UP, such as {FLAP_TIMES}")
     behaviour = read_behaviour(source, f"flap {times if sign else FLAP_TIMES}")
     return inventory.nodes(source, nodes), behaviour
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import Struct
 
+from fairlead.whatif.configuration.autoscaling.installed_container import installed_containers
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
@@ -66,7 +67,7 @@ _NOTHING_INSTALLED: Final = "--autoscale auto: the dump has no autoscaler, so no
 
 
 def read_autoscalers(
-    source: str, initial: Iterable[Manifest], options: AutoscaleOptions
+    source: str, initial: Sequence[Manifest], options: AutoscaleOptions
 ) -> Autoscaling:
     """Return the autoscaler that acts in the cluster `initial`, which was read from `source`.
 
@@ -74,7 +75,6 @@ def read_autoscalers(
     Autoscaler if the cluster has its Deployment, otherwise Karpenter if there are NodePools. Raises
     InputError.
     """
-    initial = list(initial)
     if is_of_karpenter(options, initial):
         if options.node_groups:
             raise InputError("--node-groups", "needs --autoscale cluster-autoscaler")
@@ -107,12 +107,11 @@ def is_of_karpenter(options: AutoscaleOptions, initial: Sequence[Manifest]) -> b
     return has_node_pools(initial) and installed_flags(initial) is None
 
 
-def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -> Autoscaling:
+def read_autoscaling(options: AutoscaleOptions, manifests: Sequence[Manifest]) -> Autoscaling:
     """Return the Cluster Autoscaler that `options` and `manifests` configure. Raises InputError."""
     if options.autoscale not in CHOICES:
         hint = known_names(options.autoscale, CHOICES)
         raise InputError(OPTION, f"no autoscaler {options.autoscale!r}; {hint}")
-    manifests = list(manifests)
     flags = installed_flags(manifests)
     if options.autoscale == OFF:
         if options.node_groups:
@@ -131,8 +130,6 @@ def read_autoscaling(options: AutoscaleOptions, manifests: Iterable[Manifest]) -
     config, notes = groups_of(options.node_groups, manifests, flags or ())
     config, copied = with_group_dependents(config, manifests)
     notes = (*notes, *copied)
-    if options.instance_types is None:
-        return Autoscaling(config, notes)
     config, unpriced = with_prices(config, options.instance_types, manifests)
     return Autoscaling(config, (*notes, *unpriced))
 
@@ -141,37 +138,16 @@ def has_node_pools(manifests: Iterable[Manifest]) -> bool:
     """Return whether the cluster has NodePools of Karpenter."""
     return any(
         one.kind.group == _KARPENTER_GROUP and one.ref.kind.startswith("NodePool")
-        for one in manifests
+        for one in samples(manifests)
     )
 
 
 # --- the autoscaler in the dump ----------------------------------------------------------------
 
 
-class _ContainerForm(msgspec.Struct):
-    image: str = ""
-    command: list[str] | None = None
-    args: list[str] | None = None
-
-
-class _PodSpecForm(msgspec.Struct):
-    containers: list[_ContainerForm] = []
-
-
-class _PodTemplateForm(msgspec.Struct):
-    spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
-
-
 def installed_flags(manifests: Iterable[Manifest]) -> tuple[str, ...] | None:
     """Return the command line of the dump's Cluster Autoscaler; None if the dump has none."""
-    for manifest in manifests:
-        if manifest.kind.kind != "Deployment":
-            continue
-        try:
-            template = msgspec.convert(manifest.pod_template or {}, _PodTemplateForm)
-        except msgspec.ValidationError:  # refused later, when the object is loaded
-            continue
-        for container in template.spec.containers:
-            if CLUSTER_AUTOSCALER in container.image:
-                return (*(container.command or ()), *(container.args or ()))
+    for _, container in installed_containers(manifests):
+        if CLUSTER_AUTOSCALER in container.image:
+            return container.command_line
     return None

@@ -49,7 +49,7 @@ class GroupLimits(Struct, frozen=True):
     def of(cls, nodes_flags: Sequence[str], manifests: Iterable[Manifest]) -> GroupLimits:
         """Return the limits from the flags `--nodes`.
 
-        Without such flags, return those of the status ConfigMap, or else those of the annotations
+        Without these flags, return the limits in the status ConfigMap, or else in the annotations
         of Cluster API.
         """
         stated = _of_flags(nodes_flags)
@@ -67,14 +67,14 @@ class GroupLimits(Struct, frozen=True):
             return cls(stated, f"the ConfigMap {_STATUS}")
         return cls(machines, "the annotations of MachineDeployments" if machines else "")
 
-    def find(self, owner: str, labels: Mapping[str, str], name: str) -> Limits | None:
-        """Return the limits of the group `name`, None if unknown.
+    def find(self, owner: str, labels: Mapping[str, str], name: str) -> tuple[str, Limits] | None:
+        """Return (the provider's name, the limits) of the group `name`, None if unknown.
 
         `labels` are the labels by which the provider `owner` marks the group's nodes.
         """
         for full, limits in self.by_name.items():
             if _is_called(full, owner, labels, name):
-                return limits
+                return full, limits
         return None
 
 

@@ -25,7 +25,6 @@ from fairlead.engine.autoscaling.karpenter.apis import (
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
-from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
     template_requirements,
 )
@@ -34,6 +33,7 @@ from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     read_instance_types,
     types_of_nodes,
 )
+from fairlead.whatif.configuration.autoscaling.karpenter_setting import karpenter_options
 from fairlead.whatif.configuration.autoscaling.node_class import offered_zones
 from fairlead.whatif.configuration.autoscaling.node_pool_validation import require_valid
 from fairlead.whatif.input.document import read
@@ -60,8 +60,9 @@ def karpenter_config(
     """
     initial = list(initial)
     stated = list(_karpenter_objects(initial))
-    if node_pool_file is not None:
-        stated += _karpenter_objects(manifests(read(node_pool_file)))
+    files = () if node_pool_file is None else (read(node_pool_file),)
+    added = [one for file in files for one in _karpenter_objects(manifests(file))]
+    stated += added
     pools = _of_kind(stated, "NodePool", NodePool)
     for pool in pools:
         require_valid(node_pool_file or source, pool)
@@ -84,12 +85,17 @@ def karpenter_config(
     offered = instance_types(types, zones)
     notes += _unoffered_spot(pools, offered)
     overlays = _of_kind(stated, "NodeOverlay", NodeOverlay)
+    adds_overlays = any(obj["kind"] == "NodeOverlay" for _, obj in added)
+    options, about_options = karpenter_options(
+        initial, has_overlays=bool(overlays), adds_overlays=adds_overlays
+    )
+    notes += about_options
     config = KarpenterConfig(
         pools=tuple(pools),
         types=offered,
         claims=tuple(_of_kind(stated, "NodeClaim", NodeClaim)),
         overlays=tuple(overlays),
-        options=KarpenterOptions(node_overlay=bool(overlays)),
+        options=options,
     )
     return config, notes
 

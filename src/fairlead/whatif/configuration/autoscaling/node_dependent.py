@@ -1,7 +1,8 @@
 """The CSINodes and ResourceSlices of the nodes that a simulated autoscaler adds.
 
-A new node gets copies of those of an existing node of its group, or of its NodePool and instance
-type. Notes state the nodes that are copied.
+A new node gets copies of the CSINode and ResourceSlices (its *dependents*) of an existing node,
+which belongs to the same group, or has the same NodePool and instance type. Notes name the nodes
+whose dependents are copied.
 """
 
 from __future__ import annotations
@@ -37,10 +38,12 @@ _NOTE = (
 def with_group_dependents(
     config: ClusterAutoscalerConfig, initial: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
-    """Return (`config` with the dependents of the nodes of each group, notes).
+    """Return (`config` with the CSINode and ResourceSlices for new nodes of each group, notes).
 
-    A group gets those of its first node that is in service and has any. If the instance type of the
-    group's template is another, its devices are unknown. Without dependents, there is no note.
+    They are copied from the first node of the group that has such objects; nodes in service come
+    first. If that node has another instance type than the group's template, only the CSINode is
+    copied, because the devices of the template's type are unknown. There is no note if nothing is
+    copied.
     """
     known, nodes = _read(initial)
     if not known:
@@ -54,9 +57,10 @@ def with_group_dependents(
 def with_type_dependents(
     config: KarpenterConfig, initial: Iterable[Manifest]
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
-    """Return (`config` with the dependents of nodes by NodePool and instance type, notes).
+    """Return (`config` with the CSINode and ResourceSlices of new nodes by NodePool, notes).
 
-    Nodes in service come first. Without dependents, there is no note.
+    They are copied from the first node of the NodePool and instance type that has such objects;
+    nodes in service come first. There is no note if no node has such objects.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}

@@ -19,9 +19,14 @@ from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
+from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
+    CONFIG_MAP as PRIORITIES,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
     OptionError,
+    is_repeated,
+    is_switch,
     parse_options,
 )
 from fairlead.engine.autoscaling.compose import ClusterAutoscalerConfig
@@ -46,6 +51,8 @@ _GROUP_LABELS: Final = (
     ("kops", "kops.k8s.io/instancegroup", ""),
     ("Cluster API", "cluster.x-k8s.io/deployment-name", ""),
 )
+# the values of --cloud-provider
+_PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
 
@@ -61,10 +68,31 @@ def groups_of(
     manifests = list(manifests)
     nodes = _nodes(manifests)
     if file:
-        return groups_of_file(file, nodes), ()
+        return _with_priorities(groups_of_file(file, nodes), (), manifests)
     parsed = list(_parsed_flags(flags))
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
-    return _of_labels(nodes, _of_flags(parsed), limits)
+    config, notes = _of_labels(nodes, _of_flags(parsed), limits)
+    return _with_priorities(config, notes, manifests)
+
+
+def _with_priorities(
+    config: ClusterAutoscalerConfig, notes: tuple[str, ...], manifests: Iterable[Manifest]
+) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
+    """Return (`config` with the text of the priority expander's ConfigMap, notes).
+
+    If the expander is used and `manifests` do not contain the ConfigMap, a note says so. As in
+    upstream, the expander then keeps all options.
+    """
+    if "priority" not in config.options.expander:
+        return config, notes
+    for one in manifests:
+        is_same = one.ref.name == PRIORITIES and one.ref.namespace == config.options.namespace
+        if one.ref.kind == "ConfigMap" and is_same:
+            data = one.value.get("data")
+            text = data.get("priorities", "") if isinstance(data, dict) else ""
+            return replace(config, priorities=str(text)), notes
+    missing = f"The expander priority has no effect: no ConfigMap {PRIORITIES} in the dump."
+    return config, (*notes, missing)
 
 
 def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
@@ -73,15 +101,17 @@ def options_of_flags(words: Iterable[str]) -> AutoscalingOptions:
 
 
 def with_prices(
-    config: ClusterAutoscalerConfig, files: str, manifests: Iterable[Manifest]
+    config: ClusterAutoscalerConfig, files: str | None, manifests: Iterable[Manifest]
 ) -> tuple[ClusterAutoscalerConfig, tuple[str, ...]]:
     """Return (`config` with prices of its groups, a note about the groups without a price).
 
     The price of a group without a price is that of its instance type in `files`. If all prices are
-    known, there is no note. Raises InputError.
+    known, or if neither `files` nor a group states a price, there is no note. Raises InputError.
     """
-    nodes = [one.node for one in manifests if one.kind is NODE]
-    stated = {one.name: one for one in read_instance_types(files, nodes)}
+    stated = {}
+    if files is not None:
+        nodes = [one.node for one in manifests if one.kind is NODE]
+        stated = {one.name: one for one in read_instance_types(files, nodes)}
     groups = []
     for group in config.groups:
         labels = ((group.template or {}).get("metadata") or {}).get("labels") or {}
@@ -92,7 +122,9 @@ def with_prices(
         else:
             groups.append(group)
     without = [one.id for one in groups if one.price is None]
-    notes = (f"No price is known for the nodes of {_listed(without)}.",) if without else ()
+    wants_prices = files is not None or len(without) < len(groups)
+    note = f"No price is known for the nodes of {_listed(without)}."
+    notes = (note,) if without and wants_prices else ()
     return replace(config, groups=tuple(groups)), notes
 
 
@@ -136,22 +168,40 @@ def _nodes(manifests: Iterable[Manifest]) -> list[Json]:
 
 
 def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of each flag; the value of a flag without a value is "true"."""
+    """Yield (name, value) of each flag; the value of a flag without a value is "true".
+
+    The value follows an equals sign or, except for boolean flags, is the next word.
+    """
+    name = ""  # of a flag whose value may be the next word
     for word in words:
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
+        if not word.startswith("--"):
+            if name:
+                yield name, word
+            name = ""
+            continue
+        if name:
+            yield name, "true"
+        name, equals, value = word[2:].partition("=")
+        if equals or is_switch(name):
             yield name, value if equals else "true"
+            name = ""
+    if name:
+        yield name, "true"
 
 
 def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:
-    """Return the options in `flags`; unsupported flags, such as --cloud-provider, are ignored."""
+    """Return the options in `flags`; unsupported flags, such as --leader-elect, are ignored.
+
+    The values of flags that may occur several times are collected.
+    """
     known: dict[str, str] = {}
     for name, value in flags:
         try:
             parse_options({name: value})
         except OptionError:
             continue
-        known[name] = value
+        is_further = name in known and is_repeated(name)
+        known[name] = f"{known[name]},{value}" if is_further else value
     return parse_options(known)
 
 
@@ -182,15 +232,17 @@ def _of_labels(
         stated = limits.find(owner, labels, name)
         if stated is None:
             assumed.append(name)
-            stated = min(_ASSUMED[0], len(group)), max(_ASSUMED[1], len(group))
+            stated = "", (min(_ASSUMED[0], len(group)), max(_ASSUMED[1], len(group)))
+        full, (minimum, maximum) = stated
         specs.append(
             NodeGroupSpec(
                 id=name,
-                minimum=stated[0],
-                maximum=stated[1],
+                minimum=minimum,
+                maximum=maximum,
                 labels=labels,
                 annotations=annotations,
                 template=node_template(group[0]),
+                provider_name=full,
             )
         )
     notes = [f"Node groups by the labels of {_listed(owner for owner, _ in members)}."]
@@ -202,6 +254,9 @@ def _of_labels(
             f"Assumed limits of {low} to {high} nodes for {_listed(assumed)}; --node-groups FILE "
             "states others."
         )
+    owners = {owner for owner, _ in members}
+    if not options.cloud_provider and len(owners) == 1:
+        options = replace(options, cloud_provider=_PROVIDERS.get(owners.pop(), ""))
     config = ClusterAutoscalerConfig(tuple(specs), options)
     return config, tuple(notes)
 

@@ -83,7 +83,7 @@ def _budget_problems(path: str, budget: NodePoolBudget) -> Problems:
         yield f"{path}.schedule", problem
     if budget.duration is not None and not _BUDGET_DURATION.fullmatch(budget.duration):
         yield f"{path}.duration", f"{budget.duration!r} is not a duration such as 8h or 1h30m"
-    for index, reason in enumerate(budget.reasons):
+    for index, reason in enumerate(budget.reasons or ()):
         if reason not in _REASONS:
             yield f"{path}.reasons[{index}]", _no_choice(reason, _REASONS)
 

@@ -29,6 +29,7 @@ from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.configuration.batch.options import OPTION, BatchOptions
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
 
 if TYPE_CHECKING:
     from fairlead.engine.batch.configuration_file import BatchConfig
@@ -63,7 +64,7 @@ def batch_config(
     if options.plugins:
         raise InputError(OPTION, "needs a --batch-config that names it")
     ours = tuple(name for name in SCHEDULER_NAMES if name not in profiles)
-    initial, created = tuple(initial), _created(steps)
+    initial, created = samples(initial), _created(steps)
     names = _names(initial, created)
     if FAIRLEAD in names and not _has_groups(initial, created, scheduler):
         ours = tuple(name for name in ours if name != FAIRLEAD)
@@ -101,7 +102,7 @@ def _created(steps: Iterable[ScriptedStep]) -> list[Mapping[str, Any]]:
 
 def _names(initial: Iterable[Manifest], created: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the schedulerNames of all pods and pod templates."""
-    return {*map(_scheduler_name_of, initial), *map(_scheduler_name, created)}
+    return {*map(_scheduler_name_of, samples(initial)), *map(_scheduler_name, created)}
 
 
 def _has_groups(

@@ -6,7 +6,7 @@ minimum, median, 90th percentile and maximum of its amount over those seeds.
 
     what                          seeds    least  median  90%  most
     deploy/shop/web pending       50/50        4       4    4     4    certain
-    deploy/shop/api preempted     23/50        1       2    3     3    coin-flip
+    deploy/shop/api preempted     23/50        1       2    3     3    depends on the seed
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.percentile import percentile
 
 VERDICT: Final = "verdict"
-RECOVERED: Final = "all run again after"
+# New pods count too, so "again" would be wrong.
+RECOVERED: Final = "all affected run after"
 _COUNTS: Final = (
     "preempted", "evicted", "pending", "gone", "not_created", "undrained", "down",
 )  # fmt: skip
@@ -31,7 +32,7 @@ _COUNTS: Final = (
 class SeedOutcome(Struct, frozen=True):
     """The outcome with one seed: the kind of verdict, and counts keyed by (workload, outcome).
 
-    `recovered` is the time until all affected pods ran again.
+    `recovered` is the time until all affected pods ran; see `Difference.recovered_after`.
     """
 
     kind: OutcomeKind
@@ -59,7 +60,7 @@ class CertaintyRow(Struct, frozen=True, kw_only=True):
     def words(self) -> str:
         """The certainty of the outcome as text."""
         if self.seeds < self.total:
-            return "coin-flip"
+            return "depends on the seed"
         return "certain" if self.least == self.most else "always, the amount varies"
 
 

@@ -6,7 +6,8 @@
     count      = list operator number           such as pending>0
     list       = pending | gone | not-created | down | preempted | evicted | moved | displaced
     operator   = == | = | != | >= | <= | > | <  (namespace, name, labels: only ==, = and !=)
-    SHARE      = 80% of the wanted pods, or a number of pods: fewer were ready at some time
+    SHARE      = a percentage of the wanted pods, such as 80%, or a number of pods; the condition
+                 is true if a workload had fewer ready pods at any time
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
 satisfies `!=` but not `=`. `loop` is true if any pods are displaced repeatedly.

@@ -23,9 +23,11 @@ from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import PodEnd, Recurrence
 from fairlead.whatif.outcome.scheduling_message import short_reason
-from fairlead.whatif.outcome.workload import POD, WorkloadRef
+from fairlead.whatif.outcome.workload import POD
 
 NAMES_MAX: Final = 2
+REASONS_MAX: Final = 3
+"""The highest number of different reasons of pending pods that a sentence lists."""
 _CORDONED: Final = "node(s) were unschedulable"
 
 
@@ -53,8 +55,8 @@ class OutcomeKind(StrEnum):
     REMOVED = "removed"
     MOVED = "moved"
     BUDGET_CHANGED = "budget_changed"
-    RESIZED = "resized"
     INTERRUPTED = "interrupted"
+    RESIZED = "resized"
     UNCHANGED = "unchanged"
 
 
@@ -145,11 +147,9 @@ def _rescaled(effect: Effect) -> str | None:
     if not found:
         return None
     first, others = found[0], len(found) - 1
-    kind, _, name = first.target.partition(" ")
-    target = WorkloadRef(kind, first.autoscaler.partition("/")[0], name)
     more = f"; {_counted(others, 'more autoscaler')} {'does' if others == 1 else 'do'} the same"
     return (
-        f"HorizontalPodAutoscaler {first.autoscaler} scales {target} from "
+        f"HorizontalPodAutoscaler {first.autoscaler} scales {first.workload} from "
         f"{first.replicas_before:,} to {first.replicas:,} replicas (limits {first.minimum:,} and "
         f"{first.maximum:,}){more if others else ''}."
     )
@@ -191,15 +191,24 @@ def _pending(effect: Effect) -> str | None:
     if not pods:
         return None
     reasons = Counter(short_reason(pod.reason) for pod in pods)
-    [(reason, _)] = reasons.most_common(1)
+    why = "; ".join(_glossed(reason) for reason, _ in reasons.most_common(REASONS_MAX))
+    others = len(reasons) - REASONS_MAX
+    more = f"; and {_counted(others, 'other reason')}" if others > 0 else ""
     stay = "stays" if len(pods) == 1 else "stay"
-    return f"{_pods_of(pods)} {stay} pending: {_glossed(reason)}."
+    return f"{_pods_of(pods)} {stay} pending: {why}{more}."
 
 
 def _error(effect: Effect) -> str | None:
     if not effect.errors:
         return None
     first = effect.errors[0]
+    rows = [one for one in effect.workloads if one.missing]
+    if rows:
+        count = sum(one.missing for one in rows)
+        whose = str(rows[0].workload) if len(rows) == 1 else f"{len(rows):,} workloads"
+        first = next((one for one in effect.errors if one.workload == rows[0].workload), first)
+        verb = "is" if count == 1 else "are"
+        return f"{_pods(count)} of {whose} {verb} not created: {first.message}"
     return f"{_counted(len(effect.errors), 'error')}: {first.subject}: {first.message}"
 
 
@@ -270,7 +279,7 @@ def _unavailable(effect: Effect) -> str | None:
 
 def _briefly_unavailable(effect: Effect) -> str | None:
     rows = [one for one in effect.workloads if one.had_no_ready_pod and not one.is_unavailable]
-    return _without_ready_pod([one for one in rows if not one.gone])
+    return _without_ready_pod([one for one in rows if not (one.gone or one.belongs_to_node)])
 
 
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
@@ -323,19 +332,24 @@ def _repacked(effect: Effect) -> str | None:
             f"{_amount(nodes.changed)} (in the dump: {_amount(nodes.today)}), with room for "
             f"{_amount(room.changed)} of the largest pods (in the dump: {_amount(room.today)})."
         )
-    price = f", at {_instead(rows[PRICE])} per hour" if PRICE in rows else ""
-    other = f"; {_pods(moved)} {'is' if moved == 1 else 'are'} on other nodes" if moved else ""
+    price = f", at {_instead(rows[PRICE], ' per hour')}" if PRICE in rows else ""
+    where = "is on another node" if moved == 1 else "are on other nodes"
+    other = f"; {_pods(moved)} {where}" if moved else ""
+    unit = " node" if rows[NODES_IN_USE].changed == 1 else " nodes"
     return (
-        f"Scheduled again with the change, the pods use {_instead(rows[NODES_IN_USE])} nodes, with "
-        f"room for {_instead(rows[ROOM])} of the largest pods{price}{other}."
+        f"Scheduled again with the change, the pods use {_instead(rows[NODES_IN_USE], unit)}, "
+        f"with room for {_instead(rows[ROOM], ' of the largest pods')}{price}{other}."
     )
 
 
-def _instead(row: PackingRow) -> str:
-    """Return a comparison of two values: `57 instead of 60`, or `60 (as without it)`."""
+def _instead(row: PackingRow, unit: str) -> str:
+    """Return a comparison of two values: `57 nodes instead of 60`, or `60 nodes (as without it)`.
+
+    `unit` is the text after the first value.
+    """
     if row.without == row.changed:
-        return f"{_amount(row.changed)} (as without it)"
-    return f"{_amount(row.changed)} instead of {_amount(row.without)}"
+        return f"{_amount(row.changed)}{unit} (as without it)"
+    return f"{_amount(row.changed)}{unit} instead of {_amount(row.without)}"
 
 
 def _amount(value: float | None) -> str:
@@ -403,14 +417,28 @@ def _moved(effect: Effect) -> str | None:
     Such pods were deleted and created again, or got their first node after the change. With
     --reschedule, `_repacked` counts them.
     """
-    pods = effect.difference.elsewhere
-    if not pods or effect.packing:
+    if effect.packing:
         return None
+    recreated = effect.difference.recreated
+    new = {pod.key for pod in recreated}
+    others = [pod for pod in effect.difference.elsewhere if pod.key not in new]
+    where = "on another node" if len(recreated) == 1 else "on other nodes"
+    found = (
+        _placed(effect, recreated, f"created again {where}"),
+        _placed(effect, others, "placed elsewhere"),
+    )
+    return " ".join(one for one in found if one) or None
+
+
+def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
+    """Return a sentence: `pods` are `how`, and run after a time; "" without pods."""
+    if not pods:
+        return ""
     running = [pod.started_at for pod in pods if pod.started_at is not None]
     took = effect.changed.after_start(max(running)) if len(running) == len(pods) else None
     run = f" and {'runs' if len(pods) == 1 else 'run'} after"
     after = "" if took is None else f"{run} {_time(took)}"
-    return f"{_pods_of(pods)} {'is' if len(pods) == 1 else 'are'} placed elsewhere{after}."
+    return f"{_pods_of(pods)} {'is' if len(pods) == 1 else 'are'} {how}{after}."
 
 
 def _budget_changed(effect: Effect) -> str | None:
@@ -438,10 +466,11 @@ def _interrupted(effect: Effect) -> str | None:
     if outage is None or not effect.difference.pods_on_failed_nodes or not outage.back_with_node:
         return None
     pods = outage.back_with_node
-    come = "comes" if pods == 1 else "come"
-    downtimes = [one.back_at - one.quiet_at for one in outage.nodes if one.back_at is not None]
-    after = f" after {for_readers(max(downtimes))}" if downtimes else ""
-    return f"{_pods(pods)} {come} back with {'its node' if pods == 1 else 'their nodes'}{after}."
+    down = "is down with its node" if pods == 1 else "are down with their nodes"
+    # Relative to the change, like all times of the verdict: an outage may begin later (--at).
+    back = [one.back_at for one in outage.nodes if one.back_at is not None]
+    after = f" after {_time(effect.changed.after_start(max(back)))}" if back else ""
+    return f"{_pods(pods)} {down} and {'comes' if pods == 1 else 'come'} back{after}."
 
 
 Row = Callable[[Effect], str | None]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from msgspec import Struct
 
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.horizontal_pod_autoscaler.pod_group import NO_METRICS
+from fairlead.whatif.outcome.workload import WorkloadRef
 
 
 class ReplicaChange(Struct, frozen=True):
@@ -34,6 +38,17 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     inactive_message: str = ""
 
     @property
+    def workload(self) -> WorkloadRef:
+        """The workload that the autoscaler scales."""
+        kind, _, name = self.target.partition(" ")
+        return WorkloadRef(kind, self.autoscaler.partition("/")[0], name)
+
+    @property
+    def has_no_load(self) -> bool:
+        """Whether the autoscaler is inactive because nothing states the load of its pods."""
+        return NO_METRICS in self.inactive_message
+
+    @property
     def replicas_before(self) -> int | None:
         """The number of replicas at the start; None if the target has no scale."""
         return self.changes[0].before if self.changes else self.replicas
@@ -51,3 +66,31 @@ class PodAutoscalerOutcome(Struct, frozen=True, kw_only=True):
     def _numbers(self) -> list[int]:
         stated = (self.replicas_before, *(one.after for one in self.changes))
         return [one for one in stated if one is not None]
+
+
+def unloaded_note(autoscalers: Iterable[PodAutoscalerOutcome]) -> str:
+    """Return a note that names the `autoscalers` without a load; "" if there are none."""
+    idle = [one.autoscaler for one in autoscalers if one.has_no_load]
+    if not idle:
+        return ""
+    has = "has" if len(idle) == 1 else f"and {len(idle) - 1:,} more have"
+    return (
+        f"HorizontalPodAutoscaler {idle[0]} {has} no load here, so the number of replicas changes "
+        "only if it is outside the limits; state a load with --load FILE (in a scenario, load)."
+    )
+
+
+def notes_about(
+    notes: Iterable[str],
+    autoscalers: Iterable[PodAutoscalerOutcome],
+    workloads: Collection[WorkloadRef],
+) -> tuple[str, ...]:
+    """Return the `notes` of a run; the note about missing loads names only some `autoscalers`.
+
+    These are the autoscalers of `workloads`, which a change affects.
+    """
+    autoscalers = list(autoscalers)
+    everyone = unloaded_note(autoscalers)
+    concerned = unloaded_note(one for one in autoscalers if one.workload in workloads)
+    found = (concerned if note == everyone else note for note in notes)
+    return tuple(note for note in found if note)

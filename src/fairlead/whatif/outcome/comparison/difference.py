@@ -37,11 +37,16 @@ AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)
 
 
 class Move(Struct, frozen=True):
-    """A pod that is on `target` instead of `origin` at the end."""
+    """A pod that is on `target` instead of `origin` at the end.
+
+    `is_recreated` is set if the pod existed at the change and was deleted, so that `pod` is a new
+    pod.
+    """
 
     pod: PodEnd
     origin: str
     target: str
+    is_recreated: bool = False
 
 
 class PodUpdate(Struct, frozen=True):
@@ -72,7 +77,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `moved`: pods that are on another node than without the change; not all are displaced
     - `gone`: pods that were displaced, or whose node was deleted, and that nothing replaces
     - `not_created`: displaced pods that their workload wants, but has not created again
-    - `returned`: pods that were displaced and are back on the same node at the end
+    - `returned`: pods that were displaced, but end on the same node as without the change
     - `removed`: pods that were deleted for another reason, such as fewer replicas; these include
       DaemonSet pods and static pods of deleted nodes, displaced pods whose workload has all wanted
       replicas at the end, and pods that only a finalizer keeps
@@ -82,8 +87,9 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
     - `pods_on_failed_nodes`: the number of additional pods on failed nodes
-    - `recovered_after`: the time from the change until the last affected pod ran again; None if an
-      affected pod neither runs nor has completed at the end
+    - `recovered_after`: the time from the change until the last affected pod ran; affected are
+      displaced, moved, updated and new pods. None if an affected pod neither runs nor has completed
+      at the end
     """
 
     placed: tuple[PodEnd, ...]
@@ -124,8 +130,17 @@ class Difference(Struct, frozen=True, kw_only=True):
     @property
     def elsewhere(self) -> list[PodEnd]:
         """The moved pods that were not displaced, in the order of `moved`."""
+        return [one.pod for one in self._not_displaced]
+
+    @property
+    def recreated(self) -> list[PodEnd]:
+        """The pods of `elsewhere` that were deleted and created again."""
+        return [one.pod for one in self._not_displaced if one.is_recreated]
+
+    @property
+    def _not_displaced(self) -> list[Move]:
         displaced = {pod.key for pod in self.displaced}
-        return [one.pod for one in self.moved if one.pod.key not in displaced]
+        return [one for one in self.moved if one.pod.key not in displaced]
 
 
 def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
@@ -167,7 +182,9 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     return Difference(
         placed=tuple(placed),
         moved=tuple(
-            Move(one.after, one.before.node, one.after.node) for one in roles if one.is_moved
+            Move(one.after, one.before.node, one.after.node, one.is_recreated)
+            for one in roles
+            if one.is_moved
         ),
         updated=tuple(updated),
         preempted=preempted,
@@ -216,7 +233,7 @@ def _not_created(lost: Iterable[PodEnd], changed: RunOutcome) -> Iterator[NotCre
             by_workload[pod.workload].append(pod)
     present: dict[WorkloadRef, list[PodEnd]] = defaultdict(list)
     for pod in changed.pods.values() if by_workload else ():
-        if pod.workload in by_workload:
+        if pod.workload in by_workload and not pod.is_completed:
             present[pod.workload].append(pod)
     for workload, pods in by_workload.items():
         shortage = changed.workloads[workload].wanted - len(present[workload])

@@ -10,6 +10,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.comparison.difference import Difference, difference
 from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
 from fairlead.whatif.outcome.comparison.pod_role import changed_keys
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
@@ -22,7 +23,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     `lost` pods were on failed nodes and do not run again, `loops` are repeated displacements,
     `errors` are failures of controllers; each list contains only entries that the change causes.
     `drain` contains the flags that `kubectl drain` needs for the drained nodes, and the nodes that
-    it refuses. `packing` compares the placements of pods that both runs schedule again.
+    it refuses. `packing` compares the placements of pods that both runs schedule again. `waited`
+    are the pods that waited long for a node and have one at the end.
     """
 
     without: RunOutcome
@@ -35,6 +37,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     errors: tuple[Complaint, ...]
     drain: KubectlDrain = NO_DRAIN
     packing: tuple[PackingRow, ...] = ()
+    waited: tuple[WaitedPod, ...] = ()
 
     @property
     def is_none(self) -> bool:
@@ -69,6 +72,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
         errors=tuple(one for one in changed.complaints if one not in without.complaints),
         drain=drain,
+        waited=waited_pods(changed, found),
     )
 
 

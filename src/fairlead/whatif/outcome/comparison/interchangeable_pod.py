@@ -1,9 +1,10 @@
-"""Pairs pods of a workload that change places: one waits because another waits no longer.
+"""Exchanges the names of two pods of one workload if the change only swaps their states.
 
-If a displaced pod of a Deployment waits at the end, and a pod that waits without the change has a
-node instead, the workload has as many running pods as before. Only the names differ: a replacement
-gets a new name and the last place in the scheduler's queue. Such pods exchange their names, so that
-the answer does not report a pod as pending because of the change.
+At the end of the run with the change, a displaced pod of a Deployment may wait, while another pod,
+which waits without the change, has a node. Then the workload has as many running pods as without
+the change. Only the names differ: a replacement gets a new name and the last place in the
+scheduler's queue. Such pods exchange their names, so that the answer does not report a pod as
+pending because of the change.
 
     without the change   web-1 on a     web-2 pending
     with the change      web-1 pending  web-2 on b

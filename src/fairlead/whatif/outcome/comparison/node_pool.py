@@ -23,8 +23,8 @@ class NodePoolOutcome(Struct, frozen=True, kw_only=True):
     """The nodes of one pool at the end of the run with the change, and of the run without it.
 
     `nodes` is their number with the change; `not_ready` of them are not ready and `cordoned` of
-    them are unschedulable. Amounts are those of ready nodes, keyed by resource: CPU in millicores,
-    other resources in units; `pods` is a resource, too.
+    them are unschedulable. Amounts are totals of the ready nodes, keyed by resource: CPU in
+    millicores, other resources in units; `pods` is a resource, too.
     """
 
     name: str

@@ -12,7 +12,8 @@ on the same node only.
 
 A pod that existed at the change has the same name in both runs. If only the run with the change
 deletes it, for example because of fewer replicas, it has been removed: a pod of the same revision
-that a later scale-up creates is another pod. The replacement of a displaced pod is no such pod.
+that a later scale-up creates is another pod. The replacement of a displaced pod, however, counts as
+the same pod.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class PodRole(Struct, frozen=True):
         """Return whether the pod left the node on which it ran at the change, and exists again.
 
         `displaced` pods were preempted or evicted; `nodes` are those of the run with the change. A
-        pod that first got a node after the change may have another one than without the change,
-        but was not displaced.
+        pod that got its first node only after the change may be on different nodes in the two runs,
+        but it was not displaced.
         """
         if self.after.key in displaced:
             return True
@@ -70,6 +71,11 @@ class PodRole(Struct, frozen=True):
         ran = started is not None and started <= without.started_at
         is_other = ran or self.before.is_initial > self.after.is_initial
         return is_other and is_of_deleted_node(self.before, without, nodes)
+
+    @property
+    def is_recreated(self) -> bool:
+        """Whether the pod existed at the change, and is a new pod in the run with the change."""
+        return self.before.is_initial and self.after is not ABSENT and not self.after.is_initial
 
     @property
     def is_renamed(self) -> bool:
@@ -98,7 +104,7 @@ class PodRole(Struct, frozen=True):
         return self.after.is_placed and (is_new or self.before.requests != self.after.requests)
 
     def is_returned(self, displaced: Collection[str]) -> bool:
-        """Return whether the pod was displaced and is back on the same node."""
+        """Return whether the pod was displaced, but ends on the same node as without the change."""
         placed = self.before.is_placed and self.after.is_placed and not self.after.is_terminating
         is_same = self.before.node == self.after.node and not self.has_new_revision
         return placed and is_same and self.before.key in displaced

@@ -7,12 +7,14 @@ without such pods has no row if the number of its ready pods never changes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.difference import Difference
@@ -29,9 +31,13 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     """The effect of a change on one workload; counts are numbers of pods.
 
     `readiness` describes the run with the change. `reasons` explain why `pending` pods wait, most
-    frequent first. `elsewhere` counts the `moved` pods that were not displaced. `moved_alike`
-    counts the `returned` pods that the run without the change moves to the same node. `fewer`
-    counts the `removed` pods that never existed in the run with the change.
+    frequent first. `elsewhere` counts the `moved` pods that were not displaced; `recreated` of
+    these were deleted and created again. `moved_alike` counts the `returned` pods that left another
+    node: without the change, they moved to the same node. `fewer` counts the `removed` pods that
+    never existed in the run with the change. `missing` are pods that the workload wants and could
+    not create, except those in `not_created` and `down`, which existed before.
+
+    `belongs_to_node` is set for a DaemonSet and for a static pod, whose pods run nowhere else.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
     failed nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the
@@ -40,10 +46,12 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     workload: WorkloadRef
     readiness: WorkloadReadiness
+    belongs_to_node: bool = False
     preempted: int = 0
     evicted: int = 0
     moved: int = 0
     elsewhere: int = 0
+    recreated: int = 0
     returned: int = 0
     moved_alike: int = 0
     updated: int = 0
@@ -51,6 +59,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     pending: int = 0
     gone: int = 0
     not_created: int = 0
+    missing: int = 0
     removed: int = 0
     fewer: int = 0
     down: int = 0
@@ -67,7 +76,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         wanted are ready at the end. It also did if at some time no pod was ready although some were
         ready before, or if a budget was breached.
         """
-        left_over = self.pending + self.gone + self.not_created + self.undrained + self.down
+        left_over = self._lost + self.undrained
         is_breached = self.budget is BudgetResult.BREACHED
         return bool(left_over or self._missing or self.had_no_ready_pod or is_breached)
 
@@ -92,6 +101,11 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         return max((state for _, state in self.budgets), key=list(BudgetResult).index, default=None)
 
     @property
+    def _lost(self) -> int:
+        """The number of pods that do not run at the end."""
+        return self.pending + self.gone + self.not_created + self.missing + self.down
+
+    @property
     def _missing(self) -> int:
         return max(self.readiness.wanted - self.readiness.at_end, 0)
 
@@ -99,14 +113,14 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     def severity(self) -> tuple[int, ...]:
         """A sort key: workloads without a ready pod come first, then those with the greatest loss.
 
-        DaemonSets come after the other harmed workloads, because their pods are deleted with their
-        nodes.
+        DaemonSets and static pods come after the other harmed workloads, because their pods are
+        deleted with their nodes.
         """
         return (
             not self.is_harmed,
-            self.workload.kind == DAEMON_SET,
+            self.belongs_to_node,
             not self.is_unavailable,
-            -(self.pending + self.gone + self.not_created + self.undrained + self.down),
+            -(self._lost + self.undrained),
             -self._missing,
             -self.preempted,
             -self.evicted,
@@ -132,7 +146,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         preemptors = ", ".join(name for name in self.by if "/" in name and " " not in name)
         causes = ", ".join(short_cause(name) for name in self.by if "/" not in name or " " in name)
         cause = f" ({causes})" if causes else ""
-        lost = self.pending + self.gone + self.not_created + self.down
+        lost = self._lost
         moved = self.moved - self.elsewhere
         is_implied = is_short and self.preempted + self.evicted <= lost + moved + self.returned
         is_all = is_implied and not lost
@@ -141,6 +155,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
             (self.pending, f"pending{why}"),
             (self.gone, "gone for good"),
             (self.not_created, "not created again"),
+            (self.missing, "not created"),
             (self.down, f"down{why if not self.pending else ''}"),
             (self.preempted, f"preempted by {preemptors}" if preemptors else "preempted"),
             (0 if is_implied else self.evicted, f"evicted{cause}"),
@@ -150,7 +165,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
                 f"back on the same node{cause if is_all and not moved else ''}",
             ),
             (self.moved_alike, "moved as without the change"),
-            (self.elsewhere, "placed elsewhere"),
+            (self.recreated, "created again elsewhere"),
+            (self.elsewhere - self.recreated, "placed elsewhere"),
             (self.updated, "updated"),
             (self.placed, "new"),
             (self.removed - self.fewer, "removed"),
@@ -178,14 +194,22 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
+    A workload whose pods are ready at the same times without the change is not affected by that.
+
     `lost` are the pods of failed nodes that are lost because of the change.
     """
     tallies = _tallies(without, changed, difference, lost)
     _add_budgets(tallies, changed, difference, budgets)
     for ref, readiness in changed.workloads.items():
+        if without.workloads.get(ref) == readiness:
+            continue  # the same happens without the change
+        if ref.kind == POD and not _pod_of(ref, without, changed):
+            continue  # both runs lose the pod, perhaps at different times
         if readiness.lowest < readiness.before or readiness.at_end != readiness.before:
             tallies.setdefault(ref, _Tally())
-    effects = [_effect(ref, tally, changed) for ref, tally in tallies.items()]
+    _add_unmet_budgets(tallies, changed, budgets)
+    steady = _steady(tallies.keys() - changed.workloads.keys(), changed)
+    effects = [_effect(ref, tally, without, changed, steady) for ref, tally in tallies.items()]
     return sorted(effects, key=lambda one: (one.severity, one.workload))
 
 
@@ -204,12 +228,21 @@ def _tallies(
         tallies[evicted.pod.workload].by[evicted.why] = None
     for pod in found.pending:
         tallies[pod.workload].reasons[short_reason(pod.reason)] += 1
+    # A pod is down only if it is in none of the lists of pods that do not run.
+    listed = (*found.pending, *found.gone, *(one.pod for one in found.not_created))
+    not_running = {pod.key for pod in listed}
     for one in lost:
         pod_lost = changed.pods.get(one.pod) or without.pods.get(one.pod)
         if pod_lost is not None:
             tally = tallies[pod_lost.workload]
-            tally.counts["down"] += one.pod not in {pod.key for pod in found.pending}
+            tally.counts["down"] += one.pod not in not_running
             tally.reasons[one.cause.words] += 1
+    known = {one.subject: one.missing for one in without.complaints}
+    for complaint in changed.complaints:
+        more = complaint.missing - known.get(complaint.subject, 0)
+        if complaint.workload is not None and more > 0:
+            counts = tallies[complaint.workload].counts
+            counts["missing"] = max(more - counts["not_created"] - counts["down"], 0)
     return tallies
 
 
@@ -218,6 +251,7 @@ def _lists(changed: RunOutcome, found: Difference) -> Iterator[tuple[str, list[P
     yield "evicted", [one.pod for one in found.evicted]
     yield "moved", [one.pod for one in found.moved]
     yield "elsewhere", found.elsewhere
+    yield "recreated", found.recreated
     yield "returned", list(found.returned)
     yield "moved_alike", list(_moved_alike(found))
     yield "updated", [one.pod for one in found.updated]
@@ -252,13 +286,38 @@ def _add_budgets(
                 tallies[owners[key]].budgets[history.pdb] = states[history.pdb]
 
 
-def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEffect:
-    readiness = changed.workloads.get(ref) or _unchanged(tally)
-    if ref.kind == POD and tally.counts["gone"]:  # the pod is wanted, although nothing replaces it
+def _add_unmet_budgets(
+    tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
+) -> None:
+    """Add the budgets with too few healthy pods to their workloads, which may have lost no pod."""
+    unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
+    if not unmet:
+        return
+    pods = {pod.workload: pod for pod in changed.pods.values() if pod.workload in tallies}
+    for history in changed.budgets:
+        if history.pdb in unmet:
+            namespace = history.pdb.partition("/")[0]
+            for workload, pod in pods.items():
+                if pod.namespace == namespace and selector_matches(history.selector, pod.labels):
+                    tallies[workload].budgets[history.pdb] = BudgetResult.UNMET
+
+
+def _effect(
+    ref: WorkloadRef,
+    tally: _Tally,
+    without: RunOutcome,
+    changed: RunOutcome,
+    steady: Mapping[WorkloadRef, WorkloadReadiness],
+) -> WorkloadEffect:
+    pod = _pod_of(ref, without, changed) if ref.kind == POD else None
+    readiness = changed.workloads.get(ref) or steady[ref]
+    # The pod is wanted, although nothing replaces it.
+    if ref.kind == POD and (tally.counts["gone"] or tally.counts["down"]):
         readiness = replace(readiness, wanted=1, lowest_for=None)
     return WorkloadEffect(
         workload=ref,
         readiness=readiness,
+        belongs_to_node=ref.kind == DAEMON_SET or (pod is not None and pod.belongs_to_node),
         **tally.counts,
         reasons=tuple(reason for reason, _ in tally.reasons.most_common()),
         by=tuple(tally.by),
@@ -266,12 +325,29 @@ def _effect(ref: WorkloadRef, tally: _Tally, changed: RunOutcome) -> WorkloadEff
     )
 
 
-def _unchanged(tally: _Tally) -> WorkloadReadiness:
-    """Return the readiness of a workload that has undrained pods and no other changes."""
-    ready = tally.counts["undrained"]
-    return WorkloadReadiness(
-        wanted=ready, before=ready, lowest=ready, lowest_for=None, at_end=ready
-    )
+def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEnd | None:
+    """Return the pod that is its own workload `ref`, such as a static pod, at the end of a run."""
+    key = f"{ref.namespace}/{ref.name}"
+    return changed.pods.get(key) or without.pods.get(key)
+
+
+def _steady(
+    refs: AbstractSet[WorkloadRef], changed: RunOutcome
+) -> dict[WorkloadRef, WorkloadReadiness]:
+    """Return the readiness of the workloads `refs`, of which no pod changes in the run `changed`.
+
+    They are affected because their pods change in the other run.
+    """
+    ready = dict.fromkeys(refs, 0)
+    for pod in changed.pods.values() if refs else ():
+        if pod.workload in ready and pod.is_placed and not (pod.is_completed or pod.is_terminating):
+            ready[pod.workload] += 1
+    return {
+        ref: WorkloadReadiness(
+            wanted=count, before=count, lowest=count, lowest_for=None, at_end=count
+        )
+        for ref, count in ready.items()
+    }
 
 
 def short_cause(why: str) -> str:

@@ -3,20 +3,22 @@
 Nodes form a pool if they are equal except for place, type and size. With a file of instance types,
 a pool can have each type of its architecture; without a file, it can have the types of its present
 nodes. Each pool can have nodes in all zones of the cluster. A new node has the labels, taints,
-DaemonSet pods, volume limits and allocatable share of capacity of an existing node of its pool. It
-has the devices (ResourceSlices) of that node if it has the same type.
+static pods, volume limits and allocatable share of capacity of an existing node of its pool, and
+the pods of the DaemonSets that run there. It has the devices (ResourceSlices) of that node if it
+has the same type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.api.objects import QuantityText, ResourceList
+from fairlead.api.objects import Node, QuantityText, ResourceList
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.resource_name import is_native_resource
 from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -24,7 +26,14 @@ from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.whatif.configuration.autoscaling.instance_type_file import StatedType
 from fairlead.whatif.configuration.autoscaling.node_price import TYPE_LABELS, type_of_node
 from fairlead.whatif.configuration.autoscaling.open_cost_price import capacity_type_of
-from fairlead.whatif.planner.node.node_copy import NodeCopy, copy_node, daemon_pods_on, node_to_copy
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.node.node_copy import (
+    NodeCopy,
+    node_like,
+    node_to_copy,
+    own_pods,
+    pod_on,
+)
 from fairlead.whatif.snapshot.node_pool import ZONE_LABELS, NodeTraits, node_traits
 
 _SCALED: Final = ("cpu", "memory")
@@ -37,8 +46,9 @@ _GIB: Final = 1 << 30
 class NodeOffer(Struct, frozen=True):
     """A kind of node of which any number can be added.
 
-    `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `daemon_pods`
-    are the pods of DaemonSets on `sample` before a search removes the sample's pods.
+    `price` is per hour. A new node is a copy of `sample` with `node_type` and `zone`. `own_pods`
+    are the pods of DaemonSets and the static pods of a new node. `today` are the names of the
+    existing nodes of this kind.
     """
 
     pool: str
@@ -46,9 +56,10 @@ class NodeOffer(Struct, frozen=True):
     zone: str
     price: float
     sample: NodeInfo
-    daemon_pods: tuple[PodInfo, ...]
     capacity: ResourceList
     allocatable: ResourceList
+    own_pods: tuple[PodInfo, ...] = ()
+    today: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -58,12 +69,12 @@ class NodeOffer(Struct, frozen=True):
     def room(self, resources: Sequence[str]) -> list[float]:
         """Return the room for new pods: an amount per resource, then the number of pods.
 
-        The requests of the DaemonSet pods are subtracted. `resources` contains the resource of each
+        The requests of `own_pods` are subtracted. `resources` contains the resource of each
         column, in the columns' order.
         """
         found = [float(allocatable_amount(name, self.allocatable)) for name in resources]
         found.append(float(whole_value(self.allocatable.get("pods", 0))))
-        for pod in self.daemon_pods:
+        for pod in self.own_pods:
             found[-1] -= 1
             for column, amount in pod.shape.load:
                 found[column] -= amount
@@ -71,26 +82,35 @@ class NodeOffer(Struct, frozen=True):
 
     def node(self, name: str) -> NodeCopy:
         """Return a new node of this kind with the name `name`."""
-        copy = copy_node(self.sample, name, self.daemon_pods)
-        sample = copy.node.metadata.labels
+        pods = tuple(pod_on(pod.pod, name) for pod in self.own_pods)
+        has_devices = self.node_type == _type_or_size(self.sample)
+        return NodeCopy(self._node(name), pods, self.sample.name, has_devices)
+
+    def with_own_pods(self, model: ClusterModel) -> NodeOffer:
+        """Return this offer with the `own_pods` that a new node has in `model`."""
+        pods = own_pods(model, self._node("new"), self.sample)
+        return replace(self, own_pods=tuple(map(model.pod_info, pods)))
+
+    def _node(self, name: str) -> Node:
+        node = node_like(self.sample, name)
+        sample = node.metadata.labels
         labels = {key: value for key, value in sample.items() if key not in ZONE_LABELS}
         if self.zone:
             keys = [key for key in ZONE_LABELS if key in sample] or [ZONE]
             labels |= dict.fromkeys(keys, self.zone)
         labels |= {key: self.node_type for key in TYPE_LABELS if key in labels}
-        meta = replace(copy.node.metadata, labels=labels)
-        status = replace(copy.node.status, allocatable=self.allocatable)
-        return replace(
-            copy,
-            node=replace(copy.node, metadata=meta, status=status),
-            has_devices=self.node_type == _type_or_size(self.sample),
-        )
+        meta = replace(node.metadata, labels=labels)
+        status = replace(node.status, allocatable=self.allocatable)
+        return replace(node, metadata=meta, status=status)
 
 
 def node_offers(
-    infos: Sequence[NodeInfo], stated: Sequence[StatedType], headroom: float
+    model: ClusterModel,
+    infos: Sequence[NodeInfo],
+    stated: Sequence[StatedType],
+    headroom: float,
 ) -> list[NodeOffer]:
-    """Return the kinds of nodes that could replace `infos`.
+    """Return the kinds of nodes that could replace `infos`, which are nodes of `model`.
 
     `headroom` is the fraction of CPU and memory to keep free. `stated` are the types in a file; if
     it is empty, the types of the nodes are used.
@@ -100,6 +120,10 @@ def node_offers(
     for pool, members in _pools(infos).items():
         sample = node_to_copy(members)
         types = _stated_types(sample, stated) if stated else _present_types(members)
+        present: dict[tuple[Hashable, str], list[str]] = {}  # {(type, zone): names of nodes}
+        for info in members:
+            kind = type_of_node(info) if stated else _kind(info)
+            present.setdefault((kind, info.labels.get(ZONE, "")), []).append(info.name)
         for node_type in types:
             found += [
                 NodeOffer(
@@ -108,10 +132,10 @@ def node_offers(
                     zone,
                     node_type.price(zone),
                     node_type.sample,
-                    daemon_pods_on(node_type.sample),
                     node_type.capacity,
                     _reduced(node_type.allocatable, headroom),
-                )
+                    today=tuple(present.get((node_type.kind, zone), ())),
+                ).with_own_pods(model)
                 for zone in node_type.zones(zones)
             ]
     return found
@@ -148,6 +172,11 @@ class _Type(Struct, frozen=True):
             return self.stated.price(capacity_type_of(self.sample.labels), zone)
         return estimated_price(self.capacity)
 
+    @property
+    def kind(self) -> Hashable:
+        """The name of a stated type; otherwise what existing nodes of the type have in common."""
+        return _kind(self.sample) if self.stated is None else self.name
+
     def zones(self, zones: Sequence[str]) -> list[str]:
         """Return those of `zones` in which the instance type is sold."""
         sold = () if self.stated is None else self.stated.zones
@@ -156,19 +185,40 @@ class _Type(Struct, frozen=True):
 
 def _present_types(members: Iterable[NodeInfo]) -> list[_Type]:
     """Return the distinct types and sizes of nodes."""
-    found: dict[tuple[str, str], _Type] = {}
+    by_kind: dict[Hashable, list[NodeInfo]] = {}
     for info in members:
-        status = info.node.status
+        by_kind.setdefault(_kind(info), []).append(info)
+    found = []
+    for infos in by_kind.values():
+        sample = node_to_copy(infos)
+        status = sample.node.status
         allocatable = dict(status.allocatable)
         capacity = dict(status.capacity or status.allocatable)
-        size, name = _size(info), _type_or_size(info)
-        found.setdefault((name, size), _Type(name, info, capacity, allocatable))
-    return list(found.values())
+        found.append(_Type(_type_or_size(sample), sample, capacity, allocatable))
+    return found
+
+
+def _kind(info: NodeInfo) -> Hashable:
+    """Return what nodes of a pool must have in common to be of one kind."""
+    allocatable = info.node.status.allocatable
+    extended = [(name, str(amount)) for name, amount in _extended(info)]
+    return _type_or_size(info), _size(info), str(allocatable.get("pods")), *extended
 
 
 def _size(info: NodeInfo) -> str:
+    """Return the size of a node: `8/32Gi`, or `8/32Gi/2 example.com/gpu` with such resources."""
     allocatable = info.node.status.allocatable
-    return f"{allocatable.get('cpu')}/{allocatable.get('memory')}"
+    others = (f"/{amount} {name}" for name, amount in _extended(info))
+    return f"{allocatable.get('cpu')}/{allocatable.get('memory')}{''.join(others)}"
+
+
+def _extended(info: NodeInfo) -> list[tuple[str, QuantityText]]:
+    """Return the extended resources of a node, such as GPUs, with their amounts, sorted."""
+    return sorted(
+        (name, amount)
+        for name, amount in info.node.status.allocatable.items()
+        if not is_native_resource(name) and whole_value(amount)
+    )
 
 
 def _type_or_size(info: NodeInfo) -> str:
@@ -245,7 +295,7 @@ def price_of_node(info: NodeInfo, stated: Sequence[StatedType]) -> float:
 def estimated_types(
     infos: Iterable[NodeInfo], offers: Iterable[NodeOffer], stated: Sequence[StatedType]
 ) -> list[str]:
-    """Return the names of the types of `infos` and `offers` whose prices are estimates, sorted."""
+    """Return the names of the instance types without a stated price, sorted."""
     priced = {one.name for one in stated if one.has_price}
     names = {one.node_type for one in offers} | {type_of_node(info) for info in infos}
     return sorted((names - priced) - {""})

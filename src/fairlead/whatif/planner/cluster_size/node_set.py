@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from fairlead.api.pods.facts import is_daemon_pod
+from fairlead.api.pods.facts import is_daemon_pod, is_static
 from fairlead.api.well_known_label import ZONE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -84,10 +84,10 @@ def _kind(info: NodeInfo, offers: Mapping[str, NodeOffer]) -> Hashable:
     offer = offers.get(info.name)
     if offer is None:
         return info.name
-    # The DaemonSet pods are copies of those on the sample, so that equal offers have equal ones.
+    # Equal offers have equal pods of DaemonSets and equal static pods.
     pods: dict[Hashable, int] = {}
     for pod in info.pods.values():
-        if not is_daemon_pod(pod.pod):
+        if not (is_daemon_pod(pod.pod) or is_static(pod.pod)):
             kind = _pod_kind(pod)
             pods[kind] = pods.get(kind, 0) + 1
     return offer.pool, offer.node_type, offer.zone, id(offer), frozenset(pods.items())

@@ -2,8 +2,10 @@
 
 All nodes to replace are removed with their pods. Then
 
-    1  build     the pods are scheduled one by one, the largest first; if a pod finds no node, the
-                 node with the most value for its price that takes the pod is added
+    1  build     the pods are scheduled one by one, the largest first; if a pod finds no node, a
+                 node that takes it is added: the one with the most value for its price. Another
+                 candidate consists of the present nodes whose kinds are on offer, with each pod
+                 nominated to its present node. The cheapest candidate is taken
     2  survive   for each failure that must be survived, the failed nodes are removed and their
                  pods are scheduled again; missing nodes are added
     3  improve   nodes are removed if their pods find other places; some nodes are exchanged for a
@@ -18,11 +20,13 @@ ends when the cost reaches the proven lower bound. The search is repeatable with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from math import ceil, gcd
 from typing import Final
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.decision import Failure, Placement
@@ -46,7 +50,7 @@ NODES_MAX: Final = 100_000
 _MICRO: Final = 1_000_000  # prices are compared in millionths
 _RUIN: Final = (2, 3, 5, 8)  # numbers of nodes that are removed at random and rebuilt
 _SURVIVAL_ROUNDS_MAX: Final = 50
-_PODS_MIN: Final = 100  # the effort for fewer pods is that for so many
+_PODS_MIN: Final = 100  # fewer pods are searched with the effort for this many
 
 
 class _Manner(Struct, frozen=True):
@@ -87,6 +91,7 @@ class SizeSearch:
         self._kept = 0
         self._left: list[float] = []  # the requests of the pods that are not placed yet
         self._manner = _MANNERS[0]
+        self._origins: dict[str, str] = {}  # by uid of the new pod: the node of the old pod
         self.result = SizeResult()
 
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
@@ -117,18 +122,44 @@ class SizeSearch:
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
         """Build the nodes in several ways, and keep the cheapest result."""
-        best: tuple[tuple[int, float], _Manner] | None = None
-        for manner in _MANNERS:
+        best: tuple[tuple[int, float], Callable[[], None]] | None = None
+        builds = [partial(self._build, pods, manner) for manner in _MANNERS]
+        for build in (*builds, partial(self._build_as_today, pods)):
             with self._model.hypothesis():
-                self._build(pods, manner)
+                build()
                 self._become_survivable(only_hardest=True)
                 cost = (len(self.result.unplaceable), self.result.cost)
             if best is None or cost < best[0]:
-                best = cost, manner
+                best = cost, build
             self.result.nodes, self.result.unplaceable, self.result.pinned = {}, {}, {}
         assert best is not None
-        self._build(pods, best[1])
+        best[1]()
         self._become_survivable()
+
+    def _build_as_today(self, pods: Sequence[PodInfo]) -> None:
+        """Add copies of the replaced nodes, and place each pod on the copy of its node.
+
+        The scheduler chooses the nominated node of a pod if the pod fits there. A pod that fits
+        only after others is tried again. The pods that are left are placed as in `_build`.
+        """
+        copies = {name: self._add(offer) for offer in self._offers for name in offer.today}
+        left = [pod for pod in pods if self._origins.get(pod.id) in copies]
+        while left:
+            refused = [
+                pod
+                for pod in left
+                if isinstance(
+                    self._schedule(_nominated(pod, copies[self._origins[pod.id]])), Failure
+                )
+            ]
+            if len(refused) == len(left):
+                break
+            left = refused
+        waiting = {pod.id for pod in left}
+        self._build(
+            [pod for pod in pods if pod.id in waiting or self._origins.get(pod.id) not in copies],
+            _MANNERS[0],
+        )
 
     def _build(self, pods: Sequence[PodInfo], manner: _Manner) -> None:
         self._manner = manner
@@ -170,15 +201,21 @@ class SizeSearch:
         Return new pods to place instead, the largest first.
         """
         model = self._model
-        pods = list(model.waiting_pods())
-        for pod in pods:
+        pods = [(pod, "") for pod in model.waiting_pods()]
+        self.result.waiting_today = len(pods)
+        for pod, _ in pods:
             model.remove(pod)
         for info in replaced:
             pods += [
-                pod for pod in info.pods.values() if moves_with_drain(pod) and not is_leaving(pod)
+                (pod, info.name)
+                for pod in info.pods.values()
+                if moves_with_drain(pod) and not is_leaving(pod)
             ]
             model.remove_node(info.name)
-        new = [model.replacement(pod) for pod in pods]
+        new = []
+        for pod, node in pods:
+            new.append(model.replacement(pod))
+            self._origins[new[-1].id] = node
         return sorted(new, key=_largest_first)
 
     def _schedule(self, pod: PodInfo) -> Placement | Failure:
@@ -188,21 +225,26 @@ class SizeSearch:
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod has a node.
 
-        Otherwise return the failure on the present nodes. No node is added in `failed_zone`.
+        Otherwise return the failure on the present nodes, or on an added node if there are none. No
+        node is added in `failed_zone`.
         """
-        first = self._schedule(pod)
-        if isinstance(first, Placement):
+        failure = self._schedule(pod)
+        if isinstance(failure, Placement):
             return None
-        for offer in self._by_value(pod):
+        is_empty = not self._model.table.count
+        # Without nodes, one that is too small for the pod tells why the pod fits nowhere.
+        for offer in self._by_value(pod) or self._offers[:is_empty]:
             if offer.zone == failed_zone or len(self.result.nodes) >= NODES_MAX:
                 continue
             with self._model.hypothesis() as supposed:
                 name = self._add(offer)
-                if isinstance(self._schedule(pod), Placement):
+                decision = self._schedule(pod)
+                if isinstance(decision, Placement):
                     supposed.commit()
                     return None
             del self.result.nodes[name]
-        return first
+            failure = decision if is_empty else failure
+        return failure
 
     def _add(self, offer: NodeOffer) -> str:
         self._number += 1
@@ -490,6 +532,12 @@ class SizeSearch:
 def _less(demand: Sequence[float], free: Sequence[float]) -> list[float]:
     """Return `demand` minus `free`, at least 0, by column."""
     return [max(amount - room, 0.0) for amount, room in zip(demand, free, strict=True)]
+
+
+def _nominated(pod: PodInfo, node: str) -> PodInfo:
+    """Return `pod` with the nominated node `node`."""
+    status = replace(pod.pod.status, nominated_node_name=node)
+    return PodInfo(replace(pod.pod, status=status), pod.shape)
 
 
 def _largest_first(pod: PodInfo) -> tuple[float, str]:

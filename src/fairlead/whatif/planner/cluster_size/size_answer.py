@@ -46,7 +46,10 @@ class SizeQuestion(Struct, frozen=True):
 def size_answer(
     question: SizeQuestion, found: SizeResult, source: str, notes: tuple[str, ...]
 ) -> TabularAnswer:
-    """Return the answer to `question`; `found` is the result of the search."""
+    """Return the answer to `question`; `found` is the result of the search.
+
+    It is no if a pod fits no node, or if no nodes were found that survive the failures.
+    """
     facts: Json = {
         "nodes_today": question.replaced,
         "nodes_kept": question.kept,
@@ -64,18 +67,25 @@ def size_answer(
         "effort": question.effort,
         "scheduling_cycles": found.cycles,
         "waiting_at_once": found.waiting_at_once,
+        "waiting_today": found.waiting_today,
     }
     tables = (
         _nodes(question, found),
         _binds(question, found),
         _obstacles(found),
-        _pods("unplaceable", "pods that fit no node on offer", found.unplaceable.items(), "why"),
+        _pods("unplaceable", "pods that fit no new or kept node", found.unplaceable.items(), "why"),
         _pods("pinned", "pods that do not survive a failure", found.pinned, "failure"),
     )
     return TabularAnswer(
-        "Size", source, _verdict(question, found), tuple(_findings(question, found)), tables,
-        facts, notes,
-    )  # fmt: skip
+        "Size",
+        source,
+        _verdict(question, found),
+        tuple(_findings(question, found)),
+        tables,
+        facts,
+        notes,
+        is_no=bool(found.unplaceable) or not found.survives,
+    )
 
 
 def _verdict(question: SizeQuestion, found: SizeResult) -> str:
@@ -133,7 +143,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
         more = f"; --effort {question.effort * 10} searches longer"
         yield (
-            "No set of these types is cheaper (proven)." if found.is_cheapest else f"{limit}{more}."
+            "No set of these types is cheaper (proven)." if found.is_proven else f"{limit}{more}."
         )
     if not found.survives:
         lost = _survival_words(question.survival)
@@ -148,6 +158,9 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
         yield f"{counted(len(pods), 'pod')} cannot survive on any nodes: {names}."
+    if found.waiting_today:
+        verb = "waits" if found.waiting_today == 1 else "wait"
+        yield f"Today, {found.waiting_today:,} of the pods {verb} for a node."
     if question.headroom:
         yield f"{question.headroom:.0%} of the cpu and memory of each new node stays free."
     if found.waiting_at_once:

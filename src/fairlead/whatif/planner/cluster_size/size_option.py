@@ -21,17 +21,20 @@ _SHARE_MAX: Final = 0.9
 def parse_survival(texts: Iterable[str]) -> Survival:
     """Return the failures that --survive names: zone, node, nodes=N.
 
-    Raises InputError for any other text.
+    Raises InputError for any other text, and for zones or nodes that are named twice.
     """
     zones, nodes = False, 0
     for text in texts:
         kind, equals, number = text.partition("=")
+        is_count = kind == "nodes" and equals and number.isdecimal()
+        if (text == "zone" and zones) or (nodes and (text == "node" or is_count)):
+            raise InputError("--survive", f"names {'zone' if zones else 'nodes'} twice")
         if text == "zone":
             zones = True
         elif text == "node":
-            nodes = max(nodes, 1)
-        elif kind == "nodes" and equals and number.isdigit() and 1 <= int(number) <= _NODES_MAX:
-            nodes = max(nodes, int(number))
+            nodes = 1
+        elif is_count and 1 <= int(number) <= _NODES_MAX:
+            nodes = int(number)
         else:
             problem = f"{text!r} is not zone, node or nodes=N with N from 1 to {_NODES_MAX}"
             raise InputError("--survive", problem)

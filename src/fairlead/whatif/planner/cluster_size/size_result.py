@@ -11,14 +11,15 @@ from fairlead.whatif.planner.cluster_size.node_offer import NodeOffer
 class SizeResult(Struct):
     """The result of a search; `nodes` contains the offers of the new nodes, by node name.
 
-    `unplaceable` maps pods that fit no node on offer to the reason. `pinned` contains (pod,
-    failure) for pods that fit no node on offer after the failure. `obstacles` counts the reasons
-    why nodes cannot be removed. `tried` is the number of failures that were tried on the final
-    nodes, and `survives` tells whether all of them were survived, except by `pinned` pods. If
-    several nodes fail at a time, `sets` is the number of all sets of so many nodes, and
-    `sets_covered` is the number of sets that were tried or are equivalent to a tried set
-    (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait if
-    all pods were created at one instant on the final nodes.
+    `unplaceable` contains the pods that fit no node on offer, each with the reason. `pinned`
+    contains (pod, failure) for pods that fit no node on offer after the failure. `obstacles` counts
+    the reasons why nodes cannot be removed. `tried` is the number of failures that were tried on
+    the final nodes, and `survives` tells whether all of them were survived, except by `pinned`
+    pods. If several nodes fail at a time, `sets` is the number of possible sets of nodes that fail
+    together, and `sets_covered` is the number of sets that were tried or are equivalent to a tried
+    set (`NodeSets`). `cycles` is the number of scheduling cycles. `waiting_at_once` pods would wait
+    if all pods were created at one instant on the final nodes. `waiting_today` pods had no node
+    before the search.
     """
 
     nodes: dict[str, NodeOffer] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class SizeResult(Struct):
     sets: int = 0
     cycles: int = 0
     waiting_at_once: int = 0
+    waiting_today: int = 0
 
     @property
     def cost(self) -> float:
@@ -41,5 +43,9 @@ class SizeResult(Struct):
     @property
     def is_cheapest(self) -> bool:
         """Whether it is proven that no cheaper set of nodes can run all pods."""
-        runs_all = not self.unplaceable and not self.pinned
-        return runs_all and self.cost <= self.bound.cost + 1e-9
+        return not self.unplaceable and not self.pinned and self.is_proven
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no cheaper set of nodes can run the pods that run on these nodes."""
+        return self.cost <= self.bound.cost + 1e-9

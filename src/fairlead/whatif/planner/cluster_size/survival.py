@@ -33,7 +33,7 @@ class Survival(Struct, frozen=True):
         *,
         only_hardest: bool = False,
     ) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (name, failed nodes) for each failure of the nodes that `infos` returns.
+        """Yield (name, failed nodes) for each failure; `infos` returns the nodes that may fail.
 
         `offers` returns the offers of the new nodes by name. Both are called again for each zone,
         because nodes may have been added after the failure of the zone before. All sets of several
@@ -51,7 +51,7 @@ class Survival(Struct, frozen=True):
                 yield f"{self.nodes} nodes", names
 
     def node_sets(self, infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer]) -> NodeSets:
-        """Return the sets of `nodes` nodes that `failures` yields, and how many sets exist."""
+        """Return the sets of nodes that may fail together: those to try, and how many exist."""
         return sets_to_try(infos, offers, self.nodes)
 
 

@@ -1,6 +1,9 @@
-"""NodeCopy: a new node like an existing node, with its DaemonSet pods, volume limits and devices.
+"""NodeCopy: a new node like an existing node, with its own pods, volume limits and devices.
 
-The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices.
+The limits of attached volumes are in the node's CSINode, the devices in its ResourceSlices. The own
+pods of a node are those of DaemonSets and static pods. Each DaemonSet of the snapshot runs a pod on
+the new node if its template allows that, also if it has no pod on the existing node. Pods of other
+DaemonSets and static pods are copied.
 """
 
 from __future__ import annotations
@@ -12,46 +15,50 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
-from fairlead.api.objects import CSINode, Node, NodeCondition, Pod, ResourceSlice
-from fairlead.api.pods.facts import is_daemon_pod
+from fairlead.api.objects import CSINode, Node, NodeCondition, ObjectMeta, Pod, ResourceSlice
+from fairlead.api.pods.facts import controller_of, is_daemon_pod, is_static, is_terminating
 from fairlead.api.well_known_label import HOSTNAME
-from fairlead.apiserver.kind import CSI_NODE, NODE, RESOURCE_SLICE, Kind
+from fairlead.apiserver.kind import CSI_NODE, NODE, POD, RESOURCE_SLICE, Kind
 from fairlead.engine.autoscaling.node_dependents import device_pool_name
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.kubelet.node_condition import HEALTHY, ready_status
 from fairlead.engine.state.node_info import NodeInfo
-from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.change.static_pod import static_pod_name, static_pod_on
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.node_pool import is_lasting_taint
 
 
 class NodeCopy(Struct, frozen=True):
-    """A node that does not exist yet, with the DaemonSet pods on it.
+    """A node that does not exist yet, with the pods of DaemonSets and the static pods on it.
 
     The node gets copies of the CSINode and of the ResourceSlices of the node `like`; if
     `has_devices` is False, it gets no ResourceSlices.
     """
 
     node: Node
-    daemon_pods: tuple[Pod, ...]
+    own_pods: tuple[Pod, ...]
     like: str
     has_devices: bool = True
 
     def add_to(self, model: ClusterModel) -> None:
         """Add the node, its pods, its CSINode and its ResourceSlices to `model`."""
         model.put_node(self.node)
-        for one in (*self._dependents(model), *self.daemon_pods):
+        for one in (*self._dependents(model), *self.own_pods):
             model.put(one)
 
     def manifests(self, model: ClusterModel) -> Iterator[Manifest]:
-        """Yield the node, its CSINode and its ResourceSlices as objects of a snapshot.
+        """Yield the node, its CSINode, its ResourceSlices and its static pods as objects to create.
 
-        `model` contains those of the node `like`.
+        `model` contains those of the node `like`. DaemonSets create their own pods.
         """
         yield _manifest(NODE, self.node)
         for one in self._dependents(model):
             yield _manifest(CSI_NODE if isinstance(one, CSINode) else RESOURCE_SLICE, one)
+        for pod in filter(is_static, self.own_pods):
+            value = static_pod_on(pod, pod.spec.node_name)
+            ref = ObjectRef(POD.kind, pod.metadata.namespace, pod.metadata.name)
+            yield Manifest(pod.key, POD, ref, value)
 
     def _dependents(self, model: ClusterModel) -> Iterator[CSINode | ResourceSlice]:
         name = self.node.metadata.name
@@ -67,9 +74,14 @@ class NodeCopy(Struct, frozen=True):
 
 
 def _manifest(kind: Kind, view: Node | CSINode | ResourceSlice) -> Manifest:
-    name = view.metadata.name
-    value: Json = {"apiVersion": kind.api_version, "kind": kind.kind, **as_json(view)}
-    return Manifest(name, kind, ObjectRef(kind.kind, "", name), value)
+    meta = ObjectMeta(
+        name=view.metadata.name,
+        labels=view.metadata.labels,
+        annotations=view.metadata.annotations,
+    )
+    new = replace(view, metadata=meta)
+    value: Json = {"apiVersion": kind.api_version, "kind": kind.kind, **as_json(new)}
+    return Manifest(meta.name, kind, ObjectRef(kind.kind, "", meta.name), value)
 
 
 def node_to_copy(infos: Iterable[NodeInfo]) -> NodeInfo:
@@ -88,26 +100,22 @@ def _age(node: Node) -> tuple[str, str]:
     return node.metadata.creation_timestamp, node.metadata.name
 
 
-def daemon_pods_on(info: NodeInfo) -> tuple[PodInfo, ...]:
-    """Return the pods of DaemonSets on a node."""
-    return tuple(pod for pod in info.pods.values() if is_daemon_pod(pod.pod))
+def copy_node(model: ClusterModel, info: NodeInfo, name: str) -> NodeCopy:
+    """Return a copy of `info` with the name `name`, in service even if `info` is not in service."""
+    node = node_like(info, name)
+    pods = tuple(pod_on(pod, name) for pod in own_pods(model, node, info))
+    return NodeCopy(node, pods, info.name)
 
 
-def copy_node(info: NodeInfo, name: str, daemon_pods: Iterable[PodInfo] | None = None) -> NodeCopy:
-    """Return a copy of `info` with the name `name`, in service even if `info` is not in service.
-
-    `daemon_pods` are the pods to copy; by default those of DaemonSets that are on `info` now.
-    """
+def node_like(info: NodeInfo, name: str) -> Node:
+    """Return a node in service with the name `name` that is otherwise like `info`."""
     labels = {**info.labels, HOSTNAME: name}
     meta = replace(info.node.metadata, name=name, uid=name, labels=labels)
     taints = tuple(one for one in info.node.spec.taints if is_lasting_taint(one.key))
     spec = replace(info.node.spec, provider_id="", unschedulable=False, taints=taints)
-    copied = daemon_pods_on(info) if daemon_pods is None else daemon_pods
-    pods = (_pod_on(pod.pod, name) for pod in copied)
     conditions = tuple(map(_healthy, info.node.status.conditions))
     status = replace(info.node.status, conditions=conditions)
-    node = replace(info.node, metadata=meta, spec=spec, status=status)
-    return NodeCopy(node, tuple(pods), info.name)
+    return replace(info.node, metadata=meta, spec=spec, status=status)
 
 
 def _healthy(posted: NodeCondition) -> NodeCondition:
@@ -118,7 +126,28 @@ def _healthy(posted: NodeCondition) -> NodeCondition:
     return replace(posted, status=found.status, reason=found.reason, message=found.message)
 
 
-def _pod_on(pod: Pod, node: str) -> Pod:
-    name = f"{pod.metadata.name}-{node}"
+def own_pods(model: ClusterModel, node: Node, like: NodeInfo) -> list[Pod]:
+    """Return the pods of DaemonSets and the static pods of the new `node`, a copy of `like`.
+
+    `pod_on` gives them their names and their node.
+    """
+    made = model.daemon_pods(node)
+    copied = [
+        pod.pod
+        for pod in like.pods.values()
+        if not is_terminating(pod.pod)
+        and (is_static(pod.pod) or (is_daemon_pod(pod.pod) and _owner(pod.pod) not in made))
+    ]
+    return [*filter(None, made.values()), *copied]
+
+
+def _owner(pod: Pod) -> str:
+    owner = controller_of(pod.metadata)
+    return "" if owner is None else owner.uid
+
+
+def pod_on(pod: Pod, node: str) -> Pod:
+    """Return a copy of `pod` on `node`; the name of the node follows the name of `pod`."""
+    name = static_pod_name(pod, node) if is_static(pod) else f"{pod.metadata.name}-{node}"
     meta = replace(pod.metadata, name=name, uid=name)
     return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node))

@@ -12,9 +12,10 @@ _TAINTS: Final = frozenset({NOT_READY, UNREACHABLE})
 
 
 def is_ready(node: Node) -> bool:
-    """Return whether the Ready condition of `node` is True or missing, without a taint about it.
+    """Return whether the Ready condition of `node` is True or missing and no taint contradicts it.
 
-    The node lifecycle controller taints nodes whose Ready condition is not True.
+    The node lifecycle controller taints nodes whose Ready condition is not True as not-ready or
+    unreachable.
     """
     is_tainted = any(taint.key in _TAINTS for taint in node.spec.taints)
     return ready_status(node) in (TRUE, "") and not is_tainted

@@ -1,17 +1,16 @@
-"""Two tables about blocked nodes: what blocks them, and the changes that would unblock them."""
+"""Tables about blocked nodes: what blocks them, and the changes that would unblock them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from fairlead.api.json import Json
-from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, Blocker
+from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, BlockCause, Blocker
 from fairlead.whatif.result.tabular_answer import (
     NAME,
-    NUMBER,
     ResultColumn,
     ResultTable,
     counted,
@@ -19,10 +18,17 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _OWNER: Final = "\0"
+# These causes have the scheduler's reason in a state in which other pods were placed before.
+_TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
+_AFTER_OTHERS: Final = " (after other pods of the node)"
+_NAMED_MAX: Final = 3  # number of nodes that a cell names
 
 
 def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
-    """Return two tables: the blockers by owner and reason, and the changes that would help."""
+    """Return tables: the blockers by owner and reason, the changes that would help, the nodes.
+
+    The table of nodes names the blocked nodes; it is empty if the first table names them all.
+    """
     groups: dict[tuple[str, str, str], list[Blocker]] = {}
     for one in blockers:
         groups.setdefault((one.owner, one.cause.value, one.why), []).append(one)
@@ -31,7 +37,8 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
         {
             "owner": owner,
             "cause": cause,
-            "why": why,
+            "why": why + _AFTER_OTHERS * (cause in _TOGETHER),
+            "where": few_or_count({one.node for one in found}),
             "nodes": _nodes(found),
             "pods": sorted({one.pod for one in found}),
             "on": sorted({one.node for one in found}),
@@ -40,7 +47,7 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
         for (owner, cause, why), found in ordered
     ]
     columns = (
-        ResultColumn("nodes", "nodes", NUMBER),
+        ResultColumn("where", "nodes", NAME),
         ResultColumn("owner", "blocked by", NAME),
         ResultColumn("why", "why"),
     )
@@ -59,7 +66,24 @@ def blocker_tables(blockers: Sequence[Blocker]) -> tuple[ResultTable, ...]:
     return (
         ResultTable("blockers", "what blocks", columns, rows),
         ResultTable("edits", "what would unblock", edit_columns, edits, 4),
+        _names(blockers if any(row["nodes"] > _NAMED_MAX for row in rows) else ()),
     )
+
+
+def few_or_count(nodes: Collection[str]) -> str:
+    """Return the names of a few nodes, or the number of many nodes."""
+    if len(nodes) <= _NAMED_MAX:
+        return ", ".join(sorted(nodes))
+    return counted(len(nodes), "node")
+
+
+def _names(blockers: Iterable[Blocker]) -> ResultTable:
+    owners: dict[str, dict[str, None]] = {}
+    for one in blockers:
+        owners.setdefault(one.node, {})[one.owner] = None
+    rows = [{"node": node, "owners": list(found)} for node, found in sorted(owners.items())]
+    columns = (ResultColumn("node", "node", NAME), ResultColumn("owners", "blocked by"))
+    return ResultTable("blocked_nodes", "blocked nodes", columns, rows, 0)
 
 
 def _edit_of(blockers: Sequence[Blocker]) -> Json:

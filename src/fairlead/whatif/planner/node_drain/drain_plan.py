@@ -1,6 +1,7 @@
 """drain-plan: the order in which to drain nodes, the blocked nodes, and a safe pace with its time.
 
-    1  rules      nodes with an eviction that a budget refuses are blocked
+    1  rules      nodes with an eviction that a budget refuses are blocked, and nodes whose kubelet
+                  does not answer
     2  placement  all other nodes are cordoned together and emptied one after another; a node whose
                   pods find no place is blocked and stays in service. If drained nodes return, each
                   node is emptied alone, with all other nodes in service, and pods that fit no other
@@ -37,9 +38,11 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 from fairlead.whatif.planner.node_drain.drain_run import (
     DrainPace,
     DrainRun,
+    DrainTurn,
     pace_seconds,
     run_drains,
 )
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -99,7 +102,7 @@ def plan_drains(
     model = planner.model
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
     for name in nodes:
-        plan.blockers += planner.budget_blockers(name)
+        plan.blockers += planner.refusals(name)
     refused = plan.blocked
     free = [name for name in nodes if name not in set(refused)]
     free.sort(key=lambda name: _effort(planner, name))
@@ -113,17 +116,17 @@ def plan_drains(
             if return_again:
                 drained = _drained_alone(planner, name, return_again=True)
             else:
-                drained = planner.empty(name, with_remedy=True)
+                drained = planner.empty(name)
             if isinstance(drained, PlannedDrain):
                 plan.drains.append(drained)
                 continue
-            plan.blockers.append(drained)
+            plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
             if not return_again:
                 model.put_node(before[name])
         for name in refused:
             drained = _drained_alone(planner, name, return_again=return_again)
             if isinstance(drained, Blocker):
-                plan.blockers.append(drained)
+                plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
     return plan
 
 
@@ -133,7 +136,7 @@ def _drained_alone(
     with planner.model.hypothesis():
         if return_again:
             return planner.empty_and_return(name)
-        return planner.empty(name, with_remedy=True)
+        return planner.empty(name)
 
 
 def _effort(planner: DrainPlanner, name: str) -> tuple[int, int, str]:
@@ -149,15 +152,18 @@ def run_plan(
     *,
     at_once: int | None = None,
     away: DurationNs | None = None,
+    turns: Sequence[DrainTurn] = (),
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
     The simulations differ in the number of nodes that are drained at once, unless `at_once` sets
-    it. Each node returns to service after `away`; None means never. Raises InputError.
+    it. Each node returns to service after `away`; None means never. `turns` contain the nodes of
+    the drains; by default, all nodes have the same turn. Raises InputError.
     """
-    names = [drain.node for drain in plan.drains]
+    names = tuple(drain.node for drain in plan.drains)
     if names:
-        plan.runs = run_drains(experiment, names, paces_for(len(names), at_once, away), progress)
+        paces = paces_for(len(names), at_once, away)
+        plan.runs = run_drains(experiment, turns or [DrainTurn(names)], paces, progress)
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
@@ -175,7 +181,10 @@ def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[
 
 
 def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> TabularAnswer:
-    """Return the answer of `fairlead drain-plan`."""
+    """Return the answer of `fairlead drain-plan`.
+
+    It is no if a node is blocked, or if no pace is safe.
+    """
     best = plan.best
     facts: Json = {
         "nodes": list(plan.nodes),
@@ -188,6 +197,7 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
     tables = (
         *blocker_tables(plan.blockers),
         pace_table(plan.runs),
+        *run_tables(best or next(iter(plan.runs), None)),
         wait_table(plan),
         _order(plan),
         _moves(plan),
@@ -199,7 +209,16 @@ def drain_answer(plan: DrainPlan, source: str, notes: tuple[str, ...]) -> Tabula
         *order_findings(plan.drains),
         *flag_findings(plan.flags),
     )
-    return TabularAnswer("DrainPlan", source, _verdict(plan), findings, tables, facts, notes)
+    return TabularAnswer(
+        "DrainPlan",
+        source,
+        _verdict(plan),
+        findings,
+        tables,
+        facts,
+        notes,
+        is_no=bool(plan.blockers) or best is None,
+    )
 
 
 def _verdict(plan: DrainPlan) -> str:
@@ -331,27 +350,26 @@ def unsafe_because(run: DrainRun) -> str:
     parts = []
     if run.unfinished:
         verb = "becomes" if len(run.unfinished) == 1 else "become"
-        parts.append(f"{listed(run.unfinished, 2)} never {verb} empty{_silence(run)}")
+        parts.append(f"{listed(run.unfinished, 2)} never {verb} empty")
     replicated = [str(one.workload) for one in run.stopped if one.wanted > 1]
     if replicated:
         verb = "stops" if len(replicated) == 1 else "stop"
         parts.append(f"{listed(replicated, 2)} {verb} for a time")
     if run.pending:
         parts.append(f"{counted(len(run.pending), 'pod')} without a node at the end")
+    if run.uncreated:
+        owners = listed([str(one.workload) for one in run.uncreated], 2)
+        number = sum(one.pods for one in run.uncreated)
+        verb = "is" if number == 1 else "are"
+        why = run.uncreated[0].why.partition(" is forbidden: ")
+        parts.append(
+            f"{counted(number, 'pod')} of {owners} {verb} not created again ({why[2] or why[0]})"
+        )
     if run.lost:
         parts.append(f"{counted(len(run.lost), 'pod')} on other nodes gone for good")
     if run.breaches:
         parts.append(f"{counted(run.breaches, 'eviction')} against a budget")
     return ", ".join(parts)
-
-
-def _silence(run: DrainRun) -> str:
-    """Return the cause in brackets if kubelets of unfinished nodes do not answer; "" otherwise."""
-    if not run.silent:
-        return ""
-    if run.silent == run.unfinished and len(run.silent) == 1:
-        return " (its kubelet does not answer, so pods never stop)"
-    return f" (no answer from the kubelet of {listed(run.silent, 2)}, so pods never stop)"
 
 
 def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
@@ -365,9 +383,9 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "stopped": [str(one.workload) for one in run.stopped],
             "stops": len(run.stopped),
             "pending": list(run.pending),
+            "uncreated": {str(one.workload): one.pods for one in run.uncreated},
             "lost": list(run.lost),
             "unfinished": list(run.unfinished),
-            "silent": list(run.silent),
             "safe": run.is_safe,
             "result": "safe" if run.is_safe else unsafe_because(run),
         }
@@ -376,12 +394,49 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
     columns = (
         ResultColumn("at_once", "at once", NUMBER),
         ResultColumn("takes_s", "takes", SECONDS),
-        ResultColumn("evicted", "evicted", NUMBER),
-        ResultColumn("waited", "budget waits", NUMBER, 1),
+        ResultColumn("evicted", "evictions", NUMBER),
+        ResultColumn("waited", "waited for a budget", NUMBER, 1),
         ResultColumn("stops", "stopped", NUMBER, 2),
         ResultColumn("result", "result"),
     )
     return ResultTable("paces", "how many nodes at once", columns, rows)
+
+
+def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
+    """Return the pods of `run` that waited for a budget, and the times of its drains, by node.
+
+    A terminal shows these tables only with -o details.
+    """
+    waits = [
+        {"budget": budget, "pods": len(pods), "names": list(pods)}
+        for budget, pods in sorted(({} if run is None else run.refused).items())
+    ]
+    times = [
+        {
+            "node": one.node,
+            "begins_s": pace_seconds(one.begun),
+            "empty_after_s": pace_seconds(one.emptied),
+            "back_after_s": pace_seconds(one.back),
+        }
+        for one in (() if run is None else run.times)
+    ]
+    wait_columns = (
+        ResultColumn("budget", "budget", NAME),
+        ResultColumn("pods", "pods", NUMBER),
+        ResultColumn("names", "evictions that it refused at first"),
+    )
+    time_columns: tuple[ResultColumn, ...] = (
+        ResultColumn("node", "node", NAME),
+        ResultColumn("begins_s", "drain begins", SECONDS),
+        ResultColumn("empty_after_s", "drain takes", SECONDS),
+    )
+    if any(row["back_after_s"] is not None for row in times):
+        time_columns += (ResultColumn("back_after_s", "back after", SECONDS),)
+    count = "" if run is None else f", {run.pace.at_once} at once"
+    return (
+        ResultTable("budget_waits", f"pods that wait for a budget{count}", wait_columns, waits, 0),
+        ResultTable("node_times", f"times of the drains{count}", time_columns, times, 0),
+    )
 
 
 def _order(plan: DrainPlan) -> ResultTable:

@@ -1,10 +1,10 @@
 """DrainPlanner: whether nodes can be emptied, the blockers, and the targets of their pods.
 
 `drain-plan` and `upgrade-check` check the nodes that the user names, and `consolidate` checks nodes
-that it chooses itself. A node is checked in up to three steps (`budget_blockers`,
+that it chooses itself. A node is checked in up to three steps (`refusals`,
 `has_room_elsewhere`, `empty`):
 
-    1  rules      does a budget refuse an eviction, now or always?
+    1  rules      does a budget refuse an eviction, now or always? Does the kubelet answer?
     2  room       do the other nodes have enough free resources in total for the node's pods?
     3  placement  the scheduler places a replacement of each pod, in the order of its queue. If a
                   replacement fits no node, the pods of its workload are placed first in another try
@@ -19,7 +19,7 @@ the pods.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final, Self
 
@@ -27,14 +27,13 @@ import numpy as np
 from msgspec import Struct, field
 
 from fairlead.api.objects import PodSpec
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
 from fairlead.engine.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE
 from fairlead.engine.scheduling.decision import Placement
-from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
-from fairlead.engine.scheduling.remedy.change import Remedy
-from fairlead.engine.scheduling.remedy.search import find_remedy
-from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
+from fairlead.engine.workloads.pod_control.scale_down import is_ready as is_ready_pod
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import (
@@ -44,11 +43,8 @@ from fairlead.whatif.planner.cluster_model import (
     is_placed_anew,
     moves_with_drain,
 )
-from fairlead.whatif.planner.node.node_copy import copy_node
-from fairlead.whatif.planner.node.readiness import is_ready
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 
-_REMEDY_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
 _ORDERS_MAX: Final = 16  # number of orders in which the pods of a node are placed
 _RELAXED_RULE: Final = "maxUnavailable 1"  # the rule of `_relaxed`
 
@@ -56,6 +52,7 @@ _RELAXED_RULE: Final = "maxUnavailable 1"  # the rule of `_relaxed`
 class BlockCause(StrEnum):
     """The reason why a pod prevents its node from being emptied; the value is its text."""
 
+    SILENT = "its kubelet does not answer"
     SEVERAL_BUDGETS = "several budgets select the pod"
     BUDGET_NEVER = "its budget never allows an eviction"
     BUDGET_NOW = "its budget allows no eviction now"
@@ -105,8 +102,9 @@ class PlannedDrain(Struct, frozen=True):
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget. `first` are the workloads whose pods must be placed
     before the other pods, because the other pods would take their room. `waits` are the pods that
-    fit no other node, so that their replacements wait until the node returns; `moves` has their
-    nodes after that. The scheduler would place those of `preempts` earlier, by preemption.
+    fit no other node, so that their replacements wait until the node returns; `moves` contains the
+    nodes that they then get. The scheduler would place the pods in `preempts` earlier, by
+    preemption.
     """
 
     node: str
@@ -118,16 +116,17 @@ class PlannedDrain(Struct, frozen=True):
     preempts: tuple[str, ...] = ()
 
 
-class _Unplaced(Struct, frozen=True):
-    """A replacement of `workload` that fits no node, with the scheduler's `message`.
-
-    `preempts` states whether it finds room by preemption.
-    """
+class Unplaced(Struct, frozen=True):
+    """A `pod` to evict whose `replacement` fits no node, with the scheduler's `message`."""
 
     pod: PodInfo
-    workload: str
+    replacement: PodInfo
     message: str
-    preempts: bool
+
+    @property
+    def workload(self) -> str:
+        """The workload of the pod."""
+        return str(workload_of(self.pod.pod))
 
 
 class DrainPlanner:
@@ -156,6 +155,16 @@ class DrainPlanner:
         pods = self.model.node(node).pods.values()
         return in_queue_order(pod for pod in pods if moves_with_drain(pod))
 
+    def refusals(self, node: str) -> list[Blocker]:
+        """Return what prevents the evictions from `node`, wherever the new pods would go.
+
+        This is a kubelet that does not answer, because evicted pods stop only if their kubelet
+        stops them; and the budgets that refuse an eviction (`budget_blockers`).
+        """
+        silent = ready_status(self.model.node(node).node) == UNKNOWN and bool(self.evicted(node))
+        first = [_silent(node)] if silent else []
+        return first + self.budget_blockers(node)
+
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.
 
@@ -163,60 +172,55 @@ class DrainPlanner:
         """
         return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
-    def empty(
-        self, node: str, *, with_remedy: bool = False, new_nodes: bool = True
-    ) -> PlannedDrain | Blocker:
+    def empty(self, node: str) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
 
         If the pods do not all fit on other nodes, change nothing and return a Blocker for a pod
-        that does not fit; with `with_remedy`, the Blocker contains a change that would help (one
-        more node only if `new_nodes`), and whether preemption would. If a pod does not fit, all
-        pods are placed again, beginning with those of its workload. The search ends if the pods
-        that are placed first do not fit, or after `_ORDERS_MAX` orders.
+        that does not fit (`unplaced_blockers` finds the others, and changes that help). If a pod
+        does not fit, all pods are placed again, beginning with those of its workload. The search
+        ends if the pods that are placed first do not fit, or after `_ORDERS_MAX` orders.
         """
         model, pods, first = self.model, self.evicted(node), tuple[str, ...]()
-        unplaced: _Unplaced | None = None
+        unplaced: Unplaced | None = None
         tried = set[tuple[str, ...]]()
         while True:
             with model.hypothesis() as supposed:
-                self._clear(node, pods)
-                found = self._move(node, pods, first, asks_preemption=with_remedy)
+                self.clear(node, pods)
+                found = self._move(node, pods, first)
                 if isinstance(found, PlannedDrain):
                     if unplaced is not None and not self.reorders:
                         return _wrong_order(node, unplaced, first)
                     supposed.commit()
                     return found
-                tried.add(first)
-                is_first = first[:1] == (found.workload,)
-                unplaced = found if is_first or unplaced is None else unplaced
-                first = (found.workload, *(one for one in first if one != found.workload))
-                if is_first or first in tried or len(tried) == _ORDERS_MAX:
-                    edit = ""
-                    if with_remedy:
-                        edit = self._remedy(node, unplaced.pod, new_nodes=new_nodes)
-                    return _no_place(node, unplaced, edit=edit, is_first=is_first)
+            tried.add(first)
+            is_first = first[:1] == (found.workload,)
+            unplaced = found if is_first or unplaced is None else unplaced
+            first = (found.workload, *(one for one in first if one != found.workload))
+            if is_first or first in tried or len(tried) == _ORDERS_MAX:
+                return blocker_of(node, unplaced, is_first=is_first)
 
     def empty_and_return(self, node: str) -> PlannedDrain | Blocker:
         """Empty `node` as `empty` does; if pods fit no other node, they wait until it returns.
 
-        An eviction does not depend on another node for the pod. The node stays empty if all pods
-        fit other nodes; otherwise it is back in service, with the pods that waited for it. A pod
-        that would not run even then gives a Blocker with the change that would help, and the model
-        does not change.
+        A drain evicts pods even if they fit no other node. The node stays empty if all pods fit
+        other nodes; otherwise it is back in service, with the pods that waited for it. If a pod
+        would not run even then, return the Blocker of `empty`, and do not change the model.
         """
         found = self.empty(node)
         if isinstance(found, PlannedDrain):
             return found
-        return self._empty_until_return(node) or self.empty(node, with_remedy=True)
+        return self._empty_until_return(node) or found
 
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
         model, pods, home = self.model, self.evicted(node), self.model.node(node).node
         with model.hypothesis() as supposed:
-            self._clear(node, pods)
-            moves, left = self._place(node, [pod for pod in pods if is_placed_anew(pod)])
-            preempts = tuple(pod.key for pod in left if self._would_preempt(model.replacement(pod)))
+            self.clear(node, pods)
+            moves, left = self.place(node, [pod for pod in pods if is_placed_anew(pod)])
+            preempts = tuple(
+                one.pod.key for one in left if self.room_by_preemption(one.replacement)
+            )
             model.put_node(home)
-            late, stuck = self._place(node, left)
+            late, stuck = self.place(node, [one.pod for one in left])
             if stuck:
                 return None
             supposed.commit()
@@ -230,49 +234,60 @@ class DrainPlanner:
             preempts=preempts,
         )
 
-    def _place(self, node: str, pods: Sequence[PodInfo]) -> tuple[list[PodMove], list[PodInfo]]:
-        """Place replacements of `pods` on nodes.
+    def place(
+        self,
+        node: str,
+        pods: Sequence[PodInfo],
+        edit: Callable[[PodInfo], PodInfo] | None = None,
+    ) -> tuple[list[PodMove], list[Unplaced]]:
+        """Place replacements of `pods`, which were on `node`, on nodes in the order of `pods`.
 
-        Return the moves, and the pods whose replacements fit no node even after the others.
+        `edit` changes each replacement before it is placed. Return the moves, and the pods whose
+        replacements fit no node even after the others.
         """
         moves: list[PodMove] = []
         while True:
-            left: list[PodInfo] = []
+            left: list[Unplaced] = []
             for pod in pods:
-                decision = self.model.schedule(self.model.replacement(pod))
+                new = self.model.replacement(pod)
+                new = new if edit is None else edit(new)
+                decision = self.model.schedule(new)
                 if isinstance(decision, Placement):
                     workload = str(workload_of(pod.pod))
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
                 else:
-                    left.append(pod)
-            if len(left) == len(pods) or not any(_may_follow(pod.pod.spec) for pod in left):
+                    left.append(Unplaced(pod, new, decision.message))
+            retried = any(_may_follow(one.replacement.pod.spec) for one in left)
+            if len(left) == len(pods) or not retried:
                 return moves, left
-            pods = left
+            pods = [one.pod for one in left]
 
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return whether other nodes take the pods of `workload` on `node` if placed first.
 
         Return a drain with the moves of these pods, or the blocker for one of them, or None if only
-        `empty` can tell: without such pods, or if other pods may help them to fit. Takes a fraction
-        of the time of `empty`, because other pods are not placed. The model does not change.
+        `empty` can decide. That is the case if `node` has no pods of `workload`, or if other pods
+        may help them to fit. This method takes a fraction of the time of `empty`, because other
+        pods are not placed. The model does not change.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
         if not own or any(_may_follow(self.model.anew(pod).pod.spec) for pod in own):
             return None
         with self.model.hypothesis():
-            self._clear(node, pods)
-            found = self._move(node, own, (), asks_preemption=False)
-        return found if isinstance(found, PlannedDrain) else _no_place(node, found, is_first=True)
+            self.clear(node, pods)
+            found = self._move(node, own, ())
+        return found if isinstance(found, PlannedDrain) else blocker_of(node, found, is_first=True)
 
-    def _clear(self, node: str, pods: Iterable[PodInfo]) -> None:
+    def clear(self, node: str, pods: Iterable[PodInfo]) -> None:
+        """Cordon `node` and remove `pods` from it."""
         self.model.cordon(node)
         for pod in pods:
             self.model.remove(pod)
 
     def _move(
-        self, node: str, pods: Sequence[PodInfo], first: Sequence[str], *, asks_preemption: bool
-    ) -> PlannedDrain | _Unplaced:
+        self, node: str, pods: Sequence[PodInfo], first: Sequence[str]
+    ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`, those of the workloads `first` before the others.
 
         Stops at the first replacement that fits no node. One that other pods may help to fit is
@@ -284,15 +299,14 @@ class DrainPlanner:
         moves: list[PodMove] = []
         while waiting:
             retried: list[PodInfo] = []
-            unplaced: _Unplaced | None = None
+            unplaced: Unplaced | None = None
             for pod in waiting:
                 new, workload = self.model.replacement(pod), str(workload_of(pod.pod))
                 decision = self.model.schedule(new)
                 if isinstance(decision, Placement):
                     moves.append(PodMove(pod.key, workload, node, decision.node.name))
                     continue
-                preempts = asks_preemption and self._would_preempt(new)
-                unplaced = unplaced or _Unplaced(new, workload, decision.message, preempts)
+                unplaced = unplaced or Unplaced(pod, new, decision.message)
                 if not _may_follow(new.pod.spec):
                     return unplaced
                 retried.append(pod)
@@ -306,12 +320,15 @@ class DrainPlanner:
     def _lost(self, pods: Iterable[PodInfo]) -> tuple[str, ...]:
         return tuple(pod.key for pod in pods if not (is_leaving(pod) or is_placed_anew(pod)))
 
-    def _would_preempt(self, pod: PodInfo) -> bool:
-        """Return whether preemption makes room for `pod`, which fits no node; preempt nothing."""
+    def room_by_preemption(self, pod: PodInfo) -> PostFilterResult | None:
+        """Return the node and victims of a preemption for `pod`, which fits no node.
+
+        Return None if preemption makes no room. Nothing is preempted.
+        """
         self.model.preempts = True
         decision = self.model.schedule(pod)
         self.model.preempts = False
-        return not isinstance(decision, Placement) and decision.room is not None
+        return None if isinstance(decision, Placement) else decision.post_filter_result
 
     def has_room_elsewhere(self, node: str) -> bool:
         """Return whether the other schedulable nodes together have enough free resources.
@@ -353,31 +370,6 @@ class DrainPlanner:
             return []
         return list(_exhausted(node, pod, limits[0]))
 
-    def _remedy(self, node: str, pod: PodInfo, *, new_nodes: bool) -> str:
-        """Return the smallest change that gives `pod` a node; "" if none is found.
-
-        This is one change of the pod or of a node, or one more node, or several changes. Nodes
-        that are not Ready get no remedy, because the pod would not start there.
-        """
-        built = self.model.profile_of(pod)
-        diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
-        found: list[tuple[int, str]] = []
-        others = [one for one in self.model.table.nodes() if _may_help(one, node)]
-        for one in others[:_REMEDY_NODES_MAX]:
-            remedy = find_remedy(built.framework, pod, one, diagnosis.status_of(one.row))
-            if remedy is not None and not any(change.without for change in remedy.changes):
-                found.append((len(remedy.changes), _edit(remedy, pod, one.name)))
-        count, edit = min(found, default=(0, ""))
-        if count == 1 or not new_nodes:
-            return edit
-        return self._one_more_node(node, pod) or edit
-
-    def _one_more_node(self, node: str, pod: PodInfo) -> str:
-        with self.model.hypothesis():
-            copy_node(self.model.node(node), f"{node}-copy").add_to(self.model)
-            fits = isinstance(self.model.schedule(pod), Placement)
-        return f"add a node like {node}" if fits else ""
-
 
 def _may_follow(spec: PodSpec) -> bool:
     """Return whether placing other pods first may help a pod with `spec` to fit a node.
@@ -392,40 +384,25 @@ def _may_follow(spec: PodSpec) -> bool:
     )
 
 
-def _may_help(info: NodeInfo, node: str) -> bool:
-    """Return whether `info` is a node in service other than `node`."""
-    return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
-
-
-def _edit(remedy: Remedy, pod: PodInfo, node: str) -> str:
-    """Return the text of `remedy`, with which `node` takes `pod`; a changed object comes first.
-
-    Example: `deploy/a/b: lower the cpu request by 1 to 2 (then worker-0 takes one of its pods)`.
-    """
-    workload = workload_of(pod.pod)
-    is_pod = workload.kind == "Pod"
-    if any(change.pod is not None for change in remedy.changes):
-        then = f"then {node} takes {'it' if is_pod else 'one of its pods'}"
-        return f"{workload}: {remedy.what} ({then})"
-    return f"{remedy.what} (then {node} takes {workload if is_pod else f'a pod of {workload}'})"
-
-
-def _no_place(node: str, found: _Unplaced, *, is_first: bool, edit: str = "") -> Blocker:
+def blocker_of(node: str, found: Unplaced, *, is_first: bool) -> Blocker:
     """Return the blocker for a pod that fits no node; `is_first` is set if it was placed first."""
     cause = BlockCause.NO_PLACE if is_first else BlockCause.NO_ROOM
-    why = short_reason(found.message)
-    if found.preempts:
-        why += "; it would preempt pods of lower priority"
-    return Blocker(node, found.pod.key, cause, found.workload, why, edit, found.preempts)
+    return Blocker(node, found.pod.key, cause, found.workload, short_reason(found.message))
 
 
-def _wrong_order(node: str, unplaced: _Unplaced, first: Sequence[str]) -> Blocker:
+def _wrong_order(node: str, unplaced: Unplaced, first: Sequence[str]) -> Blocker:
     """Return the blocker for a node whose pods fit elsewhere if those of `first` are placed first.
 
     `unplaced` is the pod that finds no node in queue order.
     """
     why, edit = short_reason(unplaced.message), f"evict the pods of {' and '.join(first)} first"
     return Blocker(node, unplaced.pod.key, BlockCause.ORDER, unplaced.workload, why, edit)
+
+
+def _silent(node: str) -> Blocker:
+    why = "its kubelet does not answer, so evicted pods never stop"
+    edit = f"repair the kubelet of node/{node}, or delete the node if its machine is gone"
+    return Blocker(node, "", BlockCause.SILENT, f"node/{node}", why, edit)
 
 
 def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
@@ -465,14 +442,22 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
             return
     why = f"{healthy} ready, {needed} needed ({rule})"
     edit = f"make {needed + 1 - healthy} more of its pods ready"
+    if not (limit.is_permanent or is_ready_pod(pod.pod)):
+        why += "; the pod itself is not ready"
+        edit = _patched(limit, '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}')
     yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
 
 
 def _relaxed(limit: BudgetLimit) -> str:
-    namespace, _, name = limit.key.partition("/")
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:
         patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{_ready_to_spare(limit)}}}}}'
+    return _patched(limit, patch)
+
+
+def _patched(limit: BudgetLimit, patch: str) -> str:
+    """Return the command that changes the budget of `limit` with the merge patch `patch`."""
+    namespace, _, name = limit.key.partition("/")
     return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
 
 

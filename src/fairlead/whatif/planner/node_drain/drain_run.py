@@ -13,26 +13,30 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.instant import DurationNs, seconds, to_seconds
-from fairlead.engine.kubelet.node_condition import UNKNOWN, ready_status
+from fairlead.apiserver.registry.store import Store
+from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
+from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.outcome.outage import DrainProgress
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
 from fairlead.whatif.run.progress import Progress
 from fairlead.whatif.run.run_pair import in_child
+from fairlead.whatif.snapshot.manifest import Manifest
 
 SOURCE: Final = "plan"
 _HORIZON: Final = seconds(7 * 24 * 3600)
@@ -43,6 +47,21 @@ class DrainPace(Struct, frozen=True):
 
     at_once: int
     away: DurationNs | None = None
+
+
+class DrainTurn(Struct, frozen=True):
+    """Nodes that are drained at a pace while the `added` objects exist.
+
+    The added nodes are drained and deleted before the next turn; those of the last turn stay.
+    """
+
+    nodes: tuple[str, ...]
+    added: tuple[Manifest, ...] = ()
+
+    @property
+    def added_nodes(self) -> list[str]:
+        """The names of the added nodes."""
+        return [one.ref.name for one in self.added if one.kind is NODE]
 
 
 class StoppedWorkload(Struct, frozen=True):
@@ -56,17 +75,43 @@ class StoppedWorkload(Struct, frozen=True):
     stopped_for: DurationNs | None
 
 
+class UncreatedPods(Struct, frozen=True):
+    """The number of `pods` that `workload` wants and cannot create, and why: a quota, for example.
+
+    `why` is the message of the API server.
+    """
+
+    workload: WorkloadRef
+    pods: int
+    why: str
+
+
 class _Baseline(Struct, frozen=True):
     """The result of a simulation without a drain, in which the cluster was at rest `after` a time.
 
     `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
-    number of evictions against a budget.
+    number of evictions against a budget. `missing` is the number of pods that could not be created,
+    by the object that creates them.
     """
 
     after: DurationNs
     pending: dict[str, WorkloadRef]  # {key: workload}
     lost: frozenset[str]
     breaches: int
+    missing: dict[str, int]
+
+
+class DrainTimes(Struct, frozen=True):
+    """The times of the drain of `node`; a time is None if the drain did not get so far.
+
+    The drain began `begun` after the start. The node was empty `emptied` after the beginning of its
+    drain, and back in service `back` after the beginning of its drain.
+    """
+
+    node: str
+    begun: DurationNs | None
+    emptied: DurationNs | None
+    back: DurationNs | None
 
 
 class DrainRun(Struct, frozen=True):
@@ -77,10 +122,9 @@ class DrainRun(Struct, frozen=True):
     pod for a time. `pending` pods have no node at the end because of the drain. `lost` pods had no
     controller and were evicted or preempted on other nodes because of the drain, for example pods
     of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
-    `breaches` is the number of evictions against a budget; a run with breaches is not safe.
-    `silent` are the unfinished nodes whose Ready condition is Unknown in the snapshot: their
-    kubelets do not answer, so evicted pods never stop. `away` has the time from the begin of a
-    node's drain until the node was back in service, of each node that returned.
+    `uncreated` pods were evicted because of the drain and cannot be created again. `breaches` is
+    the number of evictions against a budget; a run with breaches is not safe. `times` are the times
+    of the nodes in the order of their drains. `refused` are the `waited` pods by budget.
     """
 
     pace: DrainPace
@@ -92,8 +136,14 @@ class DrainRun(Struct, frozen=True):
     pending: tuple[str, ...]
     lost: tuple[str, ...]
     breaches: int
-    silent: tuple[str, ...] = ()
-    away: dict[str, DurationNs] = field(default_factory=dict)  # {node: time}
+    uncreated: tuple[UncreatedPods, ...] = ()
+    times: tuple[DrainTimes, ...] = ()
+    refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def away(self) -> dict[str, DurationNs]:
+        """The time from the beginning of a node's drain until it was back, by node."""
+        return {one.node: one.back for one in self.times if one.back is not None}
 
     @property
     def is_safe(self) -> bool:
@@ -102,18 +152,21 @@ class DrainRun(Struct, frozen=True):
         Pods without a controller on the drained nodes may be lost.
         """
         replicated = [one for one in self.stopped if one.wanted > 1]
-        return not (self.unfinished or replicated or self.pending or self.lost or self.breaches)
+        missing = self.pending or self.uncreated or self.lost
+        return not (self.unfinished or replicated or missing or self.breaches)
 
 
 def run_drains(
-    experiment: Experiment, nodes: Sequence[str], paces: Sequence[DrainPace], progress: Progress
+    experiment: Experiment,
+    turns: Sequence[DrainTurn],
+    paces: Sequence[DrainPace],
+    progress: Progress,
 ) -> list[DrainRun]:
-    """Simulate the drains of `nodes` at each of `paces`, up to the first pace that is not safe.
+    """Simulate the drains of `turns` at each of `paces`, up to the first pace that is not safe.
 
-    Raises InputError.
+    A turn begins when all nodes of the turn before are back. Raises InputError.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
-    silent = _silent_nodes(experiment, nodes)
     has_extenders = bool(
         experiment.scheduler.extenders
     )  # connections to extenders cannot be shared with a forked process
@@ -121,9 +174,7 @@ def run_drains(
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
         return _until_unsafe(
-            _drain_run(
-                pace, nodes, silent, _run_apart(base, nodes, pace, after, progress), baseline
-            )
+            _drain_run(pace, turns, _run_apart(base, turns, pace, after, progress), baseline)
             for pace in paces
         )
     run = ExperimentRun(base, None)
@@ -136,24 +187,12 @@ def run_drains(
 
     def drained(pace: DrainPace) -> DrainRun:
         progress.begin(f"draining {pace.at_once} at once", 0)
-        outcome = in_child(partial(_finish, run, _steps(nodes, pace), after, progress), shared)
+        outcome = in_child(partial(_finish, run, turns, pace, after, progress), shared)
         if outcome is None:
-            outcome = _run_apart(base, nodes, pace, after, progress)
-        return _drain_run(pace, nodes, silent, outcome, baseline)
+            outcome = _run_apart(base, turns, pace, after, progress)
+        return _drain_run(pace, turns, outcome, baseline)
 
     return _until_unsafe(map(drained, paces))
-
-
-def _silent_nodes(experiment: Experiment, nodes: Sequence[str]) -> frozenset[str]:
-    """Return those of `nodes` whose Ready condition is Unknown in the snapshot."""
-    wanted = frozenset(nodes)
-    return frozenset(
-        manifest.ref.name
-        for manifest in experiment.initial
-        if manifest.kind is NODE
-        and manifest.ref.name in wanted
-        and ready_status(manifest.node) == UNKNOWN
-    )
 
 
 def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
@@ -167,41 +206,87 @@ def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
 
 
 def _finish(
-    run: ExperimentRun, steps: tuple[ScriptedStep, ...], begin: DurationNs, progress: Progress
-) -> RunOutcome:
-    run.set_steps(steps, begin)
-    return run.finish(progress).outcome
-
-
-def _run_apart(
-    base: Experiment,
-    nodes: Sequence[str],
+    run: ExperimentRun,
+    turns: Sequence[DrainTurn],
     pace: DrainPace,
     begin: DurationNs,
     progress: Progress,
 ) -> RunOutcome:
-    experiment = replace(base, steps=_steps(nodes, pace), steps_begin=begin)
-    return run_experiment(experiment, f"draining {pace.at_once} at once", progress).outcome
+    """Perform `turns` in a run that has started, and return its outcome.
+
+    A turn that never ends, for example because of a budget, is the last one.
+    """
+    deletions: tuple[ScriptedStep, ...] = ()
+    for turn in turns[:-1]:
+        steps = (*deletions, *_steps(turn, pace))
+        if not run.act(steps, begin, _Annotated(turn.nodes, IN_TURN, ""), progress):
+            turns = ()
+            break
+        leaving = tuple(_drain(name, DrainPace(pace.at_once)) for name in turn.added_nodes)
+        if not run.act(leaving, begin, _Annotated(turn.added_nodes, DRAIN, DONE), progress):
+            turns = ()
+            break
+        deletions = tuple(
+            ScriptedStep(0, (commands.delete(one.ref),), SOURCE, one.title) for one in turn.added
+        )
+    last = (*deletions, *_steps(turns[-1], pace)) if turns else ()
+    run.set_steps(last, begin)
+    return run.finish(progress).outcome
 
 
-def _steps(nodes: Sequence[str], pace: DrainPace) -> tuple[ScriptedStep, ...]:
-    """Return the steps of the plan.
+class _Annotated:
+    """Whether all `nodes` have the `value` of the annotation `key`; nodes that have it are done."""
+
+    def __init__(self, nodes: Iterable[str], key: str, value: str) -> None:
+        self._left = deque(nodes)
+        self._key, self._value = key, value
+
+    def __call__(self, store: Store) -> bool:
+        """Return whether no node of the store is left without the value."""
+        while self._left and self._has_value(store.find(NODE, "", self._left[0])):
+            self._left.popleft()
+        return not self._left
+
+    def _has_value(self, node: Json | None) -> bool:
+        annotations = {} if node is None else node["metadata"].get("annotations") or {}
+        is_equal: bool = annotations.get(self._key, "") == self._value
+        return node is None or is_equal
+
+
+def _run_apart(
+    base: Experiment,
+    turns: Sequence[DrainTurn],
+    pace: DrainPace,
+    begin: DurationNs,
+    progress: Progress,
+) -> RunOutcome:
+    run = ExperimentRun(replace(base, steps_begin=begin), None)
+    with run.reaching_extenders():
+        run.start(f"draining {pace.at_once} at once", progress)
+        return _finish(run, turns, pace, begin, progress)
+
+
+def _steps(turn: DrainTurn, pace: DrainPace) -> tuple[ScriptedStep, ...]:
+    """Return the steps of a turn.
 
     Nodes that stay away are cordoned first, so that no pod moves twice.
     """
-    steps = []
+    steps = [ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in turn.added]
     if pace.away is None:
-        steps += [ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in nodes]
+        steps += [ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in turn.nodes]
+    return (*steps, *(_drain(name, pace) for name in turn.nodes))
+
+
+def _drain(node: str, pace: DrainPace) -> ScriptedStep:
     options = RollingDrainOptions(pace.at_once, pace.away, SOURCE)
-    for name in nodes:
-        steps.append(ScriptedStep(0, (commands.rolling_drain(name, options),), SOURCE, name))
-    return tuple(steps)
+    return ScriptedStep(0, (commands.rolling_drain(node, options),), SOURCE, node)
 
 
 def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
     lost = frozenset(_lost(outcome))
-    return _Baseline(outcome.rest.after or 0, pending, lost, len(outcome.pdb_breaches))
+    missing = {one.subject: one.missing for one in outcome.complaints}
+    return _Baseline(outcome.rest.after or 0, pending, lost, len(outcome.pdb_breaches), missing)
 
 
 def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
@@ -214,6 +299,14 @@ def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
         one.pod.key for one in displaced if one.pod.workload.kind == POD and one.node not in drained
     }
     return sorted(found.difference(outcome.pods))
+
+
+def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPods]:
+    """Yield the pods that cannot be created again because of the drain, by workload."""
+    for one in outcome.complaints:
+        more = one.missing - baseline.missing.get(one.subject, 0)
+        if one.workload is not None and more > 0:
+            yield UncreatedPods(one.workload, more, one.message)
 
 
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
@@ -235,16 +328,18 @@ def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
 
 def _drain_run(
     pace: DrainPace,
-    nodes: Sequence[str],
-    silent: frozenset[str],
+    turns: Sequence[DrainTurn],
     outcome: RunOutcome,
     baseline: _Baseline,
 ) -> DrainRun:
-    wanted = set(nodes)
+    nodes = [name for turn in turns for name in turn.nodes]
+    wanted, added = set(nodes), {name for turn in turns for name in turn.added_nodes}
     drains = [one for one in outcome.drains if one.node in wanted]
     returns = pace.away is not None
     ends = [one.back_at if returns else one.empty_at for one in drains]
-    unfinished = tuple(one.node for one, end in zip(drains, ends, strict=True) if end is None)
+    finished = {one.node for one, end in zip(drains, ends, strict=True) if end is not None}
+    # The drain of a node does not begin if a turn before does not end.
+    unfinished = tuple(name for name in nodes if name not in finished)
     known = [end for end in ends if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
     stopped = tuple(
@@ -261,15 +356,26 @@ def _drain_run(
         unfinished,
         stopped,
         _pending_since(outcome, baseline),
-        tuple(pod for pod in _lost(outcome, wanted) if pod not in baseline.lost),
+        tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
-        tuple(name for name in unfinished if name in silent),
-        {
-            one.node: one.back_at - one.begun_at
-            for one in drains
-            if one.begun_at is not None and one.back_at is not None
-        },
+        tuple(_uncreated(outcome, baseline)),
+        _times(drains, outcome.started_at),
+        {one.pdb: one.refused for one in outcome.budgets if one.refused},
     )
+
+
+def _times(drains: Iterable[DrainProgress], start: Instant) -> tuple[DrainTimes, ...]:
+    """Return the times of `drains`, the first drain first; drains that did not begin come last."""
+    found = []
+    for one in sorted(drains, key=lambda one: (one.begun_at is None, one.begun_at or 0)):
+        begun = one.begun_at
+        if begun is None:
+            found.append(DrainTimes(one.node, None, None, None))
+            continue
+        emptied = None if one.empty_at is None else one.empty_at - begun
+        back = None if one.back_at is None else one.back_at - begun
+        found.append(DrainTimes(one.node, begun - start, emptied, back))
+    return tuple(found)
 
 
 def pace_seconds(duration: DurationNs | None) -> float | None:

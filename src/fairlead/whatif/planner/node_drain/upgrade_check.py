@@ -1,11 +1,13 @@
 """upgrade-check: checks whether every node can be drained and replaced, with surge nodes.
 
-Each node is first checked alone, with the surge nodes of its pool added: budgets must allow its
-evictions, and every pod must fit another node, or the node itself after it returns. Then the whole
-upgrade is simulated: a given number of nodes at a time is drained, stays down for a time, and
-returns, while the surge nodes of all pools exist.
+Each node is first checked alone, with surge nodes in its pool and zone added: budgets must allow
+its evictions, and every pod must fit another node, or the node itself after it returns. Then the
+whole upgrade is simulated. With surge nodes, the pools are upgraded one after another, and each
+pool zone by zone, as managed upgrades do: the surge nodes of a zone are added, a given number of
+its nodes at a time is drained, stays down for a time, and returns, and the surge nodes are drained
+and deleted before the next zone follows.
 
-A surge node is a copy of the newest node in service of its pool, with that node's DaemonSet pods.
+A surge node is a copy of the newest node in service of its pool and zone (`copy_node`).
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.well_known_label import ZONE
+from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.workloads.disruption.budget_room import BudgetLimit
 from fairlead.whatif.change.kubectl_drain import needed_flags
@@ -28,12 +34,14 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     flag_findings,
     order_findings,
     pace_table,
+    run_tables,
     unsafe_because,
     wait_findings,
     wait_table,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.node_drain.drain_run import DrainRun, pace_seconds
+from fairlead.whatif.planner.node_drain.drain_run import DrainRun, DrainTurn, pace_seconds
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -76,31 +84,67 @@ def _sizes(node: Node) -> frozenset[tuple[str, str]]:
     return frozenset((name, str(amount)) for name, amount in node.status.allocatable.items())
 
 
-def surge_nodes(pools: Pools, count: int) -> dict[str, list[NodeCopy]]:
-    """Return `count` copies of the newest node in service of each pool, by the pool's name."""
-    return {
-        pool: [
-            copy_node(node_to_copy(infos), f"surge-{_node_name(pool, position)}-{number}")
-            for number in range(1, count + 1)
-        ]
-        for position, (pool, infos) in enumerate(pools.items(), 1)
-    }
+class SurgeGroup(Struct, frozen=True):
+    """The `nodes` of one pool in one zone, and the `surge` nodes that are added for them."""
+
+    nodes: tuple[str, ...]
+    surge: tuple[NodeCopy, ...]
+
+
+def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGroup]:
+    """Return the nodes of each pool and zone, with `count` copies of their newest node in service.
+
+    The nodes of a group are sorted by name.
+    """
+    found = []
+    for position, (pool, members) in enumerate(pools.items(), 1):
+        by_zone: dict[str, list[NodeInfo]] = {}
+        for info in members:
+            by_zone.setdefault(info.labels.get(ZONE, ""), []).append(info)
+        for at, (zone, infos) in enumerate(sorted(by_zone.items()), 1):
+            name = f"surge-{_node_name(pool, position)}"
+            if len(by_zone) > 1:
+                name += f"-{_node_name(zone, at)}"
+            sample = node_to_copy(infos)
+            copies = (
+                copy_node(model, sample, f"{name}-{number}") for number in range(1, count + 1)
+            )
+            found.append(SurgeGroup(tuple(sorted(info.name for info in infos)), tuple(copies)))
+    return found
+
+
+def upgrade_turns(
+    model: ClusterModel, plan: DrainPlan, groups: Iterable[SurgeGroup]
+) -> list[DrainTurn]:
+    """Return the turns of the drains of `plan`, one for each of `groups` that has surge nodes.
+
+    Without surge nodes, all nodes have the same turn.
+    """
+    drained = {drain.node for drain in plan.drains}
+    found = []
+    for group in groups:
+        nodes = tuple(name for name in group.nodes if name in drained)
+        if nodes:
+            added = (one for copy in group.surge for one in copy.manifests(model))
+            found.append(DrainTurn(nodes, tuple(added)))
+    if any(turn.added for turn in found):
+        return found
+    return [DrainTurn(tuple(name for turn in found for name in turn.nodes))] if found else []
 
 
 def _node_name(pool: str, position: int) -> str:
-    """Return the name of a pool with only the characters that a node's name may contain."""
+    """Return the name of a pool or zone with only the characters of a node's name."""
     name = re.sub(r"[^a-z0-9]+", "-", pool.lower())
     return (pool or "nodes") if name == pool else f"{name}-{position}"
 
 
 def check_nodes(
     planner: DrainPlanner,
-    pools: Pools,
-    surge: dict[str, list[NodeCopy]],
+    groups: Iterable[SurgeGroup],
     nodes: Sequence[str],
     progress: Progress,
 ) -> DrainPlan:
-    """Return the plan of draining each of `nodes` alone, with the surge nodes of its pool.
+    """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
     Pods that fit no other node wait until their node returns.
     """
@@ -109,11 +153,11 @@ def check_nodes(
     progress.begin("checking nodes", len(nodes))
     wanted = set(nodes)
     done = 0
-    for pool, infos in pools.items():
+    for group in groups:
         with model.hypothesis():
-            for one in surge[pool]:
+            for one in group.surge:
                 one.add_to(model)
-            for name in sorted(info.name for info in infos if info.name in wanted):
+            for name in (name for name in group.nodes if name in wanted):
                 progress.reach(done, 0)
                 done += 1
                 _check(planner, name, plan)
@@ -130,11 +174,11 @@ def budgets_on(planner: DrainPlanner, nodes: Iterable[str]) -> list[BudgetLimit]
 
 
 def _check(planner: DrainPlanner, name: str, plan: DrainPlan) -> None:
-    blockers = planner.budget_blockers(name)
+    blockers = planner.refusals(name)
     with planner.model.hypothesis():
         drained = planner.empty_and_return(name)
     if not isinstance(drained, PlannedDrain):
-        blockers.append(drained)
+        blockers += unplaced_blockers(planner, drained, returns=True)
     elif not blockers:
         plan.drains.append(drained)
     plan.blockers += blockers
@@ -153,7 +197,7 @@ def upgrade_answer(
     """Return the answer of `fairlead upgrade-check`.
 
     `limits` are the budgets of the evicted pods (`budgets_on`), and `surge` is the number of surge
-    nodes of each pool.
+    nodes at a time. The answer is no if a node is blocked, or if the upgrade is not safe.
     """
     run = plan.runs[0] if plan.runs else None
     facts: Json = {
@@ -172,6 +216,7 @@ def upgrade_answer(
         wait_table(plan),
         _stopped(run),
         pace_table(plan.runs),
+        *run_tables(run),
     )
     return TabularAnswer(
         "UpgradeCheck",
@@ -181,6 +226,7 @@ def upgrade_answer(
         tables,
         facts,
         notes,
+        is_no=bool(plan.blockers) or plan.best is None,
     )
 
 
@@ -197,17 +243,28 @@ def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
     return f"An upgrade of {total} {how}, passes in {for_readers(run.took)}{words}."
 
 
+def _assumptions(away: DurationNs, surge: int) -> str:
+    """Return what the simulation assumes by options that have defaults."""
+    down = f"Each node is down for {for_readers(away)} after its drain (--for)"
+    if not surge:
+        return f"{down}; no node is added (--surge)"
+    added = "surge node is" if surge == 1 else "surge nodes are"
+    return f"{down}; {surge} {added} added to each pool and zone (--surge; 0 adds none)"
+
+
 def _pace_words(run: DrainRun) -> str:
     return "one at a time" if run.pace.at_once == 1 else f"{run.pace.at_once} at a time"
 
 
 def _surge_words(surge: int) -> str:
-    return f"with {counted(surge, 'surge node')} in each pool" if surge else "without surge nodes"
+    return f"with {counted(surge, 'surge node')}" if surge else "without surge nodes"
 
 
 def _findings(
     plan: DrainPlan, run: DrainRun | None, never: Sequence[BudgetLimit], surge: int
 ) -> Iterable[str]:
+    if run is not None and run.pace.away is not None:
+        yield f"{_assumptions(run.pace.away, surge)}."
     if never:
         names = listed([one.key for one in never])
         verb = "allows" if len(never) == 1 else "allow"

@@ -39,10 +39,12 @@ const CHANGE_TABLES = [
     key: "moved",
     label: "Moved pods",
     empty: "No pods moved.",
+    facet: "how",
     fields: [
       { key: "pod", label: "Pod", kind: "pod" },
       { key: "from", label: "From", kind: "node" },
       { key: "to", label: "To", kind: "node" },
+      { key: "how", label: "How", kind: "text" },
     ],
   },
   {
@@ -78,6 +80,10 @@ const CHANGE_TABLES = [
   },
   podListTable("undrained", "Not drained", [{ key: "why", label: "Why", kind: "text" }]),
   podListTable("returned", "Back on the same node", []),
+  podListTable("waited", "Waited for a node", [
+    { key: "waited_s", label: "Waited", kind: "duration" },
+    { key: "reason", label: "Why", kind: "text" },
+  ]),
   podListTable("gone", "Gone for good", []),
   podListTable("not_created", "Not created again", [
     { key: "waits_for", label: "Waits for", kind: "pod" },
@@ -128,9 +134,13 @@ function podListTable(key, label, more) {
   return { key, label, empty: "", fields };
 }
 
-/** The pods in the tables, as a set: one that was preempted and then moved is one pod. */
+/**
+ * The displaced pods in the tables, as a set: one that was preempted and then moved is one pod. New
+ * pods that only have another node than without the change were not displaced.
+ */
 export function displacedPods({ preemptions, evictions, moved }) {
-  const names = [preemptions.columns.victim, evictions.columns.pod, moved.columns.pod];
+  const left = moved.columns.pod.filter((_, row) => moved.columns.how[row] === "displaced");
+  const names = [preemptions.columns.victim, evictions.columns.pod, left];
   return new Set(names.flat());
 }
 

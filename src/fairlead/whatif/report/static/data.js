@@ -9,6 +9,7 @@ const LISTS = [
   "drain_refused",
   "drain_flags",
   "undrained",
+  "waited",
   "gone",
   "not_created",
   "placed",

@@ -49,8 +49,8 @@ function podsChart({ pods_over_time: line, figures }, report, time) {
 
 /** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
 function rateChart({ rates }, { virtual_seconds: end }, time) {
-  if (!rates.length) return null;
   const t = [...new Set(rates.flatMap((rate) => rate.t_s))].sort((a, b) => a - b);
+  if (t.length < 2) return null; // lines over one instant have no length
   const rows = rates.flatMap((rate, at) => {
     const variable = `--priority-${at}`;
     return [
@@ -69,10 +69,7 @@ function rateChart({ rates }, { virtual_seconds: end }, time) {
   const margin = Math.max((last - first) * 0.04, 1);
   const isMostOfTheRun = isNumber(end) && last - first > end / 2; // then the axis is that of the charts beside it
   const range = isMostOfTheRun ? [0, end] : [Math.max(first - margin, 0), last + margin];
-  const note =
-    last > first
-      ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
-      : "the rate counts nodes, not pods";
+  const note = `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`;
   const model = { title: "Tainted nodes", note, t, rows, stacked: false };
   return stepsChart({ ...model, range }, 150, null, time);
 }

@@ -119,6 +119,7 @@ function outcomes(report, name) {
     moved: ({ from, to }) => `Runs on ${to} instead of ${from}`,
     placed: ({ node }) => `Runs on ${node}, and has no node without the change`,
     returned: ({ node }) => `Is back on ${node}`,
+    waited: ({ waited_s: waited, reason }) => `Waited ${duration(waited)} for a node: ${reason}`,
     updated: ({ node, instead_of: before }) => `Runs on ${node} instead of ${before}`,
     gone: () => "Gone for good: nothing replaces it",
     not_created: ({ waits_for: pod }) => `Not created again${pod ? `: waits for ${pod}` : ""}`,

@@ -30,7 +30,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
 _PURPOSE: Final = 1 << 42  # differs from the purposes of arrivals and node selection
 _ALWAYS: Final = "Always"
@@ -140,15 +140,22 @@ def runtimes_in(manifests: Iterable[Manifest], stated: Iterable[StatedRuntime] =
     """Return the `stated` runtimes together with those of the completed pods among `manifests`."""
     by_owner: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
     by_template: dict[Template, list[DurationNs]] = defaultdict(list)
-    for manifest in manifests:
-        if manifest.kind is not POD:
+    for entry in entries_of(manifests):
+        if entry.kind is not POD:
             continue
-        pod = manifest.pod
-        took = _runtime(pod)
-        if took is not None:
-            by_owner[workload_of(pod)].append(took)
-            by_template[_template(pod)].append(took)
+        for pod in _pods_with_runtime(entry):
+            took = _runtime(pod)
+            if took is not None:
+                by_owner[workload_of(pod)].append(took)
+                by_template[_template(pod)].append(took)
     return Runtimes(tuple(stated), _sorted(by_owner), _sorted(by_template))
+
+
+def _pods_with_runtime(entry: Manifest | ReplicaManifests) -> Iterable[Pod]:
+    """Return the pods in `entry`, without replicas that have not completed."""
+    if isinstance(entry, ReplicaManifests):
+        return entry.replicas if is_terminal(entry.replicas[0]) else ()
+    return (entry.pod,)
 
 
 def coverage(runtimes: Runtimes, manifests: Iterable[Manifest], now: Instant) -> RuntimeCoverage:

@@ -10,8 +10,9 @@ an hour are left out, because their Ready condition changed later than at the st
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Final
 
 from msgspec import Struct, field
@@ -20,17 +21,22 @@ from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.engine.kubelet.config import START_DELAY_DEFAULT
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
 LONGEST: Final = seconds(3600)
 
 
 class StartupTimes(Struct, frozen=True):
-    """The startup times of workloads; the kubelets call it as a function of a pod."""
+    """The startup times of workloads; kubelets call it as `KubeletConfig.start_delays`.
+
+    A dump shows when pods became ready, so the whole time is used as the start delay, and the ready
+    delay is 0 unless an annotation of the pod sets one.
+    """
 
     by_workload: Mapping[WorkloadRef, DurationNs] = field(default_factory=dict)
 
@@ -97,16 +103,38 @@ def startup_times(manifests: Iterable[Manifest]) -> StartupTimes:
     found: dict[WorkloadRef, list[DurationNs]] = defaultdict(list)
     before: Manifest | None = None
     times: list[DurationNs] | None = None  # of the workload of the pod `before`; None without any
-    for manifest in manifests:
-        if manifest.kind is not POD:
+    for entry in entries_of(manifests):
+        if isinstance(entry, ReplicaManifests):
+            before, first = None, entry.replicas[0]
+            if _shows_time(first):
+                found[workload_of(first)] += _times_of(entry.replicas)
             continue
-        pod = manifest.pod
-        if before is None or not manifest.is_replica_of(before):
-            before, times = manifest, found[workload_of(pod)] if _shows_time(pod) else None
-        if times is not None and (took := _startup_time(pod)) is not None:
+        if entry.kind is not POD:
+            continue
+        pod = entry.pod
+        if before is None or not entry.is_replica_of(before):
+            before, times = entry, found[workload_of(pod)] if _shows_time(pod) else None
+        if times is not None and (took := _startup_time(*_texts_of(pod))) is not None:
             times.append(took)
     found = {ref: times for ref, times in found.items() if times}
     return StartupTimes({ref: _low_median(sorted(times)) for ref, times in sorted(found.items())})
+
+
+def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
+    """Return the known `_startup_time` of each pod, from the columns of `_texts_of`."""
+    types = [one.type for one in replicas[0].status.conditions]
+    ready, scheduled = (
+        replicas.column("status", "conditions", types.index(one), "last_transition_time")
+        if one in types
+        else repeat("", len(replicas))
+        for one in ("Ready", "PodScheduled")
+    )
+    found: list[DurationNs] = []
+    texts = zip(ready, scheduled, replicas.created, strict=True)
+    for some, count in Counter(texts).items():
+        if (took := _startup_time(*some)) is not None:
+            found += [took] * count
+    return found
 
 
 def _shows_time(pod: Pod) -> bool:
@@ -119,18 +147,26 @@ def _shows_time(pod: Pod) -> bool:
     return ready is not None and ready.status == "True"
 
 
-def _startup_time(pod: Pod) -> DurationNs | None:
-    """Return the time from the scheduling of `pod` until it was Ready; None if it is not known."""
+def _texts_of(pod: Pod) -> tuple[str, str, str]:
+    """Return the times at which `pod` was Ready, scheduled and created; "" for unknown times."""
     ready, scheduled = condition(pod, "Ready"), condition(pod, "PodScheduled")
-    if ready is None or not ready.last_transition_time:
-        return None
-    starts = (
-        scheduled.last_transition_time if scheduled is not None else "",
+    return (
+        "" if ready is None else ready.last_transition_time,
+        "" if scheduled is None else scheduled.last_transition_time,
         pod.metadata.creation_timestamp,
     )
+
+
+def _startup_time(ready: str, scheduled: str, created: str) -> DurationNs | None:
+    """Return the time from the scheduling of a pod until it was Ready; None if it is not known.
+
+    The arguments are those of `_texts_of`.
+    """
+    if not ready:
+        return None
     try:
-        end = parse_timestamp(ready.last_transition_time)
-        for text in starts:
+        end = parse_timestamp(ready)
+        for text in (scheduled, created):
             if text and (took := end - parse_timestamp(text)) >= 0:
                 # timestamps have whole seconds
                 return max(took, START_DELAY_DEFAULT) if took <= LONGEST else None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.objects import LabelSelector, Pod, PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.annotation import original_key
@@ -136,7 +136,26 @@ class BudgetRecorder(Struct):
                 lowest_healthy=min(status[1] for status in statuses),
                 displaced=displaced,
                 refused=refused,
+                shortage=_shortage(statuses),
+                selector=self._selector_of(key),
             )
+
+    def _selector_of(self, key: str) -> LabelSelector | None:
+        pdb = self._budgets.get(key.partition("/")[0], {}).get(key)
+        return None if pdb is None else pdb.spec.selector
+
+
+def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
+    """Return the highest number of missing healthy pods while fewer pods are healthy than before.
+
+    A budget whose pods only start, as after a scale-up, lacks nothing that it had.
+    """
+    highest = shortage = 0
+    for _, healthy, needed, _ in statuses:
+        highest = max(highest, healthy)
+        if healthy < highest:
+            shortage = max(shortage, needed - healthy)
+    return shortage
 
 
 def _rule(pdb: PodDisruptionBudget) -> str:

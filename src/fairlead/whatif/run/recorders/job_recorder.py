@@ -56,9 +56,9 @@ class JobRecorder(Struct):
         gangs = self.gangs.tally(now)
         if batch is None:
             return JobsOutcome(gangs=gangs)
-        from fairlead.engine.batch.explanation.explanation import survey  # noqa: PLC0415
+        from fairlead.engine.batch.explanation.explanation import batch_overview  # noqa: PLC0415
 
-        found = survey(batch.composition, cluster, now, EXPLAINED_MAX)
+        found = batch_overview(batch.composition, cluster, now, EXPLAINED_MAX)
         return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples), gangs)
 
 
@@ -66,6 +66,21 @@ def missing_queue(batch: Batch, pod: Pod) -> str:
     """Return the missing queue that `pod` waits for; "" if its queue exists."""
     task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
     return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
+
+
+def missing_group(batch: Batch, pod: Pod) -> str:
+    """Return the missing PodGroup that `pod` waits for; "" if it exists."""
+    task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)
+    return task.job.id if task is not None and task.job.group is None else ""
+
+
+def missing_group_notes(batch: Batch) -> Iterator[str]:
+    """Yield a sentence for each missing PodGroup that pods wait for."""
+    for name, job in sorted(batch.jobs.jobs.items()):
+        count = len(job.by_status[TaskStatus.PENDING])
+        if job.group is None and count:
+            waiting = "1 pod waits for it" if count == 1 else f"{count:,} pods wait for it"
+            yield f'PodGroup "{name}" does not exist, and {waiting} for ever.'
 
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:

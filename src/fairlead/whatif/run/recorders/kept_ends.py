@@ -3,8 +3,9 @@
 Both runs of a what-if begin with the same pods and change few of them. So the pods are listed once,
 before the process is forked, and at the end each run replaces only those that it has changed.
 
-A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*. So a
-change of one pod can concern several pods that exist under their own keys:
+A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
+other pods are their own originals. So a change of one pod can concern several pods that exist under
+their own keys:
 
     pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
 """
@@ -22,22 +23,24 @@ from fairlead.engine.workloads.annotation import original_key
 from fairlead.whatif.outcome.run_outcome import PodEnd
 
 
-class Incarnation(Protocol):
-    """An existing pod; `end` is its PodEnd if that is known."""
+class ListedPod(Protocol):
+    """An existing pod, which may replace an evicted pod; `end` is its PodEnd if that is known."""
 
     pod: Pod
     end: PodEnd | None
 
 
 class KeptEnds:
-    """The pods at an instant: `by_key` under their own keys, `listed` under their original keys.
+    """The pods at an instant: keyed by their own keys (`by_key`) and by original (`listed`).
+
+    A replacement's original is the evicted pod; every other pod is its own original.
 
     Both are sorted and must not be changed.
     """
 
     def __init__(
         self,
-        pods: Mapping[str, Incarnation],
+        pods: Mapping[str, ListedPod],
         ends: Mapping[str, PodEnd],
         end_of: Callable[[str], PodEnd],
     ) -> None:
@@ -50,11 +53,11 @@ class KeptEnds:
 
     def updated(
         self,
-        pods: Mapping[str, Incarnation],
+        pods: Mapping[str, ListedPod],
         changed: Iterable[str],
         end_of: Callable[[str], PodEnd],
     ) -> dict[str, PodEnd]:
-        """Return the existing `pods`, each under its original key.
+        """Return the existing `pods`, keyed by original (see `KeptEnds`).
 
         Only pods with keys in `changed` were created, changed or deleted since this object was
         made. The result must not be changed: it is `listed` if nothing changed.
@@ -86,12 +89,12 @@ class _Best(Struct, frozen=True):
 
 
 def listed(
-    pods: Mapping[str, Incarnation], keys: Iterable[str], end_of: Callable[[str], PodEnd]
+    pods: Mapping[str, ListedPod], keys: Iterable[str], end_of: Callable[[str], PodEnd]
 ) -> dict[str, PodEnd]:
-    """Return the pods with `keys`, one for each original, keyed and sorted by original key.
+    """Return the pods with `keys`, keyed and sorted by original (see `KeptEnds`).
 
-    `keys` are the pods' own keys, sorted. If several incarnations of an original exist, return the
-    incarnation that is not ending.
+    `keys` are the pods' own keys, sorted. If several existing pods have the same original, return
+    the pod that is not ending.
     """
     best: dict[str, _Best] = {}
     for key in keys:

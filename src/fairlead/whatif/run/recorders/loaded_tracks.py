@@ -1,4 +1,4 @@
-"""LoadedTracks: the tracks and ends of loaded replicas, made when they are first read.
+"""LoadedTracks: the PodTracks and PodEnds of loaded replicas, made when they are first read.
 
 Replicas that run at the start differ in their outcome only by name, node and creation. So their
 PodEnds are copies of one PodEnd, made from columns. A PodTrack is made only for a pod that changes.
@@ -22,7 +22,7 @@ from fairlead.whatif.run.recorders.pod_track import OwnerFacts, PodTrack
 
 
 class LoadedTracks:
-    """The tracks of `replicas`, which were loaded at `now` and run, and whose owner is known."""
+    """The PodTracks of `replicas`: running pods with a known owner, loaded at `now`."""
 
     def __init__(
         self, replicas: Replicas, facts: OwnerFacts, requests: Mapping[str, int], now: Instant

@@ -2,16 +2,16 @@
 
 It observes the stimuli and reports of a run. A pod is tracked from the instant at which its node is
 out of service until the pod is up again; pods of healthy nodes are not tracked. A pod and its
-replacements are called the incarnations of one pod.
+replacements have one pod key.
 
     zone        the zone's key (nodelifecycle.zone), as in ZoneChange
-    pod key     namespace/name of the first incarnation; all replacements have the same key
+    pod key     namespace/name of the first pod, which the others replace
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct, field
 
@@ -60,7 +60,7 @@ class FailedNode(Struct):
 
 
 class AffectedPod(Struct):
-    """A pod that was on a failed `node`; `pod` is the incarnation on that node."""
+    """A pod that was on a failed `node`; `pod` may be a replacement of another pod."""
 
     pod: Pod
     node: str
@@ -236,6 +236,12 @@ class OutageRecorder(Struct):
         """Return the existing pods on `node`, in the order of their binding."""
         return [self.pods[uid] for uid in self._keys_on(node)]
 
+    def pod_keys_on(self, node: str) -> Iterator[str]:
+        """Yield the keys of the existing pods on `node`, without creating loaded pods."""
+        yield from self._loaded.get(node, ())
+        for uid in self._on_node.get(node, ()):
+            yield self.pods[uid].key
+
     def _keys_on(self, node: str) -> dict[str, str]:
         """Return {uid: pod key} of the pods on `node`, indexed now if they were loaded."""
         loaded = self._loaded.pop(node, None)
@@ -248,7 +254,7 @@ class OutageRecorder(Struct):
         """Return the key of the zone of `node`; "" if the node was deleted."""
         return self._zone_of.get(node, "")
 
-    def incarnations(self, key: str) -> list[Pod]:
+    def pods_of(self, key: str) -> list[Pod]:
         """Return the existing pods with the key `key`, oldest first."""
         return [self.pods[uid] for uid in self._uids_of(key)]
 
@@ -356,9 +362,9 @@ class OutageRecorder(Struct):
         self._keys_on(pod.spec.node_name).pop(uid, None)
         if self._by_key is None:
             return
-        incarnations = self._by_key.get(original_key(pod), {})
-        incarnations.pop(uid, None)
-        if not incarnations:
+        uids = self._by_key.get(original_key(pod), {})
+        uids.pop(uid, None)
+        if not uids:
             self._by_key.pop(original_key(pod), None)
 
     def _mark_affected(self, key: str, pod: Pod) -> None:
@@ -410,9 +416,9 @@ class OutageRecorder(Struct):
         affected.state = state
 
     def _state(self, key: str) -> tuple[AffectedPodState, str]:
-        """Return (best state of all incarnations of `key`, uid of the running incarnation).
+        """Return (best state of all pods with `key`, uid of the pod that is up).
 
-        The uid is "" if no incarnation is up.
+        The uid is "" if no pod is up.
         """
         best = AffectedPodState.DOWN
         pods, serving = self.pods, self._is_serving

@@ -52,7 +52,7 @@ class OwnerFacts:
 
 
 class PodTrack(Struct):
-    """One incarnation of a pod; `end` is its `new_end`, None until it is needed."""
+    """The record of a pod or of a pod that replaced it; `end` caches the result of `new_end`."""
 
     pod: Pod
     state: str = OVER

@@ -5,8 +5,7 @@ stimuli that the controllers receive (changes of pods and budgets). The recorder
 
     a pod in the counts:   pending (no node) -> running (has a node) -> over (ended or deleted)
 
-A terminating pod counts as over, because its replacement is already counted. A pod and its
-replacements are called the incarnations of one pod.
+A terminating pod counts as over, because its replacement is already counted.
 """
 
 from __future__ import annotations
@@ -16,7 +15,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from msgspec import Struct, field
 
 from fairlead.api.late_dict import LateDict
-from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    StatefulSet,
+)
 from fairlead.api.pods.facts import (
     is_daemon_pod,
     is_static,
@@ -69,6 +77,7 @@ from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.kept_ends import KeptEnds, listed
 from fairlead.whatif.run.recorders.loaded_tracks import LoadedTracks
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
+from fairlead.whatif.run.recorders.pause_recorder import PauseRecorder
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, PodCountRecorder
 from fairlead.whatif.run.recorders.pod_track import (
     OVER,
@@ -102,6 +111,7 @@ class Recorder(Struct):
     recurrences: list[Recurrence] = field(default_factory=list)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
+    pauses: PauseRecorder = field(default_factory=PauseRecorder)
     workloads: WorkloadRecorder = field(default_factory=WorkloadRecorder)
     history: ClusterHistoryRecorder = field(default_factory=ClusterHistoryRecorder)
     touched: set[str] = field(default_factory=set)  # keys of the pods that changed after loading
@@ -163,7 +173,7 @@ class Recorder(Struct):
             case DisplacementCycle(at=at):
                 return Recurrence("cycle", cycle_text(record), at)
             case NominationsWasted(pod=ref, times=times, at=at):
-                message = f"room was made for {ref.key} {times} times in a row but never used"
+                message = f"{ref.key} was nominated {times} times in a row, but never placed there"
                 return Recurrence("wasted", message, at)
         track = self._tracks.get(record.pod.key)
         workload = None if track is None else workload_of(track.pod)
@@ -375,8 +385,11 @@ class Recorder(Struct):
                 self._record_pod(changed)
             case Node():
                 self.drains.observe(changed, self.now)
+                self.pauses.observe(changed)
                 is_serving = self.outage.is_serving(changed.metadata.name)
                 self.history.update_node(changed, self.now, is_serving=is_serving)
+            case Deployment() | StatefulSet() | DaemonSet():
+                self.pauses.observe(changed)
             case PodDisruptionBudget():
                 self.budgets.observe(changed, self.now)
             case PriorityClass():
@@ -455,10 +468,10 @@ class Recorder(Struct):
     # --- result ---------------------------------------------------------------------------
 
     def ends(self) -> Mapping[str, PodEnd]:
-        """Return the existing pods, sorted by the key of their first incarnation.
+        """Return the existing pods, sorted by key; a replacement has the key of the first pod.
 
-        If several incarnations of a pod exist, return the one that is not ending. The result must
-        not be changed.
+        If a pod and its replacement both exist, return only the pod that is not ending. The result
+        must not be changed.
         """
         if self._kept is not None:
             return self._kept.updated(self._tracks, self._changed, self._end_at)
@@ -484,11 +497,9 @@ class Recorder(Struct):
 
     def pods_on(self, nodes: Collection[str]) -> list[PodEnd]:
         """Return all existing pods on `nodes`, sorted by name."""
-        keys = {
-            pod.key for node in nodes for pod in self.outage.pods_on(node)
-        } & self._tracks.keys()
-        tracks = (self._tracks[key] for key in sorted(keys))
-        return [self._end_of(track) for track in tracks if track.pod.spec.node_name in nodes]
+        keys = {key for node in nodes for key in self.outage.pod_keys_on(node)}
+        ends = map(self._end_at, sorted(keys & self._tracks.keys()))
+        return [end for end in ends if end.node in nodes]
 
     def _end_at(self, key: str) -> PodEnd:
         row = self._tracks.row(key)
@@ -512,20 +523,22 @@ class Recorder(Struct):
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
-    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[Pod]:
-        """Yield the existing pods of `workloads`; their readiness may be out of date."""
+    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod]]:
+        """Yield (uid, pod) for the existing pods of `workloads`; readiness may be out of date.
+
+        For an unchanged loaded pod, `pod` is any of its replicas, so that it need not be made.
+        """
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():
             if not isinstance(one, tuple):
                 if workload_of(one.pod) in workloads:
-                    yield one.pod
+                    yield one.pod.metadata.uid, one.pod
             elif id(one[0]) in loaded:
-                yield one[0][one[1]]
+                yield one[0].uids[one[1]], one[0][0]
 
     def samples(self) -> Iterable[Pod]:
         """Return the existing pods; of unchanged replicas of an owner, return only one."""
-        alike = {id(replicas): replicas for _, (replicas, _) in self._tracks.rows()}
-        yield from (replicas[0] for replicas in alike.values())
+        yield from (replicas[0] for replicas in self._tracks.groups())
         yield from (track.pod for _, track in self._tracks.made())
 
     def are_placed(self, keys: Iterable[str]) -> bool:

@@ -102,7 +102,7 @@ class WorkloadRecorder(Struct):
 
     def readiness(
         self,
-        pods: Iterable[Pod],
+        pods: Iterable[tuple[str, Pod]],
         wanted: Mapping[WorkloadRef, int],
         since: Instant,
         until: Instant,
@@ -111,8 +111,8 @@ class WorkloadRecorder(Struct):
     ) -> Iterator[tuple[WorkloadRef, WorkloadReadiness]]:
         """Yield the readiness of each workload in `wanted` from `since` to `until`.
 
-        `pods` are the pods that exist at `until`. `settled` is False if changes continue after
-        `until`.
+        `pods` are the pods that exist at `until`, by uid. `settled` is False if changes continue
+        after `until`.
         """
         deltas = self._deltas()
         at_end = self._ready_pods(pods, wanted)
@@ -133,15 +133,15 @@ class WorkloadRecorder(Struct):
         return deltas
 
     def _ready_pods(
-        self, pods: Iterable[Pod], workloads: Iterable[WorkloadRef]
+        self, pods: Iterable[tuple[str, Pod]], workloads: Iterable[WorkloadRef]
     ) -> dict[WorkloadRef, int]:
         ready = dict.fromkeys(workloads, 0)
         if not ready:
             return ready
         namespaces = {ref.namespace for ref in ready}  # to skip most pods quickly
-        for pod in pods:
+        for uid, pod in pods:
             if pod.metadata.namespace in namespaces and (ref := workload_of(pod)) in ready:
-                known = self._is_ready.get(pod.metadata.uid)
+                known = self._is_ready.get(uid)
                 ready[ref] += _ready(pod) if known is None else known
         return ready
 

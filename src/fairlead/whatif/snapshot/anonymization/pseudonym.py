@@ -84,19 +84,19 @@ class Pseudonyms:
         """Return `text` with each pseudonym in it replaced by the original segment."""
         return self._token.sub(lambda found: self._original(found) or found[0], text)
 
-    def strangers_in(self, text: str) -> list[str] | None:
+    def unknown_in(self, text: str) -> list[str] | None:
         """Return the unknown pseudonyms in `text`; None if most pseudonyms in it are known.
 
         The pseudonyms of this snapshot are known. A text about another snapshot contains mainly
         unknown pseudonyms, or pseudonyms of another width.
         """
         known: set[str] = set()
-        strangers: set[str] = set()
+        unknown: set[str] = set()
         for found in self._token.finditer(text):
             if found[1] is None:
                 continue
-            (known if self._original(found) else strangers).add(found[0])
-        return None if len(known) > len(strangers) else sorted(strangers)
+            (known if self._original(found) else unknown).add(found[0])
+        return None if len(known) > len(unknown) else sorted(unknown)
 
     def _original(self, found: re.Match[str]) -> str:
         """Return the segment that the token `found` replaces; "" if it is not a known pseudonym."""

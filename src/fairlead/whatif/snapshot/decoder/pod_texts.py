@@ -15,10 +15,10 @@ first pod of each template is decoded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from fairlead.api.quantity import QuantityError
 from fairlead.api.text.json_template import (
     JsonTemplate,
     Places,
+    TemplateRows,
     TemplateText,
     has_marks,
     pieces_of,
@@ -35,7 +36,7 @@ from fairlead.api.text.json_template import (
     substitution,
 )
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.registry.snapshot_load import Text, value_of_text
+from fairlead.apiserver.registry.dumped_object import Text, value_of_text
 
 _NAME_KEY: Final = b'"generateName"'
 _OWNERS_KEY: Final = b'"ownerReferences"'
@@ -58,6 +59,16 @@ _OWN_FIELDS: Final = {
     ("status", "pod_ip"),
     ("status", "conditions", "last_transition_time"),
 }
+# The field with the name of the node to which a DaemonSet pins a pod.
+_PINNED_TO: Final = (
+    "spec",
+    "affinity",
+    "node_affinity",
+    "required_during_scheduling_ignored_during_execution",
+    "node_selector_terms",
+    "match_fields",
+    "values",
+)
 
 _decode_json: Final = msgspec.json.Decoder().decode
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
@@ -66,8 +77,8 @@ Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
 class PodTemplate:
     """The parts that all pods with texts of one template share.
 
-    `makes_replicas` means that these pods differ only in name, uid, version, node, the names of
-    their volumes, addresses and times.
+    `makes_replicas` means that these pods differ only in name, uid, version, node, the node to
+    which they are pinned, the names of their volumes, addresses and times.
     """
 
     def __init__(self, texts: JsonTemplate, decode: Decode) -> None:
@@ -78,9 +89,12 @@ class PodTemplate:
         """
         self.texts = texts
         self.view, times = decode(texts.marked)
-        view_places = places_in(self.view)
-        self._view_of = substitution(self.view, view_places)
-        self.makes_replicas = _OWN_FIELDS.issuperset(_paths_in(view_places))
+        view_places = self._places = places_in(self.view)
+        self.view_of: Callable[[Sequence[str]], Pod] = substitution(self.view, view_places)
+        paths = dict(_paths_in(view_places))
+        self.makes_replicas = {*_OWN_FIELDS, _PINNED_TO}.issuperset(paths.values())
+        self._pins = [number for number, path in paths.items() if path == _PINNED_TO]
+        self._node = self.number_at(("spec", "node_name"))
         places = [(one, places_in(one)) for one in times]
         self._times = [place for _, place in places if isinstance(place, int)]
         self._fixed_time = max((one for one, place in places if place is None), default=None)
@@ -95,8 +109,19 @@ class PodTemplate:
         """
         if numbers & self.texts.opaque or _has_marked_key(_decode_json(self.texts.marked)):
             return True
-        without = self._view_of([""] * (max(numbers, default=0) + 1))
+        without = self.view_of([""] * (max(numbers, default=0) + 1))
         return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
+
+    def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
+        """Return whether `makes_replicas`, and no pod is pinned to another node than its own.
+
+        `strings` are the strings of one pod in the placeholders, or columns of strings. Only the
+        names of the pods' own nodes are checked later.
+        """
+        if not self.makes_replicas or not self._pins:
+            return self.makes_replicas
+        node = None if self._node is None else strings[self._node]
+        return all(strings[number] == node for number in self._pins)
 
     def with_strings(self, strings: Sequence[str]) -> tuple[Pod, set[str]]:
         """Return (view, timestamps) of the pod whose text has `strings` in the placeholders.
@@ -106,7 +131,19 @@ class PodTemplate:
         times = {strings[number] for number in self._times}
         if self._fixed_time is not None:
             times.add(self._fixed_time)
-        return self._view_of(strings), times
+        return self.view_of(strings), times
+
+    def times_in(self, texts: TemplateRows) -> list[set[str]]:
+        """Return the timestamps of the pods with `texts`, a set for each place with timestamps."""
+        fixed = [] if self._fixed_time is None else [{self._fixed_time}]
+        return [*fixed, *({*texts.columns[number]} for number in self._times)]
+
+    def number_at(self, path: Sequence[str | int]) -> int | None:
+        """Return the number of the string at `path` in the view; None if all pods share it."""
+        found: Any = self._places
+        for step in path:
+            found = found.get(step) if isinstance(found, Mapping) else None
+        return found if isinstance(found, int) else None
 
     def value_of(self, text: Text) -> Json | None:
         """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
@@ -163,10 +200,13 @@ class PodTexts:
                 return template, strings
         return None
 
-    def find_row(self, text: TemplateText) -> tuple[PodTemplate, Sequence[str]] | None:
-        """Return the template of a row and the pod's own strings; None if it cannot be used."""
-        template = self._stated.get(text.template)
-        return None if template is None else (template, text.strings)
+    def has_seen(self, texts: JsonTemplate) -> bool:
+        """Return whether a pod with the template `texts` of a snapshot file was decoded."""
+        return texts in self._stated
+
+    def stated(self, texts: JsonTemplate) -> PodTemplate | None:
+        """Return the template of a snapshot file's columns; None if it cannot be used (yet)."""
+        return self._stated.get(texts)
 
     def learn(self, text: Text) -> None:
         """Record the text of a pod that was decoded and is in stored form."""
@@ -229,10 +269,12 @@ def _has_marked_key(value: object, path: tuple[str, ...] = ()) -> bool:
     )
 
 
-def _paths_in(places: Places | None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the path of each string in `places`, without the indices of lists."""
+def _paths_in(
+    places: Places | None, path: tuple[str, ...] = ()
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield (number, path) of each string in `places`; paths have no indices of lists."""
     if isinstance(places, int):
-        yield path
+        yield places, path
         return
     for key, below in () if places is None else places.items():
         yield from _paths_in(below, path if isinstance(key, int) else (*path, key))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.karpenter_config import karpenter_config
 
 SPOT_AND_ON_DEMAND = {"operator": "In", "values": ["spot", "on-demand"]}
@@ -67,3 +71,95 @@ def test_nodes_expire_after_the_servers_default(found, make, write, given, expec
     config, _ = karpenter_config("dump", found(make.node("n"), pool), types)
     [read] = config.pools
     assert read.spec.template.spec.expire_after == expected
+
+
+def deployment(env, args=(), image="public.ecr.aws/karpenter/controller:1.13.0"):
+    variables = [{"name": name, "value": value} for name, value in env.items()]
+    variables.append({"name": "SYSTEM_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "x"}}})
+    container = {"name": "controller", "image": image, "env": variables, "args": list(args)}
+    labels = {"app.kubernetes.io/name": "karpenter"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "karpenter", "namespace": "kube-system"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+@pytest.fixture
+def settings(found, make, write):
+    """Return (the options of Karpenter, the notes about them) for a cluster with one NodePool."""
+
+    def read(*objects):
+        pool = {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "default"},
+            "spec": {"template": {"spec": {"requirements": []}}},
+        }
+        cluster = found(make.node("n"), pool, *objects)
+        config, notes = karpenter_config("dump", cluster, str(write("types.csv", WITH_SPOT)))
+        return config.options, [one for one in notes if "karpenter" in one]
+
+    return read
+
+
+def test_settings_are_those_of_the_installed_karpenter(settings):
+    gates = "ReservedCapacity=false, SpotToSpotConsolidation=true,NodeRepair=true,Other=yes"
+    env = {"FEATURE_GATES": gates, "BATCH_MAX_DURATION": "30s", "PREFERENCE_POLICY": "Ignore"}
+    args = ["--min-values-policy=BestEffort", "--batch-max-duration", "1m"]
+    options, notes = settings(deployment(env, args))
+    assert options == KarpenterOptions(
+        reserved_capacity=False,
+        spot_to_spot_consolidation=True,
+        preference_policy="Ignore",
+        min_values_policy="BestEffort",
+        batch_max_s=60.0,
+    )
+    assert options.nomination == seconds(120)
+    about_settings, about_gates = notes
+    assert about_settings == (
+        "Karpenter's settings are those of Deployment kube-system/karpenter: "
+        "ReservedCapacity=false, SpotToSpotConsolidation=true, PREFERENCE_POLICY=Ignore, "
+        "MIN_VALUES_POLICY=BestEffort, BATCH_MAX_DURATION=60s."
+    )
+    assert about_gates == (
+        "kube-system/karpenter has the feature gate NodeRepair, which is not simulated."
+    )
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        (),
+        (deployment({"BATCH_IDLE_DURATION": "1s", "PREFERENCE_POLICY": "Respect"}),),
+        (deployment({"BATCH_IDLE_DURATION": "soon", "PREFERENCE_POLICY": "Perhaps"}),),
+        (deployment({"PREFERENCE_POLICY": "Ignore"}, image="example.com/other"),),
+    ],
+)
+def test_default_settings_need_no_note(settings, objects):
+    assert settings(*objects) == (KarpenterOptions(), [])
+
+
+OVERLAY = {
+    "apiVersion": "karpenter.sh/v1alpha1",
+    "kind": "NodeOverlay",
+    "metadata": {"name": "o"},
+    "spec": {"requirements": [], "price": "1"},
+}
+
+
+def test_overlays_of_the_cluster_need_their_feature_gate(settings):
+    assert settings(OVERLAY)[0].node_overlay
+    assert not settings(OVERLAY, deployment({"FEATURE_GATES": "NodeOverlay=false"}))[0].node_overlay
+
+
+def test_overlays_in_a_file_have_an_effect(found, make, write):
+    pool = {"metadata": {"name": "default"}, "spec": {"template": {"spec": {}}}}
+    objects = [{"apiVersion": "karpenter.sh/v1", "kind": "NodePool", **pool}, OVERLAY]
+    cluster = found(make.node("n"), deployment({"FEATURE_GATES": "NodeOverlay=false"}))
+    listing = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    types, file = write("types.csv", WITH_SPOT), write("pools.json", listing)
+    config, _ = karpenter_config("dump", cluster, str(types), str(file))
+    assert config.options.node_overlay

@@ -81,6 +81,65 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
     )
 
 
+def test_flags_may_be_repeated_and_their_values_may_be_the_next_words(of_labels, make):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = "registry/cluster-autoscaler:v1.36.0"
+    container["command"] = ["./cluster-autoscaler", "--nodes", "2:9:ig", "--nodes=0:4:other"]
+    container["args"] = [
+        "--startup-taint=a", "--startup-taint", "b", "--gpu-total=k80:0:2", "--gpu-total=t4:0:3",
+        "--balance-similar-node-groups", "--v", "4", "--expander=price", "--expander", "most-pods",
+        "--leader-elect", "--scale-down-unneeded-time", "3m", "--cloud-provider",
+    ]  # fmt: skip
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[deployment])
+    options = found.config.options
+    assert limits(found) == [("ig", 2, 9)]
+    assert options.startup_taint == ("a", "b")
+    assert {kind: limit.maximum for kind, limit in options.gpu_total.items()} == {"k80": 2, "t4": 3}
+    assert options.balance_similar_node_groups
+    assert options.expander == ("most-pods",)
+    assert options.defaults.scale_down_unneeded_time == seconds(180)
+
+
+@pytest.mark.parametrize(
+    ("label", "flags", "provider"),
+    [
+        ("eks.amazonaws.com/nodegroup", [], "aws"),
+        ("kubernetes.azure.com/agentpool", [], "azure"),
+        ("kops.k8s.io/instancegroup", [], ""),
+        ("kops.k8s.io/instancegroup", ["--cloud-provider=aws"], "aws"),
+        ("eks.amazonaws.com/nodegroup", ["--cloud-provider", "clusterapi"], "clusterapi"),
+    ],
+)
+def test_flags_or_labels_show_the_cloud_provider(of_labels, make, label, flags, provider):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "registry/cluster-autoscaler:v1.36.0", "args": flags}
+    found = of_labels({label: "x"}, more=[deployment])
+    assert found.config.options.cloud_provider == provider
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "elsewhere", None])
+def test_the_priority_expander_gets_its_config_map_of_the_dump(of_labels, make, namespace):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = "registry/cluster-autoscaler:v1.36.0"
+    container["args"] = ["--nodes=2:9:eks-ig-12", "--expander=priority,least-waste"]
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cluster-autoscaler-priority-expander", "namespace": namespace},
+        "data": {"priorities": "10: ['.*']"},
+    }
+    more = [deployment, *([config_map] if namespace else ())]
+    found = of_labels({"eks.amazonaws.com/nodegroup": "ig"}, more=more)
+    (group,) = found.config.groups
+    assert (group.id, group.provider_name) == ("ig", "eks-ig-12")
+    is_known = namespace == "kube-system"
+    assert found.config.priorities == ("10: ['.*']" if is_known else None)
+    assert any("expander priority has no effect" in note for note in found.notes) != is_known
+
+
 STATUS = """
 time: 2026-11-20 05:00:00 +0000 UTC
 autoscalerStatus: Running
@@ -251,6 +310,19 @@ def test_a_file_states_everything(of_file):
 def test_nodes_may_take_no_time_to_start_and_to_go(of_file):
     [group] = of_file({**GROUP, "provision-time": "0s", "deletion-time": "0s"}).groups
     assert (group.provision_time, group.deletion_time) == (0, 0)
+
+
+def test_a_group_without_a_price_beside_a_group_with_a_price_is_named(found, make, write):
+    """Without all prices there is no total cost, so the answer names the group."""
+    priced, other = {**GROUP, "price": 1.5}, {**GROUP, "name": "other"}
+
+    def notes(*groups):
+        file = str(write("g.yaml", json.dumps({"node-groups": groups})))
+        options = AutoscaleOptions("cluster-autoscaler", file)
+        return read_autoscaling(options, found(make.node("n", pool="a"))).notes
+
+    assert notes(priced, other) == ("No price is known for the nodes of other.",)
+    assert notes(priced) == notes(other) == ()
 
 
 def test_without_a_template_a_group_is_like_its_first_node(of_file):

@@ -25,7 +25,7 @@ def test_an_outcome_is_certain_if_it_is_the_same_in_every_seed():
     rows = {(row.subject, row.what): row for row in certainty(outcomes)}
     web, api = rows["web", "pending"], rows["api", "pending"]
     assert (web.words, web.seeds, web.total, web.median) == ("certain", 4, 4, 4)
-    assert (api.words, api.seeds) == ("coin-flip", 3)
+    assert (api.words, api.seeds) == ("depends on the seed", 3)
     assert (api.least, api.median, api.p90, api.most) == (1, 2, 3, 3)
     varying = certainty([outcome(web=n) for n in (1, 2)])
     assert varying[-1].words == "always, the amount varies"
@@ -36,7 +36,7 @@ def test_verdicts_come_first_then_times():
     times = [None, seconds(2), seconds(9)]
     found = certainty([outcome(kind, time) for kind, time in zip(kinds, times, strict=True)])
     assert [(row.what, row.seeds) for row in found] == [
-        ("pending", 1), ("displaced", 2), ("all run again after", 2),
+        ("pending", 1), ("displaced", 2), ("all affected run after", 2),
     ]  # fmt: skip
     assert (found[-1].least, found[-1].most) == (2, 9)
 
@@ -48,7 +48,7 @@ def test_the_first_seeds_answer_is_that_without_others(snapshot, make):
     change = ClusterChange(failures=Failures(fail_fraction=("0.5",)))
     one, many = what_if(cluster, change), what_if(cluster, change, Conditions(seeds=8))
     assert one.certainty == ()
-    assert {row.words for row in many.certainty} == {"coin-flip"}
+    assert {row.words for row in many.certainty} == {"depends on the seed"}
     found = whatif_result(many)
     assert {**found, "certainty": []} == whatif_result(one)
     again = what_if(cluster, change, Conditions(seeds=8))
@@ -75,6 +75,6 @@ def test_an_order_of_arrival_that_decides_is_said(snapshot, make, write):
     assert not any("at one instant" in one for one in what_if(cluster, scaled).changed.notes)
     change = ClusterChange(apply=(write("new.json", small, large),))
     rows = what_if(cluster, change, Conditions(seeds=6)).certainty
-    assert {row.subject for row in rows if row.words == "coin-flip"} == {
+    assert {row.subject for row in rows if row.words == "depends on the seed"} == {
         "rs/default/small", "rs/default/large",
     }  # fmt: skip

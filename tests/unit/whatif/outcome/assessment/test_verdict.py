@@ -79,10 +79,10 @@ def lost(cause):
     return LostPod(pod="ns/p", priority=0, node="a", cause=cause, why="")
 
 
-def failed(name, seconds_down):
+def failed(name, back_s):
     return NodeHistory(
-        node=name, zone="", quiet_at=0, unready_at=None, tainted_at=None, first_eviction_at=None,
-        last_eviction_at=None, back_at=seconds(seconds_down), pods=1, evicted=0,
+        node=name, zone="", quiet_at=seconds(5), unready_at=None, tainted_at=None,
+        first_eviction_at=None, last_eviction_at=None, back_at=seconds(back_s), pods=1, evicted=0,
     )  # fmt: skip
 
 
@@ -187,9 +187,9 @@ ROWS = {
     OutcomeKind.REPACKED: (
         outcome(THERE),
         (
-            "Scheduled again with the change, the pods use 1 instead of 2 nodes, with room for 7 "
-            "(as without it) of the largest pods, at 0.5 instead of 1.0 per hour; 1 pod is on "
-            "other nodes."
+            "Scheduled again with the change, the pods use 1 node instead of 2, with room for 7 "
+            "of the largest pods (as without it), at 0.5 per hour instead of 1.0; 1 pod is on "
+            "another node."
         ),
     ),
     OutcomeKind.DISPLACED: (
@@ -215,7 +215,7 @@ ROWS = {
     ),
     OutcomeKind.INTERRUPTED: (
         outcome(HERE, outage=outage(back_with_node=1, nodes=(failed("a", 10), failed("b", 70)))),
-        "1 pod comes back with its node after 1m10s.",
+        "1 pod is down with its node and comes back after 1m10s.",
     ),
     OutcomeKind.RESIZED: (
         outcome(HERE, allocations=requested(9)),
@@ -263,7 +263,7 @@ def test_pods_that_replace_removed_pods_are_new():
 
 def test_the_table_is_complete_and_in_order():
     kinds = [kind for kind, _ in _TABLE]
-    assert set(OutcomeKind) - {OutcomeKind.UNCHANGED} == set(kinds)
+    assert list(OutcomeKind) == [*kinds, OutcomeKind.UNCHANGED]
     assert set(ROWS) == set(OutcomeKind)
 
 
@@ -354,3 +354,20 @@ def test_a_workload_that_is_displaced_often_is_not_said_to_displace_others():
     starving = Recurrence("starving", "pods of a have been displaced 21 times", 1)
     verdict = verdict_of(effect_of(outcome(HERE), outcome(HERE, recurrences=(starving,))))
     assert verdict.findings[0].sentence == "Pods of a have been displaced 21 times."
+
+
+@pytest.mark.parametrize(
+    ("reasons", "why"),
+    [
+        (["B", "A", "B"], "B; A"),
+        (["A", "B", "C", "D", "E"], "A; B; C; and 2 other reasons"),
+    ],
+    ids=["most frequent first", "at most three"],
+)
+def test_the_sentence_about_pending_pods_lists_their_different_reasons(reasons, why):
+    pods = [pod(f"w{n}", reason=f"0/2 nodes are available: 2 {r}.") for n, r in enumerate(reasons)]
+    effect = effect_of(outcome(), outcome(*pods))
+    assert (
+        verdict_of(effect).first.sentence
+        == f"{len(pods)} pods of deploy/ns/web stay pending: {why}."
+    )

@@ -148,6 +148,15 @@ def test_new_pods_of_both_runs_on_other_nodes_are_not_displaced():
     assert row.short_words == "1 moved (drain), 2 placed elsewhere"
 
 
+def test_a_pod_that_was_deleted_and_created_again_is_no_new_pod():
+    again = {**OLD, "is_initial": False, "started_s": 2}
+    before = outcome(pod("p", "a", **OLD), pod("x", "a", **NEW))
+    found = difference(before, outcome(pod("p", "b", **again), pod("x", "b", **NEW)))
+    assert keys(found.elsewhere) == ["ns/p", "ns/x"]
+    assert keys(found.recreated) == ["ns/p"]
+    assert not found.displaced
+
+
 @pytest.mark.parametrize("node", ["a", "b"])
 def test_pods_that_a_scale_up_creates_do_not_replace_removed_ones(node):
     before = outcome(pod("p", "a", **OLD), pod("q", "a", **OLD))

@@ -20,7 +20,7 @@ def pooled(planner, make, load):
     places = [name for name, pods in zip(names, load, strict=True) for _ in range(pods)]
     made = planner(*map(make.node, names), *deployment(make, "web", places))
     infos = list(made.model.table.nodes())
-    (offer,) = node_offers(infos, (), 0.0)
+    (offer,) = node_offers(made.model, infos, (), 0.0)
     return infos, dict.fromkeys(names, offer)
 
 

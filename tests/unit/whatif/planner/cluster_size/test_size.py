@@ -42,7 +42,7 @@ LARGE = stated("large", "8", "32Gi", 1.8)
 def sized(planner, *, types=(), survival=NO_FAILURE, headroom=0.0, keep=(), effort=5, seed=0):
     model = planner.model
     replaced = [info for info in model.table.nodes() if info.name not in keep]
-    offers = node_offers(replaced, types, headroom)
+    offers = node_offers(model, replaced, types, headroom)
     search = SizeSearch(model, offers, survival, NoProgress(), seed)
     return search.run(replaced, effort)
 
@@ -71,6 +71,72 @@ def test_new_nodes_have_the_daemonset_pods_of_their_pool(planner, make):
     found = sized(planner(*objects, *deployment(make, "web", ["a", "b", "c"] * 2 + ["d"])))
     assert len(found.nodes) == 3
     assert found.bound.cost > 2 * found.cost / 3
+
+
+FULL = {
+    "a": ("1300m", "1300m", "700m", "700m"),
+    "b": ("1300m", "1100m", "1600m"),
+    "c": ("1300m", "500m", "1300m", "500m", "400m"),
+}
+
+
+def test_no_more_nodes_than_today_are_proposed(planner, make):
+    """The nodes are exactly full; placing the largest pods first would need a fourth node."""
+    pods = [
+        make.pod(f"p-{name}-{number}", cpu=cpu, node_name=name)
+        for name, amounts in FULL.items()
+        for number, cpu in enumerate(amounts)
+    ]
+    found = sized(planner(*map(make.node, FULL), *pods))
+    assert len(found.nodes) == 3
+    assert found.is_cheapest
+
+
+def test_nodes_with_other_extended_resources_or_pod_numbers_are_other_kinds(planner, make):
+    nodes = [make.node("a"), make.node("b"), make.node("c"), make.node("d")]
+    nodes[1]["status"]["allocatable"]["example.com/gpu"] = "2"
+    nodes[2]["status"]["allocatable"]["pods"] = "8"
+    model = planner(*nodes).model
+    found = {one.today: one for one in node_offers(model, model.table.nodes(), (), 0.0)}
+    assert set(found) == {("a", "d"), ("b",), ("c",)}
+    assert found["b",].node_type == f"{found['a', 'd'].node_type}/2 example.com/gpu"
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"nodeSelector": {"disk": "ssd"}}, "node(s) didn't match Pod's node affinity/selector"),
+        ({"cpu": "40"}, "Insufficient cpu"),
+    ],
+)
+def test_the_reason_of_a_pod_without_a_place_is_that_of_a_node_on_offer(planner, make, spec, why):
+    """The first pod is placed when there are no nodes yet."""
+    found = sized(planner(make.node("a"), make.pod("p", **spec), make.pod("q", cpu="100m")))
+    assert found.unplaceable == {"default/p": why}
+    assert found.is_proven
+    assert not found.is_cheapest
+
+
+def test_pods_that_wait_today_are_counted(planner, make):
+    pods = [make.pod("runs", node_name="a"), make.pod("waits", cpu="4")]
+    found = sized(planner(make.node("a"), *pods))
+    question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"))
+    answer = size_answer(question, found, "dump.yaml", ()).to_json()
+    assert answer["verdict"] == "2 nodes run everything (today 1)."
+    assert "Today, 1 of the pods waits for a node." in answer["findings"]
+
+
+def test_each_offer_has_the_daemonset_pods_that_would_run_there(planner, make):
+    """The DaemonSet runs only in one zone, so nodes in the other zone have more room."""
+    agent = make.workload("DaemonSet", "agent", cpu="1", nodeSelector={ZONE: "z1"})
+    agent["metadata"]["uid"] = "agent-uid"
+    nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
+    model = planner(*nodes, agent).model
+    offers = node_offers(model, model.table.nodes(), (), 0.0)
+    assert {one.zone: len(one.own_pods) for one in offers} == {"z1": 1, "z2": 0}
+    assert {one.zone: one.room(("cpu",))[0] for one in offers} == {"z1": 3000, "z2": 4000}
+    [pod] = next(one for one in offers if one.zone == "z1").node("new-1").own_pods
+    assert (pod.metadata.name, pod.spec.node_name) == ("agent-new-1", "new-1")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +370,7 @@ def test_types_with_estimated_prices_are_named(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     unpriced = StatedType("large", LARGE.capacity)
     replaced, types = list(made.model.table.nodes()), (SMALL, unpriced)
-    names = estimated_types(replaced, node_offers(replaced, types, 0.0), types)
+    names = estimated_types(replaced, node_offers(made.model, replaced, types, 0.0), types)
     assert names == ["large"]
     question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, True, names, ("cpu", "memory"))
     found = size_answer(question, sized(made, types=types), "dump.yaml", ()).to_json()
@@ -327,6 +393,20 @@ def test_failures_are_read(texts, survival):
 def test_an_unknown_failure_is_refused(text):
     with pytest.raises(InputError, match="is not zone, node or nodes=N"):
         parse_survival((text,))
+
+
+@pytest.mark.parametrize(
+    ("texts", "what"),
+    [
+        (("zone", "zone"), "zone"),
+        (("node", "node"), "nodes"),
+        (("nodes=2", "nodes=3"), "nodes"),
+        (("nodes=2", "node"), "nodes"),
+    ],
+)
+def test_a_failure_that_is_named_twice_is_refused(texts, what):
+    with pytest.raises(InputError, match=f"--survive: names {what} twice"):
+        parse_survival(texts)
 
 
 @pytest.mark.parametrize(("count", "nodes"), [(10, 1), (12, 12)])
@@ -389,8 +469,8 @@ def test_pools_with_equal_labels_are_told_apart_by_taints(planner, make):
 def test_new_nodes_are_in_the_zone_of_their_offer(planner, make, sample):
     """Offers are made in each zone, and outside of zones if a node has no zone."""
     nodes = [make.node("a"), make.node("b", **{ZONE: "z1"}), make.node("c", **sample)]
-    infos = planner(*nodes).model.table.nodes()
-    offers = node_offers(infos, (), 0.0)
+    model = planner(*nodes).model
+    offers = node_offers(model, model.table.nodes(), (), 0.0)
     assert {offer.zone for offer in offers} == {"", "z1", *sample.values()}
     for offer in offers:
         assert offer.node("new").node.metadata.labels.get(ZONE, "") == offer.zone

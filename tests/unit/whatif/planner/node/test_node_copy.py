@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.whatif.planner.conftest import deployment
+from tests.unit.whatif.planner.conftest import daemon_pod, deployment
 from tests.unit.whatif.planner.test_pod_claim import (
     CLASS,
     DEVICE_CLASS,
@@ -49,13 +49,13 @@ def with_devices(make, count):
 def sized(planner, types=()):
     model = planner.model
     replaced = model.table.nodes()
-    offers = node_offers(replaced, types, 0.0)
+    offers = node_offers(model, replaced, types, 0.0)
     return SizeSearch(model, offers, Survival(), NoProgress()).run(replaced, 5)
 
 
 def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
     model = planner(*with_devices(make, 2), LIMITED).model
-    new = copy_node(model.node("a"), "b")
+    new = copy_node(model, model.node("a"), "b")
     with model.hypothesis():
         new.add_to(model)
         assert model.cluster.related.get(CSINode, "b").spec == (
@@ -66,6 +66,69 @@ def test_a_copy_has_its_own_csi_node_and_devices(planner, make):
     assert model.cluster.related.get(ResourceSlice, "a-gpus-b") is None
     kinds = [manifest.kind.kind for manifest in new.manifests(model)]
     assert sorted(kinds) == ["CSINode", "Node", "ResourceSlice"]
+
+
+def daemon_set(make, **spec):
+    agent = make.workload("DaemonSet", "agent", **spec)
+    agent["metadata"]["uid"] = "ds-uid"
+    return agent
+
+
+DEDICATED = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("taints", "has_pod", "pods"),
+    [
+        pytest.param([], False, 1, id="its pod is missing at the moment"),
+        pytest.param([DEDICATED], True, 0, id="a taint came after its pod"),
+    ],
+)
+def test_a_daemonset_decides_whether_it_runs_on_a_copy(planner, make, taints, has_pod, pods):
+    node = make.node("a")
+    node["spec"] = {"taints": taints}
+    there = [daemon_pod(make, "a")] if has_pod else []
+    model = planner(node, daemon_set(make), *there).model
+    new = copy_node(model, model.node("a"), "b")
+    assert [pod.metadata.name for pod in new.own_pods] == ["agent-b"] * pods
+
+
+def test_a_copy_has_the_static_pods_and_the_pods_of_unknown_daemonsets(planner, make):
+    model = planner(make.node("a"), static_pod(make), daemon_pod(make, "a")).model
+    new = copy_node(model, model.node("a"), "b")
+    assert sorted(pod.metadata.name for pod in new.own_pods) == ["agent-a-b", "proxy-b"]
+
+
+def static_pod(make, cpu="1"):
+    """The mirror pod of a static pod of node a."""
+    proxy = make.pod("proxy-a", node_name="a", cpu=cpu, priority=2000001000)
+    proxy["spec"]["priorityClassName"] = "system-node-critical"
+    proxy["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    proxy["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "Node", "name": "a",
+                                             "uid": "a", "controller": True}]  # fmt: skip
+    return proxy
+
+
+def test_static_pods_are_created_with_a_copy(planner, make):
+    model = planner(make.node("a"), static_pod(make)).model
+    manifests = list(copy_node(model, model.node("a"), "b").manifests(model))
+    assert [one.title for one in manifests] == ["Node b", "Pod default/proxy-b"]
+    [_, proxy] = manifests
+    assert proxy.value["spec"]["nodeName"] == "b"
+    assert "priority" not in proxy.value["spec"]  # the class states it
+
+
+@pytest.mark.parametrize(("cpu", "placed"), [("1", 8), ("3", 2)])
+def test_added_nodes_run_the_static_pods_of_their_model(make, snapshot, cpu, placed):
+    """New nodes of 4 cores have room for 3 pods of 1 core beside a static pod of 1 core."""
+    web = deployment(make, "web", ["a"])
+    critical = make.priority_class("system-node-critical", 2000001000)
+    change = ClusterChange(add_nodes=2, like="a", scale=("deploy/web=12",))
+    objects = [make.node("a"), critical, static_pod(make, cpu), *web]
+    found = what_if(snapshot(*objects), change).difference
+    names = [pod.name for pod in found.placed if pod.belongs_to_node]
+    assert names == ["proxy-new-node-1", "proxy-new-node-2"]
+    assert len(found.placed) == placed + 2
 
 
 def test_size_counts_the_devices_of_new_nodes(planner, make):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
-from fairlead.api.well_known_label import ZONE
+from fairlead.api.well_known_label import HOSTNAME, ZONE
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -25,7 +25,8 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
-from fairlead.whatif.planner.node_drain.drain_run import DrainPace, run_drains
+from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainTurn, run_drains
+from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import read_snapshot
 
@@ -181,7 +182,9 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
 def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
     """Preemption does not stop the eviction either; the preempted pod waits for the node."""
     nodes = [make.node("a", pool="db"), make.node("b", pool="db")]
-    pods = deployment(make, "db", ["a"], cpu="3", nodeSelector={"pool": "db"}, priority=9)
+    spec = {"nodeSelector": {"pool": "db"}, "priorityClassName": "high"}
+    pods = [make.priority_class("high", 9), *deployment(make, "db", ["a"], cpu="3", **spec)]
+    pods[-1]["spec"]["priority"] = 9
     objects = [*nodes, *pods, *deployment(make, "web", ["b"], cpu="2")]
     plan = plan_of(planner(*objects), ["a"], return_again=True)
     assert [(one.waits, one.preempts) for one in plan.drains] == [(("default/db-1-0",),) * 2]
@@ -223,6 +226,83 @@ def test_a_pod_that_fits_nowhere_else_blocks_with_a_remedy(planner, make):
     assert edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
+def spread(max_skew):
+    """The spec of pods that are spread over the zones."""
+    return {
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": max_skew,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": "web"}},
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize("max_skew", [1, 3])
+def test_a_change_is_large_enough_for_all_pods_of_the_node(planner, make, max_skew):
+    """The first of two pods makes a skew of 3, the second of 4."""
+    nodes = [make.node("a", **{ZONE: "x"}), make.node("b", **{ZONE: "y"})]
+    places = ["a", "a", "b", "b"]
+    web = deployment(make, "web", places, **spread(max_skew))
+    [(cause, owner, edit)] = blocked(planner(*nodes, *web), "b")
+    assert (cause, owner) == (BlockCause.NO_PLACE, "deploy/default/web")
+    assert edit == (
+        f"deploy/default/web: raise maxSkew on {ZONE} from {max_skew} to 4 (then a takes 2 of its "
+        "pods)"
+    )
+    assert blocked(planner(*nodes, *deployment(make, "web", places, **spread(4))), "b") == []
+
+
+def test_a_change_after_which_the_node_still_has_pods_is_not_proposed(planner, make):
+    """With a request of 1 core, three of the four pods fit on b; a new node takes all."""
+    nodes = [make.node("a", cpu="8"), make.node("b")]
+    pods = [*deployment(make, "web", ["b"]), *deployment(make, "db", ["a"] * 4, cpu="2")]
+    [(_, _, edit)] = blocked(planner(*nodes, *pods), "a")
+    assert edit == "add a node like a"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_all_workloads_that_keep_a_node_are_blockers(planner, make, again):
+    """A new node takes the pods of both. If b returns, the pods wait for it."""
+    nodes = [make.node("a", **{ZONE: "x"}), make.node("b", pool="db", **{ZONE: "y"})]
+    pods = [
+        *deployment(make, "db", ["b"], nodeSelector={"pool": "db"}),
+        *deployment(make, "other", ["b"], cpu="500m"),
+        *deployment(make, "web", ["a", "b"], **spread(1)),
+    ]
+    found = plan_of(planner(*nodes, *pods), ["b"], return_again=again).blockers
+    expected = ["deploy/default/db", "deploy/default/web"]
+    assert sorted(one.owner for one in found) == ([] if again else expected)
+    assert {one.edit for one in found} <= {"add a node like b"}
+
+
+def test_each_blocker_has_its_own_change_if_no_node_helps_all(planner, make):
+    """A copy of b has another host name, and each label is for the pods of one workload."""
+    nodes = [make.node("a"), make.node("b", kind="web", pool="db", **{HOSTNAME: "b"})]
+    bound = deployment(make, "bound", ["b"], nodeSelector={HOSTNAME: "b"})
+    db = deployment(make, "db", ["b"], nodeSelector={"pool": "db"})
+    found = blocked(planner(*nodes, *bound, *db), "b")
+    assert sorted(found) == [
+        (
+            BlockCause.NO_PLACE,
+            f"deploy/default/{name}",
+            f"label node a {label} (then a takes a pod of deploy/default/{name})",
+        )
+        for name, label in (("bound", f"{HOSTNAME}=b"), ("db", "pool=db"))
+    ]
+
+
+def test_a_pod_that_its_node_takes_again_is_no_blocker(planner, make):
+    """Node b returns for the pod of db, but no node has the label for the pod of web."""
+    nodes = [make.node("a"), make.node("b", pool="db")]
+    db = deployment(make, "db", ["b"], nodeSelector={"pool": "db"})
+    web = deployment(make, "web", ["b"], nodeSelector={"kind": "web"})
+    plan = plan_of(planner(*nodes, *db, *web), ["b"], return_again=True)
+    assert [one.owner for one in plan.blockers] == ["deploy/default/web"]
+
+
 @pytest.mark.parametrize("sign", ["condition", "taint"])
 def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     """Node b, where no pod would start, needs one change.
@@ -240,7 +320,8 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     ]
     [(_, _, edit)] = blocked(planner(*objects), "a")
     assert edit == "add a node like a"
-    found = planner(*objects).empty("a", with_remedy=True, new_nodes=False)
+    made = planner(*objects)
+    [found] = unplaced_blockers(made, made.empty("a"), new_nodes=False)
     assert found.edit == (
         "deploy/default/db: label node c pool=db, then lower the cpu request by 1 to 1 (then c "
         "takes one of its pods)"
@@ -339,10 +420,15 @@ def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, e
 def test_pods_that_fit_one_by_one_but_not_together_block(planner, make):
     """Either pod fits on b, the only other node, but not both."""
     pods = [*deployment(make, "app", ["a"], cpu="2"), *deployment(make, "db", ["a"], cpu="3")]
-    found = blocked(planner(make.node("a", cpu="8"), make.node("b"), *pods), "a")
-    assert [(cause, owner) for cause, owner, _ in found] == [
+    plan = plan_of(planner(make.node("a", cpu="8"), make.node("b"), *pods), ["a"])
+    assert [(one.cause, one.owner) for one in plan.blockers] == [
         (BlockCause.NO_ROOM, "deploy/default/db")
     ]
+    [row] = drain_answer(plan, "dump.yaml", ()).to_json()["blockers"]
+    assert (row["where"], row["why"]) == (
+        "a",
+        "Insufficient cpu, node(s) were unschedulable (after other pods of the node)",
+    )
 
 
 def test_an_edit_says_which_nodes_it_helps(planner, make):
@@ -395,7 +481,7 @@ def test_a_run_takes_time_by_the_number_of_nodes_at_once(planner, experiment, ma
 
 def test_pods_that_are_pending_without_the_drain_do_not_make_it_unsafe(experiment, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"]), make.pod("big", cpu="9")]
-    [run] = run_drains(experiment(*objects), ["a"], [DrainPace(1)], NoProgress())
+    [run] = run_drains(experiment(*objects), [DrainTurn(("a",))], [DrainPace(1)], NoProgress())
     assert run.is_safe
 
 
@@ -404,7 +490,9 @@ def test_of_the_pending_pods_of_a_workload_only_those_of_the_drain_count(experim
     nodes = [make.node(name, cpu="1") for name in ("a", "b")]
     *objects, waiting = deployment(make, "web", ["a", "b", ""])
     waiting["status"] = {"phase": "Pending"}
-    [run] = run_drains(experiment(*nodes, *objects, waiting), ["a"], [DrainPace(1)], NoProgress())
+    [run] = run_drains(
+        experiment(*nodes, *objects, waiting), [DrainTurn(("a",))], [DrainPace(1)], NoProgress()
+    )
     assert not run.is_safe
     assert len(run.pending) == 1
 
@@ -490,6 +578,41 @@ def test_a_drain_that_breaks_a_gang_is_not_safe():
     """Two pods of a gang run; without the drained one the gang is below its minimum."""
     read = read_snapshot("examples/gangs/cluster.yaml")
     experiment = baseline_experiment(read, SchedulerConfig(), ReleaseChoice(), 0)
-    [run] = run_drains(experiment, ["gpu-1"], [DrainPace(1)], NoProgress())
+    [run] = run_drains(experiment, [DrainTurn(("gpu-1",))], [DrainPace(1)], NoProgress())
     assert run.lost == ("default/forecast-1",)
     assert unsafe_because(run) == "1 pod on other nodes gone for good"
+
+
+def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment, make):
+    """The quota was lowered after its pods were created."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": {"requests.cpu": "1"}},
+    }
+    nodes = [make.node("a"), make.node("b")]
+    objects = [*nodes, *deployment(make, "web", ["a", "b"]), quota]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    found = drain_answer(plan, "dump.yaml", ()).to_json()
+    assert found["verdict"] == "a can be drained, but no pace is safe."
+    [pace] = found["paces"]
+    assert pace["uncreated"] == {"deploy/default/web": 1}
+    assert pace["result"].startswith(
+        "1 pod of deploy/default/web is not created again (exceeded quota: small, requested: "
+    )
+
+
+def test_the_budget_of_a_crashing_pod_can_permit_its_eviction(planner, make):
+    """No pod of the budget is ready, so only its policy for unhealthy pods helps."""
+    web = deployment(make, "web", ["a", "a"])
+    for pod in web[2:]:
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    nodes = [make.node("a"), make.node("b")]
+    [blocker, _] = plan_of(planner(*nodes, *web, budget("web", minAvailable=1)), ["a"]).blockers
+    assert blocker.why == "0 ready, 1 needed (minAvailable 1); the pod itself is not ready"
+    patch = '{"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}'
+    assert blocker.edit == f"kubectl -n default patch pdb web --type merge -p '{patch}'"
+    permitted = budget("web", minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
+    assert plan_of(planner(*nodes, *web, permitted), ["a"]).blockers == []

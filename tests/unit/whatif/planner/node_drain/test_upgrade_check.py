@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from msgspec.structs import replace
 from tests.unit.whatif.planner.conftest import budget, daemon_pod, deployment
 
 from fairlead.api.well_known_label import ZONE
@@ -14,16 +13,23 @@ from fairlead.whatif.planner.node_drain.upgrade_check import (
     budgets_on,
     check_nodes,
     pools_of,
-    surge_nodes,
+    surge_groups,
     upgrade_answer,
+    upgrade_turns,
 )
 from fairlead.whatif.run.progress import NoProgress
 
 
 def checked(planner, surge=1):
-    pools = pools_of(planner.model, "")
+    groups = surge_groups(planner.model, pools_of(planner.model, ""), surge)
     names = [info.name for info in planner.model.table.nodes()]
-    return check_nodes(planner, pools, surge_nodes(pools, surge), names, NoProgress())
+    return check_nodes(planner, groups, names, NoProgress())
+
+
+def surge_of(planner, label=""):
+    """The surge nodes of all groups, one for each group."""
+    found = surge_groups(planner.model, pools_of(planner.model, label), 1)
+    return [one for group in found for one in group.surge]
 
 
 def test_nodes_that_are_alike_are_a_pool(planner, make):
@@ -109,26 +115,21 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
         budget("strict", maxUnavailable=0),
     ]
     made = planner(*objects)
-    pools = pools_of(made.model, "")
-    surge = surge_nodes(pools, 1)
-    plan = check_nodes(made, pools, surge, ["a", "b"], NoProgress())
-    base = experiment(*objects)
-    added = [
-        manifest
-        for found in surge.values()
-        for one in found
-        for manifest in one.manifests(made.model)
-    ]
+    groups = surge_groups(made.model, pools_of(made.model, ""), 1)
+    plan = check_nodes(made, groups, ["a", "b"], NoProgress())
     run_plan(
-        plan, replace(base, initial=(*base.initial, *added)), NoProgress(),
-        at_once=1, away=seconds(300),
+        plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300),
+        turns=upgrade_turns(made.model, plan, groups),
     )  # fmt: skip
     found = upgrade_answer(plan, made.budgets.limits(), 1, "dump.yaml", ()).to_json()
     assert found["verdict"] == (
-        "An upgrade of 2 nodes one at a time, with 1 surge node in each pool, stops: 1 node cannot "
-        "be drained."
+        "An upgrade of 2 nodes one at a time, with 1 surge node, stops: 1 node cannot be drained."
     )
     assert found["findings"] == [
+        (
+            "Each node is down for 5m00s after its drain (--for); 1 surge node is added to each "
+            "pool and zone (--surge; 0 adds none)."
+        ),
         "1 budget never allows an eviction: default/strict.",
         "Draining the other node takes 5m30s.",
         "1 workload with one replica will stop while its pod moves.",
@@ -144,18 +145,20 @@ def not_ready(node):
     return node
 
 
-def test_the_answer_names_a_node_that_never_becomes_empty(planner, experiment, make):
-    """The kubelet of a does not answer; b cannot be drained at all."""
+def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, make):
+    """Its pods would never stop, and no node after it would be drained."""
     silent = not_ready(make.node("a"))
     objects = [silent, make.node("b"), *deployment(make, "web", ["a"])]
-    objects += [*deployment(make, "strict", ["b"]), budget("strict", maxUnavailable=0)]
+    objects += deployment(make, "other", ["b"])
     plan = checked(planner(*objects), surge=0)
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
     found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
-    because = "a never becomes empty (its kubelet does not answer, so pods never stop)"
-    assert f"Draining the other node never ends: {because}." in found["findings"]
-    [pace] = found["paces"]
-    assert (pace["result"], pace["unfinished"], pace["silent"]) == (because, ["a"], ["a"])
+    assert found["verdict"].endswith("stops: 1 node cannot be drained.")
+    assert "Draining the other node takes 5m30s." in found["findings"]
+    [blocker] = found["blockers"]
+    assert (blocker["owner"], blocker["on"]) == ("node/a", ["a"])
+    assert blocker["why"] == "its kubelet does not answer, so evicted pods never stop"
+    assert blocker["edit"].startswith("repair the kubelet of node/a, or delete the node")
 
 
 def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
@@ -168,13 +171,13 @@ def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
 
 def test_a_surge_node_is_a_copy_of_a_ready_node(planner, make):
     made = planner(make.node("a"), not_ready(make.node("b")), daemon_pod(make, "a"))
-    [[surge]] = surge_nodes(pools_of(made.model, ""), 1).values()
-    assert [pod.metadata.name for pod in surge.daemon_pods] == ["agent-a-surge-pool-1-1"]
+    [surge] = surge_of(made)
+    assert [pod.metadata.name for pod in surge.own_pods] == ["agent-a-surge-pool-1-1"]
 
 
 def test_a_surge_node_is_ready_even_if_no_node_of_its_pool_is(planner, make):
     made = planner(not_ready(make.node("b")))
-    [[surge]] = surge_nodes(pools_of(made.model, ""), 1).values()
+    [surge] = surge_of(made)
     [condition] = surge.node.status.conditions
     assert (condition.status, condition.reason) == ("True", "KubeletReady")
 
@@ -189,5 +192,92 @@ def test_nodes_that_differ_in_place_only_are_a_pool(planner, make):
 def test_surge_nodes_have_valid_names(planner, make):
     """A label value may contain what the name of a node may not."""
     made = planner(make.node("a", pool="Web_Pool.1"))
-    [[surge]] = surge_nodes(pools_of(made.model, "pool"), 1).values()
+    [surge] = surge_of(made, "pool")
     assert surge.node.metadata.name == "surge-web-pool-1-1-1"
+
+
+def in_two_zones(make, *, pods=1, **spec):
+    """Two full nodes of a pool in two zones, with pods that run only in their zone."""
+    objects = []
+    for name, zone in (("a", "x"), ("b", "y")):
+        objects.append(make.node(name, **{ZONE: zone}))
+        keep = {"nodeSelector": {ZONE: zone}}
+        objects += deployment(make, f"web-{zone}", [name] * pods, cpu="3", **keep, **spec)
+    return objects
+
+
+def test_a_surge_node_is_in_the_zone_of_the_drained_node(planner, make):
+    """The pods fit no other zone, so a surge node in the other zone would not help."""
+    made = planner(*in_two_zones(make))
+    groups = surge_groups(made.model, pools_of(made.model, ""), 1)
+    assert [(group.nodes, [one.node.metadata.name for one in group.surge]) for group in groups] == [
+        (("a",), ["surge-pool-1-x-1"]), (("b",), ["surge-pool-1-y-1"])
+    ]  # fmt: skip
+    assert [one.node.metadata.labels[ZONE] for one in surge_of(made)] == ["x", "y"]
+    assert [drain.waits for drain in checked(made).drains] == [(), ()]
+    assert all(drain.waits for drain in checked(made, surge=0).drains)
+
+
+def upgrade_plan(made, experiment, objects, surge=1, at_once=1):
+    """The plan of an upgrade of all nodes, with its simulation."""
+    groups = surge_groups(made.model, pools_of(made.model, ""), surge)
+    names = [info.name for info in made.model.table.nodes()]
+    plan = check_nodes(made, groups, names, NoProgress())
+    turns = upgrade_turns(made.model, plan, groups)
+    run_plan(
+        plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300), turns=turns
+    )
+    return plan
+
+
+def upgraded(made, experiment, objects, surge=1, at_once=1):
+    """The simulated upgrade of all nodes."""
+    [run] = upgrade_plan(made, experiment, objects, surge, at_once).runs
+    return run
+
+
+def test_zones_are_upgraded_one_after_another(planner, experiment, make):
+    """Before the second zone follows, the pod on the surge node of the first zone moves back.
+
+    Each node is empty after 30 s and away for 5 minutes; the surge node is empty after 30 s.
+    """
+    objects = in_two_zones(make)
+    run = upgraded(planner(*objects), experiment, objects, at_once=2)
+    assert run.is_safe
+    assert run.took == seconds(330 + 30 + 330)
+    assert run.evicted == 3
+    without = upgraded(planner(*objects), experiment, objects, surge=0, at_once=2)
+    assert (without.took, without.evicted) == (seconds(330), 2)
+
+
+def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, experiment, make):
+    """The pods of web are evicted one after another; a replacement is ready after a second."""
+    objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "a"])]
+    objects.append(budget("web", maxUnavailable=1))
+    plan = upgrade_plan(planner(*objects), experiment, objects, surge=0)
+    found = upgrade_answer(plan, [], 0, "dump.yaml", ()).to_json()
+    assert found["findings"][0] == (
+        "Each node is down for 5m00s after its drain (--for); no node is added (--surge)."
+    )
+    [waits] = found["budget_waits"]
+    assert (waits["budget"], waits["pods"]) == ("default/web", len(waits["names"]))
+    assert waits["pods"] == found["paces"][0]["waited"] > 0
+    [a, b] = found["node_times"]
+    assert (a["node"], a["begins_s"], a["back_after_s"]) == ("a", 0, a["empty_after_s"] + 300)
+    assert (b["node"], b["begins_s"]) == ("b", a["back_after_s"])
+
+
+def test_a_turn_that_does_not_end_leaves_the_nodes_after_it(planner, experiment, make):
+    """A quota refuses the new pod of a, so the budget refuses the eviction of the pod of c."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "small", "namespace": "default"},
+        "spec": {"hard": {"requests.cpu": "1"}},
+    }
+    zones = {"a": "x", "c": "x", "b": "y"}
+    nodes = [make.node(name, **{ZONE: zone}) for name, zone in zones.items()]
+    web = [*deployment(make, "web", ["a", "c"]), budget("web", maxUnavailable=1)]
+    objects = [*nodes, *web, *deployment(make, "other", ["b"], cpu="100m"), quota]
+    run = upgraded(planner(*objects), experiment, objects)
+    assert (run.took, run.unfinished) == (None, ("c", "b"))

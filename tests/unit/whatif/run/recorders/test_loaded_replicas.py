@@ -83,7 +83,7 @@ def each_alone(objects):
     """A load in which no pods are together."""
     loaded = ObjectsLoaded(objects)
     alike = [Replicas((one,)) if isinstance(one, Pod) else one for one in objects]
-    loaded.__dict__["alike"] = alike
+    loaded.__dict__["grouped"] = alike
     return loaded
 
 
@@ -96,15 +96,23 @@ def recorded(loaded, then, *, keeps):
         recorder.observe(stimulus, at)
     outage, existing = recorder.outage, list(recorder.existing_pods())
     some = sorted({workload_of(one) for one in existing})[::2]
-    assert list(recorder.pods_of(some)) == [one for one in existing if workload_of(one) in some]
+    found, of_some = [], [one for one in existing if workload_of(one) in some]
+    for (uid, like), one in zip(recorder.pods_of(some), of_some, strict=True):
+        assert (uid, workload_of(like)) == (one.metadata.uid, workload_of(one))
+        assert like.status.phase == one.status.phase
+        found.append((uid, one))
+    wanted = dict.fromkeys(some, 3)
+    readiness = list(recorder.workloads.readiness(recorder.pods_of(some), wanted, 0, 9))
+    assert readiness == list(recorder.workloads.readiness(found, wanted, 0, 9))
     return (
+        readiness,
         list(recorder.ends().items()),
         recorder.all_pods(),
         existing,
         list(recorder.counts.samples_since(0)),
         recorder.waits(0),
         [outage.pods_on(node) for node in ("a", "b", "absent")],
-        [outage.incarnations(f"default/{name}") for name in NAMES],
+        [outage.pods_of(f"default/{name}") for name in NAMES],
         list(outage.affected.items()),
         outage.pod_samples,
         recorder.cluster_history(0),

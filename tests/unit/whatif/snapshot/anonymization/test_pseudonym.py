@@ -40,7 +40,7 @@ def test_numbers_in_an_answer_are_not_revealed(text, count):
     pseudonyms = made([str(number) for number in range(count)])
     answer = f'{{"hours": {text}, "node": "{pseudonyms.replace("1.0")}"}}'
     assert pseudonyms.reveal(answer) == f'{{"hours": {text}, "node": "1.0"}}'
-    assert pseudonyms.strangers_in(answer) is None
+    assert pseudonyms.unknown_in(answer) is None
 
 
 def test_shared_segments_stay_shared():
@@ -184,4 +184,4 @@ def test_autoscalers_keep_what_they_measure():
 def test_a_text_about_another_snapshot_is_recognized(text, expected):
     pseudonyms = Pseudonyms(["eu", "shop", "web"])
     names = [pseudonyms.replace(name) for name in ("shop", "web")]
-    assert pseudonyms.strangers_in(text.format(*names)) == expected
+    assert pseudonyms.unknown_in(text.format(*names)) == expected

@@ -1,0 +1,52 @@
+"""The containers of a snapshot's Deployments, in which autoscalers are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+
+class _VariableForm(msgspec.Struct):
+    name: str = ""
+    value: str = ""
+
+
+class InstalledContainer(msgspec.Struct):
+    """A container of a Deployment: its image, command line and environment variables."""
+
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+    env: list[_VariableForm] | None = None
+
+    @property
+    def command_line(self) -> tuple[str, ...]:
+        """The words of `command` and `args`."""
+        return (*(self.command or ()), *(self.args or ()))
+
+
+class _PodSpecForm(msgspec.Struct):
+    containers: list[InstalledContainer] = []
+
+
+class _PodTemplateForm(msgspec.Struct):
+    spec: _PodSpecForm = msgspec.field(default_factory=_PodSpecForm)
+
+
+def installed_containers(
+    manifests: Iterable[Manifest],
+) -> Iterator[tuple[Manifest, InstalledContainer]]:
+    """Yield (Deployment, container) for each container of each Deployment."""
+    for manifest in samples(manifests):
+        if manifest.kind.kind != "Deployment":
+            continue
+        try:
+            template = msgspec.convert(manifest.pod_template or {}, _PodTemplateForm)
+        except msgspec.ValidationError:  # refused later, when the object is loaded
+            continue
+        for container in template.spec.containers:
+            yield manifest, container

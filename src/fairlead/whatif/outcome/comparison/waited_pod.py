@@ -1,0 +1,41 @@
+"""WaitedPod: a pod that the change moved, and that waited long for a node before it got one."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.run_outcome import PodEnd, RunOutcome
+
+WAITED_MIN: Final = seconds(60)
+"""Shorter waits are not listed; unschedulable pods are retried after some seconds in any case."""
+
+
+class WaitedPod(Struct, frozen=True):
+    """A pod with a node that waited for it; `pod.reason` is the last FailedScheduling message."""
+
+    pod: PodEnd
+    waited: DurationNs
+
+
+def waited_pods(changed: RunOutcome, found: Difference) -> tuple[WaitedPod, ...]:
+    """Return the pods that waited for WAITED_MIN or longer because of the change, longest first.
+
+    These are displaced, moved and new pods that no node could take for a time, and that have a node
+    at the end of the run `changed`. If a pod waited several times, its last wait counts.
+    """
+    last = {one.pod: one.until - one.since for one in changed.waits if one.until is not None}
+    concerned = [pod.key for pod in (*found.displaced, *found.placed)]
+    concerned += [one.pod.key for one in found.moved]
+    waited = [
+        WaitedPod(pod, last[key])
+        for key in dict.fromkeys(concerned)
+        if last.get(key, 0) >= WAITED_MIN
+        and (pod := changed.pods.get(key)) is not None
+        and pod.is_placed
+        and pod.reason
+    ]
+    return tuple(sorted(waited, key=lambda one: (-one.waited, one.pod.key)))

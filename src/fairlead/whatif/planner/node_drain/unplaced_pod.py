@@ -1,0 +1,282 @@
+"""unplaced_blockers: the pods that keep a node from being emptied, with changes that help.
+
+`DrainPlanner.empty` stops at the first pod that fits no other node. This module continues: it
+places all pods of the node, and each workload with a pod that fits no node becomes a blocker. A
+change is proposed only after a trial in which the whole node is emptied with it:
+
+    1  search     the pods of the workload are placed; for the first that fits no node, the smallest
+                  change is searched that makes another node take it (`find_remedy`)
+    2  trial      all pods of the node are placed, those of the workload with this change. It helps
+                  if only pods of the other blockers fit no node
+    3  next       otherwise, step 1 is repeated where the trial stopped. If two pods leave and a
+                  maxSkew of 3 is enough for one pod, this finds 4. Then follow the other changes
+
+One more node like this one is proposed if no single change helps, or if it helps all blockers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod, PodSpec
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.whatif.outcome.workload import workload_of
+from fairlead.whatif.planner.cluster_model import is_placed_anew
+from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    UNPLACED,
+    Blocker,
+    DrainPlanner,
+    PodMove,
+    Unplaced,
+    blocker_of,
+)
+from fairlead.whatif.result.tabular_answer import listed
+
+_NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
+_TRIALS_MAX: Final = 8  # number of trials for a blocker; each places all pods of the node
+_SEARCHED_MAX: Final = 4  # number of blockers of a node for which a change is searched
+
+
+class _Candidate(Struct, frozen=True):
+    """A `remedy` for the pod `before`, found for one node; `before` is without the change."""
+
+    remedy: Remedy
+    before: Pod
+
+    def edit(self, pod: PodInfo) -> Pod:
+        """Return `pod`, a pod of the same workload, with the same change."""
+        changed = next(
+            (one.pod for one in reversed(self.remedy.changes) if one.pod is not None), None
+        )
+        if changed is None:
+            return pod.pod
+        old, new = self.before.spec, changed.spec
+        fields = {
+            name: getattr(new, name)
+            for name in PodSpec.__struct_fields__
+            if getattr(new, name) != getattr(old, name)
+        }
+        return replace(pod.pod, spec=replace(pod.pod.spec, **fields))
+
+
+class _Trials:
+    """Trials that empty `node`; with `returns`, pods that fit no other node may wait for it."""
+
+    def __init__(self, planner: DrainPlanner, node: str, *, returns: bool) -> None:
+        self.planner = planner
+        self.node = node
+        self.returns = returns
+        self._home = planner.model.node(node).node
+        self._pods = planner.evicted(node)
+
+    @contextmanager
+    def emptied(
+        self,
+        workload: str,
+        *,
+        is_first: bool,
+        candidate: _Candidate | None = None,
+        new_node: bool = False,
+    ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
+        """Empty the node until the `with` block ends; yield the moves and the pods without a place.
+
+        The pods of `workload` are placed first, or else last, with the change of `candidate`.
+        """
+        planner, model, node = self.planner, self.planner.model, self.node
+        edit: Callable[[PodInfo], PodInfo] | None = None
+        with model.hypothesis():
+            planner.clear(node, self._pods)
+            if new_node:
+                copy_node(model, model.node(node), f"{node}-copy").add_to(model)
+            if candidate is not None:
+                for change in candidate.remedy.changes:
+                    if change.node is not None:
+                        model.put_node(change.node)
+                edit = self._edit_of(workload, candidate)
+            own = [one for one in self._pods if is_placed_anew(one)]
+            own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
+            moves, stuck = planner.place(node, own, edit)
+            if self.returns:
+                model.put_node(self._home)
+                late, stuck = planner.place(node, [one.pod for one in stuck], edit)
+                moves += late
+            yield moves, stuck
+
+    def _edit_of(self, workload: str, candidate: _Candidate) -> Callable[[PodInfo], PodInfo]:
+        def edit(pod: PodInfo) -> PodInfo:
+            if str(workload_of(pod.pod)) != workload:
+                return pod
+            return self.planner.model.pod_info(candidate.edit(pod))
+
+        return edit
+
+    def candidates(self, pod: PodInfo) -> list[_Candidate]:
+        """Return the changes with which another node takes `pod` now, the smallest first.
+
+        Nodes that are cordoned or not Ready get none, because the pod would not start there. No
+        change deletes pods.
+        """
+        model = self.planner.model
+        built = model.profile_of(pod)
+        diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
+        found: dict[str, _Candidate] = {}
+        others = [one for one in model.table.nodes() if _may_help(one, self.node)]
+        for one in others[:_NODES_MAX]:
+            status = diagnosis.status_of(one.row)
+            remedy = find_remedy(built.framework, pod, one, status, keeps=lambda _: True)
+            if remedy is not None:
+                found.setdefault(remedy.what, _Candidate(remedy, pod.pod))
+        return [
+            found[what]
+            for _, what in sorted((len(one.remedy.changes), what) for what, one in found.items())
+        ]
+
+
+def unplaced_blockers(
+    planner: DrainPlanner,
+    found: Blocker,
+    *,
+    new_nodes: bool = True,
+    returns: bool = False,
+) -> list[Blocker]:
+    """Return all blockers for pods of a node that fit no node, with changes that help.
+
+    `found` is the blocker that `empty` returned; it is the first. Each workload has one blocker,
+    which states whether preemption would make room for its pod. A change is an additional node only
+    if `new_nodes` is set. With `returns`, the node returns to service, and pods that then fit it
+    are no blockers. The model does not change.
+    """
+    if found.cause not in UNPLACED:
+        return [found]
+    trials = _Trials(planner, found.node, returns=returns)
+    with trials.emptied(found.owner, is_first=False) as (_, stuck):
+        first: dict[str, Unplaced] = {}
+        for one in stuck:
+            first.setdefault(one.workload, one)
+    owners = sorted(first, key=lambda owner: owner != found.owner)
+    shared = new_nodes and len(owners) > 1 and _is_emptied_by_new_node(trials, found.owner, set())
+    known = {found.owner: found} if found.owner in first or not returns else {}
+    blockers: dict[str, Blocker] = {}
+    candidates: dict[str, list[_Candidate]] = {}
+    for owner in owners[:_SEARCHED_MAX]:
+        blocker, changes = _examined(trials, owner, known.get(owner), searches=not shared)
+        if blocker is not None:
+            blockers[owner], candidates[owner] = blocker, changes
+    for owner in owners[_SEARCHED_MAX:]:
+        blockers[owner] = blocker_of(found.node, first[owner], is_first=False)
+    if shared:
+        edit = _new_node(found.node)
+        return [replace(blocker, edit=edit) for blocker in blockers.values()]
+    for owner, changes in candidates.items():
+        others = blockers.keys() - {owner}
+        edit = _change(trials, blockers[owner], changes, others, new_nodes=new_nodes)
+        blockers[owner] = replace(blockers[owner], edit=edit)
+    return list(blockers.values()) or [found]
+
+
+def _examined(
+    trials: _Trials, owner: str, known: Blocker | None, *, searches: bool
+) -> tuple[Blocker | None, list[_Candidate]]:
+    """Return the blocker of a workload, which is `known` or not, and the changes to try.
+
+    The blocker is None if it is not known and all pods of the workload fit, whether they are placed
+    first or last. Changes are searched only if `searches` is set.
+    """
+    for is_first in (True, False):
+        with trials.emptied(owner, is_first=is_first) as (_, stuck):
+            one = next((one for one in stuck if one.workload == owner), None)
+            if one is None:
+                continue
+            blocker = known or blocker_of(trials.node, one, is_first=is_first)
+            if trials.planner.room_by_preemption(one.replacement) is not None:
+                why = f"{blocker.why}; it would preempt pods of lower priority"
+                blocker = replace(blocker, why=why, preempts=True)
+            return blocker, trials.candidates(one.replacement) if searches else []
+    return known, []
+
+
+def _change(
+    trials: _Trials,
+    blocker: Blocker,
+    candidates: Sequence[_Candidate],
+    others: AbstractSet[str],
+    *,
+    new_nodes: bool,
+) -> str:
+    """Return the smallest change that leaves only pods of `others` without a place, "" if none."""
+    single = [one for one in candidates if len(one.remedy.changes) == 1]
+    edit = _proven(trials, blocker, single, others)
+    if edit:
+        return edit
+    if new_nodes and _is_emptied_by_new_node(trials, blocker.owner, others):
+        return _new_node(blocker.node)
+    several = [one for one in candidates if len(one.remedy.changes) > 1]
+    return _proven(trials, blocker, several, others)
+
+
+def _proven(
+    trials: _Trials, blocker: Blocker, candidates: Sequence[_Candidate], others: AbstractSet[str]
+) -> str:
+    """Return the text of the first of `candidates`, or of larger ones, that passes a trial."""
+    owner, waiting, tried = blocker.owner, list(candidates), set[str]()
+    while waiting and len(tried) < _TRIALS_MAX:
+        candidate = waiting.pop(0)
+        if candidate.remedy.what in tried:
+            continue
+        tried.add(candidate.remedy.what)
+        for is_first in (True, False):
+            with trials.emptied(owner, is_first=is_first, candidate=candidate) as (moves, stuck):
+                left = {one.workload for one in stuck}
+                if left <= others:
+                    own = [move for move in moves if move.workload == owner]
+                    return _text(candidate.remedy, owner, own)
+                if owner in left:
+                    pod = next(one.pod for one in stuck if one.workload == owner)
+                    larger = trials.candidates(trials.planner.model.replacement(pod))
+                    size = len(candidate.remedy.changes)
+                    waiting[:0] = [one for one in larger if len(one.remedy.changes) <= size]
+                    break  # the other order would not help
+    return ""
+
+
+def _is_emptied_by_new_node(trials: _Trials, owner: str, others: AbstractSet[str]) -> bool:
+    with trials.emptied(owner, is_first=True, new_node=True) as (_, stuck):
+        return all(one.workload in others for one in stuck)
+
+
+def _new_node(node: str) -> str:
+    return f"add a node like {node}"
+
+
+def _may_help(info: NodeInfo, node: str) -> bool:
+    """Return whether `info` is a node in service other than `node`."""
+    return info.name != node and not info.node.spec.unschedulable and is_ready(info.node)
+
+
+def _text(remedy: Remedy, owner: str, moves: Sequence[PodMove]) -> str:
+    """Return the text of `remedy`, with which the pods of `owner` make `moves`.
+
+    A changed object comes first. Example: `deploy/a/b: lower the cpu request by 1 to 2 (then
+    worker-0 takes one of its pods)`.
+    """
+    targets = list(dict.fromkeys(move.target for move in moves))
+    is_pod, count = owner.startswith("pod/"), len(moves)
+    names = " and ".join(targets) if len(targets) == 2 else listed(targets)
+    then = f"then {names} {'takes' if len(targets) == 1 else 'take'}"
+    if any(change.pod is not None for change in remedy.changes):
+        what = "it" if is_pod else f"{'one' if count == 1 else f'{count:,}'} of its pods"
+        return f"{owner}: {remedy.what} ({then} {what})"
+    what = owner if is_pod else f"{'a pod' if count == 1 else f'{count:,} pods'} of {owner}"
+    return f"{remedy.what} ({then} {what})"

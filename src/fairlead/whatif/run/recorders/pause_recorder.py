@@ -1,0 +1,45 @@
+"""PauseRecorder: records for how long nothing may change although the cluster is not at rest.
+
+No object changes while ready pods become available (minReadySeconds), and while a flapping node is
+off or on. A run must not end in such a pause.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
+from fairlead.api.objects import ApiObject, DaemonSet, Deployment, Node, StatefulSet
+from fairlead.engine.core.instant import DurationNs, seconds
+
+# After a flapping node has failed, nothing changes until the node controller notices it.
+_UNNOTICED: Final = seconds(120)
+
+
+class PauseRecorder(Struct):
+    """Records the `longest` pause (ns) that the objects of a run can cause; 0 without any."""
+
+    longest: DurationNs = 0
+
+    def observe(self, changed: ApiObject) -> None:
+        """Record the pauses that a new version of a node or workload can cause."""
+        match changed:
+            case Node():
+                text = changed.metadata.annotations.get(KUBELET)
+                if text:
+                    self.longest = max(self.longest, _flap_pause(text))
+            case Deployment() | StatefulSet() | DaemonSet():
+                self.longest = max(self.longest, seconds(changed.spec.min_ready_seconds))
+
+
+def _flap_pause(text: str) -> DurationNs:
+    """Return the longest pause of a node with this annotation; 0 if the node does not flap."""
+    try:
+        behaviour = parse_kubelet_behaviour(text)
+    except ValueError:
+        return 0
+    if behaviour.mode is not Mode.FLAP:
+        return 0
+    return max(behaviour.off, behaviour.on + _UNNOTICED)

@@ -1,0 +1,66 @@
+"""Pods that waited long for a node before they ran again, and the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+@pytest.fixture
+def spread(make):
+    """Nodes in zones 1 and 2, and two pods of a ReplicaSet, one in each zone."""
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    web = make.workload("ReplicaSet", replicas=4, topologySpreadConstraints=[constraint])
+    web["metadata"]["uid"] = "web"
+    pods = [
+        make.pod(f"web-{n}", node_name=node, owner="web", topologySpreadConstraints=[constraint])
+        for n, node in enumerate("aabb")
+    ]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    return [make.node("a", **{ZONE: "1"}), make.node("b", **{ZONE: "2"}), web, *pods]
+
+
+def failed(snapshot, objects, lasts):
+    change = ClusterChange(failures=Failures(fail_node=("a",)), lasts=lasts)
+    return what_if(snapshot(*objects), change)
+
+
+def test_pods_that_waited_for_a_failed_node_are_listed_with_the_reason(snapshot, spread):
+    """Evicted after 5m50s, they wait until the node returns after 20 minutes."""
+    answer = failed(snapshot, spread, "20m")
+    rows = whatif_result(answer)["waited"]
+    assert [(one["pod"], one["node"], round(one["waited_s"] / 60)) for one in rows] == [
+        ("default/web-0", "a", 14),
+        ("default/web-1", "a", 14),
+    ]
+    assert all("didn't match pod topology spread constraints" in one["reason"] for one in rows)
+
+
+def test_pods_that_are_not_evicted_did_not_wait(snapshot, spread):
+    assert failed(snapshot, spread, "2m").effect.waited == ()
+
+
+def test_pods_that_find_another_node_at_once_did_not_wait(snapshot, make, spread):
+    third = make.node("c", **{ZONE: "1"})
+    answer = failed(snapshot, [*spread, third], "20m")
+    assert len(answer.difference.moved) == 2
+    assert answer.effect.waited == ()
+
+
+def test_pods_that_still_wait_are_pending(snapshot, spread):
+    answer = failed(snapshot, spread, "")
+    assert answer.difference.pending
+    assert answer.effect.waited == ()
