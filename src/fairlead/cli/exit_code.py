@@ -6,6 +6,7 @@ from typing import Final
 
 SUCCESS: Final = 0
 DIFFERENCE: Final = 1  # whatif found a difference, conformance a mismatch
+NO: Final = 1  # The answer is no: for example, a node cannot be drained.
 BAD_INPUT: Final = 2
 CONDITION_HOLDS: Final = 3  # A condition of --fail-on is true.
 DEFECT: Final = 70  # EX_SOFTWARE of sysexits.h: Fairlead itself failed

@@ -65,13 +65,15 @@ USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
 class CommandEntry:
     """A command, imported from `path` when it is called.
 
-    `text` is its line in `fairlead --help`.
+    `text` is its line in `fairlead --help`. `main_option` is the option that names what the command
+    is about, which users may write without its name.
     """
 
     name: str
     path: str
     text: str
     exit_codes: str = USUAL_EXIT_CODES
+    main_option: str = ""
 
 
 COMMANDS: Final = (
@@ -103,26 +105,37 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
+        "Exit codes: 0 success; 1 no further pod fits, or fewer than --max-limit; 2 bad input.",
+        "--like",
     ),
     CommandEntry(
         "consolidate",
         "fairlead.cli.commands.consolidate:consolidate",
         "Find nodes that can be removed, and why other nodes cannot.",
+        main_option="--nodes",
     ),
     CommandEntry(
         "size",
         "fairlead.cli.commands.size:size",
         "Find the cheapest nodes that run all pods.",
+        "Exit codes: 0 success; 1 a pod fits no node, or the failures of --survive cannot be "
+        "survived; 2 bad input.",
     ),
     CommandEntry(
         "drain-plan",
         "fairlead.cli.commands.drain_plan:drain_plan",
         "Plan a drain of nodes: blockers, order, pace and duration.",
+        "Exit codes: 0 all nodes can be drained safely; 1 a node is blocked, or no simulated drain "
+        "is safe; 2 bad input.",
+        "--nodes",
     ),
     CommandEntry(
         "upgrade-check",
         "fairlead.cli.commands.upgrade_check:upgrade_check",
         "Check whether all nodes can be drained and upgraded.",
+        "Exit codes: 0 the upgrade passes safely; 1 a node is blocked, or the upgrade does not "
+        "finish or is not safe; 2 bad input.",
+        "--nodes",
     ),
     CommandEntry(
         "rebalance",
@@ -364,7 +377,7 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case UnusedCliTokensError(unused_tokens=[str(first), *_]):
             line = _unknown_option(tokens) or (
                 f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
-                f"is the name of its option missing? (see fairlead {tokens[0]} --help)"
+                f"is {_option_for(tokens[0])} missing? (see fairlead {tokens[0]} --help)"
             )
             return line, exit_code.BAD_INPUT
         case MissingArgumentError(argument=Argument() as argument):
@@ -382,6 +395,12 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
+
+
+def _option_for(command: str) -> str:
+    """Return the option that an additional argument of `command` probably belongs to, as text."""
+    option = next((one.main_option for one in COMMANDS if one.name == command), "")
+    return option or "the name of its option"
 
 
 def _is_utf8(token: str) -> bool:

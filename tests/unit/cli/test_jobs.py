@@ -104,7 +104,7 @@ def test_and_which_groups_wait_and_until_when(busy, capsys):
     assert run(["whatif", busy, "--no-report"]) == 0
     shown = lines(capsys)
     at = shown.index("waiting groups (1)")
-    assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m01s"
+    assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m00s"
 
 
 def test_a_runtime_that_nobody_knows(dump, capsys):
@@ -122,7 +122,7 @@ def test_the_result_has_both(busy, capsys):
     assert (group["group"], group["obstacle"], group["starts_at_s"]) == (
         "default/h",
         "NO_NODE",
-        1801,
+        1800,
     )
 
 

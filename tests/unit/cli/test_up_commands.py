@@ -46,7 +46,7 @@ def test_a_missing_command_is_refused_before_the_cluster_starts(fairlead):
     )
 
 
-def test_a_cluster_in_the_background_is_ready_at_once_and_ends_with_down(fairlead):
+def test_a_cluster_in_the_background_is_ready_at_once_and_ends_with_down(fairlead, tmp_path):
     started = fairlead("up", "--detach", "--nodes", "1")
     assert started.returncode == 0
     path = started.stdout.removeprefix("export KUBECONFIG=").partition("  # ")[0]
@@ -60,7 +60,17 @@ def test_a_cluster_in_the_background_is_ready_at_once_and_ends_with_down(fairlea
     assert ended.stderr.startswith("ended: process ")
     assert path not in ended.stderr  # which would read like an instruction
     assert not os.path.exists(path)  # noqa: PTH110
+    assert not list(tmp_path.glob("fairlead-up-*"))
     assert "no cluster runs in the background" in fairlead("down").stderr
+    assert not list(tmp_path.glob("fairlead-up-*"))
+
+
+def test_a_log_with_content_is_kept(fairlead, tmp_path):
+    fairlead("up", "--detach", "--nodes", "1")
+    [log] = tmp_path.glob("fairlead-up-*.log")
+    log.write_text("a message\n")
+    assert fairlead("down").returncode == 0
+    assert list(tmp_path.glob("fairlead-up-*")) == [log]
 
 
 def test_a_cluster_that_cannot_start_in_the_background_says_why(fairlead, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +14,12 @@ from fairlead.apiserver.storage.sqlite_log import SqliteLogError
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.cli import exit_code
 from fairlead.cli.options.parameter import named
-from fairlead.cli.output.atomic_file import require_writable
+from fairlead.cli.output.atomic_file import AtomicFile, require_writable
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.error import RequestError
 from fairlead.client.rest_client import RestClient
 from fairlead.whatif.input.error import InputError
-from fairlead.worlds.local.backup import COPY_MODE, BackupError, restore_backup, write_backup
+from fairlead.worlds.local.backup import BackupError, restore_backup, write_backup
 from fairlead.worlds.local.data_dir import ADDRESS, OBJECTS, read_data_dir
 from fairlead.worlds.local.server.backup_endpoint import PATH
 
@@ -57,9 +58,14 @@ def backup(
             _copy_running(data_dir, file)
         else:
             log = WriteAheadLog(data_dir / OBJECTS)
-            write_backup(data_dir, log.copy_to, file)
-            log.close()
-    except (SqliteLogError, OSError, ValueError) as cause:
+            with closing(log), AtomicFile(file, is_private=True) as target:
+                write_backup(data_dir, log.copy_to, target)
+    except OSError as cause:
+        if cause.filename == str(file.resolve()):
+            raise
+        problem = f"{cause.filename or data_dir}: {cause.strerror or cause}"
+        raise InputError("--data-dir", problem) from None
+    except (SqliteLogError, ValueError) as cause:
         raise InputError("--data-dir", str(cause)) from None
     except RequestError as cause:
         problem = f"{cause} (remove {data_dir / ADDRESS} if the cluster was killed)"
@@ -110,6 +116,5 @@ def _copy_running(data_dir: Path, file: Path) -> None:
             return await client.get(PATH)
 
     content = asyncio.run(copy())
-    file.touch(COPY_MODE)
-    file.chmod(COPY_MODE)
-    file.write_bytes(content)
+    with AtomicFile(file, is_private=True) as target:
+        target.write(content)

@@ -35,13 +35,13 @@ def bench(
     """Run kube-scheduler's own benchmark workloads (scheduler_perf) on Fairlead's scheduler.
 
     The table also shows upstream's thresholds. Upstream's figures include an API server and etcd;
-    Fairlead's figures measure the scheduler alone.
+    Fairlead's figures include only the scheduler.
 
-    Fairlead adds workloads of its own. An Outage workload simulates a day in which one of three
-    zones is down for an hour, with API objects, controllers and kubelets, and counts the evicted
-    pods. A WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to
-    parse it. The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a
-    day in which a cluster grows and shrinks.
+    Fairlead adds its own workloads. An Outage workload simulates a day in which one of three zones
+    is down for an hour, with API objects, controllers and kubelets, and counts the evicted pods. A
+    WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to parse it.
+    The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in
+    which a cluster grows and shrinks.
 
     The column "first ms" shows the CPU time of the first scheduling cycle or batch session. The
     column "p99 ms" shows the 99th percentile of the CPU times of all later cycles or sessions.

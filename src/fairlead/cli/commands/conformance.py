@@ -60,9 +60,9 @@ def conformance(
         Files with recorded cases, as JSON lines, plain or gzipped.
     defects
         With kind `kubebatch` or `nodelifecycle`: what Fairlead does with known defects of the
-        recorded programs. The value `upstream` reproduces them, as in the recordings. The value
-        `fixed` corrects them, as other commands do by default, and lists the cases that depend on a
-        defect.
+        recorded programs. With `upstream`, Fairlead reproduces the defects, as in the recordings.
+        With `fixed`, it corrects them, as other commands do by default, and lists the cases that
+        depend on a defect.
     only
         Replay only cases with names that match this pattern. With kind `api` and a name without
         wildcards, print all differences of the case instead of only the first difference.

@@ -55,8 +55,8 @@ def consolidate(
     autoscalers, which check annotations, local storage, pods without a controller, disruption
     budgets, and room on other nodes. For each node that must stay, the answer lists the causes, the
     object that is responsible for each cause, and changes that remove the cause. The drains of the
-    other nodes are simulated, to find the fastest drain that is safe. `fairlead drain-plan --help`
-    states when a drain is safe.
+    nodes that can be removed are simulated, to find the fastest drain that is safe. `fairlead
+    drain-plan --help` states when a drain is safe.
 
     Try:
 

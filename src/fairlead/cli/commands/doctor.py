@@ -82,10 +82,14 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """Return one finding if all libraries are installed, else one for each missing one."""
-    names = [
-        _NAME.match(line) for line in metadata.requires("fairlead") or () if "extra" not in line
-    ]
+    """Yield one finding if all libraries are installed, else one for each missing one."""
+    try:
+        required = metadata.requires("fairlead") or ()
+    except metadata.PackageNotFoundError:
+        text = "the package fairlead is not installed: pip install ."
+        yield _Finding(is_ok=False, text=text, needed_for="the check of its libraries")
+        return
+    names = [_NAME.match(line) for line in required if "extra" not in line]
     missing = [name[0] for name in names if name and not _version(name[0])]
     if not missing:
         yield _Finding(is_ok=True, text=f"{len(names)} libraries are installed")

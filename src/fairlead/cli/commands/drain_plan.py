@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, repeatable
@@ -81,5 +82,6 @@ def drain_plan(
             plan = plan_drains(planner, names, progress, return_again=away is not None)
             run_plan(plan, experiment, progress, at_once=max_unavailable, away=away)
     notes = (*read.notes, *experiment.notes)
-    print_tabular(drain_answer(plan, read.snapshot.source, notes), output)
-    return 0
+    answer = drain_answer(plan, read.snapshot.source, notes)
+    print_tabular(answer, output)
+    return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import integer, named
@@ -140,9 +141,9 @@ def fit(
                 read.model, source, progress, max_limit or PODS_MAX, preempts=preempt
             )
             name = read.snapshot.source
-            answer = fit_answer(result, source, read.model, name, read.notes)
+            answer = fit_answer(result, source, read.model, name, read.notes, max_limit or 1)
     print_tabular(answer, output)
-    return 0
+    return exit_code.NO if answer.is_no else exit_code.SUCCESS
 
 
 def _elastic_options(
@@ -195,4 +196,4 @@ def _elastic_answer(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )
     result = elastic_fit(experiment, source, progress, max_limit or ELASTIC_MAX, preempts=preempts)
-    return elastic_fit_answer(result, source, snapshot.source, read.notes)
+    return elastic_fit_answer(result, source, snapshot.source, read.notes, max_limit or 1)

@@ -99,7 +99,7 @@ def read_plan_input(
     base = read_baseline(snapshot, scheduler, release.choice, progress, seed=present.seed)
     return PlanInput(
         base.snapshot,
-        Inventory(base.snapshot.manifests),
+        base.snapshot.inventory(),
         base.model,
         scheduler,
         release.choice,

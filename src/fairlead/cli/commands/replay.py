@@ -46,9 +46,9 @@ def replay(
     Then it binds the pod to the recorded node. The answer counts the pods that were placed on a
     node with the highest score, and lists every other pod with the reason.
 
-    FILE can also be a SimKube trace or the pod table of openb. These files record when pods
-    started, but not on which node. Fairlead simulates the pods on the nodes of `--snapshot`, and
-    compares the simulated start times with the recorded start times.
+    FILE can also be a SimKube trace, or the pod table of openb, a public trace of a GPU cluster.
+    These files record when pods started, but not on which node. Fairlead simulates the pods on the
+    nodes of `--snapshot`, and compares the simulated start times with the recorded start times.
 
     Try:
 
@@ -169,7 +169,7 @@ def _replayed_starts(
     settings = ReplaySettings(config, Releases(version, version), present.seed, within)
     is_table = snapshot.endswith(TABLE_SUFFIXES)
     if is_openb_table(data) and file == "-":
-        raise InputError(source, "name the table of pods as a file")
+        raise InputError(source, "a table of pods must be a file, not standard input")
     if is_table and not is_openb_table(data):
         raise InputError("--snapshot", f"{snapshot} is a table; name a dump with the nodes")
     with ProgressBar() as progress:

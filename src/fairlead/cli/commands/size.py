@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
@@ -117,7 +118,7 @@ def size(
             raise InputError("--keep", "matches every node, so that none is left to choose")
         check_survival(survival, model.table.count)
         check_allocatable(replaced, read.snapshot.manifests)
-        offers = node_offers(replaced, types, share)
+        offers = node_offers(model, replaced, types, share)
         if not offers:
             problem = "has no type for the architectures and zones of the nodes"
             raise InputError("--instance-types", problem, object_name=instance_types or "")
@@ -134,5 +135,6 @@ def size(
             tuple(model.table.resources.names),
         )
         found = SizeSearch(model, offers, survival, progress, present.seed).run(replaced, effort)
-    print_tabular(size_answer(question, found, read.snapshot.source, read.notes), output)
-    return 0
+    answer = size_answer(question, found, read.snapshot.source, read.notes)
+    print_tabular(answer, output)
+    return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -21,7 +21,7 @@ from fairlead.whatif.snapshot.anonymization.pseudonym import KEY_KIND, KEY_VERSI
 from fairlead.whatif.snapshot.live import LiveObjects
 from fairlead.whatif.snapshot.snapshot import read_snapshot, snapshot_annotations
 
-_STRANGERS_SHOWN: Final = 3
+_UNKNOWN_SHOWN: Final = 3
 
 
 def rewrite(
@@ -129,9 +129,9 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
         case _:
             raise InputError(str(key_file), "is not a key that --anonymise wrote")
     text = decode_text(source, read_bytes(Path(source)))
-    strangers = pseudonyms.strangers_in(text)
-    if strangers is not None:
-        shown = f": {', '.join(strangers[:_STRANGERS_SHOWN])}" if strangers else ""
+    unknown = pseudonyms.unknown_in(text)
+    if unknown is not None:
+        shown = f": {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
         problem = (
             f"has few or no pseudonyms of {key_file}, which may be another snapshot's key{shown}"
         )

@@ -48,12 +48,13 @@ def torture(
 
     Each seed makes one simulated cluster of 20 nodes with all controllers. For an hour of virtual
     time, clients change the cluster at random, and faults happen. Then both stop, and the cluster
-    has time to reach a stable state. During the faults, more than one request in 20 is refused,
-    delayed, performed but reported as failed, or performed twice. Watches break, the process is
-    killed and restarts from its store, and nodes fail and return with another capacity. After every
-    command and at the end, the safety rules in docs/torture.md (the laws) are checked.
+    has time to reach a stable state. In the hour with faults, about one of 11 actions of the
+    control plane is refused, delayed, performed but reported as failed, or performed twice. Watches
+    break, the control plane is killed and restarts from its store, and nodes fail and return with
+    another capacity. After every action and at the end, the safety rules in docs/torture.md (the
+    laws) are checked.
 
-    If a law is broken, the command prints a scenario that breaks the law, reduced to the necessary
+    If a law is broken, fairlead prints a scenario that breaks the law, reduced to the necessary
     parts.
 
     Try:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 from fairlead.cli.options.output import AnswerOutput
 from fairlead.cli.options.parameter import Names, integer, named, repeatable
@@ -26,7 +27,9 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of nodes that are added to each pool during the upgrade.",
+            help="Number of nodes that are added to the pool and zone of the nodes that are "
+            "upgraded. Pools are upgraded one after another, and each pool zone by zone. With 0, "
+            "no node is added.",
             metavar="N",
             converter=integer,
         ),
@@ -80,21 +83,20 @@ def upgrade_check(
     snapshot
         A file, a directory, or - for standard input.
     """
-    from msgspec.structs import replace
-
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
-    from fairlead.whatif.planner.node_drain.drain_plan import run_plan
+    from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan, run_plan
     from fairlead.whatif.planner.node_drain.upgrade_check import (
         SURGE_MAX,
         budgets_on,
         check_nodes,
         pools_of,
-        surge_nodes,
+        surge_groups,
         upgrade_answer,
+        upgrade_turns,
     )
 
     if not 0 <= surge <= SURGE_MAX:
@@ -109,26 +111,25 @@ def upgrade_check(
         if group_by and not any(group_by in info.labels for info in infos):
             raise InputError("--group-by", f"no node has the label {group_by}")
         pools = pools_of(read.model, group_by)
-        added = surge_nodes(pools, surge)
+        groups = surge_groups(read.model, pools, surge)
         names = (
             read.nodes("--nodes", nodes) if nodes else [n.name for n in read.model.table.nodes()]
         )
         at_once = max_unavailable or max(surge, 1)
-        plan = check_nodes(planner, pools, added, names, progress)
-        base = read.experiment
-        extra = (
-            manifest
-            for copies in added.values()
-            for one in copies
-            for manifest in one.manifests(read.model)
-        )
-        experiment = replace(base, initial=(*base.initial, *extra))
-        run_plan(plan, experiment, progress, at_once=at_once, away=away)
+        experiment = read.experiment
+
+        def planned() -> DrainPlan:
+            plan = check_nodes(planner, groups, names, progress)
+            turns = upgrade_turns(read.model, plan, groups)
+            run_plan(plan, experiment, progress, at_once=at_once, away=away, turns=turns)
+            return plan
+
+        plan = planned()
         if plan.is_order_unsafe:
             planner.reorders = False
-            plan = check_nodes(planner, pools, added, names, progress)
-            run_plan(plan, experiment, progress, at_once=at_once, away=away)
+            plan = planned()
     limits = budgets_on(planner, names)
     notes = (*read.notes, *experiment.notes)
-    print_tabular(upgrade_answer(plan, limits, surge, read.snapshot.source, notes), output)
-    return 0
+    answer = upgrade_answer(plan, limits, surge, read.snapshot.source, notes)
+    print_tabular(answer, output)
+    return exit_code.NO if answer.is_no else exit_code.SUCCESS

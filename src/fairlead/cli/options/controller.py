@@ -94,15 +94,16 @@ class NodeFlags:
         named(
             "DURATION",
             "Time that a node is unready before its pods are deleted (default: 5m). Needs "
-            "--behave-like 1.16 --feature-gates TaintBasedEvictions=false.",
+            "--behave-like 1.16 --feature-gates TaintBasedEvictions=false, or "
+            "--enable-taint-manager false.",
         ),
     ] = ""
     enable_taint_manager: Annotated[
         str,
         named(
             "BOOL",
-            "true or false: whether NoExecute taints evict pods (default: true). Needs "
-            "--behave-like 1.16, 1.19 or 1.21.",
+            "true or false: whether NoExecute taints evict pods (default: true). If false, "
+            "--pod-eviction-timeout applies. Needs --behave-like 1.16, 1.19 or 1.21.",
         ),
     ] = ""
 

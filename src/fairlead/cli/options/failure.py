@@ -49,7 +49,7 @@ class FailureOptions:
         named(
             "BEHAVIOUR",
             "How nodes fail: stopped (default: the machine is off), paused (the kubelet stops, "
-            "its containers run on), 'slow 45s' (one heartbeat every 45s), or a condition that "
+            "but not its containers), 'slow 45s' (one heartbeat every 45s), or a condition that "
             "the node reports: not-ready, memory-pressure, disk-pressure or pid-pressure.",
         ),
     ] = ""

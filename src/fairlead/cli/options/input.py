@@ -13,16 +13,19 @@ def size(_: type, tokens: Sequence[Token]) -> int:
 
     Raises ValueError if it is not a positive quantity.
     """
-    from fairlead.api.quantity import QuantityError, parse_quantity
+    from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 
     text = tokens[0].value
     try:
-        found = parse_quantity(text).whole
+        found = parse_quantity(text)
     except QuantityError:
         raise ValueError(f"{text!r} is not a size such as 4Gi") from None
-    if found <= 0:
+    if found.nano % NANOS_PER_UNIT:  # The suffix m means a thousandth.
+        problem = "is not a whole number of bytes; 1Mi is a mebibyte, 1M a megabyte"
+        raise ValueError(f"{text!r} {problem}")
+    if found.whole <= 0:
         raise ValueError(f"{text!r} is not a positive size")
-    return found
+    return found.whole
 
 
 MaxInput = Annotated[

@@ -26,8 +26,15 @@ from fairlead.cli.output.console.screen import (
 )
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
-from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
-from fairlead.cli.output.pod_summary import displaced, kubectl_drain, other_pods, pending, undrained
+from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
+from fairlead.cli.output.pod_summary import (
+    displaced,
+    kubectl_drain,
+    other_pods,
+    pending,
+    undrained,
+    waited,
+)
 from fairlead.cli.output.start_time_summary import start_time_section
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import WhatIfAnswer
@@ -38,6 +45,7 @@ from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.result.tabular_answer import counted
 
@@ -51,7 +59,7 @@ PODS: Final = "pods"
 _POOL_RESOURCES: Final = ("cpu", "memory")
 _STYLES: Final = {Severity.BAD: "bold red", Severity.WARNING: "bold yellow"}
 _GOOD: Final = "bold green"
-_BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS)
+_BAD_BUDGETS: Final = (BudgetResult.BREACHED, BudgetResult.BLOCKS, BudgetResult.UNMET)
 
 
 def print_answer(
@@ -66,14 +74,21 @@ def print_answer(
 
     `conditions` are the results of --fail-on, `group_by` is the label of node pools.
     """
-    sections = _sections(answer, conditions, group_by)
+    sections = _sections(answer, conditions, group_by, has_details=has_details)
     print_screen(console or stdout_console(), sections, has_details=has_details)
 
 
 def _sections(
-    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
+    answer: WhatIfAnswer,
+    conditions: Sequence[ConditionResult],
+    group_by: str,
+    *,
+    has_details: bool,
 ) -> Iterator[Section]:
-    """Yield the sections of the answer in the order in which they are printed."""
+    """Yield the sections of the answer in the order in which they are printed.
+
+    Without `has_details`, an outage that the change does not cause has only one line.
+    """
     effect, changed = answer.effect, answer.changed
     start = changed.started_at
 
@@ -89,11 +104,15 @@ def _sections(
     yield _pools(answer, group_by)
     yield _budgets(effect.budgets)
     if changed.outage is not None:
-        yield from outage_sections(changed, changed.outage)
+        if has_details or not _is_known(changed.outage, answer.without.outage):
+            yield from outage_sections(changed, changed.outage)
+        else:
+            yield known_outage(changed.outage)
     yield rolling_drains(changed.drains, start)
     yield from kubectl_drain(effect.drain)
     yield undrained(changed.undrained)
     yield pending(answer.difference)
+    yield waited(effect.waited)
     if answer.start_times is not None:
         yield start_time_section(answer.start_times)
     yield displaced(answer.difference, start)
@@ -104,6 +123,12 @@ def _sections(
     yield queues(changed.jobs, answer.without.jobs)
     yield pod_autoscalers(changed)
     yield autoscaling(changed, answer.without)
+
+
+def _is_known(outage: OutageOutcome, without: OutageOutcome | None) -> bool:
+    """Return whether the same nodes fail in the run without the change."""
+    known = set() if without is None else {one.node for one in without.nodes}
+    return known >= {one.node for one in outage.nodes}
 
 
 # --- head --------------------------------------------------------------------------------------

@@ -58,9 +58,13 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
     because they cannot be replaced.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Prepare to write `path`; nothing is written before the `with` block is entered."""
+    def __init__(self, path: Path, *, is_private: bool = False) -> None:
+        """Prepare to write `path`; nothing is written before the `with` block is entered.
+
+        Only the user can read a private file, whatever the mode of the file that it replaces.
+        """
         self._path = path.resolve()
+        self._is_private = is_private
         self._is_stream = self._path.exists() and not self._path.is_file()
         self._file: IO[bytes] | None = None
 
@@ -106,10 +110,10 @@ class AtomicFile(AbstractContextManager["AtomicFile"]):
             return
         if self._is_stream:
             return
-        mask = os.umask(0)
-        os.umask(mask)
-        # Temporary files are readable only by the user, but results are not restricted.
-        Path(self._file.name).chmod(0o666 & ~mask)
+        if not self._is_private:  # A temporary file is readable only by the user.
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(self._file.name).chmod(0o666 & ~mask)
         Path(self._file.name).replace(self._path)
 
     def _discard(self) -> None:

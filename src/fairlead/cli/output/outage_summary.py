@@ -29,6 +29,7 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.rate_line import rate_lines
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.result.tabular_answer import listed
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
@@ -68,6 +69,19 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
         least=len(outage.beliefs),
         most=len(outage.beliefs),
     )
+
+
+def known_outage(outage: OutageOutcome) -> Section:
+    """Return a section of one line about an outage that happens without the change, too."""
+    names = listed([one.node for one in outage.nodes], NAMES_MAX)
+    verb = "is" if len(outage.nodes) == 1 else "are"
+
+    def show(console: Console, count: int) -> None:
+        del count
+        console.print()
+        print_line(console, f"Without the change, too, {names} {verb} not in service.")
+
+    return Section("course of the outage", 1, show, Rank.ADVICE)
 
 
 def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:

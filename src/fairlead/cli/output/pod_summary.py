@@ -17,6 +17,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.change.kubectl_drain import KubectlDrain
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import Difference
+from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
 from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -27,7 +28,7 @@ _IN_PARENTHESES: Final = re.compile(r" \([^()]*\)$")
 
 
 def kubectl_drain(drain: KubectlDrain) -> Iterator[Section]:
-    """Yield the section of nodes that kubectl refuses to drain, and of pods that need a flag."""
+    """Yield two sections: the nodes that kubectl refuses to drain, and the flags that it needs."""
     rows = [(one.node, one.summary) for one in drain.refused]
     named = TableColumn(f"REFUSED BY KUBECTL DRAIN ({len(rows):,})", is_name=True)
     yield table_section(
@@ -82,6 +83,26 @@ def pending(difference: Difference) -> Section:
     return table_section(what, columns, cells, Rank.CAUSES)
 
 
+def waited(rows: Sequence[WaitedPod]) -> Section:
+    """Return the section of pods that waited long and then got a node, grouped by reason."""
+    by_reason: dict[str, list[WaitedPod]] = defaultdict(list)
+    for one in rows:
+        by_reason[short_reason(one.pod.reason)].append(one)
+    cells = [
+        (f"{len(pods):,}", _first_name(list(dict.fromkeys(str(one.pod.workload) for one in pods))),
+         for_readers(pods[0].waited), why)
+        for why, pods in by_reason.items()
+    ]  # fmt: skip
+    columns = (
+        TableColumn("PODS", is_number=True),
+        TableColumn(f"WAITED FOR A NODE ({len(rows):,})", is_name=True),
+        TableColumn("LONGEST", is_number=True),
+        TableColumn("WHY"),
+    )
+    what = f"{counted(len(rows), 'pod')} that waited for a node"
+    return table_section(what, columns, cells, Rank.CAUSES)
+
+
 def displaced(difference: Difference, start: Instant) -> Section:
     """Return the section of displaced and moved pods.
 
@@ -100,9 +121,11 @@ def displaced(difference: Difference, start: Instant) -> Section:
         for one in difference.evicted
     ]  # fmt: skip
     listed, elsewhere = {row[0] for row in rows}, {pod.key for pod in difference.elsewhere}
+    recreated = {pod.key for pod in difference.recreated}
     rows += [
         (one.pod.key, one.origin, one.target, "",
-         "placed elsewhere" if one.pod.key in elsewhere else NODE_DELETED)
+         "deleted and created again" if one.pod.key in recreated
+         else "placed elsewhere" if one.pod.key in elsewhere else NODE_DELETED)
         for one in difference.moved
         if one.pod.key not in listed
     ]  # fmt: skip
@@ -120,7 +143,17 @@ def displaced(difference: Difference, start: Instant) -> Section:
         TableColumn("AFTER", rank=1, is_number=True),
         TableColumn("WHY"),
     )
-    what = ", ".join(f"{counted(count, 'pod')} {name}" for name, count in counts.items() if count)
+    pods = {
+        "preempted": len({one.pod.key for one in difference.preempted}),
+        "evicted": len({one.pod.key for one in difference.evicted}),
+    }
+    events = {"preempted": "preemption", "evicted": "eviction"}
+    what = ", ".join(
+        f"{counted(count, 'pod')} {name}" if pods.get(name, count) == count
+        else f"{counted(count, events[name])} of {counted(pods[name], 'pod')}"
+        for name, count in counts.items()
+        if count
+    )  # fmt: skip
     return table_section(what, columns, rows, Rank.MOVES, least=MOVES_MIN)
 
 

@@ -163,8 +163,8 @@ def test_text_output_comes_with_a_report_unless_it_is_off(ask, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--drain", "a", "--change", "b:--drain b"), "--drain: cannot be used beside --change"),
-        (("--change", "b:--drain b", "--commands", "c.jsonl"), "--commands: is about one answer"),
+        (("--drain", "a", "--change", "b:--drain b"), "--drain: cannot be used with --change"),
+        (("--change", "b:--drain b", "--commands", "c.jsonl"), "--commands: writes one run"),
         (("--change", "b:--drain b", "--fail-on", "when"), "--fail-on: 'when' is not"),
     ],
 )

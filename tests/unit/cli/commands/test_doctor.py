@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
+
 from fairlead.cli import exit_code
 from fairlead.cli.commands import doctor
 from fairlead.cli.main import run
@@ -19,6 +21,15 @@ def test_a_missing_library_fails(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "_version", lambda name: "" if name == "numpy" else found(name))
     assert run(["doctor"]) == exit_code.DIFFERENCE
     assert "missing  library numpy: pip install numpy" in capsys.readouterr().out
+
+
+def test_the_libraries_of_a_source_tree_are_unknown(monkeypatch, capsys):
+    def requires(_):
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(doctor.metadata, "requires", requires)
+    assert run(["doctor"]) == exit_code.SUCCESS
+    assert "note     the package fairlead is not installed" in capsys.readouterr().out
 
 
 def test_kubectl_is_only_needed_for_some_commands(monkeypatch, tmp_path, capsys):

@@ -152,3 +152,66 @@ def test_the_only_pod_of_the_files_may_be_of_a_gang(tmp_path, capsys):
     main.run(["explain", str(dump), "--apply", str(gang), "-o", "json"])
     answer = json.loads(capsys.readouterr().out)
     assert (answer["group"], answer["min_member"], answer["members"]) == ("default/g", 3, 1)
+
+
+def test_a_pod_of_a_missing_group_is_explained_with_the_name_of_the_group(tmp_path, capsys):
+    dump = tmp_path / "dump.yaml"
+    dump.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\n  namespace: shop\n"
+        "  annotations: {scheduling.k8s.io/group-name: train}\n"
+        "spec: {schedulerName: volcano, containers: [{name: c, image: i}]}\n"
+    )
+    assert main.run(["explain", str(dump), "pod/shop/p"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "shop/train: 1 pod names this PodGroup, which does not exist",
+        "Blocked: no such group",
+        "It would start with: create PodGroup shop/train",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence", "next_run"),
+    [
+        (
+            {},
+            'Its schedule is "0 2 * * *" (UTC); the next Job starts at 2026-01-02T02:00:00Z.',
+            "2026-01-02T02:00:00Z",
+        ),
+        (
+            {"timeZone": "Europe/Berlin"},
+            'Its schedule is "0 2 * * *" (Europe/Berlin); the next Job starts at 2026-01-02T01:',
+            "2026-01-02T01:00:00Z",
+        ),
+        (
+            {"suspend": True},
+            'Its schedule is "0 2 * * *" (UTC); it is suspended, so no Job starts.',
+            None,
+        ),
+        (
+            {"schedule": "0 0 30 2 *"},
+            'Its schedule is "0 0 30 2 *" (UTC); no Job starts: ',
+            None,
+        ),
+    ],
+)
+def test_a_cron_job_is_explained_with_its_schedule(tmp_path, capsys, spec, sentence, next_run):
+    template = {"spec": {"template": {"spec": {**POD["spec"], "restartPolicy": "Never"}}}}
+    nightly = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {
+            "name": "nightly",
+            "namespace": "default",
+            "creationTimestamp": "2026-01-01T08:00:00Z",
+        },
+        "spec": {"schedule": "0 2 * * *", "jobTemplate": template, **spec},
+    }
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [NODES[0], nightly]}))
+    main.run(["explain", str(dump), "cronjob/nightly", "-o", "json"])
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == "cronjob/default/nightly has no pods now."
+    assert answer["findings"][0].startswith(sentence)
+    assert answer["next_run"] == next_run
+    assert answer["suspended"] == ("suspend" in spec)

@@ -34,7 +34,8 @@ def refused(tmp_path, capsys):
 def test_without_the_extra_the_command_that_installs_it_is_named(refused, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     assert refused("--otlp-endpoint", "http://127.0.0.1:4318") == (
-        "fairlead: --otlp-endpoint: needs OpenTelemetry's SDK: pip install 'fairlead[otel]'\n"
+        "fairlead: --otlp-endpoint: needs OpenTelemetry's SDK: "
+        "pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http\n"
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
 from rich.console import Console
 
-from fairlead.cli.output.pod_summary import other_pods
+from fairlead.cli.output.pod_summary import displaced, other_pods
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outcome.comparison.difference import difference
-from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd, RunOutcome
+from fairlead.whatif.outcome.run_outcome import Evicted, NodeEnd, PodEnd, RunOutcome
 from fairlead.whatif.outcome.workload import WorkloadRef
 
 WEB = WorkloadRef("Deployment", "ns", "web")
@@ -41,3 +42,12 @@ def test_pods_that_never_exist_with_the_change_are_not_removed():
         ["ONLY", "WITHOUT", "THE", "CHANGE", "(1)", "NODE"],
         ["ns/q", "a"],
     ]
+
+
+def test_evictions_are_counted_apart_from_the_pods_that_are_evicted_again():
+    found = pod("p", 0)
+    twice = tuple(Evicted(pod=found, node=node, at=0, why="drain") for node in "bc")
+    once = difference(outcome(found), replace(outcome(found), evicted=twice[:1]))
+    again = difference(outcome(found), replace(outcome(found), evicted=twice))
+    assert displaced(once, 0).title.startswith("1 pod evicted")
+    assert displaced(again, 0).title.startswith("2 evictions of 1 pod")

@@ -56,7 +56,7 @@ class Actions:
         self._api = api
         self._store = store
 
-    async def steer_clock(self, body: Any) -> Json:
+    async def control_clock(self, body: Any) -> Json:
         """Advance, pause, resume or speed up the clock; see ClockControl."""
         await self._request("POST", clock_control.PATH, body, _JSON)
         return {"message": ""}

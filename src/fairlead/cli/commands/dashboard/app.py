@@ -77,7 +77,7 @@ class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error
 
 
 class DashboardApp:
-    """Serves the HTML page `page` and the state in `recording`, on loopback port `port`."""
+    """Serves the page `page`, and the state from `recording`, on the loopback port `port`."""
 
     def __init__(
         self,

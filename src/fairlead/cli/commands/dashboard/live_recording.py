@@ -89,7 +89,7 @@ class LiveRecording:
         heading = Heading(self._title, "now", 0, 0.0)
         outcome = self._outcome()
         data = simulation_report(heading, outcome)
-        steps = [*more_nodes("Ask what happens with", outcome.pending(), outcome)]
+        steps = [*more_nodes("Ask what happens with", outcome.pending(), outcome.nodes)]
         down = _without_pods(outcome)
         return packed({**data, "kind": "live", "next_steps": steps, "without_pods": down})
 

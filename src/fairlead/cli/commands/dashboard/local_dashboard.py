@@ -62,7 +62,7 @@ class LocalDashboard:
             clock=cluster.clock,
             objects=lambda: objects_of(cluster),
             arguments=lambda folder: _written_snapshot(cluster, folder),
-            actions={"/clock": actions.steer_clock, "/node": actions.change_node},
+            actions={"/clock": actions.control_clock, "/node": actions.change_node},
         )
         async with self._dashboard.showing(shown) as recording:
             unsubscribe = cluster.store.subscribe(lambda change: observe(recording, change))

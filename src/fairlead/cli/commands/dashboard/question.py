@@ -1,6 +1,6 @@
 """Questions: answers what-ifs and requests to explain a pod, about the current state of a cluster.
 
-Each question runs in a process of its own, so that the cluster keeps running.
+Each question runs in a separate process, so that the cluster keeps running.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sessions: opens sessions of the dashboard, by a link that works once and then by a cookie.
 
-A link contains a code. The response to the first request with the code sets a cookie with a session
-token; then the code is invalid. Only digests of codes and tokens are kept, so that a memory dump
-does not reveal them.
+A link contains a login code. The response to the first request with the code sets a cookie with a
+session token; then the code is invalid. Only digests of codes and tokens are kept, so that a memory
+dump does not reveal them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SESSIONS_MAX: Final = 64
 
 
 class Sessions:
-    """The open sessions.
+    """The open sessions of the dashboard, and the login codes that were not used yet.
 
     If there are too many codes or sessions, the oldest ones become invalid.
     """

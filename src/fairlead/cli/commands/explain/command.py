@@ -53,9 +53,9 @@ def explain(
     seeds: Annotated[
         int,
         Parameter(
-            help="Estimate when a waiting pod, workload or pod group starts, from N simulations. "
-            "Each simulation draws the run times of pods from the completed pods in the "
-            "snapshot.",
+            help="Estimate when a waiting pod, workload or pod group starts, from N simulations; "
+            "1 makes no estimate. Each simulation draws the run times of pods from the "
+            "completed pods in the snapshot.",
             metavar="N",
             converter=integer,
         ),
@@ -96,7 +96,7 @@ def explain(
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
     the number of allowed disruptions and the pods that the budget selects.
 
-    With --process, the scheduler of a running `fairlead run` process explains a pending pod: its
+    With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's
     current cache.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rich.console import Console
 
 from fairlead.api.quantity import amount_text
@@ -13,6 +15,14 @@ from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 
+# Pods that end remove none of these obstacles, so no start is estimated.
+_WITHOUT_ESTIMATE: Final = (
+    Obstacle.NOTHING,
+    Obstacle.NO_GROUP,
+    Obstacle.NO_QUEUE,
+    Obstacle.TOO_FEW_MEMBERS,
+)
+
 
 def print_group(explained: ExplainedGroup, console: Console) -> None:
     """Print the explanation `explained` of a PodGroup."""
@@ -22,7 +32,7 @@ def print_group(explained: ExplainedGroup, console: Console) -> None:
     if found.queue is not None:
         _print_queue(console, found.queue)
     _print_nodes(console, found)
-    if found.obstacle is not Obstacle.NOTHING and not found.has_minimum:
+    if found.obstacle not in _WITHOUT_ESTIMATE and not found.has_minimum:
         print_line(console, _start(explained))
     what = "The next member" if found.has_minimum else "It"
     for remedy in found.remedies:
@@ -30,6 +40,9 @@ def print_group(explained: ExplainedGroup, console: Console) -> None:
 
 
 def _members(found: GroupExplanation) -> str:
+    if found.obstacle is Obstacle.NO_GROUP:
+        pods = "1 pod names" if found.members == 1 else f"{found.members} pods name"
+        return f"{pods} this PodGroup, which does not exist"
     needs = f"needs {found.min_member} of its {found.members} members"
     if found.min_member > found.members:
         needs = f"needs {found.min_member} members and has {found.members}"
@@ -74,12 +87,14 @@ def _print_nodes(console: Console, found: GroupExplanation) -> None:
         )
         for fact in found.nodes
     ]
-    title = f"nodes that do not fit {found.member}, nearest misses first"
+    title = f"nodes that {found.member} does not fit, smallest shortage first"
     print_table(console, title, ("node", "because", "lacks"), rows)
 
 
 def _start(explained: ExplainedGroup) -> str:
     begins = explained.found.starts_at
+    if begins is None and explained.found.obstacle is Obstacle.QUEUE_HAS_ITS_SHARE:
+        return "Its start is unknown: it depends on the shares of the queues."
     if begins is None:
         return "Its start is unknown: the running pods have no known duration."
     after = for_readers(begins - explained.at)

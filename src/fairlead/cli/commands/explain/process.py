@@ -91,7 +91,7 @@ def _pod_key(target: str) -> str:
     """Return NAMESPACE/NAME for `pod/NAMESPACE/NAME`, and default/NAME for `pod/NAME`."""
     kind, *parts = target.split("/")
     if kind not in ("pod", "pods", "po") or not 1 <= len(parts) <= 2 or not all(parts):
-        problem = "is not pod/NAMESPACE/NAME, all that --process explains"
+        problem = "is not pod/NAMESPACE/NAME; --process explains only pods"
         raise InputError("arguments", problem, object_name=target)
     return "/".join(["default", *parts][-2:])
 

@@ -33,7 +33,8 @@ DASHBOARD_HELP: Final = (
 )
 OTLP_HELP: Final = (
     "Send trace spans of scheduling cycles and API requests to the OTLP/HTTP collector at URL, "
-    "such as http://localhost:4318. Needs pip install 'fairlead[otel]'."
+    "such as http://localhost:4318. Needs the packages opentelemetry-sdk and "
+    "opentelemetry-exporter-otlp-proto-http."
 )
 ELECT_HELP: Final = (
     "Run without leader election. Use this only if no other replica runs in the cluster."
@@ -76,10 +77,10 @@ def run(
     """Schedule the pods of a real cluster, until SIGINT or SIGTERM.
 
     The scheduler handles all pods whose schedulerName is the name of one of its profiles. Without
-    --config, its only profile is default-scheduler, so kube-scheduler must not run at the same
-    time. Replicas elect a leader through the Lease of kube-scheduler (kube-system/kube-scheduler),
-    or through the Lease that --config names. docs/production.md describes the deployment and the
-    permissions.
+    --config, its only profile is default-scheduler, and replicas elect a leader through the Lease
+    of kube-scheduler (kube-system/kube-scheduler). While kube-scheduler holds this Lease, Fairlead
+    only waits. To run beside kube-scheduler, name other profiles and another Lease in --config.
+    docs/production.md describes the deployment and the permissions.
 
     With --shadow, the command writes nothing to the cluster. It compares the decisions that it
     would have taken with those of the cluster's own schedulers, and prints a summary at the end.

@@ -38,7 +38,8 @@ class OtlpExporter:
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError:
-            problem = "needs OpenTelemetry's SDK: pip install 'fairlead[otel]'"
+            packages = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+            problem = f"needs OpenTelemetry's SDK: pip install {packages}"
             raise InputError(OPTION, problem) from None
         own = Resource({"service.name": SERVICE, "service.version": __version__})
         self._provider = TracerProvider(resource=own.merge(OTELResourceDetector().detect()))

@@ -278,7 +278,7 @@ def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
         path = options.new_config or request.config
         configs["new"] = read_scheduler_config(path, plugins, release, allow_extenders=True)
     if any(config.extenders for config in configs.values()):
-        raise InputError("--shadow", "cannot be used with extenders, which would be asked twice")
+        raise InputError("--shadow", "cannot be used with extenders, which would be called twice")
     return configs
 
 
@@ -398,11 +398,13 @@ def _controllers(names: Names) -> tuple[str, ...]:
     for name in given:
         if name not in CONTROLLERS:
             known = ", ".join(CONTROLLERS)
-            raise InputError("--controllers", f"must be some of {known}", object_name=name)
+            raise InputError(
+                "--controllers", f"is not a controller; known: {known}", object_name=name
+            )
     if not given:
         raise InputError("--controllers", "names no controller")
     if BATCH in given and SCHEDULER not in given:
-        raise InputError("--controllers", "batch runs inside the scheduler; name scheduler as well")
+        raise InputError("--controllers", "batch runs inside the scheduler; add scheduler")
     return tuple(name for name in CONTROLLERS if name in given)
 
 

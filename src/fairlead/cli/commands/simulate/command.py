@@ -62,10 +62,10 @@ def simulate(
 ) -> int:
     """Run a scenario in virtual time and print the result.
 
-    SCENARIO is a YAML file that describes a cluster (manifest files, a trace or generated nodes),
-    timed events, a duration, a seed and outputs. docs/scenarios.md explains every field. Options of
-    this command override the settings in the scenario. With text output, an HTML report is written
-    to fairlead-simulate.html.
+    SCENARIO is a YAML file that describes a cluster (manifest files, a recorded trace or generated
+    nodes), timed events, a duration, a seed and outputs. docs/scenarios.md explains every field.
+    Options of this command override the settings in the scenario. With text output, an HTML report
+    is written to fairlead-simulate.html.
 
     Try:
 

@@ -95,7 +95,7 @@ class Reading:
 
 
 async def read_cluster_once(client: RestClient, namespace: str) -> Reading:
-    """Read the cluster; of events and pod metrics, only those in `namespace` if it is set.
+    """Read the cluster, with the events and pod metrics of `namespace`, or of all namespaces if "".
 
     Events and metrics are empty if reading them is not allowed, or if metrics are not served.
     Raises RequestError.

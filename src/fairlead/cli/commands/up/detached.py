@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +51,8 @@ def start_detached(options: UpOptions) -> int:
     with _opened(".json") as state, _opened(".log") as log:
         if not _is_locked_by_us(state):
             raise InputError(DETACH, f"a cluster runs already ({_described(_read(state))})")
+        if not os.fstat(state).st_nlink:  # `fairlead down` removed it after it was opened here
+            raise InputError(DETACH, "the last cluster is just ending; try again")
         os.ftruncate(log, 0)
         arguments = [each for each in sys.argv[1:] if each != DETACH]
         process = subprocess.Popen(  # noqa: S603 - our own command, with its arguments
@@ -66,6 +68,7 @@ def start_detached(options: UpOptions) -> int:
         if not line:
             code = process.wait()
             sys.stderr.write(os.pread(log, _LOG_BYTES_MAX, 0).decode(errors="replace"))
+            _remove_files()
             return code
         os.ftruncate(state, 0)
         os.pwrite(state, msgspec.json.encode(DetachedCluster(process.pid, line)), 0)
@@ -80,6 +83,7 @@ def down() -> int:
     """
     with _opened(".json") as state:
         if _is_locked_by_us(state):
+            _remove_files()
             raise InputError("down", "no cluster runs in the background")
         cluster = _read(state)
         if cluster is None:
@@ -90,9 +94,24 @@ def down() -> int:
             if time.monotonic() > deadline:  # noqa: TID251
                 raise InputError("down", f"the cluster does not end ({_described(cluster)})")
             time.sleep(_LOOK_SECONDS)  # noqa: TID251
-        os.ftruncate(state, 0)
+        _remove_files()
     print(f"ended: process {cluster.pid}", file=sys.stderr)
     return exit_code.SUCCESS
+
+
+def _path(suffix: str) -> Path:
+    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
+
+
+def _remove_files() -> None:
+    """Remove the state file, and the log file if it is empty; call this with the lock held."""
+    _path(".json").unlink(missing_ok=True)
+    log = _path(".log")
+    with suppress(FileNotFoundError):
+        found = log.lstat()
+        if found.st_uid == os.getuid() and not found.st_size:
+            log.unlink()
 
 
 @contextmanager
@@ -101,8 +120,7 @@ def _opened(suffix: str) -> Iterator[int]:
 
     Raises InputError if the file belongs to another user.
     """
-    folder = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-    path = Path(folder) / f"fairlead-up-{os.getuid()}{suffix}"
+    path = _path(suffix)
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError as cause:

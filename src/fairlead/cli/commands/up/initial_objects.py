@@ -8,7 +8,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import LEASE, NAMESPACE
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 

@@ -66,6 +66,9 @@ class UpOptions:
 
     def check(self) -> None:
         """Raise InputError for invalid options, before anything is written or opened."""
+        if self.command and self.command[0].startswith("-"):
+            # A misspelt option is parsed as the command; main turns this source into a hint.
+            raise InputError(self.command[0].partition("=")[0], "is not a command")
         if not 0 <= self.nodes <= NODES_MAX:
             raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
         if not 1 <= self.zones <= max(1, self.nodes):
@@ -82,14 +85,20 @@ class UpOptions:
         check_dashboard_port(self.dashboard_port, dashboard=self.dashboard)
         self._check_users()
         self._check_autoscaler()
+        self._check_files()
+        if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
+            raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
+
+    def _check_files(self) -> None:
+        """Raise InputError for files that must not be replaced, and for a missing directory."""
+        if self.accept_loss and self.data_dir is None:
+            raise InputError("--accept-loss", "needs --data-dir")
         if self.kubeconfig is not None:
             _require_replaceable(self.kubeconfig)
         outputs = {"--audit": self.audit, "--kubeconfig": self.kubeconfig}
         files = self.snapshot, self.autoscale, self.instance_types, self.limits_file
         stored = () if self.data_dir is None else data_files(Path(self.data_dir))
         require_distinct(outputs, files, stored)
-        if self.snapshot is not None and (self.nodes, self.zones) != (NODES, ZONES):
-            raise InputError("--snapshot", "names the nodes; leave out --nodes and --zones")
 
     def _check_autoscaler(self) -> None:
         """Raise InputError for an option of an autoscaler that is not simulated."""

@@ -3,7 +3,7 @@
     alice:dev,ops                     a user in two groups
     system:kube-scheduler             a component
     system:node:NAME                  a kubelet
-    system:serviceaccount:NS:NAME     a service account, with a token of its own
+    system:serviceaccount:NS:NAME     a service account; its token is not a JWT
 
 Nodes and service accounts get the groups that Kubernetes gives them. Every other name ends at its
 first colon.

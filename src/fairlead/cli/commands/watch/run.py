@@ -51,7 +51,7 @@ def watch_cluster(
         inquiry = Inquiry(file, config.name, partial(read_live, config), Path(folder))
         page = f"http://{at}/" + (f"?token={token}" if token_file is None else "")
         questions = counted(len(file.questions), "question")
-        print(f"asking {questions} about {config.name}: {page}", flush=True)
+        print(f"answers to {questions} about {config.name}: {page}", flush=True)
         asyncio.run(_serve(inquiry, AnswerPage(inquiry, token), listening))
     return exit_code.SUCCESS
 

@@ -79,7 +79,7 @@ def answer_alternatives(
     if changes and change.words:
         raise InputError(
             change.words[0].split()[0],
-            f"cannot be used beside {OPTION}; write it into each {OPTION}",
+            f"cannot be used with {OPTION}; write it into each {OPTION}",
         )
     return [
         Alternative(" on ".join(part for part in (name, where) if part), answer)

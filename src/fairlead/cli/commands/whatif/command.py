@@ -48,7 +48,7 @@ def whatif(
     describe the change can be repeated and combined. All changes are made at the same instant (with
     --at, failures follow later), in this order: delete, apply, set fields, add nodes, scale,
     cordon, drain, fail nodes, run the descheduler. With text output, an HTML report is written to
-    fairlead-whatif.html, unless nothing is changed.
+    fairlead-whatif.html, unless no change is given.
 
     Try:
 

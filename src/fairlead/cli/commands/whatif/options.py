@@ -88,7 +88,7 @@ class ChangeOptions:
     add_nodes: Annotated[
         int | None,
         Parameter(
-            help="Add N empty nodes; needs --like or --instance-type.",
+            help="Add N new nodes; needs --like or --instance-type.",
             metavar="N",
             converter=integer,
         ),
@@ -272,8 +272,8 @@ class RunOptions:
         named(
             "LABEL",
             "Node label by which the answer groups nodes into pools (default: the label in the "
-            "selector of drained or deleted nodes, the zone label if a zone fails, else the node "
-            "pool label of Karpenter, EKS, GKE or AKS).",
+            "selector of drained, cordoned or deleted nodes, else the node pool label of "
+            "Karpenter, EKS, GKE or AKS, else the zone label if a zone fails).",
         ),
     ] = ""
     config: Annotated[

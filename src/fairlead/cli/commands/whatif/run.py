@@ -169,7 +169,9 @@ def _compare(
     """
     started = perf_counter()
     if outputs.commands is not None:
-        raise InputError("--commands", "is about one answer; ask for each alternative alone")
+        raise InputError(
+            "--commands", "writes one run; it cannot be combined with several alternatives"
+        )
     fail_on = [parse_fail_on(text) for text in options.fail_on]
     from fairlead.cli.commands.whatif.alternatives import (
         answer_alternatives,

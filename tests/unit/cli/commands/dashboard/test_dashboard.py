@@ -261,13 +261,13 @@ def test_a_page_that_is_opened_later_shows_the_present_time(visiting):
     async def test(browser):
         await browser.log_in()
         clock = browser.cluster.clock
-        clock.steer(paused=False)
+        clock.control(paused=False)
         try:
             before = (await browser.state())["clock"]["now"]
             await asyncio.sleep(1.1)
             assert (await browser.state())["clock"]["now"] > before
         finally:
-            clock.steer(paused=True)
+            clock.control(paused=True)
 
     visiting(test)
 

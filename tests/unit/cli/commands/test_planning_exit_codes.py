@@ -1,0 +1,102 @@
+"""The exit status of the planning commands is 1 if the answer is no."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli.main import COMMANDS, run
+
+
+def node(name: str, zone: str) -> dict:
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": zone}},
+        "status": {
+            "allocatable": allocatable,
+            "capacity": allocatable,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(name: str, cpu: str, **spec: object) -> dict:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "1"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": name},
+            "ownerReferences": [{**owner, "controller": True}],
+        },
+        "spec": {"containers": [container], **spec},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def small() -> list[dict]:
+    """One core is requested of eight."""
+    return [node("a", "1"), node("b", "2"), pod("p", "1", nodeName="a")]
+
+
+def large() -> list[dict]:
+    """Neither node takes the pod of the other."""
+    return [*small(), pod("q", "4", nodeName="b")]
+
+
+def with_budget() -> list[dict]:
+    """The only pod may never be evicted."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "p"}}}
+    meta = {"name": "p", "namespace": "default"}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}
+    status = {"disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}
+    return [*small(), {**budget, "spec": spec, "status": status}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "arguments", "code"),
+    [
+        pytest.param(small, "drain-plan --nodes a", 0, id="a drain"),
+        pytest.param(large, "drain-plan --nodes a", 1, id="a drain without room"),
+        pytest.param(with_budget, "drain-plan --nodes a", 1, id="a drain against a budget"),
+        pytest.param(with_budget, "drain-plan --nodes a --nodes b", 1, id="one of two nodes"),
+        pytest.param(small, "upgrade-check --surge 0", 0, id="an upgrade"),
+        pytest.param(with_budget, "upgrade-check", 1, id="an upgrade against a budget"),
+        pytest.param(small, "fit --like pod/default/p", 0, id="one more pod"),
+        pytest.param(small, "fit --like pod/default/p --max-limit 7", 0, id="seven more pods"),
+        pytest.param(small, "fit --like pod/default/p --max-limit 8", 1, id="eight more pods"),
+        pytest.param(large, "fit --like pod/default/q", 1, id="no room for one more pod"),
+        pytest.param(small, "size", 0, id="nodes for everything"),
+        pytest.param(small, "size --survive zone", 0, id="nodes that survive a zone"),
+        pytest.param(large, "consolidate", 0, id="no node can be removed"),
+    ],
+)
+def test_a_no_is_status_1(objects, arguments, code, tmp_path, capsys):
+    dump = tmp_path / "dump.json"
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects()}))
+    command, *options = arguments.split()
+    assert run([command, str(dump), *options]) == code, capsys.readouterr().out
+
+
+def test_a_pod_larger_than_all_types_is_a_no(tmp_path, capsys):
+    dump = tmp_path / "dump.json"
+    pending = pod("p", "9")
+    pending["status"] = {"phase": "Pending"}
+    items = [node("a", "1"), pending]
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    assert run(["size", str(dump)]) == 1, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["drain-plan", "upgrade-check", "fit", "size"])
+def test_the_help_has_the_status(name):
+    text = next(one.exit_codes for one in COMMANDS if one.name == name)
+    assert "; 1 " in text
