@@ -206,7 +206,7 @@ def _apply_status(
 def _update_quota_status(
     store: Store, quotas: QuotaLedgers, target: ObjectRef, now: Instant, write_of: WriteOf
 ) -> None:
-    status = quotas.status(target.namespace, target.name)
+    status = quotas.status(target.namespace, target.name, now)
     if status is None:
         return
     before = store.get(RESOURCE_QUOTA, target.namespace, target.name).get("status") or {}

@@ -13,7 +13,7 @@ Views do not contain managedFields, so a change of only managedFields changes no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -21,7 +21,9 @@ from msgspec.structs import force_setattr
 
 from fairlead.api.codec import DecodeError, View, decode, decode_as, without_nulls
 from fairlead.api.json import Json
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, ObjectMeta, Pod, PodCondition, PodStatus
+from fairlead.api.pods.replicas import LoadedObjects, pod_at
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage.storage import ChangeType, StoredChange
 
@@ -49,11 +51,12 @@ class PodViews:
         `decode_whole` decodes the object of a change without reusing parts of other views.
         """
         self._decode = decode_whole
-        self._newest: dict[str, Pod] = {}  # by uid
+        self._newest: LateDict[Pod] = LateDict(pod_at)  # by uid
 
-    def load(self, views: Iterable[ApiObject]) -> None:
-        """Add the pods in `views`, the views of all objects that a store was filled with."""
-        self._newest |= {one.metadata.uid: one for one in views if isinstance(one, Pod)}
+    def load(self, loaded: LoadedObjects) -> None:
+        """Add the pods among the objects that a store was filled with."""
+        for replicas in loaded.replicas:
+            self._newest.load(replicas.uids, replicas.rows)
 
     def newest(self, uid: str) -> Pod | None:
         """Return the newest view of the existing pod with this uid; None if it is not known."""

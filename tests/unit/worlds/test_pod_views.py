@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode, decode_stored
+from fairlead.api.pods.replicas import LoadedObjects, Replicas
 from fairlead.apiserver.admission.write import PLAIN
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.api_server import API_SERVER
@@ -82,7 +83,7 @@ def observed(store):
     is_served = store.registry is API_SERVER
     decode_whole = decode_stored if is_served else decode
     views, seen = PodViews(decoded) if is_served else PodViews(), []
-    views.load([decode_whole(store.get(*AT))])
+    views.load(LoadedObjects([], [Replicas([decode_whole(store.get(*AT))])]))
     store.subscribe(
         lambda change: seen.append((views.view_of(change), decode_whole(change.object)))
     )

@@ -73,8 +73,8 @@ def rbac_manifest(
 ) -> str:
     """Return the roles as YAML documents; `lease` is the election's Lease in `namespace`.
 
-    With `only_reads`, return the roles of a shadow, which needs no Lease. `gated` are the resources
-    that the scheduler reads because feature gates are on.
+    With `only_reads`, return the roles of `fairlead run --shadow`, which needs no Lease. `gated`
+    are the resources that the scheduler reads because feature gates are on.
     """
     rules = cluster_rules(controllers, only_reads=only_reads, gated=gated)
     roles: list[tuple[str, str, list[Rule]]] = [("ClusterRole", "", rules)]
@@ -96,7 +96,9 @@ def _role(kind: str, namespace: str, rules: list[Rule]) -> str:
 def cluster_rules(
     controllers: Collection[str], *, only_reads: bool = False, gated: Collection[str] = ()
 ) -> list[Rule]:
-    """Return the rules of the ClusterRole; `only_reads` limits them to the rules of a shadow.
+    """Return the rules of the ClusterRole.
+
+    With `only_reads`, return only the rules that `fairlead run --shadow` needs.
 
     `gated` are the resources that the scheduler reads because feature gates are on.
     """

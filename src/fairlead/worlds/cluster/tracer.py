@@ -102,7 +102,7 @@ class Tracer:
     # --- cycles ----------------------------------------------------------------------------
 
     def report(self, record: Record) -> None:
-        """Forward `record`, and make a span of it if it is the decision about a pod."""
+        """Forward `record`; if it is the decision about a pod, also create a trace span from it."""
         self._reporter.report(record)
         if not isinstance(record, PodPlaced | PodUnschedulable):
             return

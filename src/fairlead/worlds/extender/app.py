@@ -76,11 +76,11 @@ class ExtenderApp:
         verb = self._verbs.get(request.path.removeprefix("/"))
         if verb is None:
             known = ", ".join(f"/{name}" for name in self._verbs)
-            raise _Refusal(HTTPStatus.NOT_FOUND, f"nothing is here; there is {known}")
+            raise _Refusal(HTTPStatus.NOT_FOUND, f"no such path; there is {known}")
         if request.method != "POST":
             raise _Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the method must be POST")
         if self._hosts and _host(request) not in self._hosts:
-            raise _Refusal(HTTPStatus.MISDIRECTED_REQUEST, "the host is another than this machine")
+            raise _Refusal(HTTPStatus.MISDIRECTED_REQUEST, "the Host header names another machine")
         media_type, _, _ = request.headers.get("content-type", "").partition(";")
         if media_type.strip().lower() != JSON:
             raise _Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the content type must be {JSON}")

@@ -2,7 +2,7 @@
 
 The event loop that runs the cluster calls the webhooks over HTTP. A command is pending until its
 webhooks have answered. Without an event loop, a command that would call a webhook skips webhooks
-and policies. Events skip admission.
+and policies. Events, evictions and finalized namespaces skip admission.
 """
 
 from __future__ import annotations

@@ -7,27 +7,37 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import IO, Final, Protocol, cast
 
 from fairlead.worlds.local.data_dir import OBJECTS, backup_files
 
-COPY_MODE: Final = 0o600
+_COPY_MODE: Final = 0o600
 
 
 class BackupError(Exception):
     """Raised if a backup cannot be read, or cannot be restored to the given directory."""
 
 
-def write_backup(directory: Path, copy_objects: Callable[[Path], None], target: Path) -> None:
-    """Write a backup of `directory` to `target`, readable by the user only.
+class WritableFile(Protocol):
+    """A file that is open for writing."""
+
+    def write(self, content: bytes, /) -> object:
+        """Append `content`. Raises OSError."""
+        ...
+
+
+def write_backup(
+    directory: Path, copy_objects: Callable[[Path], None], target: WritableFile
+) -> None:
+    """Write a backup of `directory` to `target`.
 
     `copy_objects(path)` writes a consistent copy of the stored objects to `path`. Raises OSError.
     """
     with TemporaryDirectory(dir=directory, prefix=".backup-") as scratch:
         copy = Path(scratch) / OBJECTS
         copy_objects(copy)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, COPY_MODE)
-        with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w") as backup:
+        # The mode w| writes without seeking.
+        with tarfile.open(fileobj=cast("IO[bytes]", target), mode="w|") as backup:
             backup.add(copy, OBJECTS)
             for name in backup_files():
                 backup.add(directory / name, name)
@@ -46,11 +56,24 @@ def restore_backup(source: Path, directory: Path) -> None:
             contents = {name: _content(backup, name) for name in names}
     except (tarfile.TarError, KeyError, EOFError):
         raise BackupError(f"{source}: is not a backup of fairlead up") from None
+    is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for name, content in contents.items():
-        descriptor = os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, COPY_MODE)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+    # The files are renamed after all of them are written, the objects last. `fairlead up` would
+    # start an empty cluster on a part of the files.
+    written = {directory / f".{name}.restored": directory / name for name in reversed(names)}
+    try:
+        for partial, path in written.items():
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _COPY_MODE)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(contents[path.name])
+    except BaseException:  # The disk is full, or the user has interrupted the command.
+        for partial in written:
+            partial.unlink(missing_ok=True)
+        if is_new:
+            directory.rmdir()
+        raise
+    for partial, path in written.items():
+        partial.replace(path)
 
 
 def _content(backup: tarfile.TarFile, name: str) -> bytes:

@@ -51,7 +51,7 @@ class LocalClock:
         now = self.now()
         self._base, self._since = max(now, instant), self._monotonic()
 
-    def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
+    def control(self, *, speed: float | None = None, paused: bool | None = None) -> None:
         """Change the speed of the clock, or pause or resume it; None keeps a setting."""
         self._base, self._since = self.now(), self._monotonic()
         self._speed = self._speed if speed is None else speed

@@ -31,7 +31,7 @@ from fairlead.apiserver.endpoints.handlers.computed import NOTHING_COMPUTED
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import LEASE, SERVICE_ACCOUNT, kind_of
 from fairlead.apiserver.registry.api_server import API_SERVER
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.compact_storage import CompactStorage
@@ -43,6 +43,7 @@ from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.worlds.local.annotation_warning import AnnotationWarnings
 from fairlead.worlds.local.bootstrap.batch_definitions import DEFAULT_QUEUE, job_kinds
 from fairlead.worlds.local.bootstrap.karpenter_definitions import (
     DEFAULT_POOL,
@@ -56,6 +57,7 @@ from fairlead.worlds.local.controllers.api_service_registration import ApiServic
 from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.certificate_signer import CertificateSigner
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
+from fairlead.worlds.local.controllers.token_secret import TokenSecrets
 from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.field_manager import registered
 from fairlead.worlds.local.random_ids import RandomIds
@@ -133,6 +135,7 @@ class LocalCluster:
             new_id=partial(self._ids.new_uid, SERVICE_ACCOUNT, "", ""),
         )
         self.tokens = TokenAuthenticator(users, accounts.recognize)
+        self._accounts = accounts
         self.server = self._api_server(accounts)
         # 3. The objects that every cluster begins with.
         if is_new:
@@ -185,6 +188,7 @@ class LocalCluster:
                 KubernetesService(storage, options.address),
                 ApiServerRecords(storage, new_lease_id, HOST, options.address, options.authority),
                 ApiServiceRegistration(storage),
+                TokenSecrets(storage, self._accounts.issue_for_secret, options.authority),
                 *_certificate_signer(storage, options),
             ),
             listeners=(PostStartHookListener(self.server),),
@@ -230,7 +234,7 @@ def _store(options: LocalOptions, ids: RandomIds) -> Store:
     )
     return Store(
         ids,
-        admission=(*plugins, PodCountLimit(options.pods_max)),
+        admission=(*plugins, AnnotationWarnings(), PodCountLimit(options.pods_max)),
         registry=API_SERVER,
         storage=storage,
         copying=PodCopying(),

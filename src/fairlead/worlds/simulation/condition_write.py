@@ -26,7 +26,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import POD, Kind
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Key
 from fairlead.engine.core.command import Condition, PatchStatus
@@ -144,12 +144,13 @@ def _next_conditions(
     """Return the views of the conditions after `changes`.
 
     Returns None if they may be equal to `before`, or if views do not contain all of `changes`.
+    Views do not contain observedGeneration either, but decoding drops it as well.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)
     differ = False
     for change in changes:
-        if type(change) is not Condition or not change.status or change.last_heartbeat_time:
+        if not change.status or change.last_heartbeat_time:
             return None
         place = next((i for i, one in enumerate(merged) if one.type == change.type), len(merged))
         old = merged[place] if place < len(merged) else None

@@ -13,9 +13,9 @@ bound the pod, the world binds the pod in its place.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -25,10 +25,10 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.quota.ledger import QuotaLedgers
 from fairlead.apiserver.admission.simulation import SimulatedAdmission
 from fairlead.apiserver.admission.write import PLAIN, Write
-from fairlead.apiserver.kind import CONFIG_MAP, NODE, Kind
+from fairlead.apiserver.kind import CONFIG_MAP, LEASE, NODE, Kind
 from fairlead.apiserver.registry import api_server
 from fairlead.apiserver.registry.admission_control import JUDGING, judges_users
-from fairlead.apiserver.registry.snapshot_load import DumpedObject
+from fairlead.apiserver.registry.snapshot_load import Content
 from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
@@ -37,6 +37,7 @@ from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     Command,
+    CreateObject,
     ExtenderVerb,
     Issued,
     PatchObject,
@@ -65,6 +66,7 @@ from fairlead.worlds.pod_views import PodViews
 from fairlead.worlds.seeded_ids import SeededIds
 from fairlead.worlds.simulation.condition_write import ConditionWrites, is_of_readiness
 from fairlead.worlds.simulation.event_list import EventList
+from fairlead.worlds.simulation.lease_copy import LeaseCopies
 
 Act = Callable[[Store, Instant], None]
 _ENCODER = msgspec.json.Encoder(order="deterministic")
@@ -138,6 +140,7 @@ class SimulatedWorld:
         self._changes: list[StoredChange] = []
         self._pod_views = PodViews()
         self._condition_writes = ConditionWrites(storage, self._pod_views, self._quotas)
+        self._lease_copies = LeaseCopies(self.store)
         self._pending_stimuli: list[Stimulus] = []
         self._judges_users: bool | None = None  # None if it must be determined
         self.store.subscribe(self._changes.append)
@@ -147,10 +150,10 @@ class SimulatedWorld:
         """The current virtual time."""
         return self._driver.now
 
-    def load(self, manifests: Iterable[Mapping[str, Any] | DumpedObject]) -> None:
+    def load(self, manifests: Iterable[Content]) -> None:
         """Load the initial objects as one stimulus. Raises ApiError that names the object."""
         views = self.store.load(manifests, self.now)
-        self._ids.skip(view.metadata.uid for view in views)
+        self._ids.skip(views.uids)
         self._pod_views.load(views)
         self._judges_users = None
         self._pending_stimuli.append(ObjectsLoaded(views))
@@ -232,9 +235,12 @@ class SimulatedWorld:
                 changed = ReadinessChanged if is_of_readiness(command, pod) else ObjectChanged
                 self._pending_stimuli += (changed(pod), CommandSucceeded(command))
                 return
-        user = sender_of(issued, self.store) if self._judges_users else None
-        write = PLAIN if user is None else Write(user=user)
-        outcome = perform(self.store, command, now, lambda *_: write, self._quotas)
+        if type(command) is CreateObject and not self._judges_users and _is_lease(command):
+            outcome = self._lease_copies.perform(command, now)
+        else:
+            user = sender_of(issued, self.store) if self._judges_users else None
+            write = PLAIN if user is None else Write(user=user)
+            outcome = perform(self.store, command, now, lambda *_: write, self._quotas)
         self._queue_changes(now)
         self._pending_stimuli.append(outcome)
 
@@ -281,6 +287,10 @@ def _is_heartbeat(change: StoredChange) -> bool:
     if change.kind is not NODE or change.previous is None or change.type is ChangeType.DELETED:
         return False
     return _without_heartbeats(change.object) == _without_heartbeats(change.previous)
+
+
+def _is_lease(command: CreateObject) -> bool:
+    return bool(command.manifest.get("kind") == LEASE.kind)
 
 
 def _without_heartbeats(node: Json) -> Json:

@@ -70,12 +70,12 @@ def test_a_question_is_answered_in_json():
 @pytest.mark.parametrize(
     ("what", "status", "line"),
     [
-        ({"path": "/"}, 404, "nothing is here; there is /filter, /malformed, /failing, /broken"),
-        ({"path": "/filter/x"}, 404, "nothing is here; there is"),
+        ({"path": "/"}, 404, "no such path; there is /filter, /malformed, /failing, /broken"),
+        ({"path": "/filter/x"}, 404, "no such path; there is"),
         ({"method": "GET"}, 405, "the method must be POST"),
         ({"headers": {"host": "localhost"}}, 415, "the content type must be application/json"),
         ({"headers": JSON | {"content-type": "text/plain"}}, 415, "the content type must be"),
-        ({"headers": JSON | {"host": "evil.example:80"}}, 421, "the host is another"),
+        ({"headers": JSON | {"host": "evil.example:80"}}, 421, "the Host header names another"),
         ({"headers": JSON | {"content-length": "9" * 20}}, 413, "the body is longer than"),
         ({"path": "/malformed"}, 400, "Pod: is required"),
         ({"path": "/failing"}, 500, "plugin failed"),

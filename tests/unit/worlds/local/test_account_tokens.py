@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from fairlead.apiserver.error import ApiError
@@ -55,6 +57,95 @@ def test_what_a_token_is_bound_to_need_not_be_told_by_uid(cluster):
         known(cluster, token)
 
 
+def test_a_token_ends_a_minute_after_the_deletion_of_what_it_is_bound_to(cluster):
+    """Although a finalizer keeps the object."""
+    secrets = "/api/v1/namespaces/default/secrets"
+    cluster.ask("POST", secrets, {"metadata": {"name": "s", "finalizers": ["a/b"]}})
+    token = issued(cluster, boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})
+    cluster.ask("DELETE", f"{secrets}/s")
+    cluster.pass_time(60)
+    assert known(cluster, token) == ROBOT
+    cluster.pass_time(2)
+    with pytest.raises(ApiError, match="Unauthorized"):
+        known(cluster, token)
+
+
 def test_a_token_is_bound_to_what_there_is(cluster):
     nothing = cluster.ask("POST", TOKENS, {"spec": {"boundObjectRef": {"kind": "ConfigMap"}}})
     assert "cannot bind token for serviceaccount" in nothing["message"]
+
+
+# --- tokens in Secrets -----------------------------------------------------------------------
+
+SECRETS = "/api/v1/namespaces/default/secrets"
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+
+
+def token_secret(account="default", name="s", **annotations):
+    """A Secret that asks for a token of an account."""
+    annotations = {"kubernetes.io/service-account.name": account, **annotations}
+    meta = {"name": name, "annotations": annotations}
+    return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
+
+
+def filled(cluster, name="s"):
+    """The data of a Secret, decoded."""
+    data = cluster.ask("GET", f"{SECRETS}/{name}").get("data") or {}
+    return {key: base64.b64decode(text).decode() for key, text in data.items()}
+
+
+def test_a_secret_gets_a_token_that_does_not_expire(cluster):
+    cluster.pass_time(1)
+    cluster.ask("POST", SECRETS, token_secret())
+    cluster.pass_time(1)
+    data = filled(cluster)
+    assert data["namespace"] == "default"
+    account = cluster.ask("GET", f"{ACCOUNTS}/default")
+    annotations = cluster.ask("GET", f"{SECRETS}/s")["metadata"]["annotations"]
+    assert annotations["kubernetes.io/service-account.uid"] == account["metadata"]["uid"]
+    cluster.pass_time(365 * 24 * 3_600)
+    assert known(cluster, data["token"]) == ROBOT
+    assert reviewed(cluster, data["token"])["user"]["username"] == ROBOT
+    assert "authenticated" not in reviewed(cluster, data["token"], "vault")
+    assert filled(cluster) == data
+
+
+def test_a_token_is_valid_while_its_secret_has_it(cluster):
+    cluster.pass_time(1)
+    cluster.ask("POST", SECRETS, token_secret())
+    cluster.pass_time(1)
+    first = filled(cluster)["token"]
+    other = {"data": {"token": base64.b64encode(b"another").decode()}}
+    cluster.ask("PATCH", f"{SECRETS}/s", other, "application/merge-patch+json")
+    with pytest.raises(ApiError, match="Unauthorized"):
+        known(cluster, first)
+
+
+def test_secrets_for_tokens_need_their_account(cluster):
+    """Those of an account that is gone, or was another one of this name, are deleted."""
+    cluster.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}})
+    cluster.ask("POST", SECRETS, token_secret("robot"))
+    cluster.ask("POST", SECRETS, token_secret("nobody", "t"))
+    cluster.ask(
+        "POST", SECRETS, token_secret("robot", "u", **{"kubernetes.io/service-account.uid": "x"})
+    )
+    cluster.ask("POST", SECRETS, {**token_secret("nobody", "opaque"), "type": "Opaque"})
+    cluster.pass_time(1)
+    names = {one["metadata"]["name"] for one in cluster.ask("GET", SECRETS)["items"]}
+    assert names == {"s", "opaque"}
+    token = filled(cluster)["token"]
+    cluster.ask("DELETE", f"{ACCOUNTS}/robot")
+    cluster.pass_time(1)
+    assert cluster.ask("GET", f"{SECRETS}/s")["reason"] == "NotFound"
+    with pytest.raises(ApiError, match="Unauthorized"):
+        known(cluster, token)
+
+
+def test_an_account_does_not_list_a_deleted_secret(cluster):
+    listed = [{"name": "s"}, {"name": "other"}]
+    cluster.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}, "secrets": listed})
+    cluster.ask("POST", SECRETS, token_secret("robot"))
+    cluster.pass_time(1)
+    cluster.ask("DELETE", f"{SECRETS}/s")
+    cluster.pass_time(1)
+    assert cluster.ask("GET", f"{ACCOUNTS}/robot")["secrets"] == [{"name": "other"}]

@@ -48,11 +48,11 @@ def test_time_may_stand_still_but_for_jumps(outside):
 def test_steering_never_turns_time_back(outside):
     clock = LocalClock(0, speed=10, monotonic=outside)
     outside.now += 5
-    clock.steer(speed=1)
+    clock.control(speed=1)
     outside.now += 5
-    clock.steer(paused=True)
+    clock.control(paused=True)
     outside.now += 5
     assert (clock.now(), clock.speed, clock.is_paused) == (55, 1, True)
-    clock.steer(paused=False)
+    clock.control(paused=False)
     outside.now += 1
     assert clock.now() == 56

@@ -346,6 +346,9 @@ def test_a_pod_is_taken_on_before_it_runs(cluster):
     assert states(status) == {"c": "waiting", "first": "waiting", "beside": "waiting"}
     initialized = status["conditions"][1]
     assert initialized["message"] == "containers with incomplete status: [first beside]"
+    ready = status["conditions"][2]
+    assert (ready["type"], ready["status"]) == ("Ready", "False")
+    assert ready["message"] == "containers with unready status: [beside c]"
     cluster.pass_time(2)
     status = cluster.find("pod", "a")["status"]
     assert status["podIP"]
@@ -355,6 +358,54 @@ def test_a_pod_is_taken_on_before_it_runs(cluster):
 def states(status):
     rows = (*status["containerStatuses"], *status["initContainerStatuses"])
     return {row["name"]: next(iter(row["state"])) for row in rows}
+
+
+def test_a_kubelet_rejects_a_pod_that_does_not_fit(cluster):
+    """The pod fails without conditions and container statuses, and its event has the reason."""
+    requests = {"resources": {"requests": {"cpu": "9000"}}}
+    spec = {"nodeName": "node-1", "containers": [{**POD["spec"]["containers"][0], **requests}]}
+    cluster.ask("POST", PODS, {**POD, "spec": spec})
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    message = status.pop("message")
+    assert message.startswith(
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 9000000, used: 0, "
+    )
+    assert status == {
+        "observedGeneration": 1,
+        "phase": "Failed",
+        "qosClass": "Burstable",
+        "reason": "OutOfcpu",
+        "startTime": status["startTime"],
+    }
+    [event] = [row for row in cluster.list("event") if row["reason"] == "OutOfcpu"]
+    assert (event["type"], f"Pod was rejected: {event['message']}") == ("Warning", message)
+
+
+def test_a_kubelet_stops_a_pod_at_its_deadline(cluster):
+    """There is an event about the pod, and one about each container that was running."""
+    cluster.ask("POST", PODS, {**POD, "spec": {**POD["spec"], "activeDeadlineSeconds": 5}})
+    cluster.pass_time(5.5)
+    assert cluster.find("pod", "a")["status"]["phase"] == "Running"
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
+    told = {row["reason"]: row["message"] for row in cluster.list("event")}
+    assert told["DeadlineExceeded"].startswith("Pod was active on the node longer than")
+    assert told["Killing"] == "Stopping container c"
+
+
+def test_the_containers_of_an_evicted_pod_have_stopped(cluster):
+    usage = {"fairlead.dev/usage": "memory=1000Gi"}
+    cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "annotations": usage}})
+    cluster.pass_time(20)
+    status = cluster.find("pod", "a")["status"]
+    assert (status["phase"], status["reason"]) == ("Failed", "Evicted")
+    [container] = status["containerStatuses"]
+    assert "terminated" in container["state"]
+    assert not container["ready"]
+    assert "Stopping container c" in {row["message"] for row in cluster.list("event")}
 
 
 def test_a_pod_stops_a_second_after_it_is_asked_to(cluster):

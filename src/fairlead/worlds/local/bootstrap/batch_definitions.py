@@ -13,7 +13,7 @@ from fairlead.apiserver.kind import KINDS, Kind
 
 _SHORT: Final = "scheduling.volcano.sh"
 # upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState
-_APPROVAL: Final = {"api-approved.kubernetes.io": "unapproved, of schedulers of whole jobs"}
+_APPROVAL: Final = {"api-approved.kubernetes.io": "unapproved, kinds of batch schedulers"}
 _ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _SCHEMA: Final = {
     "type": "object",

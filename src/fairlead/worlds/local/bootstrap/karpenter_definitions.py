@@ -132,7 +132,7 @@ _NODE_CLASS_REF: Final = _object(
 _CLAIM_PROPERTIES: Final[Json] = {
     "requirements": _list(_REQUIREMENT, "What nodes must have.", maxItems=100),
     "taints": _list(_TAINT, "Taints of the nodes."),
-    "startupTaints": _list(_TAINT, "Taints that something removes once a node has started."),
+    "startupTaints": _list(_TAINT, "Taints that a daemon removes once a node has started."),
     "nodeClassRef": _NODE_CLASS_REF,
     "expireAfter": _text(
         "The age at which a node is replaced.", pattern=_DURATION, default=DEFAULT_EXPIRE_AFTER
@@ -140,7 +140,7 @@ _CLAIM_PROPERTIES: Final[Json] = {
     "terminationGracePeriod": _text("How long a drain may take.", pattern=r"^([0-9]+(s|m|h))+$"),
 }
 _CLAIM_SPEC: Final = _object(
-    "What a node must be.",
+    "The requirements on the node, and its settings.",
     {
         **_CLAIM_PROPERTIES,
         "resources": _object("What the pods need.", {"requests": _RESOURCES}),
@@ -163,7 +163,7 @@ _CONDITIONS: Final = _list(
     "Conditions.",
 )
 _TEMPLATE: Final = _object(
-    "What the NodeClaims of the pool are made from.",
+    "The template of the pool's NodeClaims.",
     {
         "metadata": _object(
             "Labels and annotations of the nodes.",
@@ -179,12 +179,14 @@ _BUDGET: Final = _object(
         "nodes": _text(
             "A number or a percentage.", pattern=r"^((100|[0-9]{1,2})%|[0-9]+)$", default="10%"
         ),
-        "schedule": _text("When it begins, in cron syntax."),
+        "schedule": _text("The times at which the budget starts to apply, in cron syntax."),
         "duration": _text(
-            "How long it lasts.", pattern=r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"
+            "How long the budget applies after each of these times.",
+            pattern=r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$",
         ),
         "reasons": _list(
-            _text(enum=["Underutilized", "Empty", "Drifted"]), "The disruptions it is about."
+            _text(enum=["Underutilized", "Empty", "Drifted"]),
+            "The reasons of disruptions that the budget limits.",
         ),
     },
     ("nodes",),
@@ -193,7 +195,9 @@ _DISRUPTION: Final = {
     **_object(
         "When nodes are removed or replaced.",
         {
-            "consolidateAfter": _text("How long pods must not have changed.", pattern=_DURATION),
+            "consolidateAfter": _text(
+                "Time without pod changes before consolidation.", pattern=_DURATION
+            ),
             "consolidationPolicy": _text(
                 "Which nodes are considered.",
                 enum=["WhenEmpty", "WhenEmptyOrUnderutilized"],

@@ -54,6 +54,7 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
     """Yield (field path, reason, note) of each event that follows from the change of a pod."""
     is_stopping = _is_to_go(pod) and not _is_to_go(before)
     old, new = before.get("status", {}), pod.get("status", {})
+    is_killed = new.get("reason") in _KILLED and new.get("phase") != old.get("phase")
     for statuses, containers in _LISTS:
         if new.get(statuses) is old.get(statuses) and not is_stopping:
             continue
@@ -67,8 +68,13 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
                 yield part, "Pulled", f'Container image "{row["image"]}" {there}'
                 yield part, "Created", "Container created"
                 yield part, "Started", "Container started"
-            if is_stopping and "running" in row["state"]:
+            was_running = "running" in known.get(name, {}).get("state", {})
+            if (is_stopping and "running" in row["state"]) or (is_killed and was_running):
                 yield part, "Killing", f"Stopping container {name}"
+
+
+# Reasons of pods that their kubelet has stopped without a deletion.
+_KILLED: Final = ("DeadlineExceeded", "Evicted", "Preempting")
 
 
 def _is_to_go(pod: Json) -> bool:

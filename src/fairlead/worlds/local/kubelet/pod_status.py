@@ -102,6 +102,8 @@ class PodDetails:
             return command
         generation = pod["metadata"].get("generation", 0)
         rows = command.conditions
+        if inputs is not None and _is_rejection(command):
+            return replace(command, fields={"observedGeneration": generation, **command.fields})
         if inputs is None:
             details = {"conditions": _conditions(pod, rows, now)} if rows else {}
             return replace(command, fields={**details, **command.fields}, conditions=())
@@ -110,10 +112,9 @@ class PodDetails:
             "conditions": _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now)),
         }
         details |= inputs.addresses
-        if command.fields.get("reason") != "Evicted":
-            phase = command.fields.get("phase") or pod["status"].get("phase")
-            read = {**pod, "spec": inputs.spec}
-            details |= container_statuses(read, phase, is_ready=_is_ready(command, pod), now=now)
+        phase = command.fields.get("phase") or pod["status"].get("phase")
+        read = {**pod, "spec": inputs.spec}
+        details |= container_statuses(read, phase, is_ready=_is_ready(command, pod), now=now)
         return replace(command, fields={**details, **command.fields}, conditions=())
 
     def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
@@ -192,6 +193,11 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
+
+
+def _is_rejection(command: PatchStatus) -> bool:
+    """Return whether the kubelet does not admit the pod, whose containers are then never made."""
+    return command.fields.get("phase") == "Failed" and not command.conditions
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:

@@ -6,7 +6,7 @@ GET /fairlead/backup    a tar file (see `worlds.local.backup`) with all keys and
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -40,8 +40,14 @@ class BackupEndpoint:
             raise ApiError("NotFound", 404, "the cluster keeps its state in memory")
         scratch = TemporaryDirectory(dir=self._directory, prefix=".backup-")
         file = Path(scratch.name) / "backup.tar"
-        await asyncio.to_thread(write_backup, self._directory, self._log.copy_to, file)
+        await asyncio.to_thread(_write, self._directory, self._log.copy_to, file)
         return Response(200, _parts(scratch, file), "application/x-tar")
+
+
+def _write(directory: Path, copy_objects: Callable[[Path], None], path: Path) -> None:
+    """Write a backup of `directory` to the new file `path`. Raises OSError."""
+    with path.open("xb") as file:
+        write_backup(directory, copy_objects, file)
 
 
 def _parts(scratch: TemporaryDirectory[str], path: Path) -> Iterator[bytes]:

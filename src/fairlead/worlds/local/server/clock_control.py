@@ -23,7 +23,7 @@ SPEED_MAX: Final = 100_000.0
 ADVANCE_MAX: Final[DurationNs] = seconds(366 * 24 * 3_600)
 
 
-class _Wish(msgspec.Struct, forbid_unknown_fields=True):
+class _ClockRequest(msgspec.Struct, forbid_unknown_fields=True):
     advance: str = ""
     speed: float | None = None
     paused: bool | None = None
@@ -42,7 +42,7 @@ class ClockControl:
         Raises ApiError: 400 for a bad body, 405 for a bad method.
         """
         if request.method == "POST":
-            await self._steer(_wish(request.body))
+            await self._control(_clock_request(request.body))
         elif request.method != "GET":
             raise no_method()
         return Response(200, (encode(self._state()),))
@@ -55,19 +55,19 @@ class ClockControl:
             "paused": clock.is_paused,
         }
 
-    async def _steer(self, wish: _Wish) -> None:
-        duration = _duration(wish.advance) if wish.advance else 0
-        if wish.speed is not None and not 0 < wish.speed <= SPEED_MAX:
+    async def _control(self, request: _ClockRequest) -> None:
+        duration = _duration(request.advance) if request.advance else 0
+        if request.speed is not None and not 0 < request.speed <= SPEED_MAX:
             raise bad_request(f"speed: must be more than 0 and at most {SPEED_MAX:g}")
-        if wish.speed is not None or wish.paused is not None:
-            self._runner.steer(speed=wish.speed, paused=wish.paused)
+        if request.speed is not None or request.paused is not None:
+            self._runner.control(speed=request.speed, paused=request.paused)
         if duration:
             await self._runner.advance(duration)
 
 
-def _wish(body: bytes) -> _Wish:
+def _clock_request(body: bytes) -> _ClockRequest:
     try:
-        return msgspec.json.decode(body, type=_Wish)
+        return msgspec.json.decode(body, type=_ClockRequest)
     except msgspec.DecodeError as cause:
         raise bad_request(str(cause)) from None
 

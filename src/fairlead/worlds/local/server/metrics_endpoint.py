@@ -1,6 +1,6 @@
 """MetricsEndpoint: the metrics of the API server and the controllers, under upstream's names.
 
-Each upstream component has an endpoint of its own. Here, one page contains the metrics of all
+Upstream, each component has a separate endpoint. Here, one page contains the metrics of all
 components.
 
 upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,

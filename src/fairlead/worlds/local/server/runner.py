@@ -46,12 +46,12 @@ class Runner:
 
     @property
     def clock(self) -> LocalClock:
-        """The cluster's clock. To change it, use `steer`, so that timers are computed again."""
+        """The cluster's clock. To change it, use `control`, so that timers are computed again."""
         return self._cluster.clock
 
-    def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
-        """Change the clock, and compute timers again; see `LocalClock.steer`."""
-        self._cluster.clock.steer(speed=speed, paused=paused)
+    def control(self, *, speed: float | None = None, paused: bool | None = None) -> None:
+        """Change the clock, and compute timers again; see `LocalClock.control`."""
+        self._cluster.clock.control(speed=speed, paused=paused)
         self.wake()
 
     def next_due(self) -> Instant | None:

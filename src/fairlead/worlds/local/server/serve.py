@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fairlead.apiserver.http.app import NO_HANDLERS, ApiApp, Audit, Authenticate, PathHandler
 from fairlead.apiserver.http.listener import Certificate, Listener
-from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.gc_thresholds import collect_briefly
 from fairlead.worlds.local.cluster import LocalCluster
 from fairlead.worlds.local.server import backup_endpoint, clock_control, metrics_endpoint
 from fairlead.worlds.local.server.backup_endpoint import BackupEndpoint
@@ -46,7 +46,7 @@ class Companion(Protocol):
 
 
 class ServeOptions(Struct, frozen=True, kw_only=True):
-    """The socket to listen on, the authentication of clients, and the place of the state.
+    """The socket to listen on, the authentication of clients, and the data directory.
 
     `data_dir` is None for a cluster in memory. `companion` is served beside the API.
     """
@@ -66,7 +66,7 @@ def serve_cluster(
 
     Call `on_ready` once connections are accepted.
     """
-    collect_rarely()
+    collect_briefly()
     map_large_blocks()
     # uvloop warns of every write to a connection that a client has closed.
     logging.getLogger("asyncio").setLevel(logging.ERROR)

@@ -1,0 +1,136 @@
+"""Validates `fairlead.dev/` annotations, which control simulated kubelets.
+
+The annotations of a Node set the misbehaviour of its kubelet and the resources that the system
+uses. The annotations of a Pod or pod template set its times to start, run and stop, and its
+resource usage. An annotation of a workload sets its load.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
+from fairlead.api.lease import RENEWED_EVERY
+from fairlead.api.objects import ObjectMeta, Pod
+from fairlead.api.pods.run_duration import RUN_DURATION
+from fairlead.api.pods.usage import USAGE, usage_problem
+from fairlead.engine.kubelet.annotation import READY_DELAY, STOP_DURATION, annotation_problems
+from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REPLACES
+from fairlead.engine.workloads.horizontal_pod_autoscaler.load import LOAD, parse_load
+
+OURS: Final = "fairlead.dev/"
+FIELD: Final = f"metadata.annotations[{KUBELET}]"
+_SETTINGS: Final = (KUBELET, LOAD, READY_DELAY, RUN_DURATION, STOP_DURATION, USAGE)
+_KNOWN: Final = frozenset((*_SETTINGS, DRAIN, IN_TURN, RENEWED_EVERY, REPLACES))
+
+
+def node_annotation_problem(value: Any) -> str:
+    """Return the problem with the kubelet annotation in a Node or patch; "" if it is valid."""
+    text = _below(_below(_below(value, "metadata"), "annotations"), KUBELET)
+    if not isinstance(text, str):
+        return ""  # missing, or malformed; a malformed value is reported when the object is loaded
+    try:
+        parse_kubelet_behaviour(text)
+    except ValueError as cause:
+        return str(cause)
+    return ""
+
+
+def pod_annotation_problem(value: Any) -> str:
+    """Return the first problem with annotations of a Pod or workload, with its path; else ""."""
+    load = _below(_below(_below(value, "metadata"), "annotations"), LOAD)
+    if isinstance(load, str):
+        try:
+            parse_load(load)
+        except ValueError as cause:
+            return f"metadata.annotations[{LOAD}]: {cause}"
+    for path, pod in (("", value), *_templates(value)):
+        for problem in _pod_problems(pod):
+            return f"{path}{problem}"
+    return ""
+
+
+def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    """Yield a note for each annotation with Fairlead's prefix that has no effect.
+
+    `objects` are pairs of (title, object as JSON).
+    """
+    titles: dict[str, list[str]] = {}
+    for title, value in objects:
+        for part in (value, *(template for _, template in _templates(value))):
+            for key in _own_annotations(part).keys() - _KNOWN:
+                titles.setdefault(key, []).append(title)
+    for key, found in sorted(titles.items()):
+        more = f" and {len(found) - 1:,} more" if len(found) > 1 else ""
+        hint = _nearest(key) or "."
+        yield f"The annotation {key} of {found[0]}{more} is unknown and has no effect{hint}"
+
+
+def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
+    """Yield a warning for each own annotation that `obj` changes and that has no effect.
+
+    Annotations of the pod template, and of a CronJob's Job template, are included. `old` is the
+    object that `obj` replaces, if any.
+    """
+    for path, part, before in (
+        ("", obj, old),
+        *((path, one, dict(_templates(old)).get(path)) for path, one in _templates(obj)),
+    ):
+        own, earlier = _own_annotations(part), _own_annotations(before)
+        changed = [key for key in own if own[key] != earlier.get(key)]
+        for key in changed:
+            if key not in _KNOWN:
+                problem = f"unknown, so it has no effect{_nearest(key)}"
+                yield f"{path}metadata.annotations[{key}]: {problem}"
+        if not changed:
+            continue
+        kept = {"metadata": {"annotations": {key: own[key] for key in changed}}}
+        if problem := node_annotation_problem(kept) if not path else "":
+            yield f"{FIELD}: {problem}"
+        if problem := pod_annotation_problem(kept):
+            yield f"{path}{problem}"
+
+
+def _nearest(key: str) -> str:
+    """Return a hint with the setting that is most similar to `key`, or ""."""
+    names = [one.removeprefix(OURS) for one in _SETTINGS]
+    nearest = difflib.get_close_matches(key.removeprefix(OURS), names, n=1)
+    return f"; did you mean {OURS}{nearest[0]}?" if nearest else ""
+
+
+def _templates(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (path, template) for the pod template of a workload, and the Job template of a CronJob.
+
+    The templates may be None.
+    """
+    spec = _below(value, "spec")
+    yield "spec.template.", _below(spec, "template")
+    job = _below(spec, "jobTemplate")
+    yield "spec.jobTemplate.", job
+    yield "spec.jobTemplate.spec.template.", _below(_below(job, "spec"), "template")
+
+
+def _own_annotations(value: Any) -> dict[str, str]:
+    """Return the annotations of an object or template that have Fairlead's prefix."""
+    annotations = _below(_below(value, "metadata"), "annotations")
+    if not isinstance(annotations, dict):
+        return {}
+    return {
+        key: text
+        for key, text in annotations.items()
+        if key.startswith(OURS) and isinstance(text, str)
+    }
+
+
+def _pod_problems(value: Any) -> Iterator[str]:
+    ours = _own_annotations(value)
+    if ours:
+        pod = Pod(metadata=ObjectMeta(name="", annotations=ours))
+        yield from filter(None, (*annotation_problems(pod), usage_problem(pod)))
+
+
+def _below(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None

@@ -1,0 +1,42 @@
+"""Warns clients about annotations of simulated pods and nodes that have no effect.
+
+Without a warning, `kubectl annotate node n fairlead.dev/kubelet=stoped` looks like a success, and
+the node does not fail.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import AdmissionAttributes, Operation
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.worlds.fairlead_annotation import OURS, annotation_warnings
+
+_WRITES = (Operation.CREATE, Operation.UPDATE)
+
+
+class AnnotationWarnings:
+    """An admission plugin that accepts everything, and warns as kube-apiserver does."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
+
+    def admit(self, attributes: AdmissionAttributes, _storage: Storage) -> Json:
+        """Return the object, after a warning for each annotation of it that has no effect."""
+        is_write = attributes.operation in _WRITES and not attributes.subresource
+        if is_write and attributes.write.user is not None and _has_own(attributes.obj):
+            for warning in annotation_warnings(attributes.obj, attributes.old):
+                attributes.write.warn(warning)
+        return attributes.obj
+
+
+def _has_own(obj: Json) -> bool:
+    """Return whether `obj` or its pod template has an annotation of Fairlead; few objects have."""
+    spec = obj.get("spec")  # anything in a custom resource
+    template = spec.get("template") if isinstance(spec, dict) else None
+    for part in (obj, template):
+        meta = part.get("metadata") if isinstance(part, dict) else None
+        notes = meta.get("annotations") if isinstance(meta, dict) else None
+        if isinstance(notes, dict) and any(key.startswith(OURS) for key in notes):
+            return True
+    return False

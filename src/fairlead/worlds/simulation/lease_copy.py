@@ -1,0 +1,135 @@
+"""LeaseCopies: creates the Lease of a node as a copy of the Lease of another node.
+
+A dump without Leases makes each simulated kubelet create one at the start, 5,000 in a large
+cluster. Their manifests are equal except for a few strings of each node, and so are the Leases that
+the store makes of them:
+
+    own strings     the name, which is also that of the owner and of the holder; the owner's uid;
+                    renewTime; uid and creationTimestamp, which the store sets
+    shared          everything else
+
+So the first Lease goes through all stages of `Store.create`, and later Leases are copies with their
+own strings. A copy equals the Lease that the stages would create: only own strings that are valid
+are copied, and admission reads only namespaces and quotas for a Lease. The template is dropped when
+one of these changes, and none is made while there are quotas. The caller passes only commands whose
+sender needs no admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.api.json import Json
+from fairlead.api.text.json_template import marker, places_in, substitution
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.apiserver.kind import LEASE, NAMESPACE, RESOURCE_QUOTA
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import StoredChange
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import CommandSucceeded
+from fairlead.worlds.perform import Outcome, perform
+
+_READ: Final = frozenset((NAMESPACE.resource, RESOURCE_QUOTA.resource))  # by admission
+_NAME, _OWNER_UID, _RENEWED, _UID, _CREATED = range(5)  # a copy's own strings
+
+
+class _Template(Struct, frozen=True):
+    """The manifest of a Lease without its own strings, and a function that copies the Lease."""
+
+    common: Json
+    copy: Callable[[Sequence[str]], Json]
+
+
+class LeaseCopies:
+    """Creates the Leases of nodes in one store."""
+
+    def __init__(self, store: Store) -> None:
+        """Start without a template."""
+        self._store = store
+        self._template: _Template | None = None
+        store.storage.subscribe(self._drop, lambda resource: resource in _READ)
+
+    def perform(self, command: CreateObject, now: Instant) -> Outcome:
+        """Create a Lease and return the outcome; the result is that of `worlds.perform`."""
+        own = _own_strings(command.manifest)
+        if own is None:
+            return perform(self._store, command, now)
+        common = _with(command.manifest, ("", "", ""))
+        if self._template is not None and self._template.common == common:
+            return self._copy(self._template, own, command, now)
+        outcome = perform(self._store, command, now)
+        if isinstance(outcome, CommandSucceeded):
+            self._learn(common, own[_NAME])
+        return outcome
+
+    def _learn(self, common: Json, name: str) -> None:
+        """Make a template of the Lease `name`, which went through all stages."""
+        storage = self._store.storage
+        stored = storage.find(LEASE, common["metadata"]["namespace"], name)
+        if stored is not None and not storage.count(RESOURCE_QUOTA):
+            self._template = _Template(common, substitution(stored, places_in(_marked(stored))))
+
+    def _copy(
+        self, template: _Template, own: tuple[str, str, str], command: CreateObject, now: Instant
+    ) -> Outcome:
+        """Store a copy of `template` with the strings `own`, unless its name is taken."""
+        store, namespace, name = self._store, template.common["metadata"]["namespace"], own[_NAME]
+        if store.find(LEASE, namespace, name) is not None:
+            return perform(store, command, now)
+        uid = store.ids.new_uid(LEASE, namespace, name)
+        lease = template.copy((*own, uid, format_timestamp(now)))
+        store.storage.put(LEASE, lease, is_arranged=True)
+        return CommandSucceeded(command)
+
+    def _drop(self, _: StoredChange) -> None:
+        self._template = None
+
+
+def _own_strings(manifest: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """Return the strings in which Leases of nodes differ: name, uid of the owner, renewTime.
+
+    Return None if `manifest` is not the Lease of a node, or if one of the strings is not valid.
+    """
+    match manifest:
+        case {
+            "metadata": {
+                "name": str(name),
+                "namespace": str(),
+                "ownerReferences": [{"name": owner, "uid": str(uid)}],
+            },
+            "spec": {"holderIdentity": holder, "renewTime": str(renewed)},
+        } if name == owner == holder and uid and not dns_subdomain_problems(name):
+            return (name, uid, renewed) if _is_micro_time(renewed) else None
+    return None
+
+
+def _is_micro_time(text: str) -> bool:
+    """Return whether `text` is a time in the form in which the store writes it."""
+    try:
+        return format_micro_time(parse_timestamp(text)) == text
+    except ValueError:
+        return False
+
+
+def _with(lease: Mapping[str, Any], own: tuple[str, str, str]) -> Json:
+    """Return `lease`, a Lease of a node, with other own strings."""
+    name, uid, renewed = own
+    meta, spec = lease["metadata"], lease["spec"]
+    owner = {**meta["ownerReferences"][0], "name": name, "uid": uid}
+    return {
+        **lease,
+        "metadata": {**meta, "name": name, "ownerReferences": [owner]},
+        "spec": {**spec, "holderIdentity": name, "renewTime": renewed},
+    }
+
+
+def _marked(stored: Json) -> Json:
+    """Return `stored` with a marker in place of each own string."""
+    marked = _with(stored, (marker(_NAME), marker(_OWNER_UID), marker(_RENEWED)))
+    marked["metadata"] |= {"uid": marker(_UID), "creationTimestamp": marker(_CREATED)}
+    return marked

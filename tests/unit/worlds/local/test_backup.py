@@ -1,0 +1,70 @@
+"""Backups are written and restored completely or not at all."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+from fairlead.cli import exit_code
+from fairlead.cli.main import run
+from fairlead.worlds.local.backup import restore_backup
+from fairlead.worlds.local.data_dir import objects_file, open_data_dir
+
+
+@contextmanager
+def files_of_at_most(size):
+    """Let writes beyond `size` bytes fail, as on a full disk."""
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """The data directory of a cluster that does not run."""
+    directory = tmp_path / "data"
+    path = objects_file(directory)
+    open_data_dir(directory, (), datetime(2026, 1, 1, tzinfo=UTC))
+    WriteAheadLog(path).close()
+    return directory
+
+
+def test_a_backup_is_private_even_if_it_replaces_a_public_file(stopped, tmp_path):
+    saved = tmp_path / "saved.tar"
+    saved.touch(0o644)
+    assert run(["backup", str(saved), "--data-dir", str(stopped)]) == exit_code.SUCCESS
+    assert saved.stat().st_mode & 0o077 == 0
+
+
+def test_a_failed_backup_leaves_the_older_one(stopped, tmp_path, capsys):
+    saved = tmp_path / "saved.tar"
+    saved.write_bytes(b"older")
+    size = (stopped / "objects.db").stat().st_size
+    with files_of_at_most(size + 512):  # The tar file is larger than the copy of the objects.
+        status = run(["backup", str(saved), "--data-dir", str(stopped)])
+    assert status == exit_code.OUTPUT_FAILED
+    assert capsys.readouterr().err == f"fairlead: {saved}: File too large\n"
+    assert saved.read_bytes() == b"older"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["data", "saved.tar"]
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_failed_restore_leaves_no_files(stopped, tmp_path, exists):
+    saved, again = tmp_path / "saved.tar", tmp_path / "again"
+    run(["backup", str(saved), "--data-dir", str(stopped)])
+    if exists:
+        again.mkdir()
+    with files_of_at_most(4000), pytest.raises(OSError, match="File too large"):
+        restore_backup(saved, again)
+    assert again.exists() == exists
+    assert not exists or not list(again.iterdir())
+    restore_backup(saved, again)
+    assert (again / "objects.db").read_bytes()
+    assert all(one.stat().st_mode & 0o077 == 0 for one in again.iterdir())
