@@ -14,6 +14,9 @@ UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
+# The tests start hundreds of processes; without bytecode files, each would compile the source again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-batch demo-elastic demo-outage test test-long fuzz torture check audit format bench site golden \
 	lock clean

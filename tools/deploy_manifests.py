@@ -55,9 +55,30 @@ def values_yaml() -> str:
     return "\n".join([*rows, "serviceMonitor: false", ""])
 
 
+def values_schema() -> str:
+    """Return the content of the chart's values.schema.json; Helm refuses other values."""
+    name = {"type": "string", "minLength": 1}
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "image": name,
+            "replicas": {"type": "integer", "minimum": 0},
+            "schedulerName": name,
+            "serviceMonitor": {"type": "boolean"},
+            "global": {"type": "object"},  # set for the charts in another chart
+        },
+    }
+    return json.dumps(schema, indent=2) + "\n"
+
+
 def files() -> dict[str, str]:
     """Return the content of every written file, by its path in deploy/."""
-    chart = f"apiVersion: v2\nname: fairlead\ndescription: A scheduler\nversion: {__version__}\n"
+    chart = (
+        "apiVersion: v2\nname: fairlead\ndescription: A scheduler that is compatible with "
+        f"kube-scheduler\nversion: {__version__}\nappVersion: {__version__}\n"
+    )
     monitor = rendered("monitoring.yaml", is_chart=True)
     head, chart_head = WRITTEN.format("template.yaml"), WRITTEN.format("monitoring.yaml")
     return {
@@ -65,6 +86,7 @@ def files() -> dict[str, str]:
         "manifests/monitoring.yaml": chart_head + rendered("monitoring.yaml", is_chart=False),
         "helm/fairlead/Chart.yaml": head + chart,
         "helm/fairlead/values.yaml": head + values_yaml(),
+        "helm/fairlead/values.schema.json": values_schema(),
         "helm/fairlead/templates/fairlead.yaml": head + rendered("template.yaml", is_chart=True),
         "helm/fairlead/templates/monitoring.yaml": (
             f"{chart_head}{{{{- if .Values.serviceMonitor }}}}\n{monitor}{{{{- end }}}}\n"

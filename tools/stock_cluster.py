@@ -31,7 +31,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
 
@@ -148,18 +148,44 @@ def controller_manager(folder: Path, binary: Path) -> list[str]:
 
 
 def wait_until_ready(url: str, folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the API server is ready; /readyz needs no credentials."""
-    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    """Wait until the API server is ready."""
     for _ in range(2 * START_SECONDS_MAX):
         if process.poll() is not None:
             sys.exit((folder / "kube-apiserver.log").read_text()[-2000:])
-        try:
-            with urlopen(f"{url}/readyz", context=context, timeout=5) as answer:  # noqa: S310
-                if answer.status == 200:
-                    return
-        except (URLError, OSError):
-            time.sleep(0.5)  # noqa: TID251 - another process starts
+        if is_accepted(Request(f"{url}/readyz"), folder):  # noqa: S310 - of this process
+            return
+        time.sleep(0.5)  # noqa: TID251 - another process starts
     sys.exit(f"the API server was not ready after {START_SECONDS_MAX} seconds")
+
+
+def wait_for_accounts(url: str, folder: Path) -> None:
+    """Wait until the controller manager has made the ServiceAccount that pods need, and its token.
+
+    Until then, the API server refuses pods.
+    """
+    container = {"name": "c", "image": "i"}
+    pod = {"metadata": {"generateName": "p-"}, "spec": {"containers": [container]}}
+    request = Request(  # noqa: S310 - as above
+        f"{url}/api/v1/namespaces/default/pods?dryRun=All",
+        json.dumps(pod).encode(),
+        {"Content-Type": "application/json"},
+    )
+    for _ in range(2 * START_SECONDS_MAX):
+        if is_accepted(request, folder):
+            return
+        time.sleep(0.5)  # noqa: TID251 - another process starts
+    sys.exit(f"no pod can be created after {START_SECONDS_MAX} seconds")
+
+
+def is_accepted(request: Request, folder: Path) -> bool:
+    """Send `request` as the administrator; return whether the API server accepted it."""
+    context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
+    context.load_cert_chain(folder / "admin.crt", folder / "admin.key")
+    try:
+        with urlopen(request, context=context, timeout=5):  # noqa: S310
+            return True
+    except (URLError, OSError):
+        return False
 
 
 def main() -> None:
@@ -181,6 +207,7 @@ def main() -> None:
         manager = binaries / "kube-controller-manager"
         if manager.exists():
             stack.enter_context(running(folder, controller_manager(folder, manager)))
+            wait_for_accounts(url, folder)
         kubeconfig = str(folder / KUBECONFIG)
         known = {"KUBECONFIG": kubeconfig, "FAIRLEAD_TEST_KUBECONFIG": kubeconfig}
         done = subprocess.run(  # noqa: S603 - the user's command

@@ -30,7 +30,7 @@ from fairlead.apiserver.registry.store import PodCopying, Store
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
-from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.gc_thresholds import collect_briefly
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.data_dir import DataDir, new_data_dir
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
@@ -110,5 +110,5 @@ if __name__ == "__main__":
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--plain", action="store_true", help="HTTP without TLS")
     wanted = parser.parse_args()
-    collect_rarely()
+    collect_briefly()
     uvloop.run(serve(wanted.data_dir, wanted.kubeconfig, is_plain=wanted.plain))

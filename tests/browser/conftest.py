@@ -237,6 +237,12 @@ def page(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
         yield tab
 
 
+def one_taint(report: Any) -> Any:
+    """Return `report` of an outage in which a single node is tainted."""
+    rate = {"zone": "a", "t_s": [50.0], "tainted": [1], "allowed": [1]}
+    return {**report, "outage": {**report["outage"], "rates": [rate]}}
+
+
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of written reports: small, large, wide (5,000 nodes), outage, queues, autoscaler…"""
@@ -252,6 +258,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_report(folder / "large.html", sample["large_report"]())
     write_report(folder / "wide.html", sample["wide_report"](5000))
     write_report(folder / "outage.html", outage["outage_report"]())
+    write_report(folder / "one-taint.html", one_taint(outage["outage_report"]()))
     write_report(folder / "hostile.html", hostile["hostile_report"]())
     write_report(folder / "empty.html", {"kind": "simulate", "title": "Nothing"})
     return folder

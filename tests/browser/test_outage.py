@@ -47,6 +47,13 @@ def test_the_taints_stand_beside_what_the_rate_allows(page, reports):
     assert "a: tainted 40 rate allows 40" in page.lines(".outage-legend")[1]
 
 
+def test_a_single_taint_has_no_chart_of_the_rate(page, reports):
+    """Lines over one instant have no length, so the frame would be empty."""
+    page.open(reports / "one-taint.html")
+    titles = page.texts("#outage .steps-chart strong")
+    assert titles == ["Nodes out of service", "Their pods"]
+
+
 def test_what_is_believed_is_set_right(page, reports):
     """A list of sayings with what the code does."""
     page.open(reports / "outage.html")

@@ -22,7 +22,7 @@ _TOLD: Final = (
     "Component not found",
     "failed calling webhook",
     "admission webhook",  # denied, with a code of the webhook's choice
-    "containers are simulated here",  # 501: there is nothing to connect to
+    "containers are simulated",  # 501: there is nothing to connect to
 )
 
 

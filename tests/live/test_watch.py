@@ -36,7 +36,7 @@ def watching(kubeconfig, folder):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()
-        assert line.startswith("asking 2 questions"), line
+        assert line.startswith("answers to 2 questions"), line
         yield line.split()[-1]
     finally:
         process.send_signal(signal.SIGTERM)

@@ -354,13 +354,13 @@ def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, n
     """Whom it spares as a whole it names for no task of the taker, alone or together."""
     session = Days(CONFIGURATIONS[name], seed).session()
     speakers = [
-        p for tier in kind.voters(session.tiers) for p in tier if isinstance(p, kind.sparing)
+        p for tier in kind.voters(session.tiers) for p in tier if isinstance(p, kind.excluding)
     ]
     assert speakers
     for taker, giver in product(session.jobs.values(), repeat=2):
         members = giver.with_status(TaskStatus.RUNNING)
         for plugin in speakers:
-            if members and not kind.givers(plugin, taker, [giver]):
+            if members and not kind.not_excluded_by(plugin, taker, [giver]):
                 for task in taker.with_status(TaskStatus.PENDING):
                     assert not kind.ask(plugin, task, members)
                     assert not any(kind.ask(plugin, task, [member]) for member in members)

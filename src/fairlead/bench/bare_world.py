@@ -1,4 +1,4 @@
-"""BareWorld: applies commands directly to pods in memory, to measure the engine alone.
+"""BareWorld: applies commands directly to pods in memory, to measure only the engine.
 
 There is no store, no JSON and no kubelet. Every command succeeds or fails immediately. Every change
 is delivered to the engine as a stimulus, as by an informer.
@@ -54,7 +54,7 @@ class BareWorld:
 
     def run(self, cycles_max: int | None = None) -> int:
         """Run until nothing is due, at most `cycles_max` cycles; return the number of cycles."""
-        settled: list[Instant] = []  # The first disturbance comes before any cycle.
+        settled: list[Instant] = []  # The first churn step comes before any cycle.
         stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
         self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
         return len(settled) - 1

@@ -40,7 +40,7 @@ def measure(workload: Workload) -> Measurement:
     engine.restart(_EVERY_SEVENTH if len(setting.measured) >= _MANY_PODS else 1)
     peak_before = _peak_mib()
     started, cpu = time.perf_counter(), time.process_time()
-    _run_measured(world, setting, workload.disturb_every)
+    _run_measured(world, setting, workload.churn_every)
     elapsed, used = time.perf_counter() - started, time.process_time() - cpu
     if world.bound - before < len(setting.measured):
         missing = len(setting.measured) - (world.bound - before)
@@ -63,14 +63,14 @@ def _peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
 
 
-def _run_measured(world: BareWorld, setting: Setting, disturb_every: int | None) -> None:
+def _run_measured(world: BareWorld, setting: Setting, churn_every: int | None) -> None:
     world.enqueue(ObjectChanged(pod) for pod in setting.measured)
-    if setting.disturb is None or disturb_every is None:
+    if setting.churn is None or churn_every is None:
         world.run()
         return
-    for i in range(len(setting.measured) // disturb_every):
-        world.enqueue(setting.disturb(i))
-        world.run(disturb_every)
+    for i in range(len(setting.measured) // churn_every):
+        world.enqueue(setting.churn(i))
+        world.run(churn_every)
     world.run()
 
 

@@ -19,7 +19,7 @@ class Measurement(Struct, frozen=True):
     workloads that build a cluster before the measurement. `virtual_seconds_per_second` is the ratio
     of simulated to real time. It is set only for workloads that simulate a day. `first_cycle_ms` is
     the CPU time of the first scheduling cycle or batch session, and `p99_cycle_ms` is the 99th
-    percentile of all later ones. Both are set only for workloads of a scheduler alone.
+    percentile of all later ones. Both are set only for workloads that run only a scheduler.
     """
 
     workload: str

@@ -3,7 +3,7 @@
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-disturb     returns the stimuli of disturbance i; one precedes each block of `disturb_every` cycles
+churn     returns the stimuli of churn step i; one precedes each block of `churn_every` cycles
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.engine import Engine
 
-Disturb = Callable[[int], Iterable[Stimulus]]
+Churn = Callable[[int], Iterable[Stimulus]]
 
 
 class Setting(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Setting(Struct, frozen=True):
     objects: list[ApiObject]
     initial: list[Pod]
     measured: list[Pod]
-    disturb: Disturb | None = None
+    churn: Churn | None = None
 
 
 def _scheduler_engine() -> Engine:
@@ -39,8 +39,8 @@ class Workload(Struct, frozen=True):
     """A benchmark workload.
 
     `threshold` is the rate in pods/s that upstream requires, None if upstream requires none.
-    `disturb_interval_s` is upstream's interval between disturbances. Because there is no real time
-    here, one disturbance follows every interval × threshold measured pods, which is the same ratio
+    `churn_interval_s` is upstream's interval between churn steps. Because there is no real time
+    here, one churn step follows every interval × threshold measured pods, which is the same ratio
     as upstream's. `engine` creates the engine to measure. If `is_long` is set, the workload runs
     only if it is requested by name.
     """
@@ -48,13 +48,13 @@ class Workload(Struct, frozen=True):
     name: str
     threshold: float | None
     build: Callable[[], Setting]
-    disturb_interval_s: float | None = None
+    churn_interval_s: float | None = None
     engine: Callable[[], Engine] = _scheduler_engine
     is_long: bool = False
 
     @property
-    def disturb_every(self) -> int | None:
-        """Number of measured pods between two disturbances; None if there are no disturbances."""
-        if self.disturb_interval_s is None or self.threshold is None:
+    def churn_every(self) -> int | None:
+        """Number of measured pods between two churn steps; None if there are no churn steps."""
+        if self.churn_interval_s is None or self.threshold is None:
             return None
-        return max(1, round(self.disturb_interval_s * self.threshold))
+        return max(1, round(self.churn_interval_s * self.threshold))

@@ -79,7 +79,7 @@ def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
     count: int = 1,
     spec: Mapping[str, Any] | None = None,
 ) -> ResourceSlice:
-    """Return a slice of `node`, or of the nodes in `spec` if `node` is "".
+    """Return a ResourceSlice of `node`, or of the nodes in `spec` if `node` is "".
 
     A text in `devices` is the name of a device. `pool` defaults to the name of the node.
     `generation` and `count` are the generation of the pool and its number of slices.

@@ -109,7 +109,7 @@ class PluginScene:
         Returns None if the pod fits on a node or no PostFilter plugin can help.
         """
         decision = self.decide(pod)
-        return decision.room if isinstance(decision, Failure) else None
+        return decision.post_filter_result if isinstance(decision, Failure) else None
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Return the verdict and the scores of every node for `pod`."""

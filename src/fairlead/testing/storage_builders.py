@@ -162,7 +162,7 @@ def make_csi_node(
     """Return a CSINode; `limits` has volume limits by driver, with `_` for each dot of the name.
 
     A limit of None means no limit. `migrated` contains the names of the in-tree plugins that are
-    migrated to CSI on the node. `topology_keys` are those of each driver.
+    migrated to CSI on the node. Every driver gets the same `topology_keys`.
     """
     drivers = [
         {

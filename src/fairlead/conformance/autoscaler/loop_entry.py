@@ -33,7 +33,8 @@ _LIMITED: Final = "ScaleUpLimitedByMaxNodesTotal"
 def loop_entry(autoscaler: StaticAutoscaler, record: LoopRecord, *, single: bool) -> Json:
     """Return the input and the decisions of one loop.
 
-    `single` adds the templates and omits the duration.
+    `single` is True for a case of separate loops, and False for a timeline. It adds the templates
+    of nodes and omits `took_ms`.
     """
     entry: Json = {"t_ms": to_ms(record.at), "scaleUp": [_scale_up(s) for s in record.scale_ups]}
     if record.took and not single:

@@ -16,6 +16,7 @@ from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
 )
 from fairlead.engine.autoscaling.karpenter.disruption.method import DisruptionMethod
 from fairlead.engine.autoscaling.karpenter.disruption.methods.consolidation import by_cost
+from fairlead.engine.autoscaling.karpenter.disruption.simulation import NoNodePoolsError
 
 _PREFIXES_MAX = 12
 
@@ -58,7 +59,10 @@ def _shown_method(scene: Scene, method: DisruptionMethod) -> Json:
     if ignored:
         found["notConsidered"] = ignored
     if candidates:
-        found |= _shown_decision(scene, method, candidates, allowed)
+        try:
+            found |= _shown_decision(scene, method, candidates, allowed)
+        except NoNodePoolsError:
+            found["commands"] = []
     return found
 
 

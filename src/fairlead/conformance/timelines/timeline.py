@@ -134,7 +134,7 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def compare_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch in the compared part of the expectation; None if there is none."""
+    """Return the first mismatch in the fields that are compared; None if there is none."""
     return first_mismatch(comparable(expect), found)
 
 

@@ -86,15 +86,15 @@ class TestCluster:
 
     def pause(self) -> None:
         """Stop the clock; only `advance` and expectations move it."""
-        self._steer(speed=None, paused=True)
+        self._control_clock(speed=None, paused=True)
 
     def resume(self, speed: float | None = None) -> None:
         """Start the clock again; `speed` is in simulated seconds per real second."""
-        self._steer(speed=speed, paused=False)
+        self._control_clock(speed=speed, paused=False)
 
-    def _steer(self, *, speed: float | None, paused: bool) -> None:
+    def _control_clock(self, *, speed: float | None, paused: bool) -> None:
         async def steering(runner: Runner) -> None:
-            runner.steer(speed=speed, paused=paused)
+            runner.control(speed=speed, paused=paused)
 
         self._thread.call(steering)
 
@@ -245,7 +245,7 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect the pod to be evicted when the time `after` has passed, give or take `tolerance`.
+        """Expect the pod to be evicted when the time `after` has passed, plus or minus `tolerance`.
 
         Raises AssertionError if the pod does not exist, or is evicted earlier, later or not at all.
         """

@@ -110,9 +110,9 @@ def why_unschedulable(pod: Json) -> str:
 
 
 def is_evicted(pod: Json | None, uid: str) -> bool:
-    """Return whether the pod with the uid `uid` is terminating, has failed or no longer exists.
+    """Return whether a pod is terminating, has failed or no longer exists.
 
-    `pod` is the pod that has its name now, or None.
+    `uid` is the pod's uid. `pod` is the object that now has the pod's name, or None.
     """
     if pod is None or pod["metadata"]["uid"] != uid:
         return True

@@ -425,7 +425,7 @@ class Auditor:
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
-        """Check the engine's sums against its pods, and its pods against the received stimuli.
+        """Check that the engine's sums match its pods, and that its pods match the stimuli.
 
         Raises LawBrokenError if they differ.
         """

@@ -24,7 +24,7 @@ class Law(StrEnum):
     DO_NOT_DISRUPT = "no protected pod is disrupted"
     POOL_LIMIT = "no NodePool grows past its limits"
     QUOTA = "no quota is exceeded by an accepted pod"
-    SETTLES = "a calm cluster comes to rest"
+    SETTLES = "a cluster without faults settles"
     RUNS = "what can run runs"
     NOT_STUCK = "nothing is stuck"
     DETERMINISM = "the same seed gives the same commands"

@@ -1,7 +1,7 @@
 """Compares the printed output of a command with the recorded output, line by line.
 
-The values of placeholders change the widths of columns, so several spaces count as one. Lines with
-generated names may be in a different order, because they are sorted by name.
+Values that differ from run to run change the widths of columns, so several spaces count as one.
+Lines with generated names may be in a different order, because they are sorted by name.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def mismatch(
 ) -> Mismatch | None:
     """Return the first mismatching line; None if there is none.
 
-    `called` is the name of the output in the mismatch. A single JSON or YAML object is compared as
-    a value. If `in_order` is False, the lines may be in any order.
+    `called` names the output, such as stdout, in the returned mismatch. A single JSON or YAML
+    object is compared as a value. If `in_order` is False, the lines may be in any order.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:

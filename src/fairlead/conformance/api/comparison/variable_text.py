@@ -65,7 +65,7 @@ def with_nodes_of(recorded: str, found: str) -> str:
 
 
 def same_typed_errors(recorded: str, found: str) -> bool:
-    """Return whether both texts are typed-patch errors, and one lists a subset of the other.
+    """Return whether both texts are typed-patch errors, and one lists part of the other's errors.
 
     Upstream visits fields in random order and stops at the first unknown field.
     """
@@ -77,7 +77,7 @@ def same_typed_errors(recorded: str, found: str) -> bool:
 
 
 def with_generated_values_of(recorded: Json, found: Json) -> Json:
-    """Return `recorded` with the generated name and the versions of `found`."""
+    """Return the Status `recorded` with the generated name and the resource versions of `found`."""
     before = (recorded.get("details") or {}).get("name", "")
     after = (found.get("details") or {}).get("name", "")
     text = json.dumps(recorded)

@@ -1,4 +1,4 @@
-"""The environment of the recorded commands, by the number of the command in the recording."""
+"""The environment of the recorded kubectl commands: time, namespace, editors, others' objects."""
 
 from __future__ import annotations
 

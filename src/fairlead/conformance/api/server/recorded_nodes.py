@@ -1,4 +1,4 @@
-"""The three nodes of the recordings."""
+"""The three nodes of the cluster in which the API responses were recorded."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _PATIENCE: Final = seconds(30)
 
 
 class UnreliablePlugin:
-    """Raises in one call of 40, or makes one pod of 40 wait, until `is_calm` returns true.
+    """Raises RuntimeError in one call of 40, or delays one pod of 40, until `is_calm` returns true.
 
     A waiting pod waits for a permission that never comes. `filter`, which is called for each node,
     raises in one call of 400.
@@ -43,21 +43,21 @@ class UnreliablePlugin:
         self._calls = 0
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """Accept every node, or raise."""
+        """Accept every node, or raise RuntimeError."""
         self._maybe_fail("filter", _FILTER_EVERY)
         return None
 
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Accept the pod without recording anything, or raise."""
+        """Accept the pod without recording anything, or raise RuntimeError."""
         self._maybe_fail("reserve")
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        """Do nothing, or raise."""
+        """Do nothing, or raise RuntimeError."""
         self._maybe_fail("unreserve")
 
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
-        """Permit the pod, make it wait for a permission that never comes, or raise."""
+        """Permit the pod, make it wait for a permission that never comes, or raise RuntimeError."""
         self._maybe_fail("permit")
         if not self._raises and self._is_turn(_EVERY):
             self._tally["plugin stalls"] += 1
@@ -65,12 +65,12 @@ class UnreliablePlugin:
         return None
 
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Accept the pod without preparing anything, or raise."""
+        """Accept the pod without preparing anything, or raise RuntimeError."""
         self._maybe_fail("pre_bind")
         return None
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """Do nothing, or raise."""
+        """Do nothing, or raise RuntimeError."""
         self._maybe_fail("post_bind")
 
     def _maybe_fail(self, point: str, every: int = _EVERY) -> None:
