@@ -31,9 +31,11 @@ def cluster(fairlead_cluster):
     command = [sys.executable, "-m", "kopf", "run", "--namespace=default", "--standalone"]
     environment = {**os.environ, "KUBECONFIG": str(fairlead_cluster.kubeconfig)}
     with subprocess.Popen([*command, str(OPERATOR)], env=environment) as operator:
-        fairlead_cluster.expect_watched("website")
-        yield fairlead_cluster
-        operator.terminate()
+        try:
+            fairlead_cluster.expect_watched("website")
+            yield fairlead_cluster
+        finally:
+            operator.terminate()
 
 
 def ready(cluster):
