@@ -425,7 +425,8 @@ class Store:
                 Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
             self._require_newest(kind, old)
-        return self.storage.put(kind, new)
+        # The written form may be the old one: a zero that the kind omits, for example.
+        return old if write.is_same(old, new) else self.storage.put(kind, new)
 
     # --- delete ----------------------------------------------------------------------------
 

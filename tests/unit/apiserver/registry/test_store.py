@@ -242,6 +242,21 @@ def test_a_write_that_changes_nothing_keeps_the_version(store, now):
     assert store.version == 1
 
 
+def test_a_status_write_whose_stored_form_is_the_old_one_keeps_the_version(new_store, now):
+    """The API server omits currentReplicas of 0."""
+    store = new_store(registry=API_SERVER)
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    sent = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 2},
+    }
+    stored = store.create(sent, now)
+    written = store.patch_status(kind_of(sent), "default", "web", {"currentReplicas": 0}, now)
+    assert written is stored
+
+
 def test_the_generation_counts_changes_of_the_spec(store, now):
     def generation(patch):
         return store.patch(DEPLOYMENT, "default", "web", patch, now)["metadata"]["generation"]

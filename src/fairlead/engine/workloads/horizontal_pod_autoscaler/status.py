@@ -52,16 +52,17 @@ class StatusDraft(Struct):
         """Set the numbers of replicas and the metrics.
 
         If `desired` is None, the old desired number is kept. If `metrics` is None, the metrics are
-        removed.
+        removed. What the API server omits or states as null when it is empty stays as it is.
         """
-        self.status["currentReplicas"] = current
+        if self.status.get("currentReplicas", 0) != current:
+            self.status["currentReplicas"] = current
         self.status["desiredReplicas"] = (
             self.status.get("desiredReplicas", 0) if desired is None else desired
         )
-        if metrics is None:
-            self.status.pop("currentMetrics", None)
-        else:
+        if metrics is not None:
             self.status["currentMetrics"] = metrics
+        elif self.status.get("currentMetrics") is not None:
+            del self.status["currentMetrics"]
 
     def set_scaled(self) -> None:
         """Set the last scale time to `now`."""

@@ -162,6 +162,19 @@ def test_the_limits_apply_without_metrics(begin, count, spec, expected, why):
     assert happened(world)[0][2] == f"New size: {expected}; reason: {why}"
 
 
+def test_it_writes_no_status_that_the_api_server_stores_already(begin):
+    """The API server omits currentReplicas of 0 and states null metrics."""
+    world = begin().load(deployment(replicas=0), autoscaler())
+    world.run(seconds(15))
+    stored = world.get("HorizontalPodAutoscaler", "web")
+    stored["status"].pop("currentReplicas", None)
+    stored["status"]["currentMetrics"] = None
+    world.load(stored)
+    written = len(world.log)
+    world.run(seconds(60))
+    assert world.log[written:] == []
+
+
 def test_a_target_with_zero_replicas_is_left_alone(begin):
     world = begin().load(deployment(0), autoscaler())
     world.run(seconds(60))
