@@ -1,4 +1,4 @@
-"""The report of an outage in a real browser: figures, charts, beliefs, and what is not back."""
+"""The report of an outage in a real browser: figures, charts, misconceptions, what is not back."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_a_single_taint_has_no_chart_of_the_rate(page, reports):
 def test_what_is_believed_is_set_right(page, reports):
     """A list of sayings with what the code does."""
     page.open(reports / "outage.html")
-    assert page.lines(".beliefs dt") == ["“They stop when a zone is dark.”"]
-    assert page.lines(".beliefs dd") == ["They go on: one in 10 s."]
+    assert page.lines(".misconceptions dt") == ["“They stop when a zone is dark.”"]
+    assert page.lines(".misconceptions dd") == ["They go on: one in 10 s."]
 
 
 def test_what_is_not_back_comes_first_and_can_be_filtered(page, reports):

@@ -73,10 +73,10 @@ def test_a_limit_range_gives_new_pods_their_requests(scale_up):
 def test_a_quota_refuses_pods_and_the_answer_names_their_owner(scale_up):
     answer = scale_up(30, QUOTA)
     assert len(answer.difference.placed) == 26
-    [complaint] = answer.changed.complaints
-    assert complaint.subject.startswith("ReplicaSet default/web-")
-    assert "exceeded quota: small, requested: pods=1, used: pods=26" in complaint.message
-    assert complaint.missing == 4
+    [error] = answer.changed.errors
+    assert error.subject.startswith("ReplicaSet default/web-")
+    assert "exceeded quota: small, requested: pods=1, used: pods=26" in error.message
+    assert error.missing == 4
     [row] = answer.effect.workloads
     assert (row.readiness.wanted, row.readiness.at_end) == (30, 26)
     assert row.short_words == "4 not created, 26 new"
@@ -124,9 +124,9 @@ def test_a_pod_that_is_applied_over_the_quota_is_part_of_the_answer(make, snapsh
     pods = [make.pod(f"p{number}", node_name="a", cpu="10m") for number in range(26)]
     answer = what_if(snapshot(make.node("a"), full, *pods), ClusterChange(apply=(pod,)))
     assert answer.difference.placed == ()
-    [complaint] = answer.changed.complaints
-    assert complaint.subject == "Pod default/web"
-    assert "exceeded quota: small" in complaint.message
+    [error] = answer.changed.errors
+    assert error.subject == "Pod default/web"
+    assert "exceeded quota: small" in error.message
 
 
 def test_a_quota_holds_against_affinity_to_pods_of_other_namespaces(scale_up):
@@ -139,8 +139,8 @@ def test_a_quota_holds_against_affinity_to_pods_of_other_namespaces(scale_up):
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaces": ["other"]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     answer = scale_up(1, quota, affinity={"podAffinity": required})
-    [complaint] = answer.changed.complaints
-    assert "exceeded quota: own-namespace, requested: pods=1" in complaint.message
+    [error] = answer.changed.errors
+    assert "exceeded quota: own-namespace, requested: pods=1" in error.message
 
 
 def test_a_runtime_class_adds_its_overhead(scale_up):
@@ -165,15 +165,15 @@ def test_pod_security_refuses_privileged_pods(scale_up):
         },
     }
     answer = scale_up(1, namespace, hostNetwork=True)
-    [complaint] = answer.changed.complaints
-    assert 'violates PodSecurity "baseline:latest": host namespaces' in complaint.message
+    [error] = answer.changed.errors
+    assert 'violates PodSecurity "baseline:latest": host namespaces' in error.message
 
 
 def test_a_cel_policy_sees_pods_with_all_their_defaults(scale_up):
     answer = scale_up(1, POLICY, BINDING)
-    [complaint] = answer.changed.complaints
+    [error] = answer.changed.errors
     assert "ValidatingAdmissionPolicy 'pull' with binding 'pull' denied request: pull once" in (
-        complaint.message
+        error.message
     )
 
 
@@ -213,8 +213,8 @@ def test_a_plugin_whose_kind_the_dump_lacks_refuses_nothing_and_is_named(scale_u
 def test_an_absent_service_account_is_refused_where_the_dump_has_accounts(scale_up):
     account = namespaced("ServiceAccount", "default")
     answer = scale_up(1, account, serviceAccountName="builder")
-    [complaint] = answer.changed.complaints
-    assert 'serviceaccount "builder" not found' in complaint.message
+    [error] = answer.changed.errors
+    assert 'serviceaccount "builder" not found' in error.message
 
 
 def test_the_dump_itself_is_not_admitted_again(make, snapshot):
@@ -242,5 +242,5 @@ def test_a_quota_of_the_change_limits_the_pods_of_the_change(make, snapshot, wri
     change = ClusterChange(apply=(write("quota.json", quota),), scale=("deploy/web=4",))
     answer = what_if(snapshot(*cluster), change)
     assert len(answer.difference.placed) == 1
-    [complaint] = answer.changed.complaints
-    assert complaint.missing == 2
+    [error] = answer.changed.errors
+    assert error.missing == 2

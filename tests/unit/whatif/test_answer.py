@@ -44,7 +44,7 @@ IN_TEXT = {
     "packing": "PACKING",
     "drain_flags": "FLAGS THAT KUBECTL DRAIN NEEDS",
     "drain_refused": "REFUSED BY KUBECTL DRAIN",
-    "complaints": "ERRORS",
+    "errors": "ERRORS",
     "skipped": "EVENTS WITHOUT EFFECT",
     "recurrences": "REPEATEDLY DISPLACED",
     "fail_on": "--fail-on",
@@ -54,7 +54,7 @@ IN_TEXT = {
     "outage.nodes": "FAILED NODES",
     "outage.zones": "ZONE OF FAILED NODES",
     "outage.lost": "not back",
-    "outage.beliefs": "common misconceptions, checked against this run",
+    "outage.misconceptions": "common misconceptions, checked against this run",
     "outage.preempted": "preempted for them",
 }
 
@@ -190,7 +190,7 @@ def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, or
         "undrained", "gone", "not_created", "evicted", "moved", "preempted", "pending", "placed",
         "removed",
     )  # fmt: skip
-    more = ("pdb_breaches", "complaints", "budgets", "workloads", "node_pools")
+    more = ("pdb_breaches", "errors", "budgets", "workloads", "node_pools")
     assert [name for name in (*wanted, *more) if not any(one[name] for one in both)] == []
     assert both[1]["rest"]["under_way"]
 

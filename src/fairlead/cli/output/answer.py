@@ -380,7 +380,7 @@ def _problems(answer: WhatIfAnswer) -> Iterator[Section]:
     skipped = [(one.what, for_readers(one.at - start), one.why) for one in changed.skipped]
     errors = [
         (one.subject, f"{one.missing:,}" if one.missing else "", one.message)
-        for one in changed.complaints
+        for one in changed.errors
     ]
     loops = [(one.kind, for_readers(one.at - start), one.message) for one in changed.recurrences]
     after = TableColumn("AFTER", is_number=True)

@@ -63,11 +63,11 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
     yield _lost(outage.lost)
     yield Section(
         "common misconceptions",
-        len(outage.beliefs),
-        lambda console, count: _print_misconceptions(console, outage.beliefs[:count]),
+        len(outage.misconceptions),
+        lambda console, count: _print_misconceptions(console, outage.misconceptions[:count]),
         Rank.EXPLANATIONS,
-        least=len(outage.beliefs),
-        most=len(outage.beliefs),
+        least=len(outage.misconceptions),
+        most=len(outage.misconceptions),
     )
 
 
@@ -281,10 +281,10 @@ def _names(rows: Sequence[LostPod]) -> str:
     return f"{rows[0].pod} and {rest:,} more" if rest else rows[0].pod
 
 
-def _print_misconceptions(console: Console, beliefs: Sequence[Misconception]) -> None:
+def _print_misconceptions(console: Console, misconceptions: Sequence[Misconception]) -> None:
     console.print()
     print_line(console, "common misconceptions, checked against this run", "bold")
-    for one in beliefs:
+    for one in misconceptions:
         print_line(console, f"“{one.belief}”", "italic")
         print_line(console, f"   {one.fact}")
 

@@ -18,7 +18,7 @@ from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
 from fairlead.cli.output.summary_table import (
     print_allocation,
     print_breaches,
-    print_complaints,
+    print_errors,
     print_evicted,
     print_moved,
     print_pending,
@@ -56,7 +56,7 @@ def print_simulation(
     print_breaches(console, outcome.pdb_breaches, start)
     print_undrained(console, outcome.undrained)
     print_skipped(console, outcome.skipped, start)
-    print_complaints(console, outcome.complaints)
+    print_errors(console, outcome.errors)
     print_recurrences(console, outcome.recurrences, start)
     batch = (waiting_groups(outcome.jobs, start), queues(outcome.jobs))
     _print_sections(console, (*batch, pod_autoscalers(outcome), autoscaling(outcome)))

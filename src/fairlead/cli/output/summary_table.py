@@ -13,8 +13,8 @@ from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import Move
 from fairlead.whatif.outcome.run_outcome import (
-    Complaint,
     Evicted,
+    ObjectError,
     PdbBreach,
     PodEnd,
     Preempted,
@@ -127,7 +127,7 @@ def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> 
     )
 
 
-def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
+def print_errors(console: Console, rows: Sequence[ObjectError]) -> None:
     """Print the objects that could not be created, and failures of users' plugins."""
     cells = [(one.subject, f"{one.missing:,}" if one.missing else "", one.message) for one in rows]
     columns = ("object", "pods missing", "message")

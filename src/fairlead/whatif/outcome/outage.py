@@ -208,7 +208,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     zones: tuple[ZoneChange, ...]
     node_samples: tuple[NodeSample, ...]
     pod_samples: tuple[AffectedPodSample, ...]
-    beliefs: tuple[Misconception, ...] = ()
+    misconceptions: tuple[Misconception, ...] = ()
 
 
 def zone_title(zone: str) -> str:

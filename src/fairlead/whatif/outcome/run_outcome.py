@@ -252,7 +252,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Complaint(Struct, frozen=True):
+class ObjectError(Struct, frozen=True):
     """The first failure to create an object, with the message of the event or the API server.
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
@@ -313,7 +313,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     pdb_breaches: tuple[PdbBreach, ...]
     undrained: tuple[Undrained, ...]
     skipped: tuple[Skipped, ...]
-    complaints: tuple[Complaint, ...]
+    errors: tuple[ObjectError, ...]
     recurrences: tuple[Recurrence, ...]
     nodes: tuple[NodeEnd, ...]
     allocations: tuple[ResourceAllocation, ...]

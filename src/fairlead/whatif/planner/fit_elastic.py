@@ -227,11 +227,11 @@ def _always(spec: Json, scheduler: str) -> Json:
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
     """Return (reason, refuser) of the first refusal; ("", "") if no pod of `own` is pending.
 
-    `subject` names the workload in complaints.
+    `subject` names the workload in errors.
     """
-    complaint = next((one for one in outcome.complaints if one.subject == subject), None)
-    if complaint is not None:
-        return complaint.message, "admission"
+    error = next((one for one in outcome.errors if one.subject == subject), None)
+    if error is not None:
+        return error.message, "admission"
     waiting = next((pod for pod in own if pod.is_pending), None)
     if waiting is None:
         return "", ""

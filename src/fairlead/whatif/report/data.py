@@ -234,7 +234,7 @@ class ReportData(TypedDict, total=False):
     updated: Sequence[Json]
     removed: Sequence[Json]
     skipped: Sequence[Json]
-    complaints: Sequence[Json]
+    errors: Sequence[Json]
     recurrences: Sequence[Json]
     notes: Sequence[str]
     next_steps: Sequence[NextStep]

@@ -90,7 +90,7 @@ def _breached(answer: WhatIfAnswer) -> Iterator[NextStep]:
     if answer.changed.outage is not None:
         yield {
             "words": "See why budgets do not keep pods from leaving failed nodes.",
-            "place": "beliefs",
+            "place": "misconceptions",
         }
 
 

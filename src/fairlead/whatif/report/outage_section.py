@@ -128,7 +128,7 @@ class OutageSection(TypedDict, total=False):
     lost: Sequence[LostPodRow]
     preempted: Sequence[OutagePreemptionRow]
     zones: Sequence[ZoneRow]
-    beliefs: Sequence[MisconceptionRow]
+    misconceptions: Sequence[MisconceptionRow]
 
 
 def outage_section(outcome: OutageOutcome | None, start: Instant) -> OutageSection | None:
@@ -185,7 +185,9 @@ def outage_section(outcome: OutageOutcome | None, start: Instant) -> OutageSecti
             }
             for one in outcome.zones
         ],
-        "beliefs": [{"belief": one.belief, "fact": one.fact} for one in outcome.beliefs],
+        "misconceptions": [
+            {"belief": one.belief, "fact": one.fact} for one in outcome.misconceptions
+        ],
     }
 
 

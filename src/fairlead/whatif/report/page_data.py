@@ -50,7 +50,7 @@ TABLES = {
     "updated": ("pod", "node", "instead_of"),
     "removed": ("pod", "node"),
     "skipped": ("event", "at_s", "why"),
-    "complaints": ("object", "missing", "message"),
+    "errors": ("object", "missing", "message"),
     "recurrences": ("kind", "message", "at_s"),
     "under_way": ("workload", "what"),
 }  # fmt: skip
@@ -107,7 +107,7 @@ def packed_outage(outage: OutageSection | None) -> Json | None:
         "nodes_over_time": sampled_counts(source.get("nodes_over_time")),
         "pods_over_time": sampled_counts(source.get("pods_over_time")),
         "rates": [_zone_rate(one) for one in source.get("rates", ())[:RATES_MAX]],
-        "beliefs": [dict(one) for one in source.get("beliefs", ())],
+        "misconceptions": [dict(one) for one in source.get("misconceptions", ())],
         **{name: table(source.get(name, ()), fields) for name, fields in OUTAGE_TABLES.items()},
     }
 

@@ -72,8 +72,9 @@ def outage_json(outcome: OutageOutcome | None, start: Instant) -> Json | None:
             }
             for one in outcome.pod_samples
         ],
-        "beliefs": [
-            {"name": one.name, "belief": one.belief, "fact": one.fact} for one in outcome.beliefs
+        "misconceptions": [
+            {"name": one.name, "belief": one.belief, "fact": one.fact}
+            for one in outcome.misconceptions
         ],
     }
 

@@ -70,7 +70,7 @@ def whatif_result(
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
-        "complaints": _complaints(changed),
+        "errors": _errors(changed),
         "recurrences": _recurrences(changed),
         "notes": list(changed.notes),
         "queues": queues_of_both(without.jobs, changed.jobs),
@@ -106,7 +106,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
         "undrained": _undrained(outcome),
         "skipped": _skipped(outcome),
-        "complaints": _complaints(outcome),
+        "errors": _errors(outcome),
         "recurrences": _recurrences(outcome),
         "notes": list(outcome.notes),
         "queues": queues(outcome.jobs),
@@ -227,10 +227,10 @@ def _skipped(outcome: RunOutcome) -> list[Json]:
     ]
 
 
-def _complaints(outcome: RunOutcome) -> list[Json]:
+def _errors(outcome: RunOutcome) -> list[Json]:
     return [
         {"object": one.subject, "message": one.message, "missing": one.missing}
-        for one in outcome.complaints
+        for one in outcome.errors
     ]
 
 

@@ -24,7 +24,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.shape import Shape
-from fairlead.whatif.outcome.run_outcome import Complaint, NodeEnd, PodEnd, ResourceAllocation
+from fairlead.whatif.outcome.run_outcome import NodeEnd, ObjectError, PodEnd, ResourceAllocation
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.wanted_pods import wanted_by
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -119,8 +119,8 @@ def allocations(
     )
 
 
-def complaint_of(store: Store, pods: Iterable[Pod], subject: str, message: str) -> Complaint:
-    """Return the complaint `message` about `subject`, with the number of pods that it lacks.
+def object_error(store: Store, pods: Iterable[Pod], subject: str, message: str) -> ObjectError:
+    """Return the error `message` about `subject`, with the number of pods that it lacks.
 
     `subject` is an object in the form "ReplicaSet ns/name". The number is 0 for an object that is
     not in `store`, and for kinds other than ReplicaSet, StatefulSet, ReplicationController and Job.
@@ -130,13 +130,13 @@ def complaint_of(store: Store, pods: Iterable[Pod], subject: str, message: str) 
     kind = next((one for one in _REPLICATED if one.kind == kind_name), None)
     owner = store.find(kind, namespace, name) if kind and name else None
     if owner is None:
-        return Complaint(subject, message)
+        return ObjectError(subject, message)
     controller = next((one for one in _owners(owner) if one.get("controller")), None)
     known = kind_name, name
     if controller is not None and controller["kind"] in _OWNERS:
         known = controller["kind"], controller["name"]
     workload = WorkloadRef(known[0], namespace, known[1])
-    return Complaint(subject, message, _missing(owner, pods), workload)
+    return ObjectError(subject, message, _missing(owner, pods), workload)
 
 
 def _owners(owner: Json) -> list[Json]:

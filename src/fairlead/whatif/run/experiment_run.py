@@ -70,7 +70,7 @@ from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import (
     RequestsByShape,
     allocations,
-    complaint_of,
+    object_error,
     requested_in,
 )
 from fairlead.whatif.run.controllers import controllers_of
@@ -391,7 +391,7 @@ class ExperimentRun:
     ) -> None:
         """Create an object of `step`.
 
-        If admission rejects a namespaced object, the rejection becomes a complaint in the outcome.
+        If admission rejects a namespaced object, the rejection becomes an error in the outcome.
         Raises InputError for every other rejection.
         """
         try:
@@ -400,7 +400,7 @@ class ExperimentRun:
         except ApiError as refused:
             if refused.code != FORBIDDEN or not kind_of(manifest).namespaced:
                 raise refusal_of(step.source, step.what, refused) from None
-            self._recorder.complaints.setdefault(step.what, refused.message)
+            self._recorder.errors.setdefault(step.what, refused.message)
 
     def _settle(self, begin: Instant, on_progress: Callable[[Instant], None]) -> None:
         """Run for the experiment's duration, or until the cluster has settled after `begin`."""
@@ -457,12 +457,12 @@ class ExperimentRun:
         nodes = self._end_state.nodes()
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        complaints = tuple(
-            complaint_of(world.store, recorder.existing_pods(), subject, message)
-            for subject, message in recorder.complaints.items()
+        errors = tuple(
+            object_error(world.store, recorder.existing_pods(), subject, message)
+            for subject, message in recorder.errors.items()
         )
         concerned = {one.pod.workload for one in undrained}
-        concerned.update(one.workload for one in complaints if one.workload and one.missing)
+        concerned.update(one.workload for one in errors if one.workload and one.missing)
         workloads = self._readiness(concerned, since, until, settled=settled)
         autoscalers = self._controllers.pod_autoscaler_outcomes(since)
         return RunOutcome(
@@ -475,7 +475,7 @@ class ExperimentRun:
             pdb_breaches=tuple(one for one in recorder.budgets.breaches if one.at >= since),
             undrained=undrained,
             skipped=tuple(self._skipped),
-            complaints=complaints,
+            errors=errors,
             recurrences=tuple(self._recurrences(since, workloads)),
             nodes=nodes,
             allocations=allocations(nodes, self._engine.requested_before),

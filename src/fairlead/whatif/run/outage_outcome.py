@@ -55,8 +55,8 @@ def outage_outcome(
         node_samples=tuple(recorder.node_samples),
         pod_samples=tuple(recorder.pod_samples),
     )
-    beliefs = misconceptions(outcome, recorder.config, breaches, start)
-    return replace(outcome, beliefs=tuple(beliefs))
+    found = misconceptions(outcome, recorder.config, breaches, start)
+    return replace(outcome, misconceptions=tuple(found))
 
 
 def _preemptions(

@@ -22,7 +22,7 @@ def outcome(*pods):
     node = NodeEnd(name="a", zone="", unschedulable=False, allocatable={}, requested={}, pods=())
     return RunOutcome(
         started_at=0, ended_at=seconds(60), settled=True, pods={one.key: one for one in pods},
-        preempted=(), evicted=(), pdb_breaches=(), undrained=(), skipped=(), complaints=(),
+        preempted=(), evicted=(), pdb_breaches=(), undrained=(), skipped=(), errors=(),
         recurrences=(), nodes=(node,), allocations=(), priority_names={}, samples=(),
         choices_among_equals=0,
     )  # fmt: skip

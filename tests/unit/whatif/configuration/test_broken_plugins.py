@@ -82,9 +82,9 @@ def outcome(tmp_path):
 
 
 def told(outcome):
-    """Every reason and complaint."""
+    """Every reason and error."""
     reasons = [pod.reason for pod in outcome.pods.values()]
-    return " ".join([*reasons, *(one.message for one in outcome.complaints)])
+    return " ".join([*reasons, *(one.message for one in outcome.errors)])
 
 
 @pytest.mark.parametrize("method", [name for name in METHOD_NAMES if name != AT_ONCE])

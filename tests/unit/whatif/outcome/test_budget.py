@@ -22,7 +22,7 @@ def run(**fields):
     facts = {
         "started_at": 0, "ended_at": 60, "settled": True, "pods": {}, "nodes": (),
         "preempted": (), "evicted": (), "pdb_breaches": (), "undrained": (), "skipped": (),
-        "complaints": (), "recurrences": (), "allocations": (), "priority_names": {},
+        "errors": (), "recurrences": (), "allocations": (), "priority_names": {},
         "samples": (), "choices_among_equals": 0,
     }  # fmt: skip
     return RunOutcome(**{**facts, **fields})

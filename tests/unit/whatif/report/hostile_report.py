@@ -74,7 +74,7 @@ def hostile_report() -> ReportData:
             "lost": [{"pod": name, "why": name} for name in NAMES],
             "preempted": [{"victim": MARKUP, "by": LONG}],
             "zones": [{"zone": MARKUP, "state": ODD}],
-            "beliefs": [{"belief": MARKUP, "fact": LONG}],
+            "misconceptions": [{"belief": MARKUP, "fact": LONG}],
         },
         "pending": [
             {"pod": MARKUP, "reason": MARKUP},

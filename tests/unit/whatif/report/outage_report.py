@@ -97,7 +97,7 @@ def outage_report() -> ReportData:
                 {"t_s": 50.0, "zone": "a", "state": "FullDisruption", "unready": NODES,
                  "size": NODES, "rate": "0.1 nodes/s"},
             ],
-            "beliefs": [
+            "misconceptions": [
                 {"belief": "They stop when a zone is dark.", "fact": "They go on: one in 10 s."}
             ],
         },

@@ -26,7 +26,7 @@ def group(name, before=1, after=1, price=None, instance_type=""):
 def run(*groups, transitions=(), hours=2):
     acted = AutoscalingOutcome("cluster-autoscaler", groups, tuple(transitions), {}, {})
     empty = dict.fromkeys(
-        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "complaints",
+        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
          "recurrences", "nodes", "allocations", "samples"),
         (),
     )  # fmt: skip

@@ -216,7 +216,7 @@ def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make
             "tab=pdb_breaches&row=default/web",
         ),
         ("Ask again with 2 more replicas of rs/default/web:", "--scale rs/default/web=4"),
-        ("See why budgets do not keep pods from leaving failed nodes.", "beliefs"),
+        ("See why budgets do not keep pods from leaving failed nodes.", "misconceptions"),
     ]
 
 

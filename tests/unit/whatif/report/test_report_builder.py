@@ -94,7 +94,7 @@ def test_an_outage_is_shown_in_figures_and_tables(dark):
     assert [row["node"] for row in outage["nodes"]] == ["a1", "a2"]
     assert outage["nodes"][0]["tainted_s"] == 50.05
     assert [row["rate"] for row in outage["zones"] if row["zone"] == "a"] == ["0.1 nodes/s"] * 3
-    assert "When a whole zone fails" in outage["beliefs"][1]["belief"]
+    assert "When a whole zone fails" in outage["misconceptions"][1]["belief"]
 
 
 def test_the_time_lines_of_an_outage_add_up(dark):

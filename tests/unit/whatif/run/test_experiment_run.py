@@ -116,9 +116,9 @@ def test_what_controllers_cannot_create_is_told(finish):
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
         " {preemptionPolicy: Never, containers: [{name: c, image: i}]}}}}]"
     ).outcome
-    [complaint] = outcome.complaints
-    assert complaint.subject == "ReplicaSet default/r"
-    assert "PreemptionPolicy (Never) must not be provided" in complaint.message
+    [error] = outcome.errors
+    assert error.subject == "ReplicaSet default/r"
+    assert "PreemptionPolicy (Never) must not be provided" in error.message
 
 
 def test_the_command_log_has_a_line_per_command(finish):

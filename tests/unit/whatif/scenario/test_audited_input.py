@@ -122,7 +122,7 @@ def test_controllers_create_their_pods_once(simulate):
     of_web = [name for name in pods_of(run) if name.startswith("web-")]
     assert len(of_web) == 3
     assert not {"web-5d-a", "web-5d-b"} & set(of_web)
-    assert run.outcome.complaints == ()
+    assert run.outcome.errors == ()
 
 
 def test_what_users_did_is_repeated_at_its_time(simulate):

@@ -108,7 +108,7 @@ class LiveRecording:
             pdb_breaches=tuple(recorder.budgets.breaches),
             undrained=(),
             skipped=(),
-            complaints=(),
+            errors=(),
             recurrences=tuple(recorder.recurrences),
             nodes=nodes,
             allocations=allocations(nodes, {}),

@@ -14,7 +14,7 @@ from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
-from fairlead.whatif.outcome.run_outcome import Complaint, Recurrence, RunOutcome
+from fairlead.whatif.outcome.run_outcome import ObjectError, Recurrence, RunOutcome
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class Effect(Struct, frozen=True, kw_only=True):
     budgets: tuple[BudgetOutcome, ...]
     lost: tuple[LostPod, ...]
     loops: tuple[Recurrence, ...]
-    errors: tuple[Complaint, ...]
+    errors: tuple[ObjectError, ...]
     drain: KubectlDrain = NO_DRAIN
     packing: tuple[PackingRow, ...] = ()
     waited: tuple[WaitedPod, ...] = ()
@@ -70,7 +70,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         budgets=tuple(budgets),
         lost=lost,
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
-        errors=tuple(one for one in changed.complaints if one not in without.complaints),
+        errors=tuple(one for one in changed.errors if one not in without.errors),
         drain=drain,
         waited=waited_pods(changed, found),
     )

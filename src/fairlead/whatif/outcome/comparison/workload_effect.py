@@ -237,11 +237,11 @@ def _tallies(
             tally = tallies[pod_lost.workload]
             tally.counts["down"] += one.pod not in not_running
             tally.reasons[one.cause.words] += 1
-    known = {one.subject: one.missing for one in without.complaints}
-    for complaint in changed.complaints:
-        more = complaint.missing - known.get(complaint.subject, 0)
-        if complaint.workload is not None and more > 0:
-            counts = tallies[complaint.workload].counts
+    known = {one.subject: one.missing for one in without.errors}
+    for error in changed.errors:
+        more = error.missing - known.get(error.subject, 0)
+        if error.workload is not None and more > 0:
+            counts = tallies[error.workload].counts
             counts["missing"] = max(more - counts["not_created"] - counts["down"], 0)
     return tallies
 

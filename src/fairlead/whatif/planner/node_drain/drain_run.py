@@ -285,7 +285,7 @@ def _drain(node: str, pace: DrainPace) -> ScriptedStep:
 def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
     lost = frozenset(_lost(outcome))
-    missing = {one.subject: one.missing for one in outcome.complaints}
+    missing = {one.subject: one.missing for one in outcome.errors}
     return _Baseline(outcome.rest.after or 0, pending, lost, len(outcome.pdb_breaches), missing)
 
 
@@ -303,7 +303,7 @@ def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
 
 def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPods]:
     """Yield the pods that cannot be created again because of the drain, by workload."""
-    for one in outcome.complaints:
+    for one in outcome.errors:
         more = one.missing - baseline.missing.get(one.subject, 0)
         if one.workload is not None and more > 0:
             yield UncreatedPods(one.workload, more, one.message)

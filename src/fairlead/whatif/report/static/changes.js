@@ -102,7 +102,7 @@ const CHANGE_TABLES = [
     ],
   },
   {
-    key: "complaints",
+    key: "errors",
     label: "Errors",
     empty: "",
     fields: [

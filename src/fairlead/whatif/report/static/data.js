@@ -16,7 +16,7 @@ const LISTS = [
   "updated",
   "removed",
   "skipped",
-  "complaints",
+  "errors",
   "recurrences",
   "under_way",
 ];

@@ -95,7 +95,7 @@ export function outageSection(report, priorities, time) {
     ? [
         h("div", { class: "tiles" }, outageTiles(outage.figures)),
         outageCharts(report, time),
-        beliefs(outage),
+        misconceptions(outage),
       ]
     : [];
   return [section("outage", title, outage ? outageLead(outage.figures) : null, ...parts, tables)];
@@ -134,7 +134,7 @@ function outageTiles(figures) {
   );
 }
 
-function beliefs({ beliefs: found }) {
+function misconceptions({ misconceptions: found }) {
   if (!found.length) return null;
   const items = found.flatMap(({ belief, fact }) => [
     h("dt", {}, `“${belief}”`),
@@ -142,7 +142,7 @@ function beliefs({ beliefs: found }) {
   ]);
   return h(
     "div",
-    { class: "card beliefs", id: "beliefs" },
+    { class: "card misconceptions", id: "misconceptions" },
     h("h3", {}, "Common misconceptions, checked against this simulation"),
     h("dl", {}, items),
   );

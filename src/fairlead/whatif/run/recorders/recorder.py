@@ -107,7 +107,7 @@ class Recorder(Struct):
     preempted: list[Preempted] = field(default_factory=list)
     evicted: list[Evicted] = field(default_factory=list)
     choices: int = 0
-    complaints: dict[str, str] = field(default_factory=dict)  # {object: its first message}
+    errors: dict[str, str] = field(default_factory=dict)  # {object: its first message}
     recurrences: list[Recurrence] = field(default_factory=list)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
@@ -164,7 +164,7 @@ class Recorder(Struct):
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
                 self.recurrences.append(self._recurrence(record))
             case PluginFailed(plugin=plugin, point=point, message=message):
-                self.complaints.setdefault(f"plugin {plugin} ({point})", message)
+                self.errors.setdefault(f"plugin {plugin} ({point})", message)
 
     def _recurrence(
         self, record: DisplacementCycle | WorkloadStarving | NominationsWasted
@@ -265,7 +265,7 @@ class Recorder(Struct):
         for command in commands:
             if isinstance(command, RecordEvent) and command.reason in _COMPLAINT_REASONS:
                 subject = f"{command.regarding.kind} {command.regarding.key}"
-                self.complaints.setdefault(subject, command.note)
+                self.errors.setdefault(subject, command.note)
 
     # --- stimuli ---------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ def test_what_does_not_come_back_says_why(ask, make, zoned):
     assert answer.difference.recovered_after is None
     reasons = {one.pod: one.why for one in outage(answer).lost}
     assert "didn't match Pod's node affinity" in reasons["default/big"]
-    assert "sticky" in {one.name for one in outage(answer).beliefs}
+    assert "sticky" in {one.name for one in outage(answer).misconceptions}
 
 
 def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
@@ -146,7 +146,7 @@ def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
     found = outage(answer)
     assert answer.changed.evicted == ()
     assert found.turns == ()
-    assert "all-dark" in {one.name for one in found.beliefs}
+    assert "all-dark" in {one.name for one in found.misconceptions}
 
 
 def test_a_small_partially_failed_zone_is_left_alone(ask, make, zoned):
@@ -156,7 +156,7 @@ def test_a_small_partially_failed_zone_is_left_alone(ask, make, zoned):
     assert len(found.nodes) == 3
     assert answer.changed.evicted == ()
     assert {one.cause for one in found.lost} == {LossCause.STOPPED_ZONE}
-    assert [one.name for one in found.beliefs] == ["partly-dark"]
+    assert [one.name for one in found.misconceptions] == ["partly-dark"]
 
 
 def test_the_seed_chooses_the_share(ask, make, zoned):
@@ -179,7 +179,7 @@ def test_taints_ask_no_budget_and_that_is_said(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), pdb, pod], fail_zone=("a",))
     [breach] = answer.changed.pdb_breaches
     assert breach.by == "taint node.kubernetes.io/unreachable:NoExecute"
-    [belief] = [one for one in outage(answer).beliefs if one.name == "budgets"]
+    [belief] = [one for one in outage(answer).misconceptions if one.name == "budgets"]
     assert "default/x (1)" in belief.fact
 
 

@@ -23,9 +23,9 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     BudgetHistory,
-    Complaint,
     Evicted,
     NodeEnd,
+    ObjectError,
     PdbBreach,
     PodEnd,
     Recurrence,
@@ -59,7 +59,7 @@ def outcome(*pods, nodes=("a", "b"), **fields):
     )
     facts = {
         "started_at": 0, "ended_at": seconds(60), "settled": True, "preempted": (), "evicted": (),
-        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (),
+        "pdb_breaches": (), "undrained": (), "skipped": (), "errors": (), "recurrences": (),
         "allocations": (), "priority_names": {}, "samples": (), "choices_among_equals": 0,
     }  # fmt: skip
     return RunOutcome(pods={one.key: one for one in pods}, nodes=ends, **{**facts, **fields})
@@ -134,7 +134,7 @@ ROWS = {
         "1 pod of deploy/ns/web stays pending: Insufficient cpu.",
     ),
     OutcomeKind.ERROR: (
-        outcome(HERE, complaints=(Complaint("ReplicaSet ns/web", "exceeded quota"),)),
+        outcome(HERE, errors=(ObjectError("ReplicaSet ns/web", "exceeded quota"),)),
         "1 error: ReplicaSet ns/web: exceeded quota",
     ),
     OutcomeKind.GONE: (

@@ -41,7 +41,7 @@ def outcome(*pods, nodes=("a", "b"), **fields):
     ]
     facts = {
         "started_at": 0, "ended_at": seconds(60), "settled": True, "preempted": (), "evicted": (),
-        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (),
+        "pdb_breaches": (), "undrained": (), "skipped": (), "errors": (), "recurrences": (),
         "allocations": (),
         "priority_names": {}, "samples": (), "choices_among_equals": 0,
     }  # fmt: skip
