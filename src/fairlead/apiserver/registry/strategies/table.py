@@ -2,7 +2,8 @@
 
 The strategies of an API group are imported when one of them is first looked up. The strategies of
 definitions, policies and certificates import CEL and cryptography, which a simulation of nodes and
-pods does not need.
+pods does not need. Such a simulation does not need Services or volumes either, so most kinds of the
+core group have a module each.
 """
 
 from __future__ import annotations
@@ -39,10 +40,20 @@ _MODULES: Final = {
     "scheduling.x-k8s.io": "scheduling",
     "storage.k8s.io": "storage",
 }
+# Resource: the module of its strategy, STRATEGY, if the resource has a module of its own.
+_OWN_MODULES: Final = {
+    "events": "core.event",
+    "namespaces": "core.namespace",
+    "nodes": "core.node",
+    "persistentvolumeclaims": "core.persistent_volume_claim",
+    "persistentvolumes": "core.persistent_volume",
+    "pods": "core.pod",
+    "services": "core.service",
+}
 
 
 class StrategyTable(Mapping[str, ResourceStrategy]):
-    """Strategies by resource (`pods`, `deployments.apps`), imported one group at a time."""
+    """Strategies by resource (`pods`, `deployments.apps`), imported when they are looked up."""
 
     def __init__(
         self, variant: Callable[[str, ResourceStrategy], ResourceStrategy | None] | None = None
@@ -53,7 +64,7 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         has the strategies of an API server.
         """
         self._variant = variant
-        self._groups: set[str] = set()
+        self._modules: set[str] = set()
         self._loaded: dict[str, ResourceStrategy] = {}
 
     def __getitem__(self, resource: str) -> ResourceStrategy:
@@ -66,29 +77,45 @@ class StrategyTable(Mapping[str, ResourceStrategy]):
         """Return the strategy of `resource`; `default` if the table has none for it."""
         found = self._loaded.get(resource)
         if found is None:
-            self._load(resource.partition(".")[2])
+            self._load(resource)
             found = self._loaded.get(resource, default)
         return found
 
     def __iter__(self) -> Iterator[str]:
         for group in _MODULES:
-            self._load(group)
+            self._load_group(group)
+        for resource in _OWN_MODULES:
+            self._load(resource)
         return iter(self._loaded)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def _load(self, group: str) -> None:
-        if group in self._groups or group not in _MODULES:
+    def _load(self, resource: str) -> None:
+        own = _OWN_MODULES.get(resource)
+        if own is None:
+            self._load_group(resource.partition(".")[2])
+        elif own not in self._modules:
+            self._modules.add(own)
+            self._put(resource, _module(own).STRATEGY)
+
+    def _load_group(self, group: str) -> None:
+        if group in self._modules or group not in _MODULES:
             return
-        self._groups.add(group)
-        module = import_module(f"fairlead.apiserver.registry.strategies.{_MODULES[group]}")
-        strategies: Mapping[str, ResourceStrategy] = module.STRATEGIES
+        self._modules.add(group)
+        strategies: Mapping[str, ResourceStrategy] = _module(_MODULES[group]).STRATEGIES
         for resource, strategy in strategies.items():
             if resource.partition(".")[2] == group:
-                found = strategy if self._variant is None else self._variant(resource, strategy)
-                if found is not None:
-                    self._loaded[resource] = found
+                self._put(resource, strategy)
+
+    def _put(self, resource: str, strategy: ResourceStrategy) -> None:
+        found = strategy if self._variant is None else self._variant(resource, strategy)
+        if found is not None:
+            self._loaded[resource] = found
+
+
+def _module(name: str) -> Any:
+    return import_module(f"fairlead.apiserver.registry.strategies.{name}")
 
 
 STRATEGIES: Final = StrategyTable()

@@ -1,4 +1,4 @@
-"""The strategies of the core group.
+"""The strategies of the kinds of the core group that have no module of their own.
 
 upstream: pkg/registry/core/*/strategy.go
 """
@@ -11,17 +11,8 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.registry.strategies.core import (
-    event,
-    namespace,
-    persistent_volume,
-    persistent_volume_claim,
-    pod,
-    service,
-)
 from fairlead.apiserver.registry.strategy import (
     GarbageCollection,
-    MirroredField,
     PreparationContext,
     ResourceStrategy,
     text_field,
@@ -33,42 +24,12 @@ from fairlead.apiserver.validation.apps import workload
 from fairlead.apiserver.validation.core import configuration, resource_quota
 from fairlead.apiserver.validation.core.endpoints import check_endpoints
 from fairlead.apiserver.validation.core.limit_range import check_limit_range
-from fairlead.apiserver.validation.core.node import check_node, check_node_update
 from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 from fairlead.apiserver.validation.meta.kind_rules import KindRules, json_check
 
 _KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 _KEPT_APART: Final = (
     "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
-)
-
-
-# --- nodes --------------------------------------------------------------------------------------
-
-
-def _node_warnings(_: Json | None, node: Json) -> Iterator[str]:
-    # upstream: pkg/registry/core/node/strategy.go:fieldIsDeprecatedWarnings
-    spec = node.get("spec") or {}
-    if spec.get("configSource") is not None:
-        yield "spec.configSource: the feature is removed"
-    if spec.get("externalID"):
-        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
-
-
-NODE_STRATEGY: Final = ResourceStrategy(
-    accepts_status_on_create=True,
-    rules=KindRules(
-        name=dns_subdomain_problems,
-        new=check_node,
-        update=check_node_update,
-        subresources={"status": status.check_node_status},
-    ),
-    # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_NodeSpec_To_core_NodeSpec
-    mirrored=MirroredField("spec", "podCIDR", "podCIDRs"),
-    warnings=_node_warnings,
-    selectable_fields={"spec.unschedulable": text_field("spec", "unschedulable", absent="false")},
-    selects_namespace=False,
-    storage_prefix="minions",
 )
 
 # --- service accounts, secrets and endpoints ----------------------------------------------------
@@ -130,7 +91,6 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         warnings=_endpoints_warnings,
         storage_prefix="services/endpoints",
     ),
-    "events": event.STRATEGY,
     "limitranges": ResourceStrategy(
         allow_create_on_update=True,
         rules=KindRules(
@@ -140,11 +100,6 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         ),
         null_when_empty=(("spec", "limits"),),
     ),
-    "namespaces": namespace.STRATEGY,
-    "nodes": NODE_STRATEGY,
-    "persistentvolumeclaims": persistent_volume_claim.STRATEGY,
-    "persistentvolumes": persistent_volume.STRATEGY,
-    "pods": pod.STRATEGY,
     "podtemplates": ResourceStrategy(
         rules=KindRules(
             name=dns_subdomain_problems,
@@ -194,5 +149,4 @@ STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
         returns_deleted_object=True,
         warnings=_account_warnings,
     ),
-    "services": service.STRATEGY,
 }
