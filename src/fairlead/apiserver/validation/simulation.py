@@ -18,7 +18,6 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     HorizontalPodAutoscaler,
-    HorizontalPodAutoscalerSpec,
     Job,
     Node,
     PersistentVolume,
@@ -36,7 +35,6 @@ from fairlead.api.objects import (
     StatefulSet,
     Unstructured,
 )
-from fairlead.api.quantity_check import quantity_check
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.kind import (
     DAEMON_SET,
@@ -44,12 +42,7 @@ from fairlead.apiserver.kind import (
     POD_GROUP,
     REPLICA_SET,
     STATEFUL_SET,
-    WORKLOAD,
     Kind,
-)
-from fairlead.apiserver.validation.admissionregistration.loaded_form import (
-    GROUP,
-    check_admission_form,
 )
 from fairlead.apiserver.validation.apps.workload import (
     ONLY_THESE,
@@ -59,8 +52,6 @@ from fairlead.apiserver.validation.apps.workload import (
     check_scheduled_controller,
     check_scheduled_workload,
 )
-from fairlead.apiserver.validation.batch.job import check_new_scheduled_job, check_scheduled_job
-from fairlead.apiserver.validation.core.limit_form import check_limit_range_form, check_quota_form
 from fairlead.apiserver.validation.core.node import check_scheduled_node
 from fairlead.apiserver.validation.core.pod.spec import (
     check_new_scheduled_spec,
@@ -69,13 +60,11 @@ from fairlead.apiserver.validation.core.pod.spec import (
 )
 from fairlead.apiserver.validation.core.resource import (
     NOT_A_QUANTITY,
-    check_quantities,
     quantity_or_none,
 )
-from fairlead.apiserver.validation.meta.field import forbidden, invalid, non_negative, required
+from fairlead.apiserver.validation.meta.field import forbidden, invalid
 from fairlead.apiserver.validation.meta.format import IMMUTABLE
 from fairlead.apiserver.validation.pod_group import (
-    check_scheduled_gang_workload,
     check_scheduled_pod_group,
 )
 from fairlead.apiserver.validation.policy import check_disruption_budget
@@ -109,15 +98,26 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_scheduled_workload(view)
         case ReplicationController():
             yield from check_scheduled_controller(view)
-        case Job():
-            yield from check_scheduled_job(view)
         case Queue():
             yield from check_queue(view)
         case PodGroup():
             is_native = view.api_version == POD_GROUP.api_version
             yield from check_scheduled_pod_group(obj) if is_native else check_pod_group(view)
+        case (
+            Job()
+            | PersistentVolume()
+            | PersistentVolumeClaim()
+            | HorizontalPodAutoscaler()
+            | CSIStorageCapacity()
+            | ResourceClaim()
+            | ResourceSlice()
+            | Unstructured()
+        ):
+            from fairlead.apiserver.validation.rare_kinds import check_rare  # noqa: PLC0415
+
+            yield from check_rare(obj, view)
         case _:
-            yield from _check_stored_amounts(obj, view)
+            return
 
 
 def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:
@@ -144,49 +144,6 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
                 yield invalid(f"{field}.{name}[{resource}]", str(text), NOT_A_QUANTITY)
 
 
-def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
-    """Yield the errors of the bounds within which a HorizontalPodAutoscaler acts."""
-    yield from non_negative("spec.minReplicas", spec.min_replicas)
-    if spec.max_replicas < 1:
-        yield required("spec.maxReplicas", "must be set and greater than 0")
-    elif spec.max_replicas < spec.min_replicas:
-        why = "must be greater than or equal to `minReplicas`"
-        yield invalid("spec.maxReplicas", spec.max_replicas, why)
-
-
-def _check_stored_amounts(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors of types, amounts and bounds in kinds without other rules."""
-    match view:
-        case PersistentVolume():
-            yield from check_quantities("spec.capacity", view.spec.capacity)
-        case PersistentVolumeClaim():
-            requests = view.spec.resources.requests
-            yield from check_quantities("spec.resources.requests", requests)
-        case HorizontalPodAutoscaler():
-            yield from _check_replica_bounds(view.spec)
-            yield from _check_quantities_parse(view)
-        case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
-            yield from _check_quantities_parse(view)
-        case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
-            yield from check_scheduled_gang_workload(obj)
-        case Unstructured(api_version="v1", kind="LimitRange"):
-            yield from check_limit_range_form(obj)
-        case Unstructured(api_version="v1", kind="ResourceQuota"):
-            yield from check_quota_form(obj)
-        case Unstructured(api_version=version) if version.startswith(GROUP):
-            yield from check_admission_form(obj)
-        case _:
-            return
-
-
-def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:
-    """Yield the first quantity that does not parse."""
-    check = quantity_check(type(view))
-    wrong = None if check is None else check(view)
-    if wrong is not None:
-        yield invalid(wrong.field, wrong.text, NOT_A_QUANTITY)
-
-
 def check_new(view: ApiObject) -> Iterator[Cause]:
     """Yield the errors that a stored object may have but a new object must not have."""
     match view:
@@ -197,6 +154,10 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
         case ReplicationController():
             yield from check_new_scheduled_controller(view)
         case Job():
+            from fairlead.apiserver.validation.batch.job import (  # noqa: PLC0415
+                check_new_scheduled_job,
+            )
+
             yield from check_new_scheduled_job(view)
         case _:
             return

@@ -1,0 +1,81 @@
+"""The part of validation that simulations use, for kinds that few questions about pods concern.
+
+It is a module of its own because its rules import many others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    CSIStorageCapacity,
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    Job,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
+    Unstructured,
+)
+from fairlead.api.quantity_check import quantity_check
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.kind import WORKLOAD
+from fairlead.apiserver.validation.admissionregistration.loaded_form import (
+    GROUP,
+    check_admission_form,
+)
+from fairlead.apiserver.validation.batch.job import check_scheduled_job
+from fairlead.apiserver.validation.core.limit_form import check_limit_range_form, check_quota_form
+from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, check_quantities
+from fairlead.apiserver.validation.meta.field import invalid, non_negative, required
+from fairlead.apiserver.validation.pod_group import (
+    check_scheduled_gang_workload,
+)
+
+
+def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """Yield the errors that are refused in both new and stored objects."""
+    match view:
+        case Job():
+            yield from check_scheduled_job(view)
+        case PersistentVolume():
+            yield from check_quantities("spec.capacity", view.spec.capacity)
+        case PersistentVolumeClaim():
+            requests = view.spec.resources.requests
+            yield from check_quantities("spec.resources.requests", requests)
+        case HorizontalPodAutoscaler():
+            yield from _check_replica_bounds(view.spec)
+            yield from _check_quantities_parse(view)
+        case CSIStorageCapacity() | ResourceClaim() | ResourceSlice():
+            yield from _check_quantities_parse(view)
+        case Unstructured(api_version=WORKLOAD.api_version, kind=WORKLOAD.kind):
+            yield from check_scheduled_gang_workload(obj)
+        case Unstructured(api_version="v1", kind="LimitRange"):
+            yield from check_limit_range_form(obj)
+        case Unstructured(api_version="v1", kind="ResourceQuota"):
+            yield from check_quota_form(obj)
+        case Unstructured(api_version=version) if version.startswith(GROUP):
+            yield from check_admission_form(obj)
+        case _:
+            return
+
+
+def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
+    """Yield the errors of the bounds within which a HorizontalPodAutoscaler acts."""
+    yield from non_negative("spec.minReplicas", spec.min_replicas)
+    if spec.max_replicas < 1:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif spec.max_replicas < spec.min_replicas:
+        why = "must be greater than or equal to `minReplicas`"
+        yield invalid("spec.maxReplicas", spec.max_replicas, why)
+
+
+def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:
+    """Yield the first quantity that does not parse."""
+    check = quantity_check(type(view))
+    wrong = None if check is None else check(view)
+    if wrong is not None:
+        yield invalid(wrong.field, wrong.text, NOT_A_QUANTITY)
