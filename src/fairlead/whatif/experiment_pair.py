@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
@@ -26,13 +27,11 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
 )
-from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.stored_configuration import (
     PREFIXES,
     configuration_note,
     stored_configuration,
 )
-from fairlead.whatif.configuration.user_plugin import UserPlugins
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment import Experiment, with_batch
@@ -185,6 +184,15 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 def _scheduler(
     conditions: Conditions, snapshot: Snapshot, config: str | None, plugins: tuple[str, ...]
 ) -> SchedulerConfig:
+    """Return the configuration in `config` plus `plugins`. Raises InputError."""
+    if config is None and not plugins:
+        return default_config(conditions.releases.general, {})
+    # Most what-ifs have the default configuration, which is not read and checked.
+    from fairlead.whatif.configuration.scheduler_config import (  # noqa: PLC0415
+        read_scheduler_config,
+    )
+    from fairlead.whatif.configuration.user_plugin import UserPlugins  # noqa: PLC0415
+
     file: str | Document | None = config
     if config is not None and config.startswith(PREFIXES):
         file = stored_configuration("--config", config, snapshot.manifests)

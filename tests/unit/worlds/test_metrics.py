@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.templates import nodes, pods, requests
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
-from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak

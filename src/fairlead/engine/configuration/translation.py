@@ -101,15 +101,6 @@ def scheduler_config(
     )
 
 
-def default_config(release: Release, factories: Mapping[str, Factory]) -> SchedulerConfig:
-    """Return the SchedulerConfig of `release` that applies without a configuration file."""
-    version = release.scheduler
-    profile = Profile(plugins=version.plugins, args=version.args)
-    return SchedulerConfig(
-        (profile,), version.backoff, out_of_tree=factories, version=version, gates=release.gates
-    )
-
-
 class _ProfileReader(Struct, frozen=True):
     """Reads the profile at the path `where` of the file."""
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.engine.configuration.check import refuse_unserved
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extender_of
 from fairlead.engine.configuration.old_versions import OLD_FORMS, AlphaForm, alpha_as_v1, beta_as_v1
@@ -18,11 +19,11 @@ from fairlead.engine.configuration.release import CURRENT, Release
 from fairlead.engine.configuration.translation import (
     ARGS,
     UserPluginSource,
-    default_config,
     scheduler_config,
 )
 from fairlead.engine.configuration.v1 import ConfigurationForm, ExtenderForm, PluginsForm
 from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.stored_configuration import KIND
 from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.document import Document, read_one
 from fairlead.whatif.input.error import InputError, one_line
@@ -31,7 +32,6 @@ from fairlead.whatif.input.strict_form import decode_strictly
 ALLOW_EXTENDERS: Final = "--allow-extenders"
 _ADDRESS_MAX: Final = 200  # characters
 GROUP: Final = "kubescheduler.config.k8s.io"
-KIND: Final = "KubeSchedulerConfiguration"
 V1: Final = f"{GROUP}/v1"
 ALPHA: Final = f"{GROUP}/v1alpha1"
 _OLD: Final = {f"{GROUP}/{version}": form for version, form in OLD_FORMS.items()}

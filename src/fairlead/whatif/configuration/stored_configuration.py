@@ -13,12 +13,12 @@ from typing import Final
 from msgspec import Struct
 
 from fairlead.apiserver.kind import CONFIG_MAP
-from fairlead.whatif.configuration.scheduler_config import KIND
 from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.samples import samples
 
+KIND: Final = "KubeSchedulerConfiguration"
 PREFIXES: Final = ("configmap/", "configmaps/", "cm/")
 
 

@@ -39,8 +39,8 @@ from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import CURRENT, Release
-from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.worlds.local.annotation_warning import AnnotationWarnings

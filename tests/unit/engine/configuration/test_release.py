@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.feature_gate import check_required_gates, parse_gates
 from fairlead.engine.configuration.release import CURRENT, SELECTABLE, release_of
-from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.nodelifecycle.profile import V1_16
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.version import V1_36

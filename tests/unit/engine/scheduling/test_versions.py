@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import OwnerReference, Service
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
-from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.stimulus import FailureReason
 from fairlead.engine.framework.waiting_pods import Wait

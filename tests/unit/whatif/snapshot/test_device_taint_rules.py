@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import CURRENT, release_of
-from fairlead.engine.configuration.translation import default_config
 from fairlead.whatif.configuration.release import ReleaseChoice
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel

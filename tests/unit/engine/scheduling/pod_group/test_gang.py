@@ -7,8 +7,8 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from fairlead.api.codec import decode
+from fairlead.engine.configuration.default_config import default_config
 from fairlead.engine.configuration.release import release_of
-from fairlead.engine.configuration.translation import default_config
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import PodPreempting
 from fairlead.engine.core.status import error, unschedulable
