@@ -1,4 +1,4 @@
-"""DefaultPreemptionArgs: the number of candidates after which the search may stop.
+"""DefaultPreemptionArgs, CandidateSample: limits of the search for candidates.
 
 upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go
 """
@@ -64,3 +64,16 @@ class DefaultPreemptionArgs(
         """
         percentage, absolute = self._limits
         return min(max(nodes * percentage // 100, absolute), nodes)
+
+
+class CandidateSample(msgspec.Struct, frozen=True):
+    """The limits of a search for candidates, which starts at index `offset` of the potential nodes.
+
+    The search ends when it has found `wanted` candidates, but continues if all of these candidates
+    violate a disruption budget.
+
+    upstream: framework/preemption/preemption.go: DryRunPreemption
+    """
+
+    offset: int
+    wanted: int

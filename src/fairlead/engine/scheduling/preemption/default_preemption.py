@@ -6,11 +6,11 @@ upstream: framework/preemption/preemption.go: Evaluator.Preempt
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from fairlead.engine.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from fairlead.engine.core.tie_break import TieBreak
@@ -18,16 +18,17 @@ from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.diagnosis import Diagnosis, histogram
-from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.framework.interface import PostFilterResult, Rows
 from fairlead.engine.framework.plan.plan_cache import PlanCache
-from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
-from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
-from fairlead.engine.scheduling.preemption.dry_run import CandidateSample, DryRun, DryRuns
+from fairlead.engine.scheduling.preemption.args import CandidateSample, DefaultPreemptionArgs
 from fairlead.engine.scheduling.preemption.eligibility import ineligibility
-from fairlead.engine.scheduling.preemption.pick import Pick, pick_one_node
 from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.engine.state.pod_info import PodInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.scheduling.preemption.dry_run import DryRun
+    from fairlead.engine.scheduling.preemption.evaluator import Evaluator
+    from fairlead.engine.scheduling.preemption.pick import Pick
 
 NAME: Final = "DefaultPreemption"
 # upstream: framework/preemption/preemption.go: Preempt
@@ -74,11 +75,18 @@ class DefaultPreemption:
         `tie_break` chooses between candidates that the rules of `policy` rate as equal. If
         `consults` is set, extenders filter the candidates first.
         """
+        self._plans = plans
         self._policy = policy or PreemptionPolicy()
-        self._dry_runs = DryRuns(plans, self._policy)
         self._tie_break = tie_break
         self._args = args or DefaultPreemptionArgs()
         self._consults = consults
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        """The evaluator, which is imported for the first pod that may preempt."""
+        from fairlead.engine.scheduling.preemption.evaluator import Evaluator  # noqa: PLC0415
+
+        return Evaluator(self._plans, self._policy)
 
     @property
     def is_by_group(self) -> bool:
@@ -120,9 +128,7 @@ class DefaultPreemption:
         if reason:
             return PreemptionSearch(ineligible=reason)
         potential = diagnosis.rows_with(Code.UNSCHEDULABLE)
-        found = state.read(Feasibility)
-        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)
-        pick = pick_one_node(dry_run.columns, dry_run.potential)
+        dry_run, pick = self._evaluator.find_candidates(state, pod, potential, sample)
         return PreemptionSearch(potential, dry_run, pick)
 
     def post_filter(
@@ -184,12 +190,7 @@ class DefaultPreemption:
 
         The DryRun holds the ratings. The Pick is None if `candidates` is empty.
         """
-        columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
-        for candidate in candidates:
-            victims = self._policy.arranged(candidate.victims)
-            columns.put(candidate.node.row, replace(candidate, victims=victims))
-        rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
-        return DryRun(columns, rows), pick_one_node(columns, rows)
+        return self._evaluator.rank(candidates, diagnosis)
 
 
 class CandidateShortlist(Struct, frozen=True):

@@ -50,6 +50,7 @@ from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.engine.plugins.node_resources.fit import NodeResourcesFit
 from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.engine.scheduling.nominated_pods import only_fit
+from fairlead.engine.scheduling.preemption.args import CandidateSample
 from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.engine.scheduling.preemption.cluster_verdicts import (
     ClusterVerdicts,
@@ -97,19 +98,6 @@ class DryRun(Struct, frozen=True):
         """Return (row, status) of the rows in `potential` that are not candidates."""
         answers = ((row, self.columns.answer(row)) for row in self.potential.tolist())
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
-
-
-class CandidateSample(Struct, frozen=True):
-    """The limits of a search for candidates, which starts at index `offset` of the potential nodes.
-
-    The search ends when it has found `wanted` candidates, but continues if all of these candidates
-    violate a disruption budget.
-
-    upstream: framework/preemption/preemption.go: DryRunPreemption
-    """
-
-    offset: int
-    wanted: int
 
 
 class _CachedAnswers:

@@ -1,0 +1,59 @@
+"""Evaluator: finds the candidates for preemption by dry runs, and the best of them.
+
+upstream: framework/preemption/preemption.go: Evaluator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec.structs import replace
+
+from fairlead.engine.framework.candidate import Candidate
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.framework.plan.plan_cache import PlanCache
+from fairlead.engine.scheduling.preemption.args import CandidateSample
+from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run import DryRun, DryRuns
+from fairlead.engine.scheduling.preemption.pick import Pick, pick_one_node
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class Evaluator:
+    """Finds and rates the candidates of one profile by the rules of `policy`."""
+
+    def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
+        """Use the Filter plugins of the framework in `plans`."""
+        self._policy = policy
+        self._dry_runs = DryRuns(plans, policy)
+
+    def find_candidates(
+        self, state: CycleState, pod: PodInfo, potential: Rows, sample: CandidateSample | None
+    ) -> tuple[DryRun, Pick | None]:
+        """Return the dry runs on the rows in `potential`, and the best candidates.
+
+        `state` must contain the cycle's `Feasibility`. `sample` limits the search; None evaluates
+        every row.
+        """
+        found = state.read(Feasibility)
+        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)
+        return dry_run, pick_one_node(dry_run.columns, dry_run.potential)
+
+    def rank(
+        self, candidates: Sequence[Candidate], diagnosis: Diagnosis
+    ) -> tuple[DryRun, Pick | None]:
+        """Rate `candidates` as if they were results of dry runs, and pick the best.
+
+        The DryRun holds the ratings. The Pick is None if `candidates` is empty.
+        """
+        columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
+        for candidate in candidates:
+            victims = self._policy.arranged(candidate.victims)
+            columns.put(candidate.node.row, replace(candidate, victims=victims))
+        rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
+        return DryRun(columns, rows), pick_one_node(columns, rows)
