@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from fairlead.api.objects import Taint, Toleration
+from fairlead.api.objects import DeviceTaint, DeviceToleration, Taint, Toleration
 
 NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
 
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
     """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.
 
     An empty effect matches all effects, and an empty key matches all keys. An empty operator means
     Equal.
     """
-    # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint
+    # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint,
+    # for devices ToleratesTaint of staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:

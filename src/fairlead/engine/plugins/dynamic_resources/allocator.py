@@ -58,7 +58,7 @@ _OPEN: Final = -1
 
 Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
-# The share ID in cached allocations; each claim gets its own (see `with_share_ids`).
+# The share ID in cached allocations; each claim gets its own (see `Allocator.with_share_ids`).
 PENDING_SHARE: Final = "pending"
 
 
@@ -200,6 +200,26 @@ class Allocator:
             return INVALID_POOLS
         return unresolvable(NOT_ENOUGH)
 
+    @staticmethod
+    def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
+        """Return `allocation` with a unique share ID for each allocated share of a device.
+
+        Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion,
+        and the share's position.
+        """
+        results = allocation.devices.results
+        if not any(one.share_id for one in results):
+            return allocation
+        meta = claim.metadata
+        named = tuple(
+            msgspec.structs.replace(one, share_id=_uuid(f"{meta.uid}/{meta.resource_version}/{i}"))
+            if one.share_id
+            else one
+            for i, one in enumerate(results)
+        )
+        devices = msgspec.structs.replace(allocation.devices, results=named)
+        return msgspec.structs.replace(allocation, devices=devices)
+
 
 def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken], node: str) -> ClaimAllocation:
     """Build the allocation of `claim` from the devices in `taken`, for a pod on `node`.
@@ -228,26 +248,6 @@ def allocation_of(claim: ResolvedClaim, taken: Sequence[Taken], node: str) -> Cl
 
 def _texts(consumption: Consumption | None) -> dict[str, QuantityText]:
     return {} if consumption is None else {k: canonical(v) for k, v in consumption.items()}
-
-
-def with_share_ids(claim: ResourceClaim, allocation: ClaimAllocation) -> ClaimAllocation:
-    """Return `allocation` with a unique share ID for each allocated share of a device.
-
-    Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion and
-    the share's position.
-    """
-    results = allocation.devices.results
-    if not any(one.share_id for one in results):
-        return allocation
-    meta = claim.metadata
-    named = tuple(
-        msgspec.structs.replace(one, share_id=_uuid(f"{meta.uid}/{meta.resource_version}/{i}"))
-        if one.share_id
-        else one
-        for i, one in enumerate(results)
-    )
-    devices = msgspec.structs.replace(allocation.devices, results=named)
-    return msgspec.structs.replace(allocation, devices=devices)
 
 
 def _uuid(text: str) -> str:

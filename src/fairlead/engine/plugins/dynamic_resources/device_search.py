@@ -35,10 +35,10 @@ from fairlead.api.objects import (
     Device,
     DeviceAttribute,
     DeviceConstraint,
-    DeviceTaint,
     DeviceToleration,
     Node,
 )
+from fairlead.api.taint import tolerates
 from fairlead.engine.plugins.dynamic_resources.consumable_capacity import (
     Consumption,
     consumption_of,
@@ -391,24 +391,9 @@ def is_repelled(device: Device, tolerations: Iterable[DeviceToleration]) -> bool
     """Return True if a NoSchedule or NoExecute taint of the device is not tolerated."""
     wanted = tuple(tolerations)
     return any(
-        taint.effect in _REPELLING and not any(tolerates_taint(one, taint) for one in wanted)
+        taint.effect in _REPELLING and not any(tolerates(one, taint) for one in wanted)
         for taint in device.taints
     )
-
-
-def tolerates_taint(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """Return True if `toleration` tolerates `taint`."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.operator:
-        case "Exists":
-            return True
-        case "" | "Equal":
-            return toleration.value == taint.value
-        case _:
-            return False
 
 
 def _constraint_of(constraint: DeviceConstraint) -> Constraint:

@@ -12,7 +12,8 @@ special claim and then fails to bind the pod.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -43,12 +44,6 @@ from fairlead.engine.framework.interface import (
     Verdicts,
 )
 from fairlead.engine.framework.runtime import Handle
-from fairlead.engine.plugins.dynamic_resources.allocator import (
-    Allocations,
-    Allocator,
-    Demand,
-    with_share_ids,
-)
 from fairlead.engine.plugins.dynamic_resources.binding_conditions import (
     DeviceBindingFailedError,
     has_binding_conditions,
@@ -85,6 +80,13 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import RelatedObjects
+
+if TYPE_CHECKING:
+    from fairlead.engine.plugins.dynamic_resources.allocator import (
+        Allocations,
+        Allocator,
+        Demand,
+    )
 
 
 class DynamicResourcesArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -223,8 +225,14 @@ class DynamicResources:
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
-        self._allocator = Allocator(handle.cluster)
         self._binder = ClaimBinder(handle.cluster)
+
+    @cached_property
+    def _allocator(self) -> Allocator:
+        """The allocator, which is imported for the first pod with claims."""
+        from fairlead.engine.plugins.dynamic_resources.allocator import Allocator  # noqa: PLC0415
+
+        return Allocator(self._cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """Return whether `event` may make the pod schedulable."""
@@ -329,12 +337,12 @@ class DynamicResources:
         claims = state.read(_Claims)
         is_simple = claims.pending and claims.extended is None
         demand = self._demand(claims, None) if is_simple else None
-        if isinstance(demand, Demand) and not claims.selectors() and not claims.unready:
-            return self._allocator.verdicts(demand, rows)
-        statuses: dict[Status, int] = {SUCCESS: 0}
-        found = (self.filter(state, pod, table.at(row)) or SUCCESS for row in rows.tolist())
-        codes = [statuses.setdefault(status, len(statuses)) for status in found]
-        return Verdicts(np.array(codes, np.int32), list(statuses))
+        if demand is None or isinstance(demand, Status) or claims.selectors() or claims.unready:
+            statuses: dict[Status, int] = {SUCCESS: 0}
+            found = (self.filter(state, pod, table.at(row)) or SUCCESS for row in rows.tolist())
+            codes = [statuses.setdefault(status, len(statuses)) for status in found]
+            return Verdicts(np.array(codes, np.int32), list(statuses))
+        return self._allocator.verdicts(demand, rows)
 
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
         """Return the resolved requests of the pending claims, or an error status if one is invalid.
@@ -425,7 +433,9 @@ class DynamicResources:
         if isinstance(found, Status):
             return found
         pairs = zip(_with_special(claims.pending, special), found, strict=True)
-        claims.assumed = tuple(with_share_ids(claim, allocation) for claim, allocation in pairs)
+        claims.assumed = tuple(
+            self._allocator.with_share_ids(claim, allocation) for claim, allocation in pairs
+        )
         claims.special = None if special is None else named_in_api(special, pod.pod)
         claims.placed = _with_special(claims.pending, claims.special)
         for claim, allocation in zip(claims.placed, claims.assumed, strict=True):

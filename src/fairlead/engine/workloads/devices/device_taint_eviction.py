@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from fairlead.api.objects import ApiObject, DeviceTaintRule, Pod, ResourceClaim, ResourceSlice
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.taint import tolerates
 from fairlead.engine.core.command import (
     Command,
     Condition,
@@ -52,7 +53,6 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.engine.plugins.dynamic_resources.device_search import tolerates_taint
 from fairlead.engine.state.devices.device_pools import DeviceId, PoolId, rule_selects
 from fairlead.engine.workloads.devices.device_taint_rule_status import (
     STATUS_PERIOD,
@@ -296,7 +296,7 @@ class DeviceTaintEviction:
                 limits = [
                     toleration.toleration_seconds
                     for toleration in result.tolerations
-                    if toleration.effect == NO_EXECUTE and tolerates_taint(toleration, one.taint)
+                    if toleration.effect == NO_EXECUTE and tolerates(toleration, one.taint)
                 ]
                 if None not in limits:
                     limit = min((max(0, each) for each in limits if each is not None), default=0)
