@@ -48,7 +48,7 @@ from fairlead.worlds.local.world import LocalWorld
 from fairlead.worlds.seeded_ids import SeededIds
 
 START: Final[Instant] = seconds(1_767_225_600)  # 2026-01-01
-REST: Final = seconds(400)  # longer than every period and backoff of the controllers
+REST: Final = seconds(1_100)  # longer than all periods, and the longest backoff of 1,000 s
 RESTS_MAX: Final = 40
 WORKING_RESTS_MAX: Final = 200
 _ENCODER: Final = msgspec.json.Encoder(order="deterministic")
