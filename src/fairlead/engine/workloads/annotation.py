@@ -11,9 +11,11 @@ been emptied and has not yet returned to service.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.objects import Node, Pod
+from fairlead.api.pods.replicas import Replicas
 
 REPLACES: Final = "fairlead.dev/replaces"
 DRAIN: Final = "fairlead.dev/drain"
@@ -33,6 +35,14 @@ def original_name(pod: Pod) -> str:
 def original_key(pod: Pod) -> str:
     """Return `namespace/name` of the original pod that `pod` replaces, directly or indirectly."""
     return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
+def original_keys(replicas: Replicas) -> Sequence[str]:
+    """Return the `original_key` of each of `replicas`, which share their annotations."""
+    first = replicas[0]
+    if REPLACES not in first.metadata.annotations:
+        return replicas.keys
+    return [original_key(first)] * len(replicas)
 
 
 def is_drain_requested(node: Node) -> bool:

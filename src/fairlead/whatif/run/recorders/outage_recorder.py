@@ -11,7 +11,7 @@ replacements have one pod key.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -19,7 +19,7 @@ from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviou
 from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.pods.replicas import pod_at
+from fairlead.api.pods.replicas import Replicas, pod_at
 from fairlead.api.taint import NO_EXECUTE
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import (
@@ -34,7 +34,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsL
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
-from fairlead.engine.workloads.annotation import original_key
+from fairlead.engine.workloads.annotation import original_key, original_keys
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
@@ -262,9 +262,22 @@ class OutageRecorder(Struct):
         """Return the uids of the existing pods with the key `key`, oldest first."""
         if self._by_key is None:
             self._by_key = {}
-            for uid, pod in self.pods.items():
-                self._by_key.setdefault(original_key(pod), {})[uid] = None
+            for uid, found in self._original_keys():
+                self._by_key.setdefault(found, {})[uid] = None
         return self._by_key.get(key, ())
+
+    def _original_keys(self) -> Iterator[tuple[str, str]]:
+        """Yield (uid, key) of each existing pod, without creating loaded pods."""
+        group: Replicas | None = None
+        keys: Sequence[str] = ()
+        for uid, value in zip(self.pods, self.pods.raw(), strict=True):
+            if isinstance(value, Pod):
+                yield uid, original_key(value)
+                continue
+            replicas, index = value
+            if replicas is not group:
+                group, keys = replicas, original_keys(replicas)
+            yield uid, keys[index]
 
     def _record_failure(
         self,
