@@ -33,7 +33,7 @@ _ESCAPE: Final = b"\\"
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _QUOTE: Final = b'"'
 _MARK: Final = "\x7f"  # starts a marker; texts that have this character make no template
-_MARK_IN_TEXT: Final = re.compile(rb"\x7f|\\u007[fF]")
+_ESCAPED_MARK: Final = re.compile(rb"\\u007[fF]")
 _BETWEEN: Final = "\n"
 
 Value = TypeVar("Value")
@@ -186,7 +186,9 @@ def pieces_of(text: bytes) -> list[bytes]:
 
 def has_marks(text: bytes) -> bool:
     """Return whether `text` contains the character of markers, so that it can have no template."""
-    return _MARK_IN_TEXT.search(text) is not None
+    if _MARK.encode() in text:
+        return True
+    return _ESCAPE in text and _ESCAPED_MARK.search(text) is not None
 
 
 def marker(number: int) -> str:
