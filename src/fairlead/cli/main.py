@@ -105,7 +105,7 @@ COMMANDS: Final = (
         "fit",
         "fairlead.cli.commands.fit:fit",
         "Count how many more pods of a workload fit.",
-        "Exit codes: 0 success; 1 no further pod fits, or fewer than --max-limit; 2 bad input.",
+        "Exit codes: 0 success; 1 no further pod fits, or fewer than --max-limit N; 2 bad input.",
         "--like",
     ),
     CommandEntry(

@@ -205,9 +205,9 @@ def _value_of(node: Literal) -> Any:
 
 
 def _is_made(node: Node) -> bool:
-    """Return whether `node` is computed.
+    """Return whether the value of `node` is computed, and not read from a variable or an object.
 
-    As in upstream, selecting a field from a computed node costs one more unit.
+    As in upstream, selecting a field from a computed value costs one more unit.
     """
     if isinstance(node, Call):
         return node.function not in ("_[_]", "_?._", "_[?_]", "_?_:_")

@@ -23,7 +23,7 @@ def shown_command(command: DisruptionCommand) -> Json:
 def shown_outcome(outcome: DisruptionCommand | str | None) -> Json:
     """Return a hypothetical disruption command in the form of the recordings.
 
-    `outcome` None, or a text that is the reason, means that there is no command.
+    If there is no command, `outcome` is None or a text with the reason.
     """
     if outcome is None:
         return {"decision": "no-op"}

@@ -393,7 +393,7 @@ class ClusterModel:
         return None
 
     def _bind_claims(self, placed: _Placed) -> tuple[ApiObject, ...]:
-        """Allocate and reserve the claims of a pod as its binding does; return them as before."""
+        """Allocate and reserve the claims of a pod, as its binding does; return the old claims."""
         before: list[ApiObject] = []
         for plugin in placed.framework.reserve:
             if isinstance(plugin, DynamicResources):

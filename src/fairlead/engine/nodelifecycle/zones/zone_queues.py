@@ -159,7 +159,7 @@ class RateLimitedQueue:
         self._due.setdefault(name, 0)
 
     def remove(self, name: str) -> None:
-        """Remove `name`, whether it is waiting or handled."""
+        """Remove the node `name`, whether it is waiting or has been handled."""
         if name in self._waiting:
             self._take_out(name)
         self._due.pop(name, None)

@@ -105,12 +105,14 @@ def _pod_kind(pod: PodInfo) -> Hashable:
 def _hardest(
     infos: Sequence[NodeInfo], offers: Mapping[str, NodeOffer], count: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield sets whose loss is hard to survive; a set can occur several times.
+    """Yield sets of `count` nodes whose loss is hard to survive; a set can occur several times.
 
-    For each group of nodes, these are its nodes with the most requested cpu, requested memory and
-    pods, and its largest nodes. A group that has fewer than `count` nodes is lost as a whole, with
-    such nodes of the other groups. The groups are pools, zones, and pools in a zone, the smallest
-    first. The group of all nodes comes before them; the nodes to keep count as a pool.
+    The nodes are sorted in five ways, each with the highest value first: by requested cpu, by
+    requested memory, by number of pods, by allocatable cpu and by allocatable memory. The first
+    sets are the first nodes of these five lists. Then come five sets for each pool, each zone and
+    each pool in a zone, the smallest of them first: its first nodes in each list. If it has fewer
+    than `count` nodes, the set is filled with the first other nodes of the list. The nodes to keep
+    count as a pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:
