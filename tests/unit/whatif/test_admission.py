@@ -6,8 +6,10 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
+from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
 from fairlead.whatif.outcome.assessment.verdict import verdict_of
 from fairlead.whatif.question import what_if
+from fairlead.whatif.result.result_json import whatif_result
 
 
 def namespaced(kind, name, *, api_version="v1", **fields):
@@ -82,6 +84,27 @@ def test_a_quota_refuses_pods_and_the_answer_names_their_owner(scale_up):
     assert row.short_words == "4 not created, 26 new"
     [first, _] = verdict_of(answer.effect).findings
     assert first.sentence.startswith("4 pods of deploy/default/web are not created: Error creat")
+
+
+@pytest.mark.parametrize(
+    ("condition", "evidence"),
+    [
+        (
+            "not-created>1",
+            (
+                "deploy/default/web (missing pod 1 of 2)",
+                "deploy/default/web (missing pod 2 of 2)",
+            ),
+        ),
+        ("not-created>2", ()),
+        ("pending>0", ()),
+    ],
+)
+def test_a_condition_counts_the_pods_that_a_quota_refuses(scale_up, condition, evidence):
+    answer = scale_up(28, QUOTA)
+    assert check(parse_fail_on(condition), answer.effect).evidence == evidence
+    [row] = whatif_result(answer, ())["workloads"]
+    assert row["missing"] == 2
 
 
 def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):

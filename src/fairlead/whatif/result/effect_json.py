@@ -137,6 +137,7 @@ def _workload(one: WorkloadEffect) -> Json:
         "pending": one.pending,
         "gone": one.gone,
         "not_created": one.not_created,
+        "missing": one.missing,
         "removed": one.removed,
         "down": one.down,
         "undrained": one.undrained,

@@ -46,6 +46,20 @@ def _undrained(effect: Effect) -> list[str]:
     return [*pods, *(f"node {node}" for node in (*drains, *refused) if node not in named)]
 
 
+def _not_created(effect: Effect) -> list[str]:
+    """Return the pods that workloads want and have not created.
+
+    A pod that never existed has no name, so the workload and a number stand for it.
+    """
+    displaced = [one.pod.key for one in effect.difference.not_created]
+    missing = [
+        f"{one.workload} (missing pod {number:,} of {one.missing:,})"
+        for one in effect.workloads
+        for number in range(1, one.missing + 1)
+    ]
+    return [*displaced, *missing]
+
+
 _CONDITION: Final = re.compile(r"\s*([A-Za-z0-9_./-]+)\s*(==|!=|>=|<=|=|>|<)\s*(.*?)\s*")
 _ORDERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
@@ -62,7 +76,7 @@ _BELOW: Final = "workload-below"
 _LISTS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "pending": lambda effect: [pod.key for pod in effect.difference.pending],
     "gone": lambda effect: [pod.key for pod in effect.difference.gone],
-    "not-created": lambda effect: [one.pod.key for one in effect.difference.not_created],
+    "not-created": _not_created,
     "down": lambda effect: [one.pod for one in effect.lost],
     "preempted": lambda effect: [one.pod.key for one in effect.difference.preempted],
     "evicted": lambda effect: [one.pod.key for one in effect.difference.evicted],
