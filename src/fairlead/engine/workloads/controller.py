@@ -8,7 +8,7 @@ all stored before any rule runs, so that pods listed after their owner are count
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from fairlead.api.objects import (
@@ -48,6 +48,8 @@ from fairlead.engine.workloads.deployment.sync import RolloutSync
 from fairlead.engine.workloads.environment import ControllerEnvironment, simulated_environment
 from fairlead.engine.workloads.follow_up_pace import FollowUpPace
 from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.job.progress import FinishedCondition
+from fairlead.engine.workloads.job.rule import JobRule
 from fairlead.engine.workloads.job.tracking_finalizer import RETRY_AFTER
 from fairlead.engine.workloads.owner import (
     API_VERSIONS,
@@ -174,6 +176,15 @@ class Workloads:
         for key in changed:
             commands += self._status.write(key, now)
         return commands
+
+    def failed_jobs(self) -> Iterator[tuple[ObjectRef, FinishedCondition]]:
+        """Yield the Jobs that failed since they were first seen, with the reason, by key."""
+        rules, sets = self._pod_sets.rules, self._pod_sets.sets
+        jobs = [(key, rule) for key, rule in rules.items() if isinstance(rule, JobRule)]
+        for key, rule in sorted(jobs, key=lambda one: sets[one[0]].ref.key):
+            finished = rule.progress.finished
+            if finished is not None and not finished.is_success and not rule.is_over:
+                yield sets[key].ref, finished
 
     def _is_large(self, key: str) -> bool:
         """Return whether the owner `key` has many pods, and its rule does not follow each of them.

@@ -256,13 +256,15 @@ class ObjectError(Struct, frozen=True):
     """The first failure to create an object, with the message of the event or the API server.
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
-    `workload` is the workload of these pods.
+    `workload` is the workload of these pods. `is_failed_job` means that the subject is a Job that
+    has failed, so that it creates no more pods.
     """
 
     subject: str
     message: str
     missing: int = 0
     workload: WorkloadRef | None = None
+    is_failed_job: bool = False
 
 
 class Recurrence(Struct, frozen=True):

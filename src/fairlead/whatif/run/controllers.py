@@ -13,6 +13,7 @@ from fairlead.engine.core.instant import Instant
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.run.experiment import Experiment
@@ -35,6 +36,7 @@ class RunControllers(Struct, frozen=True):
     """The controllers of one run; None for the controllers that the run does not have."""
 
     scheduler: Scheduler
+    workloads: Workloads
     kubelets: Kubelets
     pod_autoscalers: HorizontalPodAutoscalers
     rolling_drains: RollingDrains
@@ -114,6 +116,7 @@ def controllers_of(engine: Engine, experiment: Experiment) -> RunControllers:
     """Return the controllers of `engine`, which was built for `experiment`."""
     return RunControllers(
         scheduler=engine.find(Scheduler),
+        workloads=engine.find(Workloads),
         kubelets=engine.find(Kubelets),
         pod_autoscalers=engine.find(HorizontalPodAutoscalers),
         rolling_drains=engine.find(RollingDrains),

@@ -62,6 +62,7 @@ from fairlead.whatif.outcome.autoscaling.pod_autoscaler import (
 from fairlead.whatif.outcome.eviction_loop import eviction_loops
 from fairlead.whatif.outcome.rest import AT_REST, Rest
 from fairlead.whatif.outcome.run_outcome import (
+    ObjectError,
     Recurrence,
     RunOutcome,
     Skipped,
@@ -457,9 +458,13 @@ class ExperimentRun:
         nodes = self._end_state.nodes()
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        errors = tuple(
-            object_error(world.store, recorder.existing_pods(), subject, message)
-            for subject, message in recorder.errors.items()
+        existing = recorder.existing_pods()
+        errors = (
+            *self._failed_jobs(),
+            *(
+                object_error(world.store, existing, subject, message)
+                for subject, message in recorder.errors.items()
+            ),
         )
         concerned = {one.pod.workload for one in undrained}
         concerned.update(one.workload for one in errors if one.workload and one.missing)
@@ -499,6 +504,12 @@ class ExperimentRun:
             cluster_history=recorder.cluster_history(since),
         )
 
+    def _failed_jobs(self) -> Iterator[ObjectError]:
+        for ref, finished in self._controllers.workloads.failed_jobs():
+            message = f"{finished.message} ({finished.reason})"
+            found = object_error(self._world.store, (), f"Job {ref.key}", message)
+            yield replace(found, missing=0, is_failed_job=True)
+
     def _recurrences(
         self, since: Instant, workloads: Mapping[WorkloadRef, WorkloadReadiness]
     ) -> Iterator[Recurrence]:
@@ -529,6 +540,10 @@ class ExperimentRun:
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
         wanted = wanted_pods(self._world.store, (pod for _, pod in pods), concerned)
+        for ref, _ in self._controllers.workloads.failed_jobs():
+            job = WorkloadRef(ref.kind, ref.namespace, ref.name)
+            if job in wanted:
+                wanted[job] = 0  # a simulation does not write the status of Jobs
         begin = until + 1 if self._experiment.compares_packings else since
         return dict(recorder.readiness(pods, wanted, begin, until, settled=settled))
 

@@ -202,6 +202,10 @@ def _error(effect: Effect) -> str | None:
     if not effect.errors:
         return None
     first = effect.errors[0]
+    if first.is_failed_job:
+        others = sum(one.is_failed_job for one in effect.errors) - 1
+        more = f" and {_counted(others, 'other Job')} fail" if others else " fails"
+        return f"{first.subject}{more}: {first.message}."
     rows = [one for one in effect.workloads if one.missing]
     if rows:
         count = sum(one.missing for one in rows)

@@ -365,6 +365,10 @@ def unsafe_because(run: DrainRun) -> str:
         parts.append(
             f"{counted(number, 'pod')} of {owners} {verb} not created again ({why[2] or why[0]})"
         )
+    if run.failed_jobs:
+        verb = "fails" if len(run.failed_jobs) == 1 else "fail"
+        names = listed([one.subject for one in run.failed_jobs], 2)
+        parts.append(f"{names} {verb}: {run.failed_jobs[0].message}")
     if run.lost:
         parts.append(f"{counted(len(run.lost), 'pod')} on other nodes gone for good")
     if run.breaches:
@@ -384,6 +388,7 @@ def pace_table(runs: Sequence[DrainRun]) -> ResultTable:
             "stops": len(run.stopped),
             "pending": list(run.pending),
             "uncreated": {str(one.workload): one.pods for one in run.uncreated},
+            "failed_jobs": [one.subject.partition(" ")[2] for one in run.failed_jobs],
             "lost": list(run.lost),
             "unfinished": list(run.unfinished),
             "safe": run.is_safe,

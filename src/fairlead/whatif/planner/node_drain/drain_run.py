@@ -30,7 +30,7 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.outcome.outage import DrainProgress
-from fairlead.whatif.outcome.run_outcome import RunOutcome
+from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
@@ -91,7 +91,7 @@ class _Baseline(Struct, frozen=True):
 
     `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
     number of evictions against a budget. `missing` is the number of pods that could not be created,
-    by the object that creates them.
+    by the object that creates them. `failed_jobs` are the Jobs that fail.
     """
 
     after: DurationNs
@@ -99,6 +99,7 @@ class _Baseline(Struct, frozen=True):
     lost: frozenset[str]
     breaches: int
     missing: dict[str, int]
+    failed_jobs: frozenset[str]
 
 
 class DrainTimes(Struct, frozen=True):
@@ -122,7 +123,8 @@ class DrainRun(Struct, frozen=True):
     pod for a time. `pending` pods have no node at the end because of the drain. `lost` pods had no
     controller and were evicted or preempted on other nodes because of the drain, for example pods
     of a gang that lost its minimum. A budget refused the eviction of `waited` pods at least once.
-    `uncreated` pods were evicted because of the drain and cannot be created again. `breaches` is
+    `uncreated` pods were evicted because of the drain and cannot be created again. `failed_jobs`
+    failed because of the drain: the eviction of a Job's pod can count as a failure. `breaches` is
     the number of evictions against a budget; a run with breaches is not safe. `times` are the times
     of the nodes in the order of their drains. `refused` are the `waited` pods by budget.
     """
@@ -137,6 +139,7 @@ class DrainRun(Struct, frozen=True):
     lost: tuple[str, ...]
     breaches: int
     uncreated: tuple[UncreatedPods, ...] = ()
+    failed_jobs: tuple[ObjectError, ...] = ()
     times: tuple[DrainTimes, ...] = ()
     refused: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -147,12 +150,12 @@ class DrainRun(Struct, frozen=True):
 
     @property
     def is_safe(self) -> bool:
-        """Whether all nodes are drained, every pod runs again, and no replicated workload stops.
+        """Whether all nodes are drained, all pods run again, and no replicated workload stops.
 
-        Pods without a controller on the drained nodes may be lost.
+        No Job fails. Pods without a controller on the drained nodes may be lost.
         """
         replicated = [one for one in self.stopped if one.wanted > 1]
-        missing = self.pending or self.uncreated or self.lost
+        missing = self.pending or self.uncreated or self.failed_jobs or self.lost
         return not (self.unfinished or replicated or missing or self.breaches)
 
 
@@ -286,7 +289,13 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
     pending = {pod.key: pod.workload for pod in outcome.pending()}
     lost = frozenset(_lost(outcome))
     missing = {one.subject: one.missing for one in outcome.errors}
-    return _Baseline(outcome.rest.after or 0, pending, lost, len(outcome.pdb_breaches), missing)
+    failed = frozenset(one.subject for one in _failed_jobs(outcome))
+    breaches = len(outcome.pdb_breaches)
+    return _Baseline(outcome.rest.after or 0, pending, lost, breaches, missing, failed)
+
+
+def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
+    return [one for one in outcome.errors if one.is_failed_job]
 
 
 def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
@@ -359,6 +368,7 @@ def _drain_run(
         tuple(pod for pod in _lost(outcome, wanted | added) if pod not in baseline.lost),
         max(len(outcome.pdb_breaches) - baseline.breaches, 0),
         tuple(_uncreated(outcome, baseline)),
+        tuple(one for one in _failed_jobs(outcome) if one.subject not in baseline.failed_jobs),
         _times(drains, outcome.started_at),
         {one.pdb: one.refused for one in outcome.budgets if one.refused},
     )

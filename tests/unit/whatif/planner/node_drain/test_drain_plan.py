@@ -616,3 +616,49 @@ def test_the_budget_of_a_crashing_pod_can_permit_its_eviction(planner, make):
     assert blocker.edit == f"kubectl -n default patch pdb web --type merge -p '{patch}'"
     permitted = budget("web", minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow")
     assert plan_of(planner(*nodes, *web, permitted), ["a"]).blockers == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_safe"),
+    [
+        ({"backoffLimit": 0}, False),
+        ({"backoffLimit": 1}, True),
+        (
+            {
+                "backoffLimit": 0,
+                "podFailurePolicy": {
+                    "rules": [
+                        {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+                    ]
+                },
+            },
+            True,
+        ),
+    ],
+)
+def test_a_drain_is_not_safe_if_a_job_fails_because_of_it(
+    planner, experiment, make, policy, is_safe
+):
+    """When the Job fails, its controller also deletes the pod on the other node."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"parallelism": 2, "completions": 2, "template": template, **policy},
+    }
+    pods = [
+        make.pod(f"train-{node}", node_name=node, owner="train", restartPolicy="Never")
+        for node in ("a", "b")
+    ]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    objects = [make.node("a"), make.node("b"), job, *pods]
+    plan = plan_of(planner(*objects), ["a"])
+    run_plan(plan, experiment(*objects), NoProgress())
+    [run] = plan.runs
+    assert run.is_safe is is_safe
+    why = "Job has reached the specified backoff limit (BackoffLimitExceeded)"
+    assert unsafe_because(run) == ("" if is_safe else f"Job default/train fails: {why}")
+    [pace] = drain_answer(plan, "dump.yaml", ()).to_json()["paces"]
+    assert pace["failed_jobs"] == ([] if is_safe else ["default/train"])
