@@ -34,7 +34,7 @@ from fairlead.engine.workloads.devices.resource_claims import claim_manifest
 from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.new_pod import NewPods
+from fairlead.whatif.planner.new_pod import LIKE, NewPods
 from fairlead.whatif.planner.pod_claim import with_volume
 from fairlead.whatif.planner.refusal import Refusal, refusals_of
 from fairlead.whatif.planner.waiting_pods import (
@@ -102,7 +102,9 @@ def fit(
         try:
             pod = next(pods)
         except ApiError as refused:
-            if refused.code != FORBIDDEN:
+            # A LimitRange can make the pods of a valid workload invalid: a default limit below their
+            # requests, for example.
+            if refused.code != FORBIDDEN and source.source != LIKE:
                 title = f"Pod {source.namespace}/{source.name}"
                 raise refusal_of(source.source, title, refused) from None
             result.refused_by, result.stop = "admission", refused.message

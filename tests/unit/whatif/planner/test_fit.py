@@ -84,6 +84,19 @@ def test_a_quota_stops_the_count_with_its_own_words(fitted, make):
     assert "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3" in found.stop
 
 
+def test_a_limit_range_that_makes_the_pods_invalid_stops_the_count(fitted, make):
+    """The default limit is below the request of the template."""
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "limits", "namespace": "default"},
+        "spec": {"limits": [{"type": "Container", "default": {"cpu": "500m"}}]},
+    }
+    found = fitted("deploy/web", make.node("a"), limits, make.workload(replicas=0))
+    assert (found.count, found.refused_by) == (0, "admission")
+    assert "must be less than or equal to cpu limit of 500m" in found.stop
+
+
 def test_waiting_pods_take_their_places_first(fitted, make):
     found = fitted(
         "deploy/web", make.node(), make.pod("first", cpu="3"), make.pod("big", cpu="9"),
