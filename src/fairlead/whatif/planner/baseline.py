@@ -9,7 +9,7 @@ does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
+from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -30,6 +31,7 @@ from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.input.document import parse_listings
+from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.plan_note import plan_notes
@@ -74,7 +76,10 @@ def read_baseline(
     finished = run_experiment(experiment, "creating pods that workloads lack", progress)
     complete = replace(
         snapshot,
-        manifests=_manifests_after(snapshot, finished.store.storage),
+        manifests=tuple(
+            _with_failure(one, finished.outcome.errors) if one.kind is JOB else one
+            for one in _manifests_after(snapshot, finished.store.storage)
+        ),
         taken_at=finished.outcome.ended_at,
     )
     completed = ClusterModel(complete, scheduler, seed=seed)
@@ -129,6 +134,20 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
                 changed.append(found if isinstance(found, dict) else found.value)
     data = encode_snapshot(changed, snapshot.taken_at)
     return (*kept, *manifests(parse_listings(snapshot.source, data)))
+
+
+def _with_failure(job: Manifest, errors: Iterable[ObjectError]) -> Manifest:
+    """Return `job` with the condition Failed if it failed in the simulation.
+
+    A simulation does not write the status of Jobs. Without the condition, the failed Job would
+    create its pods again.
+    """
+    subject = f"{JOB.kind} {job.ref.key}"
+    if not any(one.is_failed_job and one.subject == subject for one in errors):
+        return job
+    status = job.value.get("status") or {}
+    conditions = [*(status.get("conditions") or ()), {"type": "Failed", "status": "True"}]
+    return replace(job, content={**job.value, "status": {**status, "conditions": conditions}})
 
 
 def _pods_by_workload(model: ClusterModel) -> Counter[WorkloadRef]:

@@ -102,8 +102,8 @@ def fit(
         try:
             pod = next(pods)
         except ApiError as refused:
-            # A LimitRange can make the pods of a valid workload invalid: a default limit below their
-            # requests, for example.
+            # A LimitRange can make the pods of a valid workload invalid, for example by a default
+            # limit below their requests.
             if refused.code != FORBIDDEN and source.source != LIKE:
                 title = f"Pod {source.namespace}/{source.name}"
                 raise refusal_of(source.source, title, refused) from None

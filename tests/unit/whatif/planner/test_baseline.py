@@ -103,3 +103,24 @@ def test_a_gap_of_one_pod_is_closed_where_the_others_stay(make, baseline):
     assert before < set(after)
     assert len(after) == 4
     assert gone["metadata"]["name"] not in dict(after)
+
+
+def test_a_job_that_fails_before_the_plan_creates_no_more_pods(snapshot, make, baseline):
+    """The pod of the Job is evicted by a taint while web's pod is created."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"backoffLimit": 0, "template": template},
+    }
+    pod = make.pod("train-1", node_name="a", owner="train", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    tainted = make.node("a")
+    tainted["spec"] = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
+    base = baseline(snapshot(tainted, make.node("b"), job, pod, make.workload(replicas=1)))
+    assert [node for _, node in pods_of(base)] == ["b"]
+    [known] = [one for one in base.snapshot.manifests if one.ref.name == "train"]
+    assert known.value["status"]["conditions"] == [{"type": "Failed", "status": "True"}]
+    after = baseline(base.snapshot)
+    assert pods_of(after) == pods_of(base)

@@ -14,9 +14,11 @@ from typing import Final
 
 from msgspec import Struct
 
+from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
+from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
@@ -230,8 +232,15 @@ def _not_created(effect: Effect) -> str | None:
         return None
     verb = "is" if len(pods) == 1 else "are"
     awaited = list(dict.fromkeys(one.waits_for for one in pods if one.waits_for))
+    refused = {one.workload for one in effect.errors}
     why = f": the StatefulSet waits for {_names(awaited)}" if awaited else ""
+    if not why and all(_is_ordered(one.pod) and one.pod.workload not in refused for one in pods):
+        why = f": {WAITS_FOR_LOWER}"
     return f"{_pods_of([one.pod for one in pods])} {verb} not created again{why}."
+
+
+def _is_ordered(pod: PodEnd) -> bool:
+    return pod.workload.kind == STATEFUL_SET.kind
 
 
 def _down(effect: Effect) -> str | None:

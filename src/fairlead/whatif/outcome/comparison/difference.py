@@ -60,6 +60,9 @@ class PodUpdate(Struct, frozen=True):
     pod: PodEnd
 
 
+WAITS_FOR_LOWER: Final = "the StatefulSet waits until its pods with lower ordinals are ready"
+
+
 class NotCreated(Struct, frozen=True):
     """A displaced pod that its workload still needs, but had not recreated at the end.
 

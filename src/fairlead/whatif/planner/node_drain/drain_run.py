@@ -22,13 +22,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, STATEFUL_SET
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant, seconds, to_seconds
 from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrainOptions
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
 from fairlead.whatif.outcome.outage import DrainProgress
 from fairlead.whatif.outcome.run_outcome import ObjectError, RunOutcome
 from fairlead.whatif.outcome.workload import POD, WorkloadRef
@@ -91,7 +92,8 @@ class _Baseline(Struct, frozen=True):
 
     `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
     number of evictions against a budget. `missing` is the number of pods that could not be created,
-    by the object that creates them. `failed_jobs` are the Jobs that fail.
+    by the object that creates them. `failed_jobs` are the Jobs that fail. `shortages` is
+    the number of displaced pods that ordered StatefulSets have not created again.
     """
 
     after: DurationNs
@@ -100,6 +102,7 @@ class _Baseline(Struct, frozen=True):
     breaches: int
     missing: dict[str, int]
     failed_jobs: frozenset[str]
+    shortages: Counter[WorkloadRef]
 
 
 class DrainTimes(Struct, frozen=True):
@@ -291,7 +294,21 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
     missing = {one.subject: one.missing for one in outcome.errors}
     failed = frozenset(one.subject for one in _failed_jobs(outcome))
     breaches = len(outcome.pdb_breaches)
-    return _Baseline(outcome.rest.after or 0, pending, lost, breaches, missing, failed)
+    after, shortages = outcome.rest.after or 0, _shortages(outcome)
+    return _Baseline(after, pending, lost, breaches, missing, failed, shortages)
+
+
+def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:
+    """Return the number of displaced pods that StatefulSets want and have not created again."""
+    existing = Counter(pod.workload for pod in outcome.pods.values())
+    displaced = {one.pod.key: one.pod.workload for one in (*outcome.evicted, *outcome.preempted)}
+    absent = Counter(
+        ref
+        for key, ref in displaced.items()
+        if ref.kind == STATEFUL_SET.kind and key not in outcome.pods and ref in outcome.workloads
+    )
+    wanted = {ref: outcome.workloads[ref].wanted for ref in absent}
+    return Counter({ref: min(absent[ref], wanted[ref] - existing[ref]) for ref in absent})
 
 
 def _failed_jobs(outcome: RunOutcome) -> list[ObjectError]:
@@ -312,10 +329,16 @@ def _lost(outcome: RunOutcome, drained: Container[str] = ()) -> list[str]:
 
 def _uncreated(outcome: RunOutcome, baseline: _Baseline) -> Iterator[UncreatedPods]:
     """Yield the pods that cannot be created again because of the drain, by workload."""
+    refused = set[WorkloadRef]()
     for one in outcome.errors:
         more = one.missing - baseline.missing.get(one.subject, 0)
         if one.workload is not None and more > 0:
             yield UncreatedPods(one.workload, more, one.message)
+            refused.add(one.workload)
+    # `-` drops the numbers that are not positive.
+    for ref, number in sorted((_shortages(outcome) - baseline.shortages).items()):
+        if ref not in refused:
+            yield UncreatedPods(ref, number, WAITS_FOR_LOWER)
 
 
 def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:

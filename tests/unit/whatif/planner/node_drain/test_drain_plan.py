@@ -662,3 +662,25 @@ def test_a_drain_is_not_safe_if_a_job_fails_because_of_it(
     assert unsafe_because(run) == ("" if is_safe else f"Job default/train fails: {why}")
     [pace] = drain_answer(plan, "dump.yaml", ()).to_json()["paces"]
     assert pace["failed_jobs"] == ([] if is_safe else ["default/train"])
+
+
+def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner, experiment, make):
+    """db-2 is created again only when db-0 is ready."""
+    db = make.workload("StatefulSet", "db", replicas=3)
+    db["metadata"]["uid"] = "db"
+    pods = []
+    for number, (node, ready) in enumerate([("a", "False"), ("c", "True"), ("b", "True")]):
+        pod = make.pod(f"db-{number}", node_name=node, owner="db")
+        pod["metadata"]["labels"] = {"app": "db"}
+        pod["metadata"]["ownerReferences"][0]["kind"] = "StatefulSet"
+        pod["status"]["conditions"] = [{"type": "Ready", "status": ready}]
+        pods.append(pod)
+    objects = [*map(make.node, "abc"), db, *pods]
+    safe = {}
+    for node in ("a", "b"):
+        plan = plan_of(planner(*objects), [node])
+        run_plan(plan, experiment(*objects), NoProgress())
+        [run] = plan.runs
+        safe[node] = unsafe_because(run)
+    why = "the StatefulSet waits until its pods with lower ordinals are ready"
+    assert safe == {"a": "", "b": f"1 pod of sts/default/db is not created again ({why})"}
