@@ -20,6 +20,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.outcome.assessment.fail_on import check, parse_fail_on
+from fairlead.whatif.outcome.run_outcome import UNSTOPPED
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.question import what_if
 from fairlead.whatif.report.page_data import packed
@@ -508,3 +509,36 @@ def test_a_flapping_node_fails_again_after_a_long_time_in_service(snapshot, node
 
 def test_the_answer_is_json(drained):
     assert json.loads(json.dumps(whatif_result(drained)))["kind"] == "WhatIfResult"
+
+
+@pytest.mark.parametrize(
+    ("drain", "sentence"),
+    [
+        (
+            {},
+            f"The drain does not complete: 1 pod on 1 node never stops ({UNSTOPPED}).",
+        ),
+        (
+            {"max_unavailable": 1},
+            "The rolling drain does not complete: 0 of 1 node are back, 1 cannot be drained.",
+        ),
+    ],
+)
+def test_a_drain_waits_for_ever_for_a_kubelet_that_does_not_answer(make, snapshot, drain, sentence):
+    """The pod is deleted with or without the drain, but only its kubelet can confirm that."""
+    silent, unreachable = make.node("a"), "node.kubernetes.io/unreachable"
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    silent["spec"] = {
+        "taints": [{"key": unreachable, "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    }
+    web = make.workload("ReplicaSet")
+    web["metadata"]["uid"] = "web"
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["metadata"]["labels"] = {"app": "web"}
+    dump = snapshot(silent, make.node("b"), web, pod)
+    answer = what_if(dump, ClusterChange(drain=("a",), **drain))
+    result = whatif_result(answer)
+    assert result["undrained"] == [{"pod": "default/web-1", "node": "a", "why": UNSTOPPED}]
+    assert result["verdict"]["sentence"] == sentence
+    assert result["difference"]
+    assert check(parse_fail_on("undrained"), answer.effect).holds

@@ -237,8 +237,15 @@ def unit_of(resource: str) -> str:
     return "bytes" if resource.startswith(_BYTES) else ""
 
 
+UNSTOPPED: Final = "the kubelet of the node does not answer"
+
+
 class Undrained(Struct, frozen=True, kw_only=True):
-    """A pod whose eviction is still refused at the end, and the reason."""
+    """A pod that a drain did not remove, and the reason.
+
+    The reason is the API server's refusal of the eviction, or UNSTOPPED for a pod that is being
+    deleted.
+    """
 
     pod: PodEnd
     why: str

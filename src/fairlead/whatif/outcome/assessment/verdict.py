@@ -8,7 +8,7 @@ without any ready pod, damage that remains at the end, temporary damage, and har
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -23,7 +23,7 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
-from fairlead.whatif.outcome.run_outcome import PodEnd, Recurrence
+from fairlead.whatif.outcome.run_outcome import UNSTOPPED, PodEnd, Recurrence, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
 
@@ -172,12 +172,10 @@ def _undrained(effect: Effect) -> str | None:
     undrained, drains = effect.changed.undrained, effect.changed.drains
     if not undrained:
         return None
-    nodes = {one.pod.node for one in undrained}
     blocking = [one.pdb for one in effect.budgets if one.state is BudgetResult.BLOCKS]
     why = f" because of {_plural(len(blocking), 'budget')} {_names(blocking)}" if blocking else ""
     if not drains:
-        pods, where = _pods(len(undrained)), _counted(len(nodes), "node")
-        return f"The drain does not complete: {pods} on {where} cannot be evicted{why}."
+        return f"The drain does not complete: {', '.join(_causes(undrained, why))}."
     back = sum(one.back_at is not None for one in drains)
     waiting = sum(bool(one.held_up_by) for one in drains)
     rest = sum(one.back_at is None and not one.held_up_by for one in drains)
@@ -186,6 +184,17 @@ def _undrained(effect: Effect) -> str | None:
         f"The rolling drain does not complete: {back:,} of {_counted(len(drains), 'node')} "
         f"{'is' if back == 1 else 'are'} back, {waiting:,} cannot be drained{why}{more}."
     )
+
+
+def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
+    """Yield what keeps pods on their nodes; `why` is the reason for refused evictions."""
+    refused = [one.pod for one in undrained if one.why != UNSTOPPED]
+    unstopped = [one.pod for one in undrained if one.why == UNSTOPPED]
+    stay = f"never stop{'s' if len(unstopped) == 1 else ''} ({UNSTOPPED})"
+    for pods, what in ((refused, f"cannot be evicted{why}"), (unstopped, stay)):
+        if pods:
+            nodes = _counted(len({pod.node for pod in pods}), "node")
+            yield f"{_pods(len(pods))} on {nodes} {what}"
 
 
 def _pending(effect: Effect) -> str | None:

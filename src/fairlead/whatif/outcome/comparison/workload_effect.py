@@ -40,8 +40,8 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
     `belongs_to_node` is set for a DaemonSet and for a static pod, whose pods run nowhere else.
 
     `by` lists the workloads that preempted pods, and the causes of evictions. `down` pods were on
-    failed nodes and do not run again, `undrained` pods could not be evicted. `budgets` are the
-    outcomes of the budgets that cover the displaced or undrained pods.
+    failed nodes and do not run again, `undrained` pods could not be evicted or do not stop.
+    `budgets` are the outcomes of the budgets that cover the displaced or undrained pods.
     """
 
     workload: WorkloadRef
@@ -151,7 +151,7 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
         is_implied = is_short and self.preempted + self.evicted <= lost + moved + self.returned
         is_all = is_implied and not lost
         parts = (
-            (self.undrained, "undrained" if is_short else "cannot be evicted"),
+            (self.undrained, "undrained" if is_short else "not drained"),
             (self.pending, f"pending{why}"),
             (self.gone, "gone for good"),
             (self.not_created, "not created again"),

@@ -59,10 +59,11 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_detector import cycle_text
-from fairlead.engine.workloads.annotation import original_key
+from fairlead.engine.workloads.annotation import is_drain_requested, original_key
 from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
 from fairlead.whatif.outcome.run_outcome import (
+    UNSTOPPED,
     ClusterHistory,
     Evicted,
     PodEnd,
@@ -564,14 +565,25 @@ class Recorder(Struct):
         ]
 
     def undrained(self) -> list[Undrained]:
-        """Return the pods whose eviction is still refused, sorted by name."""
-        return [
+        """Return the pods whose eviction is still refused, or that do not stop, sorted by name."""
+        refused = [
             Undrained(pod=self._end_of(track), why=self._refusal(track))
-            for key, track in sorted(self._refused.items())
+            for key, track in self._refused.items()
             if self._tracks.get(key) is track
             and not is_terminating(track.pod)
             and not is_terminal(track.pod)
         ]
+        return sorted([*refused, *self._unstopped()], key=lambda one: one.pod.key)
+
+    def _unstopped(self) -> Iterator[Undrained]:
+        """Yield the terminating pods of drains that wait for a kubelet that does not answer."""
+        for name, node in self.outage.nodes.items():
+            if not is_drain_requested(node) or self.outage.is_serving(name):
+                continue
+            for pod in self.outage.pods_on(name):
+                leaves = not (is_daemon_pod(pod) or is_static(pod) or is_terminal(pod))
+                if leaves and is_terminating(pod):
+                    yield Undrained(pod=self._end_of(self._tracks[pod.key]), why=UNSTOPPED)
 
     def _refusal(self, track: PodTrack) -> str:
         """Return the API server's refusal, followed by the names of the budgets."""
