@@ -3,8 +3,8 @@
 The pods of a workload have texts of one `JsonTemplate`. The views and JSON values of these pods are
 made from those of the first pod, and share all parts except the strings in the placeholders:
 
-    1. two pods with one generateName (or without it, with one owner) are decoded; the differences
-       between their texts make a template
+    1. three pods with one generateName (or without it, with one owner) are decoded; the differences
+       between the last two texts make a template
     2. if a later text does not match, the pod is decoded; if it differs in more strings, these
        strings become placeholders, too
     3. if a workload's pods differ in other ways too often, they are all decoded
@@ -42,7 +42,7 @@ _NAME_KEY: Final = b'"generateName"'
 _OWNERS_KEY: Final = b'"ownerReferences"'
 _UID_KEY: Final = b'"uid"'
 _HEAD_BYTES: Final = 8192  # these keys are searched in so many bytes
-_DECODED_FIRST: Final = 2  # pods of a workload that are decoded before a template is tried
+_DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a template is tried
 # The maximum for one workload, because its pods can differ in more than strings, such as restarts.
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
