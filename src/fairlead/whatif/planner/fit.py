@@ -219,6 +219,8 @@ def fit_answer(
         findings.append(f"The next one is refused: {result.stop}")
     elif result.refused_by == "scheduling":
         findings.append(f"The next one: {result.stop}")
+    if too_many := source.above_maximum(result.count):
+        findings.append(too_many)
     if result.waiting.placed or result.waiting.without_node:
         findings.append(_waiting(result.waiting))
     if result.victims:

@@ -270,7 +270,7 @@ def elastic_fit_answer(
         "Fit",
         name,
         _verdict(result, source),
-        tuple(_findings(result)),
+        tuple(_findings(result, source)),
         (_groups(result), _reasons(result)),
         facts,
         tuple(dict.fromkeys((*notes, *result.outcome.notes))),
@@ -295,11 +295,13 @@ def _verdict(result: ElasticFit, source: NewPods) -> str:
     return f"{more} {what} {verb}, with {added}{source.in_all(result.count)}."
 
 
-def _findings(result: ElasticFit) -> Iterator[str]:
+def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     if result.stop:
         yield f"The next one: {result.stop}"
     else:
         yield f"No limit is reached below --max-limit, which is {result.tried:,}."
+    if too_many := source.above_maximum(result.count):
+        yield too_many
     if result.preempted:
         yield preemption_words(result.preempted, result.lost)
     cost = result.autoscaling.cost_per_hour

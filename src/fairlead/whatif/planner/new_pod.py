@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
     JOB,
     POD,
     REPLICA_SET,
@@ -48,7 +49,8 @@ class NewPods(Struct, frozen=True):
     `source` is the template's file, or the option that names the template. `owner` is the owner
     reference of the pods. `stateful_set` determines the names and claims of the pods; `first` is
     the first new ordinal. `replicas` is the present number of replicas of the workload of --like,
-    None for a Job, a CronJob and templates of --pod.
+    None for a Job, a CronJob and templates of --pod. `autoscaler` is the HorizontalPodAutoscaler of
+    that workload, None if it has none.
     """
 
     source: str
@@ -60,6 +62,18 @@ class NewPods(Struct, frozen=True):
     stateful_set: StatefulSet | None = None
     first: int = 0
     replicas: int | None = None
+    autoscaler: Manifest | None = None
+
+    def above_maximum(self, more: int) -> str:
+        """Return a sentence if the HorizontalPodAutoscaler removes some of `more` pods, or ""."""
+        spec = {} if self.autoscaler is None else self.autoscaler.value.get("spec") or {}
+        most = spec.get("maxReplicas")
+        if self.autoscaler is None or not isinstance(most, int):
+            return ""
+        if not more or (self.replicas or 0) + more <= most:
+            return ""
+        name = self.autoscaler.ref.key
+        return f"HorizontalPodAutoscaler {name} allows at most {most:,} replicas (maxReplicas)."
 
     def in_all(self, more: int) -> str:
         """Return the numbers of replicas with and without `more` pods, as the end of a sentence.
@@ -135,7 +149,11 @@ def pod_source(
         raise InputError("arguments", "name either --pod FILE or --like KIND/NAMESPACE/NAME")
     if like is not None:
         found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
-        return replace(new_pods_of(LIKE, found, inventory), replicas=_replicas(found))
+        return replace(
+            new_pods_of(LIKE, found, inventory),
+            replicas=_replicas(found),
+            autoscaler=_autoscaler(found, inventory),
+        )
     assert pod_file is not None
     found_in_file = manifests(with_complete_pods(read(pod_file)), namespace or DEFAULT_NAMESPACE)
     wanted = [one for one in found_in_file if one.kind is POD or one.kind in _WORKLOADS]
@@ -181,6 +199,16 @@ def new_pods_of(source: str, manifest: Manifest, inventory: Inventory) -> NewPod
     return NewPods(
         source, title, ref.namespace, ref.name, template, _reference(manifest), view, first
     )
+
+
+def _autoscaler(found: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the HorizontalPodAutoscaler that scales the workload `found`; None without one."""
+    for one in inventory.of_kind(HORIZONTAL_POD_AUTOSCALER):
+        target = (one.value.get("spec") or {}).get("scaleTargetRef") or {}
+        is_target = (target.get("kind"), target.get("name")) == (found.ref.kind, found.ref.name)
+        if is_target and one.ref.namespace == found.ref.namespace:
+            return one
+    return None
 
 
 def _replicas(found: Manifest) -> int | None:

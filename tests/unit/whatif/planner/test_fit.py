@@ -195,6 +195,35 @@ def test_the_answer_has_the_replicas_in_all(snapshot, make):
     assert found["replicas_today"] == 1
 
 
+@pytest.mark.parametrize(
+    ("most", "findings"),
+    [
+        (
+            4,
+            ["HorizontalPodAutoscaler default/web allows at most 4 replicas (maxReplicas)."],
+        ),
+        (5, []),
+    ],
+)
+def test_the_answer_says_that_an_autoscaler_allows_fewer_replicas(snapshot, make, most, findings):
+    """Four more pods fit beside the first."""
+    autoscaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "maxReplicas": most,
+        },
+    }
+    read = snapshot(make.node(), make.workload(replicas=1), autoscaler)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["count"] == 4
+    assert [one for one in found["findings"] if "Autoscaler" in one] == findings
+
+
 def test_the_answer_names_number_reason_and_places(snapshot, make):
     read = snapshot(make.node(), make.workload(replicas=0))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
