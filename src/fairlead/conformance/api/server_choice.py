@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -76,8 +76,12 @@ class _Commands(Struct):
 
 
 class _Own(Struct, frozen=True):
-    """Fairlead's own servers: a new server per case, or one server for cases that share objects."""
+    """Fairlead's own servers: a new server per case, or one server for cases that share objects.
 
+    `start` starts a server that is shared.
+    """
+
+    start: Callable[[], InProcess] = InProcess
     kept: dict[str, InProcess] = field(default_factory=dict)
 
     def servers(self, case: Json) -> Iterator[InProcess]:
@@ -85,7 +89,9 @@ class _Own(Struct, frozen=True):
         theme = case["theme"]
         lives = theme in _LIVING or case["id"].startswith(_LIVING_CASES)
         if theme in _SHARED and not lives:
-            yield self.kept.setdefault(theme, InProcess())
+            if theme not in self.kept:
+                self.kept[theme] = self.start()
+            yield self.kept[theme]
             return
         for slowness in _SLOWNESS:
             yield InProcess((OwnCluster if lives else OwnServer)(slowness=slowness))
