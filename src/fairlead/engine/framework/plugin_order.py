@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
 from fairlead.engine.framework import interface
@@ -58,6 +59,32 @@ UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+def takes_part(plugin: Plugin, point: str) -> bool:
+    """Return whether `plugin` implements a Protocol of the extension point `point`.
+
+    This is `isinstance`, which takes 20 times as long for a Protocol in Python 3.11. Each scheduler
+    asks it about 20 plugins at 12 points.
+    """
+    return any(
+        all(getattr(plugin, name, None) is not None for name in members)
+        for members in _members_at(point)
+    )
+
+
+@cache
+def _members_at(point: str) -> tuple[frozenset[str], ...]:
+    """Return the names of the members of each Protocol of the extension point `point`."""
+    return tuple(
+        frozenset(
+            name
+            for base in form.__mro__
+            for name in (*vars(base), *vars(base).get("__annotations__", ()))
+            if not name.startswith("_")
+        )
+        for form in _FORMS[point]
+    )
+
+
 class PluginOrder:
     """The built plugins of `profile` in order; `add` inserts plugins that are built later."""
 
@@ -84,7 +111,7 @@ class PluginOrder:
         Raises PointError if the profile enables a plugin twice at this point, or enables a plugin
         that does not implement it.
         """
-        parties = [plugin for plugin in self._plugins if isinstance(plugin, _FORMS[point])]
+        parties = [plugin for plugin in self._plugins if takes_part(plugin, point)]
         settings = self._profile.points.get(point)
         if settings is None:
             return [plugin for plugin in parties if plugin.name not in self._single]

@@ -6,7 +6,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead.engine.framework.plugin_order import POINTS, UPSTREAM_POINTS, PluginOrder
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.plugin_order import (
+    _FORMS,
+    POINTS,
+    UPSTREAM_POINTS,
+    PluginOrder,
+    takes_part,
+)
+from fairlead.engine.framework.preemption.nominator import Nominator
 from fairlead.engine.framework.profile import (
     ALL,
     DEFAULT_PLUGINS,
@@ -14,7 +22,10 @@ from fairlead.engine.framework.profile import (
     PointPlugins,
     Profile,
 )
+from fairlead.engine.framework.waiting_pods import WaitingPods
 from fairlead.engine.plugins.registry import GATED
+from fairlead.engine.scheduling.compose import PluginHandle, build_profile
+from fairlead.engine.state.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -125,3 +136,28 @@ def test_upstreams_points_are_known_for_every_plugin_of_the_default_profile():
 def test_a_profile_needs_whom_it_asks_anywhere():
     profile = Profile("s", (("a", 1),), points=filters("x", "a", "x"))
     assert profile.needed == (("a", 1), ("x", 0))
+
+
+class Unnamed:
+    def filter(self, state, pod, node):
+        return None
+
+
+class Columns(Filters):
+    def __init__(self):
+        self.filter_columns = lambda state, pod, table, rows: None
+
+
+class SwitchedOff(Scores):
+    score = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_plugin_takes_part_where_python_finds_a_protocol(point):
+    """Also one without a name, one that gets a method when it is made, and one that drops one."""
+    odd = (Unnamed(), Columns(), SwitchedOff("off"), object())
+    handle = PluginHandle(Cluster(), Nominator(), WaitingPods())
+    framework = build_profile(Profile(), handle, TieBreak(0)).framework
+    built_in = [framework.find(name) for name in DEFAULT_PLUGINS]
+    for plugin in (*odd, *(plugin for plugin, _ in PLUGINS), *built_in):
+        assert takes_part(plugin, point) == isinstance(plugin, _FORMS[point])
