@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -45,8 +46,10 @@ print(*sys.modules, sep="\\n", file=sys.stderr)
 def loaded():
     """The modules that `whatif --drain -o json` has loaded when it ends."""
     options = ["whatif", str(STORE), "--drain", "worker-11", "--output", "json"]
+    # A forced terminal gets a progress bar.
+    env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *options], capture_output=True, text=True, check=True
+        [sys.executable, "-c", RUN, *options], capture_output=True, text=True, check=True, env=env
     )
     return done.stderr.split()
 
