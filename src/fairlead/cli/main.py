@@ -133,7 +133,7 @@ COMMANDS: Final = (
         "upgrade-check",
         "fairlead.cli.commands.upgrade_check:upgrade_check",
         "Check whether all nodes can be drained and upgraded.",
-        "Exit codes: 0 the upgrade passes safely; 1 a node is blocked, or the upgrade does not "
+        "Exit codes: 0 the upgrade completes safely; 1 a node is blocked, or the upgrade does not "
         "finish or is not safe; 2 bad input.",
         "--nodes",
     ),

@@ -52,9 +52,9 @@ class HttpPool:
     ) -> None:
         """Prepare the pool.
 
-        A request without a limit of time fails if no byte of its response arrives for
-        `read_seconds_max`. A response with a body longer than the limit that `new_limit` returns
-        counts as a failed connection.
+        A request without a timeout fails if no byte of its response arrives for
+        `read_seconds_max` seconds. A response with a body longer than the limit that `new_limit`
+        returns counts as a failed connection.
         """
         parts = urlsplit(server)
         self._host = parts.hostname or ""

@@ -37,7 +37,7 @@ class ApiCases(Struct, frozen=True):
         return ()
 
     def recognizes(self, line: Json) -> bool:
-        """Return True if the line contains a theme and also steps or a command."""
+        """Return True if `line` has the field `theme`, and either `argv` or a list `steps`."""
         return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
@@ -56,9 +56,9 @@ class ApiCases(Struct, frozen=True):
         return found[0] if found else None
 
     def _replayed(self, line: Json) -> list[Mismatch]:
-        """Return the mismatches on the first server.
+        """Replay the case on each server in turn until one has no mismatches except NOT_SERVED.
 
-        Return no mismatches if the case agrees on a later server.
+        Returns the mismatches on that server; if there is none, those on the first server.
         """
         first: list[Mismatch] = []
         for server in self.servers(line):

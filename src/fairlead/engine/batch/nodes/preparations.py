@@ -1,4 +1,4 @@
-"""Preparations: the volumes and devices of tasks, from a session's decision to the Bind.
+"""Preparations: reserves and prepares the volumes and devices of tasks before their Bind.
 
     reserve ──▶ (dispatched) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
        └──────────────┴─────────────┴── refused ─┴───────────────┘  release

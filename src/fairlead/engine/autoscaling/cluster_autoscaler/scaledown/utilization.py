@@ -69,8 +69,8 @@ def node_utilization(
 ) -> Utilization:
     """Return the utilization of a node: of its GPU if it is a GPU node, else of cpu or memory.
 
-    Of cpu and memory, the larger share counts. Raises UtilizationError if a resource has no
-    allocatable amount.
+    For cpu and memory, the utilization is the larger of the two shares. Raises UtilizationError if
+    a resource has no allocatable amount.
     """
     pods = list(pods)
     if has_gpu(info.node, rules.gpu_label):
