@@ -54,6 +54,10 @@ _BLOCKER_COLUMNS: Final = (
     ResultColumn("why", "why"),
 )
 _EDIT_COLUMNS: Final = (ResultColumn("edit", "what would help"),)
+_LIMITS: Final = (
+    "This checks disruption budgets and room. fairlead drain-plan --nodes {name} also simulates "
+    "what the controllers do with the evicted pods."
+)
 
 
 def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer:
@@ -99,7 +103,12 @@ def explain_node(planner: DrainPlanner, name: str, source: str) -> TabularAnswer
             ResultTable("pods", f"pods on {name}", _POD_COLUMNS, rows, shown=25),
         ),
         facts={"node": name, "can_be_drained": not blockers},
+        notes=(_LIMITS.format(name=name),) if not blockers and _has_moves(emptied) else (),
     )  # fmt: skip
+
+
+def _has_moves(emptied: PlannedDrain | Blocker) -> bool:
+    return isinstance(emptied, PlannedDrain) and bool(emptied.moves)
 
 
 def _verdict(

@@ -68,7 +68,7 @@ def explain_object(
     if found.kind is NODE:
         base = read_baseline(snapshot, scheduler, release, NoProgress())
         answer = explain_node(DrainPlanner.at_rest(base.model), found.ref.name, snapshot.source)
-        return replace(answer, notes=base.notes)
+        return replace(answer, notes=(*answer.notes, *base.notes))
     model = ClusterModel(snapshot, scheduler)
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:

@@ -55,6 +55,8 @@ def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
     nodes = [make.node("a", cpu="8"), make.node("b")]
     answer = explained("node/a", *nodes, replica(make, 1, "a"), bare)
     assert answer.verdict == "a can be drained: its 1 pod finds room on 1 other node."
+    [note] = answer.notes
+    assert "fairlead drain-plan --nodes a also simulates" in note
     assert answer.facts["can_be_drained"]
     leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
     assert leaves == {
