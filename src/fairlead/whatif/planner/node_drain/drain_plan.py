@@ -226,7 +226,8 @@ def _verdict(plan: DrainPlan) -> str:
     blocked = len(plan.blocked)
     if not count:
         owners = Counter(one.owner for one in plan.blockers if one.owner)
-        because = f": blocked by {listed([owner for owner, _ in owners.most_common()], 2)}"
+        ordered = sorted(owners, key=lambda owner: (-owners[owner], owner))
+        because = f": blocked by {listed(ordered, 2)}"
         which = (
             f"None of {counted(total, 'node')} can be drained"
             if total > 1

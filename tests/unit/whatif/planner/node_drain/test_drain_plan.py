@@ -542,12 +542,13 @@ def test_a_verdict_without_a_drain_names_what_blocks_most_pods(planner, make):
         budget("web", maxUnavailable=0),
         budget("one", minAvailable=1),
     ]
+    both = (
+        "None of 2 nodes can be drained: blocked by pdb/default/web, deploy/default/db and 1 more."
+    )
     verdicts = {
         ("b",): "b cannot be drained: blocked by pdb/default/one.",
-        ("b", "a"): (
-            "None of 2 nodes can be drained: blocked by pdb/default/web, pdb/default/one and 1 "
-            "more."
-        ),
+        ("a", "b"): both,
+        ("b", "a"): both,
     }
     for nodes, verdict in verdicts.items():
         plan = plan_of(planner(*objects), nodes)
