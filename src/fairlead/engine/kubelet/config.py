@@ -55,8 +55,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     leases and post their status every `lease_period` instead.
 
     If `accepts_pods` is set, the pod's status shows that the node has accepted the pod or observed
-    a change of it. If `heeds_gates` is set, readiness gates count. `nodes` are the names of the
-    nodes that have a kubelet (None: all nodes). `eviction` configures node-pressure eviction.
+    a change of it. If `applies_readiness_gates` is set, readiness gates count. `nodes` are the
+    names of the nodes that have a kubelet (None: all nodes). `eviction` configures node-pressure
+    eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -70,7 +71,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     removal_delays: Callable[[Pod], DurationNs | None] | None = None
     tends_pods: bool = True
     accepts_pods: bool = False
-    heeds_gates: bool = False
+    applies_readiness_gates: bool = False
     input_duration: DurationNs | None = None
     job_duration: DurationNs | None = None
     run_durations: Callable[[Pod], DurationNs | None] | None = None

@@ -135,7 +135,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
-    if says_ready(pod, heeds_gates=config.heeds_gates):
+    if says_ready(pod, applies_readiness_gates=config.applies_readiness_gates):
         return None
     return Due(Act.READY, ready_at)
 

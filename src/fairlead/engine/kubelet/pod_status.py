@@ -2,8 +2,8 @@
 
 A running pod is ready when its containers are ready and all readiness gates are true. Gates are
 conditions that other controllers write; the kubelet checks again when a gate changes. In a
-simulation there are no such controllers, so gates are ignored (`heeds_gates` is False). Addresses
-and container statuses are not simulated.
+simulation there are no such controllers, so gates are ignored (`applies_readiness_gates` is
+False). Addresses and container statuses are not simulated.
 
 upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus,
 pkg/kubelet/status/generate.go:GeneratePodReadyCondition
@@ -39,22 +39,22 @@ _STARTED: Final = (
 )
 
 
-def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
+def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
     """Return the conditions Ready and ContainersReady of `pod` while all its containers are ready.
 
-    If `heeds_gates` is set, readiness gates that are not true make Ready False.
+    If `applies_readiness_gates` is set, readiness gates that are not true make Ready False.
     """
-    closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
+    closed = ", ".join(_closed_gates(pod)) if applies_readiness_gates else ""
     ready = Condition("Ready", "True")
     if closed:
         ready = Condition("Ready", "False", GATES_NOT_READY, closed)
     return ready, _CONTAINERS_READY
 
 
-def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
+def says_ready(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     """Return whether the status of `pod` already has the conditions that `readiness` returns."""
     ready = condition(pod, "Ready")
-    wanted = readiness(pod, heeds_gates=heeds_gates)[0]
+    wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]
     if ready is None or ready.status != wanted.status:
         return False
     if wanted.status == "True":

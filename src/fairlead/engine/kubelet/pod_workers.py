@@ -411,7 +411,7 @@ class PodWorkers(Struct):
         return [self._change(worker, due.act, now)]
 
     def _change(self, worker: _PodWorker, act: Act, now: Instant) -> Command:
-        ready = readiness(worker.pod, heeds_gates=self.config.heeds_gates)
+        ready = readiness(worker.pod, applies_readiness_gates=self.config.applies_readiness_gates)
         match act:
             case Act.ACCEPT:
                 return pod_status.accepted(worker.ref, worker.pod, now)

@@ -68,14 +68,14 @@ def unusable_template_events(owner: Owner) -> list[Command]:
 class OwnerRules(Struct, frozen=True):
     """Creates the rule of each owner.
 
-    If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. If `heeds_max_unavailable` is
-    set, StatefulSets update as many pods at a time as their maxUnavailable allows.
+    If `tracks_jobs` is set, pods of Jobs get the tracking finalizer. If `applies_max_unavailable`
+    is set, StatefulSets update as many pods at a time as their maxUnavailable allows.
     """
 
     nodes: Mapping[str, Node]
     histories: Histories
     tracks_jobs: bool
-    heeds_max_unavailable: bool = False
+    applies_max_unavailable: bool = False
 
     def rule_of(self, owner: Owner, pods: PodSet, before: OwnerRule) -> OwnerRule:
         """Return the rule for the newest version of `owner`; `before` is its previous rule.
@@ -103,7 +103,7 @@ class OwnerRules(Struct, frozen=True):
             case StatefulSet():
                 history = self.histories.of(pods.key, owner)
                 return StatefulSetRule.of(
-                    owner, history, heeds_max_unavailable=self.heeds_max_unavailable
+                    owner, history, applies_max_unavailable=self.applies_max_unavailable
                 )
             case DaemonSet():
                 history = self.histories.of(pods.key, owner)

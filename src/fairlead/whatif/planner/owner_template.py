@@ -171,7 +171,7 @@ class OwnerTemplates:
         found = self._rules.get(uid)
         if found is None:
             history = self._history(owner)
-            found = StatefulSetRule.of(owner, history, heeds_max_unavailable=False)
+            found = StatefulSetRule.of(owner, history, applies_max_unavailable=False)
             self._rules[uid] = found
         return found
 

@@ -61,13 +61,13 @@ def new_nodes_for(
     needs = sorted((_with_pod(pod.requests) for pod in pending), key=_size, reverse=True)
     if not needs:
         return None
-    homes = _homes({pod.workload for pod in pending}, (*nodes, *known))
+    known_to_fit = _nodes_with_pods_of({pod.workload for pod in pending}, (*nodes, *known))
     largest = _largest(needs)
     rooms = [(node.name, _room(node)) for node in nodes]
     suitable = [(name, room) for name, room in rooms if _fits(largest, room)]
     if not suitable:
         return None
-    like, room = min(suitable, key=lambda one: (one[0] not in homes, _size(one[1]), one[0]))
+    like, room = min(suitable, key=lambda one: (one[0] not in known_to_fit, _size(one[1]), one[0]))
     return NewNodes(_copies(needs, room), like)
 
 
@@ -76,26 +76,26 @@ def lacks_room(pod: PodEnd) -> bool:
     return any(one in pod.reason for one in _LACKS_ROOM)
 
 
-def fitting_only_there(
+def node_to_copy(
     pending: Iterable[PodEnd], left: Mapping[str, str], nodes: Iterable[NodeEnd]
 ) -> NodeEnd | None:
-    """Return the node among `nodes` that most `pending` pods left and need a node like; or None.
+    """Return the one of `nodes` whose copy would hold most of the `pending` pods that left it.
 
-    `left` contains the node that each pod (`namespace/name`) left. A pod needs a node like that if
-    other nodes reject it not only for lack of room, but for its affinity, its volumes or its
-    spread. It does not help to copy the node if a working node with the same labels rejects the
-    pod, as with a volume that only one node reaches.
+    `left` maps a pod (`namespace/name`) to the node that it left. A copy of that node helps a pod
+    which other nodes reject for its affinity, its volumes or its spread. It does not help if a
+    working node with the same labels rejects the pod, as with a volume that only one node
+    reaches. Return None if no copy helps.
     """
     by_name = {node.name: node for node in nodes}
     alike = Counter(_labels(node) for node in by_name.values() if _takes_pods(node))
     found: Counter[str] = Counter()
     for pod in pending:
-        home = by_name.get(left.get(pod.key, ""))
-        if home is None or (lacks_room(pod) and _RULED_OUT not in pod.reason):
+        old_node = by_name.get(left.get(pod.key, ""))
+        if old_node is None or (lacks_room(pod) and _RULED_OUT not in pod.reason):
             continue
-        others = alike[_labels(home)] - _takes_pods(home)
+        others = alike[_labels(old_node)] - _takes_pods(old_node)
         if not others or not _BY_LABEL.issuperset(short_reason(pod.reason).split(", ")):
-            found[home.name] += 1
+            found[old_node.name] += 1
     name = min(found, key=lambda one: (-found[one], one), default=None)
     return None if name is None else by_name[name]
 
@@ -109,7 +109,7 @@ def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
     return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)
 
 
-def _homes(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
+def _nodes_with_pods_of(workloads: Collection[WorkloadRef], nodes: Iterable[NodeEnd]) -> set[str]:
     """Return the names of the nodes with a pod of one of `workloads`."""
     return {node.name for node in nodes if any(pod.workload in workloads for pod in node.pods)}
 

@@ -21,9 +21,9 @@ from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.report.new_nodes import (
     NewNodes,
-    fitting_only_there,
     lacks_room,
     new_nodes_for,
+    node_to_copy,
 )
 
 STEPS_MAX: Final = 5
@@ -147,23 +147,23 @@ def _more_replicas(one: WorkloadEffect, count: int) -> Iterator[NextStep]:
 def _pending(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the reasons, and what-ifs with new nodes.
 
-    Pods that fit only nodes like the one that they left get copies of that node. This includes
-    the pods that wait there for the first ones because of a budget.
+    Some pods fit only copies of the node that they left. The first what-if adds such copies, also
+    for the pods that are still on that node because a budget waits for the pending ones.
     """
     yield {"words": "See why no node takes these pods.", "place": "pending"}
     pending = answer.difference.pending
     left = {one.pod.key: one.node for one in answer.difference.evicted}
     lost = _nodes_of_failed_zones(answer)
     nodes = [node for node in answer.changed.nodes if node.name not in lost]
-    home = fitting_only_there(pending, left, nodes)
+    old_node = node_to_copy(pending, left, nodes)
     settled: set[str] = set()
-    if home is not None:
+    if old_node is not None:
         waiting = {pod.workload for pod in pending}
         held = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
-        there = [pod for pod in pending if left.get(pod.key) == home.name]
-        there += [pod for pod in held if pod.node == home.name]
+        there = [pod for pod in pending if left.get(pod.key) == old_node.name]
+        there += [pod for pod in held if pod.node == old_node.name]
         settled = {pod.key for pod in there}
-        yield from _new_nodes("Ask again with", new_nodes_for(there, [home]))
+        yield from _new_nodes("Ask again with", new_nodes_for(there, [old_node]))
     others = [pod for pod in pending if pod.key not in settled]
     yield from more_nodes("Ask again with", others, nodes, answer.without.nodes)
 

@@ -53,7 +53,10 @@ LISTENING: Final[DurationNs] = seconds(2)
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
-        stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
+        stop=StopAfter(STOPPING),
+        accepts_pods=True,
+        applies_readiness_gates=True,
+        input_duration=LISTENING,
     ),
     workloads=WorkloadsConfig(serves_clients=True, follow_up_interval=seconds(0.1)),
     pod_autoscaler=HorizontalPodAutoscalerConfig(refreshes_status=True),

@@ -91,10 +91,10 @@ def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> Data
     if found is None:
         _write(directory, fresh)
         return fresh
-    home = replace(found, users=_merged_users(found.users, fresh.users))
-    if home != found:
-        _write(directory, home)
-    return home
+    merged = replace(found, users=_merged_users(found.users, fresh.users))
+    if merged != found:
+        _write(directory, merged)
+    return merged
 
 
 def objects_file(directory: Path) -> Path:
@@ -204,12 +204,15 @@ def _user(name: str, uid: str, groups: str) -> User:
     return ADMIN if name == ADMIN.name else authenticated(name, named, uid)
 
 
-def _write(directory: Path, home: DataDir) -> None:
+def _write(directory: Path, content: DataDir) -> None:
     text = StringIO()
     csv.writer(text).writerows(
         (token, user.name, user.uid, ",".join(user.groups[:-1]))
-        for token, user in home.users.items()
+        for token, user in content.users.items()
     )
-    texts = dict(zip(_AUTHORITY, (home.authority.certificate, home.authority.key), strict=True))
-    for name, content in {**texts, _ACCOUNTS: home.account_key, _TOKENS: text.getvalue()}.items():
-        write_secret(directory / name, content)
+    texts = dict(
+        zip(_AUTHORITY, (content.authority.certificate, content.authority.key), strict=True)
+    )
+    texts |= {_ACCOUNTS: content.account_key, _TOKENS: text.getvalue()}
+    for name, written in texts.items():
+        write_secret(directory / name, written)

@@ -16,7 +16,7 @@ from fairlead.testing.builders import make_pod
 
 LOADED_AT = seconds(1_800_000_000)
 RESUMED_AT = LOADED_AT + seconds(60)
-CONFIGS = (KubeletConfig(), KubeletConfig(heeds_gates=True, job_duration=seconds(5)))
+CONFIGS = (KubeletConfig(), KubeletConfig(applies_readiness_gates=True, job_duration=seconds(5)))
 
 
 def pod(name, node, status, policy, annotation, *, ends=False):

@@ -41,14 +41,14 @@ def pod(*conditions, gates=(), generation=0, observed=0):
 
 
 def act_of(one, *, looks=False):
-    config = KubeletConfig(accepts_pods=looks, heeds_gates=True)
+    config = KubeletConfig(accepts_pods=looks, applies_readiness_gates=True)
     whens = {"bound_at": NOW, "started_at": NOW, "asked_at": NOW, "ready_at": NOW}
     return next_act(one, config=config, **whens)
 
 
 def test_closed_gates_are_told_of_in_upstreams_words():
     one = pod(row("c/d", "Unknown"), row("e/f", "True"), gates=("a/b", "c/d", "e/f"))
-    assert readiness(one, heeds_gates=True) == (
+    assert readiness(one, applies_readiness_gates=True) == (
         Condition("Ready", "False", "ReadinessGatesNotReady", f"{MISSING}, {CLOSED}"),
         Condition("ContainersReady", "True"),
     )
@@ -57,13 +57,13 @@ def test_closed_gates_are_told_of_in_upstreams_words():
 @pytest.mark.parametrize("gates", [(), ("a/b",)])
 def test_without_closed_gates_it_is_ready(gates):
     one = pod(row("a/b", "True"), gates=gates)
-    assert readiness(one, heeds_gates=True)[0] == Condition("Ready", "True")
+    assert readiness(one, applies_readiness_gates=True)[0] == Condition("Ready", "True")
 
 
 def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
     one = pod(gates=("a/b",))
-    assert readiness(one, heeds_gates=False)[0] == Condition("Ready", "True")
-    assert says_ready(pod(row("Ready", "True"), gates=("a/b",)), heeds_gates=False)
+    assert readiness(one, applies_readiness_gates=False)[0] == Condition("Ready", "True")
+    assert says_ready(pod(row("Ready", "True"), gates=("a/b",)), applies_readiness_gates=False)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
 )
 def test_what_is_told_is_not_told_again(case, conditions, gates, says):
     one = pod(*conditions, gates=gates)
-    assert says_ready(one, heeds_gates=True) is says, case
+    assert says_ready(one, applies_readiness_gates=True) is says, case
     due = Due(Act.READY, NOW) if conditions and not says else None
     assert act_of(one) == due, case
 

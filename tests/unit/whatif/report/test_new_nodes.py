@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.outcome.workload import WorkloadRef
-from fairlead.whatif.report.new_nodes import NewNodes, fitting_only_there, new_nodes_for
+from fairlead.whatif.report.new_nodes import NewNodes, new_nodes_for, node_to_copy
 
 WEB = WorkloadRef("Deployment", "ns", "web")
 OTHER = WorkloadRef("Deployment", "ns", "other")
@@ -101,5 +101,5 @@ def labelled(name, *, cordoned=False, **labels):
 def test_the_node_that_pods_left_is_copied_if_others_do_not_fit(reasons, others, expected):
     left = labelled("a", cordoned=True, **POOL)
     waiting = pod(1000, reason=f"0/2 nodes are available: {', '.join(f'1 {r}' for r in reasons)}.")
-    found = fitting_only_there([waiting], {waiting.key: "a"}, [left, *others])
+    found = node_to_copy([waiting], {waiting.key: "a"}, [left, *others])
     assert (found and found.name) == expected

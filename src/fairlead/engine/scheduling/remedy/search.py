@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
@@ -35,10 +35,11 @@ def find_remedy(
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
     search finds no remedy.
     """
+    search = _Search(framework, pod, node.name, keeps)
     chain: list[RemedyChange] = []
     rejection: Status | None = status
     while rejection is not None and len(chain) < _CHAIN_MAX:
-        step = _next_step(framework, pod, node.name, rejection, chain, keeps)
+        step = search.next_change(rejection, chain)
         if step is None:
             return None
         change, rejection = step
@@ -46,27 +47,41 @@ def find_remedy(
     return Remedy(tuple(chain)) if rejection is None else None
 
 
-def _next_step(
-    framework: Framework,
-    pod: PodInfo,
-    name: str,
-    status: Status,
-    chain: list[RemedyChange],
-    keeps: Callable[[PodInfo], bool],
-) -> tuple[RemedyChange, Status | None] | None:
-    """Return (change, None) for the first change that makes the pod fit.
+class _Search(NamedTuple):
+    """The search for changes that make `pod` fit the node `name`."""
 
-    Otherwise returns (change, next rejection) for the first change that satisfies the plugin that
-    gave `status`. Returns None if there is no such change.
-    """
-    past: tuple[RemedyChange, Status | None] | None = None
-    for change in _proposed(framework, pod, name, status, chain, keeps):
-        verdict = verdict_after(framework, pod, name, [*chain, change])
-        if verdict is None:
-            return change, None
-        if past is None and _is_progress(status, verdict):
-            past = change, verdict
-    return past
+    framework: Framework
+    pod: PodInfo
+    name: str
+    keeps: Callable[[PodInfo], bool]
+
+    def next_change(
+        self, status: Status, chain: list[RemedyChange]
+    ) -> tuple[RemedyChange, Status | None] | None:
+        """Return (change, None) for the first change that makes the pod fit after `chain`.
+
+        Otherwise return (change, next rejection) for the first change that satisfies the plugin
+        that gave `status`. Return None if there is no such change.
+        """
+        progress: tuple[RemedyChange, Status | None] | None = None
+        for change in self._proposals(status, chain):
+            verdict = verdict_after(self.framework, self.pod, self.name, [*chain, change])
+            if verdict is None:
+                return change, None
+            if progress is None and _is_progress(status, verdict):
+                progress = change, verdict
+        return progress
+
+    def _proposals(self, status: Status, chain: list[RemedyChange]) -> list[RemedyChange]:
+        """Return the changes to try after the changes in `chain` are applied."""
+        cluster = self.framework.cluster
+        with with_changes(cluster, chain):
+            node = cluster.table.find(self.name)
+            if node is None:
+                return []
+            changed = as_changed(cluster, self.pod, chain)
+            found = proposals(self.framework, changed, node, status)
+            return list(islice(_without_deleting(self.keeps, found), _TRIED_MAX))
 
 
 def _is_progress(before: Status, after: Status) -> bool:
@@ -75,25 +90,6 @@ def _is_progress(before: Status, after: Status) -> bool:
     return after.plugin != before.plugin or (
         before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
     )
-
-
-def _proposed(
-    framework: Framework,
-    pod: PodInfo,
-    name: str,
-    status: Status,
-    chain: list[RemedyChange],
-    keeps: Callable[[PodInfo], bool],
-) -> list[RemedyChange]:
-    """Return the changes to try after the changes in `chain` are applied."""
-    cluster = framework.cluster
-    with with_changes(cluster, chain):
-        node = cluster.table.find(name)
-        if node is None:
-            return []
-        changed = as_changed(cluster, pod, chain)
-        found = proposals(framework, changed, node, status)
-        return list(islice(_without_deleting(keeps, found), _TRIED_MAX))
 
 
 def _without_deleting(

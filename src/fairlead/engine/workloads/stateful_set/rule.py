@@ -54,8 +54,8 @@ class StatefulSetRule:
 
     `update` is the name of the revision with the owner's template, and `history` has the templates
     of all revisions. The volume controller creates the claims of the pods. If
-    `heeds_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is False, pods are updated
-    one after the other.
+    `applies_max_unavailable` (the feature gate MaxUnavailableStatefulSet) is False, pods are
+    updated one after the other.
     """
 
     reads_readiness: ClassVar[bool] = True
@@ -64,11 +64,11 @@ class StatefulSetRule:
     owner_fields: tuple[object, ...]  # the fields of the owner that the rule depends on
     update: str
     history: History = field(compare=False)
-    heeds_max_unavailable: bool = False
+    applies_max_unavailable: bool = False
 
     @classmethod
     def of(
-        cls, owner: StatefulSet, history: History, *, heeds_max_unavailable: bool
+        cls, owner: StatefulSet, history: History, *, applies_max_unavailable: bool
     ) -> StatefulSetRule:
         """Return the rule for the newest version of `owner`, with the revisions in `history`."""
         spec = owner.spec
@@ -81,7 +81,7 @@ class StatefulSetRule:
             spec.service_name,
             tuple(_claim_names(owner)),
         )
-        return cls(owner, owner_fields, history.update, history, heeds_max_unavailable)
+        return cls(owner, owner_fields, history.update, history, applies_max_unavailable)
 
     @property
     def ordinals(self) -> range:
@@ -191,7 +191,7 @@ class StatefulSetRule:
         targets = [
             (ordinal, self._name(ordinal)) for ordinal in reversed(self.ordinals[partition:])
         ]
-        if self.heeds_max_unavailable:
+        if self.applies_max_unavailable:
             return self._several_outdated(pods, [name for _, name in targets], now)
         for _, name in targets:
             like = pods.pods.sample(name)

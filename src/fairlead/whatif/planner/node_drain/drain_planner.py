@@ -212,14 +212,14 @@ class DrainPlanner:
         return self._empty_until_return(node) or found
 
     def _empty_until_return(self, node: str) -> PlannedDrain | None:
-        model, pods, home = self.model, self.evicted(node), self.model.node(node).node
+        model, pods, drained_node = self.model, self.evicted(node), self.model.node(node).node
         with model.hypothesis() as supposed:
             self.clear(node, pods)
             moves, left = self.place(node, [pod for pod in pods if is_placed_anew(pod)])
             preempts = tuple(
                 one.pod.key for one in left if self.room_by_preemption(one.replacement)
             )
-            model.put_node(home)
+            model.put_node(drained_node)
             late, stuck = self.place(node, [one.pod for one in left])
             if stuck:
                 return None

@@ -78,7 +78,7 @@ class _Trials:
         self.planner = planner
         self.node = node
         self.returns = returns
-        self._home = planner.model.node(node).node
+        self._drained_node = planner.model.node(node).node
         self._pods = planner.evicted(node)
 
     @contextmanager
@@ -109,7 +109,7 @@ class _Trials:
             own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
             moves, stuck = planner.place(node, own, edit)
             if self.returns:
-                model.put_node(self._home)
+                model.put_node(self._drained_node)
                 late, stuck = planner.place(node, [one.pod for one in stuck], edit)
                 moves += late
             yield moves, stuck
