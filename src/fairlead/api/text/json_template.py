@@ -150,6 +150,11 @@ class TemplateRows:
         self.columns = columns
         self._count = count
 
+    @classmethod
+    def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
+        """Return the texts with the strings `rows`, which are not empty."""
+        return cls(template, tuple(zip(*rows, strict=True)), len(rows))
+
     def __len__(self) -> int:
         return self._count
 

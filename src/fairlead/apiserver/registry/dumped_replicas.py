@@ -1,6 +1,6 @@
-"""DumpedReplicas: the pods of one template in a snapshot file, made when they are first read.
+"""DumpedReplicas: neighbouring pods of one template in a dump, made when they are first read.
 
-The file has a column for each string in which these pods differ. Most of a load needs only some of
+There is a column for each string in which these pods differ. Most of a load needs only some of
 these columns: names, uids, nodes, times. So a pod gets a view, and a text, only if something reads
 that pod: it changes, or it is on a node that is drained.
 

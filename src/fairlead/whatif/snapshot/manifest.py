@@ -319,7 +319,7 @@ def without_replicas(entries: Iterable[Manifest | ReplicaManifests]) -> tuple[Ma
 
 
 def entries_of(manifests: Iterable[Manifest]) -> Iterable[Manifest | ReplicaManifests]:
-    """Return all objects in `manifests`; replicas of a snapshot file are one entry."""
+    """Return all objects in `manifests`; neighbouring replicas are one entry."""
     return manifests.entries if isinstance(manifests, Manifests) else manifests
 
 
@@ -450,18 +450,19 @@ def _listed(
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
     found: list[Manifest | ReplicaManifests] = []
-    number = told = 0
-    for texts in listing.items:
+    number = told = released = 0
+    for texts in decoder.with_rows(listing.items):
         if number >= told:
             on_read("objects", number, total)
             told = number + _TOLD_EVERY
+        if number >= released:
+            listing.release()
+            released = number + _RELEASED_EVERY
         if isinstance(texts, TemplateRows) and (rows := decoder.decode_rows(texts)) is not None:
             found.append(ReplicaManifests(source, *rows))
             number += len(texts)
             continue
         for text in texts if isinstance(texts, TemplateRows) else (texts,):
-            if number % _RELEASED_EVERY == 0:
-                listing.release()
             decoded = (
                 (text.dumped, text.newest)
                 if isinstance(text, DecodedItem)

@@ -26,9 +26,16 @@ from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input.document import read, read_listings
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.pod_columns import encode_columns
+from fairlead.whatif.snapshot.decoder import pod_texts
 from fairlead.whatif.snapshot.decoder.dump_decoder import DumpDecoder
 from fairlead.whatif.snapshot.live import LiveObjects, _decoded, _texts
-from fairlead.whatif.snapshot.manifest import contents_of, manifests
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    ReplicaManifests,
+    contents_of,
+    entries_of,
+    manifests,
+)
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import (
@@ -387,7 +394,26 @@ def test_only_one_of_the_pods_that_are_certainly_replicas_is_a_sample():
     found = snapshot_of_texts("c", texts, {}).manifests
     left_out = [two for one, two in pairwise(found) if two.is_replica_of(one)]
     assert [one.ref.name for one in left_out] == ["web-g", "web-h", "web-j", "web-k"]
-    assert list(samples(found)) == [one for one in found if one not in left_out]
+    assert [one.ref for one in samples(found)] == [one.ref for one in found if one not in left_out]
+
+
+@pytest.mark.parametrize(("rows_max", "lengths"), [(9, [5]), (2, [2, 2, 1])])
+def test_neighbouring_replicas_become_columns(monkeypatch, rows_max, lengths):
+    monkeypatch.setattr(pod_texts, "_ROWS_MAX", rows_max)
+    texts = texts_of([*pods_of_a_workload(), node()])
+    found = snapshot_of_texts("c", texts, {}).manifests
+    entries = [one for one in entries_of(found) if isinstance(one, ReplicaManifests)]
+    assert [len(one.replicas) for one in entries] == [one for one in lengths if one > 1]
+    assert [bytes(one.content.text) for one in found] == texts
+
+
+def test_pods_that_are_not_replicas_do_not_become_columns():
+    pods = list(pods_of_a_workload())
+    for number, one in enumerate(pods):
+        one["metadata"]["labels"]["index"] = str(number)
+    found = snapshot_of_texts("c", texts_of([*pods, node()]), {}).manifests
+    assert {type(one) for one in entries_of(found)} == {Manifest}
+    assert found[7].content.template is not None
 
 
 def test_items_of_a_typed_list_get_their_kind():

@@ -11,7 +11,7 @@ timestamps. Most pods are not decoded at all, because they match the template of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -46,7 +46,7 @@ from fairlead.apiserver.registry.dumped_object import DumpedObject, Text
 from fairlead.apiserver.registry.dumped_replicas import DumpedReplicas
 from fairlead.apiserver.registry.stored_form import StoredForm
 from fairlead.whatif.snapshot.decoder.newest_timestamp import NewestTimestamp, times_of
-from fairlead.whatif.snapshot.decoder.pod_texts import PodTemplate, PodTexts
+from fairlead.whatif.snapshot.decoder.pod_texts import Item, PodTemplate, PodTexts
 from fairlead.worlds.fairlead_annotation import OURS
 
 
@@ -125,8 +125,16 @@ class DumpDecoder:
         ):  # the object has another form, or contains a long integer
             return None
 
+    def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
+        """Yield `items`, but neighbouring pods that may be replicas as rows, see `decode_rows`.
+
+        The caller must decode each item before it takes the next one, because templates are learned
+        from the pods that are decoded.
+        """
+        return self._pods.with_rows(items)
+
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
-        """Return (pods, their newest timestamp) of neighbouring pods in a snapshot file.
+        """Return (pods, their newest timestamp) of neighbouring pods with texts of one template.
 
         This replaces a call of `decode` for each of `texts`: columns are checked instead of views.
         Returns None for a single pod, and if the columns cannot be checked. Raises
@@ -136,7 +144,7 @@ class DumpDecoder:
             return None
         if not self._pods.has_seen(texts.template):
             self.decode(texts[0])  # learns the template
-        template = self._pods.stated(texts.template)
+        template = self._pods.template_of(texts.template)
         if template is None or not template.makes_replicas_of(texts.columns):
             return None
         found = DumpedReplicas(template, texts)
@@ -153,7 +161,7 @@ class DumpDecoder:
         template: PodTemplate | None
         strings: Sequence[str]
         if isinstance(text, TemplateText):
-            template, strings = self._pods.stated(text.template), text.strings
+            template, strings = self._pods.template_of(text.template), text.strings
         else:
             template, strings = self._pods.find(bytes(text)) or (None, ())
         if template is None:

@@ -9,16 +9,19 @@ made from those of the first pod, and share all parts except the strings in the 
        strings become placeholders, too
     3. if a workload's pods differ in other ways too often, they are all decoded
 
+Neighbouring pods of one template become rows: columns of strings, from which a pod is made when it
+is first read (`DumpedReplicas`).
+
 A snapshot file that stores pods as columns contains the templates (`TemplateText`), so only the
 first pod of each template is decoded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -46,6 +49,7 @@ _DECODED_FIRST: Final = 3  # pods of a workload that are decoded before a templa
 # The maximum for one workload, because its pods can differ in more than strings, such as restarts.
 _TEMPLATES_MAX: Final = 4
 _ATTEMPTS_MAX: Final = 24  # attempts to make or extend the templates of one workload
+_ROWS_MAX: Final = 1024  # pods in one TemplateRows, so that the parts of a file are soon released
 
 # The fields in which pods with texts of one template may differ if the template `makes_replicas`.
 _OWN_FIELDS: Final = {
@@ -72,6 +76,7 @@ _PINNED_TO: Final = (
 
 _decode_json: Final = msgspec.json.Decoder().decode
 Decode = Callable[[bytes], "tuple[Pod, set[str]]"]
+Item = TypeVar("Item")
 
 
 class PodTemplate:
@@ -182,8 +187,8 @@ class PodTexts:
         """`decode` returns (view, timestamps) of a text."""
         self._decode = decode
         self._workloads: dict[bytes, _Workload] = {}
-        # Templates that the snapshot contains; None for those that cannot be used.
-        self._stated: dict[JsonTemplate, PodTemplate | None] = {}
+        # Templates that were learned or that the snapshot contains; None: cannot be used.
+        self._of_texts: dict[JsonTemplate, PodTemplate | None] = {}
 
     def find(self, text: bytes) -> tuple[PodTemplate, Sequence[str]] | None:
         """Return the template that the pod `text` matches, and the pod's own strings.
@@ -200,13 +205,37 @@ class PodTexts:
                 return template, strings
         return None
 
-    def has_seen(self, texts: JsonTemplate) -> bool:
-        """Return whether a pod with the template `texts` of a snapshot file was decoded."""
-        return texts in self._stated
+    def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
+        """Yield `items`, but neighbouring pods that may be replicas as rows of their template.
 
-    def stated(self, texts: JsonTemplate) -> PodTemplate | None:
-        """Return the template of a snapshot file's columns; None if it cannot be used (yet)."""
-        return self._stated.get(texts)
+        Templates that are learned after an item was yielded apply to the next one.
+        """
+        template: PodTemplate | None = None
+        rows: list[Sequence[str]] = []
+        for item in items:
+            text = bytes(item) if isinstance(item, msgspec.Raw | bytes) else b""
+            if template is not None:
+                strings = template.texts.strings(text)
+                if strings is not None and len(rows) < _ROWS_MAX:
+                    rows.append(strings)
+                    continue
+                yield TemplateRows.of(template.texts, rows)
+                template = None
+            found = self.find(text)
+            if found is not None and found[0].makes_replicas:
+                template, rows = found[0], [found[1]]
+            else:
+                yield item
+        if template is not None:
+            yield TemplateRows.of(template.texts, rows)
+
+    def has_seen(self, texts: JsonTemplate) -> bool:
+        """Return whether a pod with the template `texts` was decoded."""
+        return texts in self._of_texts
+
+    def template_of(self, texts: JsonTemplate) -> PodTemplate | None:
+        """Return the template of pods with `texts`; None if it cannot be used (yet)."""
+        return self._of_texts.get(texts)
 
     def learn(self, text: Text) -> None:
         """Record the text of a pod that was decoded and is in stored form."""
@@ -225,11 +254,11 @@ class PodTexts:
         workload.latest = text
 
     def _learn_stated(self, texts: JsonTemplate) -> None:
-        if texts not in self._stated:
-            self._stated[texts] = None
+        if texts not in self._of_texts:
+            self._of_texts[texts] = None
             if not has_marks(texts.sample):
                 with suppress(msgspec.ValidationError):
-                    self._stated[texts] = PodTemplate(texts, self._decode)
+                    self._of_texts[texts] = PodTemplate(texts, self._decode)
 
     def _learn(self, workload: _Workload, text: bytes) -> None:
         """Make a template of `text` and an earlier text, or extend one; move it to the front."""
@@ -249,7 +278,9 @@ class PodTexts:
 
     def _add(self, workload: _Workload, texts: JsonTemplate) -> None:
         try:
-            workload.templates.insert(0, PodTemplate(texts, self._decode))
+            template = PodTemplate(texts, self._decode)
+            workload.templates.insert(0, template)
+            self._of_texts[texts] = template
         except msgspec.ValidationError:  # a placeholder is the kind, or a number that varies
             workload.attempts = _ATTEMPTS_MAX
 
