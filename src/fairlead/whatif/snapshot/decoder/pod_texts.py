@@ -196,11 +196,13 @@ class PodTexts:
         Return None if `text` matches no template, so that it must be decoded. Pods of one template
         share parts of their views, so the views must not be mutated.
         """
-        workload = self._workloads.get(_workload_name(text))
-        for index, template in enumerate(workload.templates if workload is not None else ()):
+        workload = self._workloads.get(_workload_name(text)) if self._workloads else None
+        if workload is None:
+            return None
+        for index, template in enumerate(workload.templates):
             strings = template.texts.strings(text)
             if strings is not None:
-                if index and workload is not None:
+                if index:
                     workload.templates.insert(0, workload.templates.pop(index))
                 return template, strings
         return None
