@@ -119,7 +119,7 @@ class DeferredStorage(Storage):
         return True
 
     def restore_rows(self, objects: DeferredRows, version: int) -> None:
-        """Load similar objects into a storage without them; their values are built when read."""
+        """Add similar objects that are not in the storage yet; build their values when read."""
         kept: dict[Key, Any] = self._of(objects.kind)
         kept.update(zip(objects.storage_keys, objects.rows, strict=True))
         self._resources.add(objects.kind.resource)

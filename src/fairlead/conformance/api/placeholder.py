@@ -122,7 +122,7 @@ class PlaceholderValues(Struct):
         return known.issuperset(matched.groups())
 
     def filled(self, value: Any) -> Any:
-        """Return a recorded request with this replay's values of the placeholders."""
+        """Return a recorded request whose placeholders are replaced by values of this replay."""
         match value:
             case str():
                 return self._filled_text(value)

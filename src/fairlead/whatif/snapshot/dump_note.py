@@ -94,7 +94,7 @@ class _NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Kubelet(msgspec.Struct, frozen=True):
-    """The version of the kubelet in the text of a node, without the rest."""
+    """A Node of which only the version of the kubelet is decoded."""
 
     status: _NodeStatus = _NodeStatus()
 

@@ -79,7 +79,7 @@ class Sender:
     def __init__(self, client: RestClient, resources: Resources, options: SenderOptions) -> None:
         """`resources` are keyed by kind; set `world` before the first command.
 
-        `on_outcome` is called when a stimulus waits for the engine. `on_hold` is called with the
+        `on_outcome` is called when an outcome is ready for the engine. `on_hold` is called with the
         instant until which an outcome is held back. `on_failure` is called with an exception that
         ends the run.
         """

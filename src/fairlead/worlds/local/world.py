@@ -215,7 +215,10 @@ def _only_annotates(command: PatchObject) -> bool:
 
 
 def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
-    """Return `outcome` with the issued `command` in place of its detailed form."""
+    """Return `outcome` with `command`, the command as the engine issued it.
+
+    The world performs a more detailed command, which `outcome` contains.
+    """
     match outcome:
         case CommandFailed(_, reason, message):
             return CommandFailed(command, reason, message)

@@ -24,15 +24,15 @@ class StatementOperation(Protocol):
     """An operation of a statement, which can be undone until it is committed."""
 
     def do(self, session: Session) -> None:
-        """Execute the reversible part in the session."""
+        """Execute the part of the operation that can be undone, in the session only."""
         ...
 
     def undo(self, session: Session) -> None:
-        """Revert the reversible part exactly."""
+        """Revert exactly what `do` changed."""
         ...
 
     def commit(self, session: Session) -> None:
-        """Execute the irreversible part."""
+        """Execute the part of the operation that cannot be undone."""
         ...
 
 

@@ -125,9 +125,9 @@ class AffinityState:
         )
 
     def reach(self) -> frozenset[str] | None:
-        """Return the topology keys in whose domains the pods that can affect a node's verdict are.
+        """Return the topology keys whose domains contain all pods that affect a node's verdict.
 
-        Returns None if any pod in the cluster can affect it; see `InterPodAffinity.reach`.
+        Returns None if any pod in the cluster may affect it; see `InterPodAffinity.reach`.
         """
         if self.incoming.own.attracted.by_key:
             return None

@@ -133,10 +133,10 @@ class CandidateColumns:
         return self._best
 
     def _enter(self, row: int) -> None:
-        """Update the best candidates for the current result on `row`, which is potential.
+        """Update the best candidates after the result on `row`, a potential row, has changed.
 
-        Invariant: no other potential candidate has lower costs than `_lowest`, and `_best` contains
-        exactly the candidates with these costs. The list may be empty.
+        Invariant: no potential candidate has lower costs than `_lowest`, and `_best` contains the
+        candidates with exactly these costs. `_best` may be empty.
         """
         rows = self._best
         at = bisect_left(rows, row)

@@ -86,8 +86,8 @@ class PreemptionPolicy(Struct, frozen=True):
     def arranged(self, victims: Sequence[PodInfo]) -> tuple[PodInfo, ...]:
         """Return `victims` in the order in which they are evicted.
 
-        They are sorted by importance. With `groups_violating`, as in 1.19, they keep their order,
-        in which pods whose eviction violates a budget come first.
+        They are sorted by importance. With `groups_violating`, as in 1.19, their order is kept:
+        pods whose eviction violates a budget come first.
         """
         return tuple(victims if self.groups_violating else sorted(victims, key=self.order))
 

@@ -221,7 +221,7 @@ class Rollout(Struct):
         )
 
     def rule(self, key: str) -> ReplicaSetRule:
-        """Return the rule for the pods of the ReplicaSet `key`, which the dump lacks."""
+        """Return the rule for the pods of the ReplicaSet `key`, which is not in the dump."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
         template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})

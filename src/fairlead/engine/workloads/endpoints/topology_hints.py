@@ -141,7 +141,7 @@ class TopologyHints(Struct):
         return is_new
 
     def _weigh(self) -> list[Key]:
-        """Compute the part of each zone in the CPU; return the Services that are overloaded."""
+        """Compute each zone's share of the CPU; return the Services with an overloaded zone."""
         cpu: dict[str, int] = {}
         for share in self._nodes.values():
             cpu[share.zone] = cpu.get(share.zone, 0) + share.milli_cpu

@@ -1,7 +1,8 @@
 """WorkloadEffect: the effect of a change on one workload; the first table of an answer.
 
-The counts of a workload are the numbers of its pods in the lists of a Difference. A workload
-without such pods has no row if the number of its ready pods never changes.
+A Difference lists pods by what happened to them. The counts of a workload are the numbers of its
+pods in these lists. A workload without pods in them has no row, unless the number of its ready pods
+changes.
 """
 
 from __future__ import annotations
