@@ -149,7 +149,9 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def _with_key(field: str, obj: Any, problem: str) -> str:
-    """Return `field` with the key of the wrong value in place of `[...]`, msgspec's index of a map.
+    """Return `field` with `[...]`, which msgspec writes for any map key, replaced by the key.
+
+    The key is that of the first value in the map that has the reported wrong type.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """

@@ -106,7 +106,7 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """Parse a duration to ns; raises ValueError below 1 s, because each change is simulated."""
+    """Parse a duration to ns; raises ValueError below 1 s, to limit the simulated changes."""
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

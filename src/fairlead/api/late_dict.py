@@ -25,8 +25,8 @@ _set = dict.__setitem__
 class LateDict(dict[str, Value]):
     """A dictionary with str keys; `make` returns the value for a row. No value may be a tuple.
 
-    It behaves like a dictionary that contains all values. Only the methods of the first part
-    show the difference.
+    It behaves like a dictionary that contains all values. Only the methods below the comment
+    `rows` distinguish rows from values.
     """
 
     __slots__ = ("make",)
@@ -69,7 +69,7 @@ class LateDict(dict[str, Value]):
     def samples(self) -> Iterator[Value]:
         """Yield a value for each entry, in order; for a row, the value at index 0 of its group.
 
-        For readers of facts that the values of a group share: they need no value of a row.
+        Use this to read fields that all values of a group share; it does not make every value.
         """
         group: Any = None
         sample: Any = None
@@ -97,11 +97,11 @@ class LateDict(dict[str, Value]):
         return self.make(value[0], 0) if type(value) is tuple else value
 
     def raw(self) -> Iterable[Value | Row]:
-        """Return the values in order, rows for those that are not made yet."""
+        """Return the entries in order: the value, or the row if the value is not made yet."""
         return dict.values(self)
 
     def row(self, key: str) -> Row | None:
-        """Return the row of `key`; None if its value is made, or missing."""
+        """Return the row of `key`; None if its value is already made or `key` is missing."""
         value: Any = dict.get(self, key)
         return value if type(value) is tuple else None
 

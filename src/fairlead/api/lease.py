@@ -36,7 +36,7 @@ class Renewals(Struct, frozen=True):
 
 
 def renewals_of(lease: Lease) -> Renewals | None:
-    """Return the renewals of `lease`, None if it was never renewed.
+    """Return the renewals of `lease`, or None if it was never renewed.
 
     Raises ValueError if renewTime is invalid or the annotation is not a duration.
     """
