@@ -178,7 +178,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """Return the value that Go decodes from a null that is not the value of a struct field."""
+    """Return what Go decodes from a null in a list or map, or as a whole body: the zero value."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

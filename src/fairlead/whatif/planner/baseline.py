@@ -119,8 +119,8 @@ def baseline_experiment(
 def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ...]:
     """Return the objects in `storage`, into which `snapshot` was loaded.
 
-    The manifests of objects that nothing read or wrote are kept, because to decode them takes most
-    of the time.
+    The manifests of objects that nothing read or wrote are kept, because decoding these objects
+    would take most of the time.
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
@@ -159,7 +159,7 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
     """Return the workloads that have fewer than `spec.replicas` of the `existing` pods.
 
     DaemonSets without any pod are added, because only their controller knows how many pods they
-    need. Of Jobs, only those count that have not begun: the others may wait before they retry.
+    need. Jobs count only if they have not started yet, because others may wait before a retry.
     """
     lacking = []
     for found in model.objects:

@@ -54,7 +54,7 @@ _SWEEP_EVERY: Final = 1_024
 class MatrixMember(Protocol):
     """Protocol for the plans in a PlanMatrix, implemented by `ShapePlan`.
 
-    `static` are the results of the NODE plugins.
+    `static` has the results of the NODE plugins.
     """
 
     shape: Shape

@@ -102,8 +102,8 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`, with the nodes that it `helps` to empty.
 
-    It can help one of the nodes `instead`. The nodes `alone` are those of both that have no cause
-    that another edit must remove.
+    An edit for a pod without a place helps only one node; it could help one of the nodes `instead`.
+    For the nodes `alone`, which are in `helps` or `instead`, no other edit is needed.
     """
 
     form: str

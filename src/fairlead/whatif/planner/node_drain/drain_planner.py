@@ -168,7 +168,8 @@ class DrainPlanner:
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.
 
-        A pod has two blockers if its budget allows no eviction now even without the first blocker.
+        A pod has two blockers if its budget still allows no eviction now when the first blocker is
+        removed.
         """
         return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
@@ -290,8 +291,8 @@ class DrainPlanner:
     ) -> PlannedDrain | Unplaced:
         """Place replacements of `pods`, those of the workloads `first` before the others.
 
-        Stops at the first replacement that fits no node. One that other pods may help to fit is
-        tried again after them, as the scheduler does.
+        Stops at the first replacement that fits no node. If placing other pods may help it to fit,
+        it is tried again after them instead, as the scheduler does.
         """
         ranks = {workload: rank for rank, workload in enumerate(first)}
         order = sorted(pods, key=lambda pod: ranks.get(str(workload_of(pod.pod)), len(first)))
@@ -415,8 +416,8 @@ def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]:
     """Yield the blockers of a budget that allows no eviction now, each with a remedy.
 
-    A budget that never allows an eviction has a second blocker if too few of its pods are ready
-    even for the rule of the remedy.
+    If the budget never allows an eviction, the remedy changes its rule or adds a replica. If too few
+    pods are ready even then, there is a second blocker.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:

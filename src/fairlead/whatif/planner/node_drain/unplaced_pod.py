@@ -4,12 +4,13 @@
 places all pods of the node, and each workload with a pod that fits no node becomes a blocker. A
 change is proposed only after a trial in which the whole node is emptied with it:
 
-    1  search     the pods of the workload are placed; for the first that fits no node, the smallest
-                  change is searched that makes another node take it (`find_remedy`)
-    2  trial      all pods of the node are placed, those of the workload with this change. It helps
-                  if only pods of the other blockers fit no node
-    3  next       otherwise, step 1 is repeated where the trial stopped. If two pods leave and a
-                  maxSkew of 3 is enough for one pod, this finds 4. Then follow the other changes
+    1  search     the pods of the workload are placed. For the first pod that fits no node, find the
+                  smallest change that makes another node take it (`find_remedy`)
+    2  trial      all pods of the node are placed; those of the workload get this change. The change
+                  helps if all of them fit, so that only pods of other blockers fit no node
+    3  next       otherwise, step 1 is repeated where the trial stopped. Example: two pods leave, and
+                  a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4. After
+                  that, other kinds of changes are tried
 
 One more node like this one is proposed if no single change helps, or if it helps all blockers.
 """
@@ -189,10 +190,11 @@ def unplaced_blockers(
 def _examined(
     trials: _Trials, owner: str, known: Blocker | None, *, searches: bool
 ) -> tuple[Blocker | None, list[_Candidate]]:
-    """Return the blocker of a workload, which is `known` or not, and the changes to try.
+    """Return the blocker of a workload, or None, and the changes to try.
 
-    The blocker is None if it is not known and all pods of the workload fit, whether they are placed
-    first or last. Changes are searched only if `searches` is set.
+    `known` is the blocker that was found before, if any. Without it, the result is None if all pods
+    of the workload fit both when they are placed first and when they are placed last. Changes are
+    searched only if `searches` is set.
     """
     for is_first in (True, False):
         with trials.emptied(owner, is_first=is_first) as (_, stuck):
