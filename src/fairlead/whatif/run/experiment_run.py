@@ -435,8 +435,8 @@ class ExperimentRun:
     def _quiet(self) -> DurationNs:
         """The time without a change after which the cluster is at rest.
 
-        It is longer than any pause of the cluster, unless that is longer than the horizon: then no
-        run would settle.
+        It is at least the longest pause between two events of the cluster. A pause as long as the
+        horizon is ignored, because otherwise no run would settle.
         """
         pause, experiment = self._recorder.pauses.longest, self._experiment
         return max(experiment.quiet, pause if pause < experiment.horizon else 0)

@@ -195,7 +195,7 @@ def workload_effects(
 ) -> list[WorkloadEffect]:
     """Return an entry for each workload that the change affects; the greatest losses come first.
 
-    A workload whose pods are ready at the same times without the change is not affected by that.
+    Unready pods are no effect of the change if the workload has the same readiness without it.
 
     `lost` are the pods of failed nodes that are lost because of the change.
     """

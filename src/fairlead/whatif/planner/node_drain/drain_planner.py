@@ -416,8 +416,8 @@ def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]:
     """Yield the blockers of a budget that allows no eviction now, each with a remedy.
 
-    If the budget never allows an eviction, the remedy changes its rule or adds a replica. If too few
-    pods are ready even then, there is a second blocker.
+    If the budget never allows an eviction, the remedy changes its rule or adds a replica. If too
+    few pods are ready even then, there is a second blocker.
     """
     owner = f"pdb/{limit.key}"
     if limit.problem:

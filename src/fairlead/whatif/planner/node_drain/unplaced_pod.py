@@ -8,9 +8,9 @@ change is proposed only after a trial in which the whole node is emptied with it
                   smallest change that makes another node take it (`find_remedy`)
     2  trial      all pods of the node are placed; those of the workload get this change. The change
                   helps if all of them fit, so that only pods of other blockers fit no node
-    3  next       otherwise, step 1 is repeated where the trial stopped. Example: two pods leave, and
-                  a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4. After
-                  that, other kinds of changes are tried
+    3  next       otherwise, step 1 is repeated where the trial stopped. Example: two pods leave,
+                  and a maxSkew of 3 is enough for one of them; this step finds a maxSkew of 4.
+                  After that, other kinds of changes are tried
 
 One more node like this one is proposed if no single change helps, or if it helps all blockers.
 """

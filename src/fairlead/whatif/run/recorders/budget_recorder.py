@@ -148,7 +148,7 @@ class BudgetRecorder(Struct):
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
     """Return the highest number of missing healthy pods while fewer pods are healthy than before.
 
-    A budget whose pods only start, as after a scale-up, lacks nothing that it had.
+    Pods that have not become ready yet, as after a scale-up, do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:
