@@ -94,10 +94,14 @@ class DeferredStorage(Storage):
         found = kept.get(key)
         return _of_row(found) if type(found) is tuple else found
 
-    def unread(self, kind: Kind) -> Iterable[Deferred | Json]:
-        """Return the objects of `kind` in any order, without making values of unread objects."""
+    def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
+        """Yield (key, object) for the objects of `kind` in any order, without making values.
+
+        The object is None if `restore_rows` added it and nothing has read or written it since.
+        """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
-        return kept.values()
+        for key, found in kept.items():
+            yield key, None if type(found) is tuple else found
 
     def replace_deferred(self, successor: Deferred) -> bool:
         """Replace an object by `successor`, whose value is made when it is read.

@@ -23,7 +23,7 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pods.facts import controller_of
-from fairlead.apiserver.kind import JOB
+from fairlead.apiserver.kind import JOB, POD
 from fairlead.apiserver.storage.deferred_storage import DeferredStorage
 from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -124,13 +124,14 @@ def _manifests_after(snapshot: Snapshot, storage: Storage) -> tuple[Manifest, ..
     """
     assert isinstance(storage, DeferredStorage)
     known = {id(manifest.content): manifest for manifest in snapshot.manifests}
+    pods = {(one.ref.namespace, one.ref.name): one for one in snapshot.manifests if one.kind is POD}
     kept, changed = [], []
     for kind in storage.kinds():
-        for found in storage.unread(kind):
-            manifest = known.get(id(found))
+        for key, found in storage.unread(kind):
+            manifest = pods[key] if found is None else known.get(id(found))  # only pods have rows
             if manifest is not None:
                 kept.append(manifest)
-            else:
+            elif found is not None:
                 changed.append(found if isinstance(found, dict) else found.value)
     data = encode_snapshot(changed, snapshot.taken_at)
     return (*kept, *manifests(parse_listings(snapshot.source, data)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.unit.whatif.planner.conftest import daemon_pod, deployment
+from tests.unit.whatif.snapshot.test_dumped_objects import deployment as dumped_deployment
+from tests.unit.whatif.snapshot.test_dumped_objects import meta, node, pods_of_a_workload, texts_of
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -15,7 +17,7 @@ from fairlead.whatif.planner.new_pod import pod_source
 from fairlead.whatif.question import what_if
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.snapshot import parse_snapshot
+from fairlead.whatif.snapshot.snapshot import parse_snapshot, snapshot_of_texts
 
 
 @pytest.fixture
@@ -124,3 +126,14 @@ def test_a_job_that_fails_before_the_plan_creates_no_more_pods(snapshot, make, b
     assert known.value["status"]["conditions"] == [{"type": "Failed", "status": "True"}]
     after = baseline(base.snapshot)
     assert pods_of(after) == pods_of(base)
+
+
+def test_pods_that_the_dump_has_as_columns_are_kept(baseline):
+    pods = list(pods_of_a_workload())
+    nodes = [{**node(), "metadata": meta(one["spec"]["nodeName"])} for one in pods]
+    read = snapshot_of_texts("c", texts_of([*pods, *nodes, dumped_deployment()]), {})
+    base = baseline(read)
+    assert base.created == "1 pod that workloads lack is created first: 1 of deploy/shop/web."
+    after = {one.metadata.name for one in (found.pod for found in base.model.pods())}
+    assert {one["metadata"]["name"] for one in pods} < after
+    assert len(after) == len(pods) + 1
