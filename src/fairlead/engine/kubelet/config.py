@@ -36,9 +36,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     end; they end at the latest after the pod's grace period. `removal_delay` is the time from the
     end of the containers until the object is deleted.
 
-    Two functions can return other times for single pods, or None for no other time: `start_delays`
-    returns the start delay, and `removal_delays` the whole time from the deletion request to the
-    removal. If `tends_pods` is False, another program starts and stops pods.
+    Two functions override these times for a pod, unless they return None: `start_delays` returns
+    the start delay, and `removal_delays` the whole time from the deletion request to the removal.
+    If `tends_pods` is False, another program starts and stops pods.
 
     A pod runs for the first of these times that is not None: `input_duration` (only for pods that
     end with their stdin, see `reads_to_the_end`), the result of `run_durations`, and `job_duration`
@@ -54,10 +54,10 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
 
-    If `accepts_pods` is set, the pod's status shows that the node has accepted the pod or observed
-    a change of it. If `applies_readiness_gates` is set, readiness gates count. `nodes` are the
-    names of the nodes that have a kubelet (None: all nodes). `eviction` configures node-pressure
-    eviction.
+    If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and
+    when it observes a changed specification. If `applies_readiness_gates` is set, readiness gates
+    count. `nodes` are the names of the nodes that have a kubelet (None: all nodes). `eviction`
+    configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

@@ -1,12 +1,13 @@
 """Kubelets: one controller simulates the kubelet of every node.
 
-    heartbeat       leases and node conditions; follows the node annotation `fairlead.dev/kubelet`
+    heartbeat       leases and node conditions, as the node annotation `fairlead.dev/kubelet` states
     pod_workers     the lifecycle of the pods bound to a node
     node_pressure   node-pressure eviction
     mirror_pods     static pods, which are created again when they are deleted
 
 Nodes and pods are not polled: the first three parts use timers, and `mirror_pods` acts only on
-deletions and resumed kubelets. So the work depends on the number of changes.
+deletions and resumed kubelets. So the amount of work depends on the number of changes, not on the
+number of nodes and pods.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Kubelets:
     ) -> None:
         """Start without nodes; evictions are reported to `reporter`.
 
-        From `cluster`, the kubelets decide whether they admit pods. Without it, they admit all.
+        In `cluster`, the kubelets check whether a pod fits its node. Without it, they admit all
+        pods.
         """
         config = config or KubeletConfig()
         self._nodes = config.nodes

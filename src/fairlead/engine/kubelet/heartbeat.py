@@ -49,7 +49,7 @@ LEASE_DURATION_S: Final = 40
 
 
 class Resumption(Struct, frozen=True):
-    """A kubelet resumed. `was_down` is False if the kubelet had paused while its machine ran."""
+    """A kubelet that has resumed. `was_down` is False if its machine ran during the pause."""
 
     node: str
     was_down: bool
@@ -300,16 +300,16 @@ class Heartbeats(Struct):
 
 
 def first_renewals(name: str, every: DurationNs, now: Instant) -> Renewals:
-    """Return the renewals of a node that appears at `now`, as if it had been running before.
+    """Return renewals with the period `every` ns for a node that is added at `now`.
 
-    `every` is the time in ns between two renewals.
+    The first renewal is at `now` or less than one period earlier; the hash of `name` determines it.
     """
     phase = crc32(name.encode()) * every >> 32
     return renewals_from(now - (now - phase) % every, every)
 
 
 def renewals_from(first: Instant, every: DurationNs) -> Renewals:
-    """Return renewals that begin at `first` and follow each other after `every` ns.
+    """Return renewals that begin at `first` and have a period of `every` ns.
 
     `first` is rounded down to microseconds, as in a MicroTime.
     """

@@ -1,6 +1,6 @@
 """MirrorPods: creates the mirror pods of static pods again when they are deleted.
 
-A static pod comes from a file of its node, so deleting the API object deletes only its mirror pod.
+A static pod is defined in a file on its node, so deleting the API object deletes only its mirror.
 The kubelet creates the mirror pod again, immediately or when it resumes, with the fields that
 Fairlead reads.
 

@@ -59,7 +59,7 @@ REPORTED: Final[Mapping[Report, Condition]] = {
     ),
 }
 
-# The reason of the kubelet's event about a condition that gets another status.
+# The reason of the event that the kubelet records when a condition changes to this status.
 EVENT_REASONS: Final[Mapping[tuple[str, str], str]] = {
     ("MemoryPressure", "False"): "NodeHasSufficientMemory",
     ("MemoryPressure", "True"): "NodeHasInsufficientMemory",
@@ -92,7 +92,7 @@ def found_conditions(node: Node) -> Conditions:
 
 
 def with_reports(conditions: Conditions, reports: Iterable[Report]) -> Conditions:
-    """Return `conditions` after each of `reports` has set the condition that it reports."""
+    """Return `conditions` with the conditions that `reports` state in place of the old ones."""
     return {**conditions, **{REPORTED[one].type: REPORTED[one] for one in reports}}
 
 
@@ -113,7 +113,7 @@ def needs_post(node: Node, conditions: Conditions) -> bool:
 def post(node: Node, conditions: Conditions, now: Instant) -> list[Command]:
     """Return the commands that post `conditions` with `now` as the heartbeat time.
 
-    There is an event about each condition of `node` that gets another status.
+    The commands also record an event for each condition of `node` whose status changes.
     """
     # upstream: pkg/kubelet/kubelet_node_status.go:recordNodeStatusEvent
     commands: list[Command] = []

@@ -360,10 +360,10 @@ class Shortage(Struct, frozen=True):
 def shortages(
     thresholds: Iterable[Threshold], node: Node, users: Collection[Pod], were: Collection[Threshold]
 ) -> dict[Threshold, Shortage]:
-    """Return the thresholds that are crossed on `node`, whose resources the pods `users` use.
+    """Return the thresholds that are crossed on `node` while the pods `users` use its resources.
 
     A threshold in `were`, which was crossed before, stays crossed until its `reclaim` amount is
-    available as well. A resource that the node's capacity does not state is never short.
+    available as well. A resource that is missing in the node's capacity is never short.
     """
     found: dict[Threshold, Shortage] = {}
     for threshold in thresholds:

@@ -5,13 +5,13 @@
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
 A scheduler has checked most pods before. A pod that was created with spec.nodeName, or that was
-bound by a scheduler that counts in another way, may not fit. The kubelet sets such a pod to Failed,
-with the first failure as its reason. Only pods that the kubelet has admitted before occupy
+bound by a scheduler that counts resources differently, may not fit. The kubelet sets such a pod to
+Failed, with the first failure as its reason. Only pods that the kubelet has admitted before occupy
 resources.
 
 A critical pod that only lacks resources is admitted nevertheless: the kubelet ends less important
-pods first (`find_victims`). It takes BestEffort pods before Burstable and Guaranteed pods, and as
-few as possible.
+pods first (`find_victims`). It ends as few pods as possible: BestEffort pods first, then Burstable
+pods, then Guaranteed pods.
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;
@@ -54,7 +54,7 @@ TAINTS: Final = ("TaintToleration", "node(s) had taints that the pod didn't tole
 
 
 class PodRejection(Struct, frozen=True):
-    """Why a kubelet does not admit a pod; `message` is that of the event."""
+    """The reason why a kubelet does not admit a pod; `message` is the message of the event."""
 
     reason: str
     message: str
@@ -97,7 +97,7 @@ ADMITTED: Final = Admission()
 
 
 def is_critical(pod: Pod) -> bool:
-    """Return whether `pod` is static or has a priority of system components."""
+    """Return whether `pod` is static or has at least the priority of system-critical pods."""
     return is_static(pod) or pod_priority(pod) >= SYSTEM_CRITICAL_PRIORITY
 
 
@@ -107,10 +107,11 @@ def admit(
     find_others: Callable[[], Sequence[PodInfo]],
     resources: Sequence[str],
 ) -> Admission:
-    """Return the decision of the kubelet of `node` about `pod`, which is counted on `node`.
+    """Return whether the kubelet of `node` admits `pod`, and which pods it ends first.
 
-    `find_others` returns the unfinished pods that the kubelet has admitted before; it is called
-    only if they matter. `resources` are the names of the resources by column.
+    The usage of `node` already includes `pod`. `find_others` returns the unfinished pods that the
+    kubelet has admitted before; it is called only if they matter. `resources` are the names of the
+    resources by column.
     """
     rejection = _pressure_rejection(pod.pod, node.node)
     if rejection is not None:
@@ -157,9 +158,9 @@ def _pressure_rejection(pod: Pod, node: Node) -> PodRejection | None:
 def _insufficient(
     pod: PodInfo, node: NodeInfo, others: Sequence[PodInfo], resources: Sequence[str]
 ) -> Iterator[InsufficientResource]:
-    """Yield the resources that `pod` requests and of which `others` do not leave enough.
+    """Yield each resource of which `others` leave less than `pod` requests.
 
-    An extended resource that the node does not list is ignored: it may belong to the cluster.
+    An extended resource that the node does not list is ignored: it may be a cluster-level resource.
     """
     if len(others) + 1 > node.allowed_pods:
         yield InsufficientResource(_POD_COUNT, PODS, 1, len(others), node.allowed_pods)
@@ -224,7 +225,7 @@ def _preempt(
 
 
 def find_victims(pod: PodInfo, others: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo] | None:
-    """Return the pods among `others` that must end so that `pod`, which is critical, fits.
+    """Return the pods among `others` that must end so that the critical pod `pod` fits.
 
     Returns None if all pods less important than `pod` together do not free the amounts `lacking`.
     """
@@ -251,7 +252,7 @@ def _is_preemptable(pod: Pod, other: Pod) -> bool:
 
 
 def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
-    """Return what is still lacking after `pods` have ended."""
+    """Return the amounts that are still lacking after `pods` have ended."""
     left = {
         column: amount - sum(_amount(pod, column) for pod in pods)
         for column, amount in lacking.items()
@@ -260,10 +261,11 @@ def _without(lacking: Lacking, pods: Sequence[PodInfo]) -> Lacking:
 
 
 def _closest(pods: Sequence[PodInfo], lacking: Lacking) -> list[PodInfo]:
-    """Return pods of one class that free `lacking`, each the best for what is then lacking.
+    """Return pods of one class that together free `lacking`, chosen one after the other.
 
-    The best pod leaves the smallest part of each amount; among equal pods, it is one that requests
-    less memory, then less cpu.
+    Each step chooses the pod with the smallest distance: the sum of the squares of the shares that
+    would still be lacking. Among pods with equal distance, it chooses a pod that requests less
+    memory, then less cpu.
     """
     left, chosen = list(pods), list[PodInfo]()
     while lacking:

@@ -41,7 +41,7 @@ from fairlead.engine.kubelet.pod_status import says_ready
 GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 GRACE_MIN: Final[DurationNs] = seconds(1)
 STARTABLE_PHASES: Final = ("", "Pending")
-_HEEDED: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))  # annotations
+_ANNOTATIONS_READ: Final = frozenset((RUN_DURATION, READY_DELAY, STOP_DURATION, USAGE))
 
 
 class Act(StrEnum):
@@ -99,18 +99,17 @@ def next_act(
 
 
 def is_settled(pod: Pod, config: KubeletConfig) -> bool:
-    """Return whether a loaded pod certainly needs no act and its annotations have no effect.
+    """Return True only if a loaded pod needs no act and has no annotation that a kubelet reads.
 
     Most pods of a cluster run and are ready, and this is a fast test for them. If the result is
-    True, `next_act` returns None at any time. The result may be False although nothing is to be
-    done.
+    True, `next_act` returns None at any time. If the result is False, the pod may need an act.
     """
     spec, status = pod.spec, pod.status
     if status.phase != "Running" or pod.metadata.deletion_timestamp:
         return False
     if spec.restart_policy != "Always" or spec.active_deadline_seconds is not None:
         return False
-    if spec.readiness_gates or not _HEEDED.isdisjoint(pod.metadata.annotations):
+    if spec.readiness_gates or not _ANNOTATIONS_READ.isdisjoint(pod.metadata.annotations):
         return False
     if config.accepts_pods or (
         config.run_durations is not None and config.run_durations(pod) is not None
@@ -141,7 +140,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
 
 
 def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
-    """Return the act that ends the running `pod` without its deletion; None if it runs forever.
+    """Return the act that ends the running `pod` unless it is deleted; None if it runs forever.
 
     `started_at` is the time at which the pod began to run.
     """

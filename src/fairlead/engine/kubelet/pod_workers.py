@@ -1,13 +1,13 @@
 """PodWorkers: runs the lifecycle of the pods bound to simulated nodes.
 
-A bound pod that will change has a worker, which waits for at most one act (computed by
-`pod_lifecycle`) in a timer queue. A pod that was loaded in its last state has none until then.
- Outdated timers are dropped when they expire. So the work depends on the number of changes,
-not on the number of nodes or pods.
+A bound pod has a worker, which waits for at most one act (computed by `pod_lifecycle`) in a timer
+queue. A *settled* pod, which was loaded when it needed no act, gets its worker when something
+happens on its node. Outdated timers are dropped when they expire. So the amount of work depends on
+the number of changes, not on the number of nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
-rejection after the time that a start would take. So a controller that replaces failed pods at once
-does not create pods without end at one instant.
+rejection after the start delay of the pod. Otherwise, a controller that replaces failed pods
+immediately would create an endless number of pods at one instant.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
@@ -104,8 +104,8 @@ class _Timer(Struct, frozen=True):
 class PodWorkers(Struct):
     """The workers of bound pods. `is_reporting` returns whether the kubelet of a node works.
 
-    `cluster` is the state from which kubelets decide whether they admit a pod. Without it, they
-    admit every pod.
+    `cluster` is the state in which kubelets check whether a pod fits its node. Without it, they
+    admit all pods.
     """
 
     config: KubeletConfig
@@ -120,9 +120,9 @@ class PodWorkers(Struct):
     _loaded_at: Instant = 0
     _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
     _expired: deque[_Timer] = field(default_factory=deque)  # due acts that were not done yet
-    # by node whose kubelet does not work
+    # Timers that expired while the kubelet of the node did not work, by node.
     _frozen: dict[str, list[_Timer]] = field(default_factory=dict)
-    # by node, pods that a kubelet has not seen because it does not work
+    # Pods that a kubelet has not seen because it does not work, by node.
     _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
     # Workers of pods that start or stop, by pod key; some of them have acted already.
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
@@ -159,9 +159,9 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of a first list.
+        """Load the settled pods of the first list; return the other pods.
 
-        Returns the other pods, which the caller must pass to `see`.
+        The caller must pass the returned pods to `see`.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
@@ -176,7 +176,7 @@ class PodWorkers(Struct):
         """Return the pods of `replicas` that are not settled or have no node."""
         if not replicas[0].spec.node_name:
             return replicas
-        if self.config.run_durations is not None:  # may differ
+        if self.config.run_durations is not None:  # replicas may have different durations
             return [pod for pod in replicas if not is_settled(pod, self.config)]
         return () if is_settled(replicas[0], self.config) else replicas
 
@@ -230,8 +230,8 @@ class PodWorkers(Struct):
     def resume(self, node: str, now: Instant) -> list[Command]:
         """Make all actions that were postponed for pods on `node` due now.
 
-        Also decides about pods that the kubelet has not seen; returns the events of pods that stop
-        to make room for them.
+        Also decides whether to admit the pods that the kubelet has not seen; returns the events of
+        pods that stop to make room for them.
         """
         self._expired.extend(self._frozen.pop(node, ()))
         commands: list[Command] = []
@@ -311,7 +311,8 @@ class PodWorkers(Struct):
             return []
         node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
         if node is None or pod is None or pod.id not in node.pods:
-            worker.is_admitted = True  # its deletion is on the way
+            worker.is_admitted = True  # the pod or the node has already been deleted
+
             return []
         resources = self.cluster.table.resources.names
         decision = admit(pod, node, lambda: self._admitted_on(node, pod), resources)
@@ -464,7 +465,7 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
 
 
 def _final_status(timer: _Timer) -> list[Command]:
-    """Return the final status patch of a pod that its finalizers keep in the API.
+    """Return the final status patch of a pod whose finalizers keep it in the API.
 
     Returns [] for all other pods.
     """
