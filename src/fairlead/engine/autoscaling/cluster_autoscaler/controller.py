@@ -42,7 +42,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.core.tie_break import TieBreak
 
-# ages that rules compare: of new pods, stable nodes, deletion taints and instances
+# The ages at which rules change their result: ages of new pods, and of nodes and their taints.
 _POD_AGES: Final = (seconds(2), seconds(30))
 _NODE_AGES: Final = (seconds(60), seconds(300))
 _RECHECK: Final[DurationNs] = seconds(3600)
@@ -98,7 +98,7 @@ class ClusterAutoscaler:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Apply a change of the cluster and return commands.
 
-        After the outcome of an eviction, the drain of the pod's node continues.
+        The outcome of an eviction continues the drain of the pod's node.
         """
         match stimulus:
             case ObjectsLoaded(objects):

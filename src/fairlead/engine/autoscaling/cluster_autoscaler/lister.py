@@ -112,7 +112,7 @@ class Listers:
         return self._by_kind.get(type(obj), {}).get(obj.key)
 
     def any_pod(self, key: str) -> Pod | None:
-        """Return the pod with this key, also if its scheduler is not allowed; None if unknown."""
+        """Return the pod with this key, even if its scheduler is not allowed; None if unknown."""
         return self.pods.get(key) or self.other_pods.get(key)
 
     def get(self, kind: type[View], key: str) -> View | None:

@@ -1,7 +1,7 @@
 """The parts of objects that the autoscaler reads. Changes to other parts cannot affect a loop.
 
-Heartbeats, the scheduler's messages and the status of workloads change often. Of these, Cluster
-Autoscaler reads only parts of the status.
+Heartbeats, the scheduler's messages and the status of workloads change often. Cluster Autoscaler
+does not read heartbeats and messages, and it reads only a few fields of a status.
 """
 
 from __future__ import annotations

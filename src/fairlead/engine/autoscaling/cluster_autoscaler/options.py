@@ -154,7 +154,7 @@ def is_repeated(flag: str) -> bool:
 
 
 def is_switch(flag: str) -> bool:
-    """Return whether `flag` is boolean, so that its value cannot be the next word."""
+    """Return whether `flag` is boolean. The next word is never the value of a boolean flag."""
     name = _field_name(flag)
     types = {**AutoscalingOptions.__annotations__, **NodeGroupOptions.__annotations__}
     return types.get(name) == "bool"

@@ -36,7 +36,7 @@ _NEW_WITH_GPU_FOR: Final = seconds(30)
 
 
 class PodList:
-    """Selects the pods that need new nodes, and remembers for later loops which nodes pods fit."""
+    """Selects the pods that need new nodes. Keeps placement hints from loop to loop."""
 
     def __init__(self, context: AutoscalingContext) -> None:
         self._context = context
@@ -46,9 +46,9 @@ class PodList:
         """Return the pods that need a new node, by descending priority.
 
         `pods` are the pending pods; pods that will be evicted from the `drained` nodes are added.
-        Expendable pods and DaemonSet pods are not returned. Pods that fit the snapshot are placed
-        there for the rest of the loop: they use resources, raise utilization, and must move if
-        scale-down removes their node.
+        Expendable pods and DaemonSet pods are not returned. Pods that fit a node of the snapshot
+        are placed on it for the rest of the loop: they use resources, raise utilization, and must
+        move if scale-down removes their node.
         """
         snapshot = self._context.snapshot
         cutoff = self._context.options.expendable_pods_priority_cutoff

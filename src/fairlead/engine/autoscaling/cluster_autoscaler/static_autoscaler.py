@@ -122,7 +122,7 @@ class StaticAutoscaler:
         self._repair = FleetRepair(context)
         self.scale_down = ScaleDown(context, self.planner, self.actuator)
         self._is_initialized = False
-        # The nodes of the last loop by name, as they are stored and as loops read them.
+        # The nodes of the last loop by name: (stored node, node as `_listed_nodes` returns it).
         self._listed: dict[str, tuple[Node, Node]] = {}
 
     # --- changes of the cluster ------------------------------------------------------------
@@ -343,8 +343,9 @@ class StaticAutoscaler:
         now: Instant,
     ) -> None:
         status = self.orchestrator.scale_up_to_min_size(templates, present, now)
-        # Upstream has one status per loop: this one replaces that of a scale-up that did not
-        # evaluate the node groups.
+        # Upstream has one status per loop: this status replaces the status of a scale-up that did
+        # not evaluate the node groups.
+
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
         record.scale_ups.append(status)
         send_events(status, self.context.events)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from fairlead.api.objects import Node, Pod
 from fairlead.engine.core.instant import Instant
 
-# resources that count as GPUs (utils/gpu/gpu.go; facts of 1.36, in this order)
+# The resources that count as GPUs, in the order of upstream's utils/gpu/gpu.go (1.36).
 GPU_RESOURCES: Final = (
     "nvidia.com/gpu",
     "habana.ai/gaudi",

@@ -51,13 +51,13 @@ _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
 
 
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
-    """A node group as a dump or a file describes it.
+    """The description of a node group, from a dump or a file.
 
     A Node belongs to the group if it has all `labels` and `annotations`, which must not both be
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
     is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
     run. `overrides` are options by flag name. `dependents` are the CSINode and the ResourceSlices
-    that are created with a new node; no decision reads them before that. `provider_name` is the
+    that are created with a new node; scale-up decisions do not read them. `provider_name` is the
     cloud provider's name of the group; "" if it is `id`.
     """
 
@@ -197,7 +197,8 @@ class SimulatedProvider:
     ) -> None:
         """Create groups in the order of `specs`; `seed` determines provision times.
 
-        `start` is the start of the run, from which `outages` and periods without capacity count.
+        The times of `outages` and of periods without capacity are relative to `start`, the start of
+        the run.
         """
         self._outages = outages
         self.undelivered: dict[str, int] = {}  # failed machines by group

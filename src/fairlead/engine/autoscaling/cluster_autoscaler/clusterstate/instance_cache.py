@@ -1,4 +1,4 @@
-"""InstanceCache: the provider's instances by node group, so that not every loop reads them.
+"""InstanceCache: a cache of the provider's instances, by node group.
 
 upstream: clusterstate/utils/node_instances_cache.go
 """
@@ -18,9 +18,10 @@ REFRESH_INTERVAL: Final[DurationNs] = seconds(120)
 
 
 class InstanceCache:
-    """Cache of the groups' instances.
+    """A cache of the provider's instances, by node group.
 
-    All groups are read again every 2 minutes, a single group after `invalidate`.
+    The instances of all groups are read again every 2 minutes. The instances of a single group are
+    read again after `invalidate`.
     """
 
     def __init__(self, provider: CloudProvider) -> None:

@@ -39,8 +39,8 @@ class NodeReadiness(Struct, frozen=True):
     is_suspended: bool = False
 
 
-# Results by the identity of the node, which each entry keeps alive. Every loop needs the readiness
-# of each node several times, and few nodes have changed since the previous loop.
+# A cache by id(node). Each entry holds its node, so that no other node gets the same id. Every loop
+# needs the readiness of each node several times, and few nodes change between two loops.
 _known: Final[dict[int, tuple[Node, NodeReadiness]]] = {}
 _KNOWN_MAX: Final = 20_000
 

@@ -1,6 +1,6 @@
 """ClusterStateRegistry: existing nodes, upcoming nodes, and the health of node groups.
 
-The numbers of nodes of a group have these relations:
+For the numbers of nodes of a group, these equations hold:
 
     target     = Ready + Unready + Suspended + long unregistered + upcoming
     upcoming     includes NotStarted nodes, and instances that have no Node yet
@@ -276,7 +276,7 @@ class ClusterStateRegistry:
     def _handle_create_errors(
         self, group: NodeGroup, before: Sequence[Instance], now: Instant
     ) -> None:
-        """Reduce the request by the instances that newly failed, and put the group into backoff."""
+        """Subtract newly failed instances from the request, and put the group into backoff."""
         known = {instance.id for instance in before if _has_failed(instance)}
         failed: dict[tuple[str, str], list[Instance]] = {}
         for instance in self._instances.get(group.id, ()):

@@ -45,7 +45,7 @@ class StatusConfigMap:
         self._registry = registry
         self.ref = ObjectRef("ConfigMap", namespace, name)
         self.exists = False
-        self._since: dict[tuple[str, str], tuple[str, str]] = {}  # status, and since when
+        self._since: dict[tuple[str, str], tuple[str, str]] = {}  # (status, last transition time)
         self._written: Json | None = None
 
     def written(self, unneeded: Mapping[str, Sequence[str]], now: Instant) -> list[Command]:

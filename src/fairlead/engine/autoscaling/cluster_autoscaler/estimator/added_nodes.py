@@ -1,7 +1,7 @@
-"""AddedNodes: equal new nodes as rows of free resources, for pods that need nothing else.
+"""AddedNodes: equal new nodes as rows of free resources, for pods that need only free resources.
 
-For these pods, only the free resources of a new node decide whether a pod fits it. So arithmetic
-gives the same result as a simulation.
+A pod of this kind fits a new node if the node has enough free resources. So arithmetic gives the
+same result as a simulation.
 
 Example: nodes with 4 cores, ten pods of 1 core. The pods fill two nodes and half of a third node,
 which keeps 2 free cores. A later group of 2-core pods finds room for one pod on the third node.
@@ -67,9 +67,9 @@ class AddedNodes:
     def place_in_turn(self, pods: Sequence[PodInfo], first: int) -> list[int]:
         """Place equal `pods` one by one, each on the next node with room.
 
-        Return the index of each node. The search for the first pod starts at the node `first`, and
-        the search for each further pod after the node of the previous pod. The search ends with the
-        first pod that fits no node.
+        Return the node index of each placed pod. The search for the first pod starts at the node
+        `first`; the search for each later pod starts after the node of the previous pod. Placement
+        ends at the first pod that fits no node.
         """
         shape, count = pods[0].shape, len(self.pods)
         order = (*range(first, count), *range(first))

@@ -139,7 +139,7 @@ class _Packing(Struct):
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Do step (a); return the pods that are left, from the first that fits no added node."""
+        """Do step (a); return the remaining pods, from the first pod that fits no added node."""
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
             if name is None:
@@ -249,7 +249,7 @@ def _leading_by_resources(
         snapshot.add_node(template.node, template.pods)
         empty = snapshot.node(template.node.metadata.name)
         assert empty is not None
-        # First-fit never chooses a cordoned node, whatever its pods tolerate.
+        # First-fit never chooses a cordoned node, whatever the pods tolerate.
         limit = 0 if template.node.spec.unschedulable else len(groups)
         by_resources = takewhile(
             lambda pods: snapshot.fits_by_resources(pods[0]), islice(groups, limit)

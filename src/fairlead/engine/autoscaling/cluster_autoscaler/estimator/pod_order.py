@@ -19,10 +19,10 @@ Pods = Sequence[PodInfo]
 
 
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
-    """Return `groups` by descending size of their pods: the sum of their shares of cpu and memory.
+    """Return `groups`, those with the largest pods first.
 
-    Shares are relative to the allocatable resources of `node`. Groups of equal size keep their
-    order.
+    The size of a pod is the share of cpu plus the share of memory that it requests of the
+    allocatable resources of `node`. Groups of equal size keep their order.
     """
     offered = node.status.allocatable
     cpu = milli_value(offered.get("cpu", 0))
@@ -83,7 +83,7 @@ def _nodes_by_requests(pods: Pods, node: Node) -> int:
 
 
 def _qualifies(pod: PodInfo) -> bool:
-    """Return whether all new nodes are equal for the pod: no spreading, no zonal anti-affinity."""
+    """Return whether the pod has no spread constraints and no anti-affinity except over hosts."""
     if pod.shape.spec.topology_spread_constraints:
         return False
     return all(term.topology_key == HOSTNAME for term in _anti_affinity(pod))

@@ -44,7 +44,7 @@ class HighestPriority:
         """Use the priorities in `text`, the ConfigMap's `data.priorities`.
 
         `text` is None if there is no ConfigMap. Warnings about the ConfigMap are recorded in
-        `events`. `names` contains the names that the patterns match instead of the ids of groups.
+        `events`. `names` maps the ids of groups to the names that the patterns match instead.
         """
         self._names = names or {}
         self._text = text

@@ -12,7 +12,7 @@ from fairlead.api.selector import selector_matches
 
 
 class RemainingBudgets:
-    """The allowed disruptions of each budget. `subtract` lowers them, also below 0."""
+    """The allowed disruptions of each budget. `subtract` lowers them, even below 0."""
 
     def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
         """Start with the allowed disruptions in the status of `budgets`."""
@@ -37,7 +37,7 @@ class RemainingBudgets:
         return all(self._allowed[index] >= 1 for index in self.matching(pod))
 
     def is_risky(self, pods: Sequence[Pod]) -> bool:
-        """Return whether any budget selects more of `pods` than it still allows to disrupt."""
+        """Return whether any budget selects more of `pods` than the disruptions it still allows."""
         counts: dict[int, int] = {}
         for pod in pods:
             for index in self.matching(pod):

@@ -122,7 +122,8 @@ class EligibilityChecker:
         if has_gpu(info.node, context.provider.gpu_label):
             threshold = group.scale_down_gpu_utilization_threshold
         reason = UnremovableReason.NOT_UNDERUTILIZED if used.value > threshold else None
-        # Nodes with a deletion taint or terminating pods depend on the time: evaluate each loop.
+        # The result depends on the time if the node has a deletion taint or terminating pods. Then
+        # it is computed again in each loop.
         known = self._known.get(name)
         is_settled = known is not None and known[0][1] == revision
         if is_settled and not has_taint(node, TO_BE_DELETED):

@@ -49,7 +49,7 @@ class NodesToDelete(Struct, frozen=True):
 
 
 class ScaleDownPlanner:
-    """Finds unneeded and unremovable nodes, and remembers them from loop to loop."""
+    """Finds unneeded and unremovable nodes, and keeps the results from loop to loop."""
 
     def __init__(self, context: AutoscalingContext, rules: DrainRules) -> None:
         """`rules` determine which pods can move."""
@@ -135,7 +135,7 @@ class ScaleDownPlanner:
         self.unneeded.update(found, now)
 
     def _unneeded_limit(self) -> int:
-        """Return the number of unneeded nodes to search: as many as can be deleted soon.
+        """Return the number of unneeded nodes to search for: as many as can be deleted soon.
 
         upstream: planner.go: unneededNodesLimit
         """

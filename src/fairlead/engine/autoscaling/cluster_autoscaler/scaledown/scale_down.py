@@ -191,7 +191,7 @@ class ScaleDown:
         """Update the soft taints of nodes. Writes that upstream delays become background tasks."""
         context, writer = self._context, self._actuator.writer
         unneeded = self._planner.unneeded.by_name
-        # A node that is needed and has no taints is written in no case.
+        # A node that is needed and has no taints is never written.
         autoscaled = [
             node
             for node in nodes

@@ -90,8 +90,9 @@ def _share(
 ) -> float:
     """Return requested / allocatable of `resource`.
 
-    The requests of ignored pods are subtracted from allocatable, and do not count as requested. Nor
-    do the requests of pods that have been terminating for too long. Raises UtilizationError.
+    The requests of ignored pods are subtracted from allocatable, and do not count as requested. The
+    requests of pods that have been terminating for too long do not count as requested either.
+    Raises UtilizationError.
     """
     allocatable = info.node.status.allocatable
     if resource not in allocatable:

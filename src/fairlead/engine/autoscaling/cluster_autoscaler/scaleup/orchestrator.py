@@ -366,8 +366,8 @@ class _Attempt:
     def _rejected_by_skipped(self, pods: PodEquivalenceGroup) -> dict[str, tuple[str, ...]]:
         """Return the skipped groups whose new nodes would not fit the pods, with the reasons.
 
-        As in upstream, pods that fit another skipped group then count as pods that a later scale-up
-        may help (GetPodsAwaitingEvaluation).
+        If the pods fit a skipped group, sets `fits_skipped`. As in upstream, these pods then count
+        as pods that a later scale-up may help (GetPodsAwaitingEvaluation).
         """
         snapshot, found = self._context.snapshot, {}
         for name in self._skipped:

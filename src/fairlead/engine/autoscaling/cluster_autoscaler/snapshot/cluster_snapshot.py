@@ -1,4 +1,4 @@
-"""ClusterSnapshot: the cluster as one loop sees it, with simulations as forks.
+"""ClusterSnapshot: the state of the cluster in one loop, with simulations as forks.
 
     with snapshot.fork() as fork:
         snapshot.add_node(template)
@@ -62,7 +62,7 @@ class SnapshotFork:
 
 
 class ClusterSnapshot:
-    """The cluster as one loop sees it.
+    """The state of the cluster in one loop.
 
     `last_index` is the position at which the last first-fit search ended.
     """
@@ -85,7 +85,8 @@ class ClusterSnapshot:
     def put(self, changed: ApiObject) -> None:
         """Store a new or changed object; remove a pod that the snapshot must no longer contain.
 
-        `Listers.in_snapshot` decides about pods. Call this only between loops.
+        `Listers.in_snapshot` decides which pods the snapshot contains. Call this only between
+        loops.
         """
         if isinstance(changed, Pod):
             visible = self._listers.in_snapshot(changed)

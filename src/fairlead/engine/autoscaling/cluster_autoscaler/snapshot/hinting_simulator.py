@@ -22,7 +22,7 @@ _SPECS_MAX: Final = 10
 class HintingSimulator:
     """Places pods; the hint of a pod is the name of the node that the pod fitted last time.
 
-    A hint is dropped at the end of a loop that has neither made nor used it.
+    At the end of a loop, the hints that the loop did not make or use are dropped.
     """
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:

@@ -9,11 +9,11 @@ A node whose annotations delay its deletion becomes ready when these annotations
 a timeout. With a batch interval, the first ready node of a group opens a batch. The batch is
 deleted at the end of the interval.
 
-*Atomic* groups scale only from zero to all nodes. Their nodes wait until all of them are ready. If
-the deletion of one node fails, the group's other deletions are cancelled, at the latest when their
-nodes are ready. As in upstream, the next scale-down forgets the failure. A node that becomes ready
-after that waits for the nodes whose deletion was cancelled, until enough other nodes of the group
-are ready, or the deletion of another node fails.
+*Atomic* groups scale only between zero and all nodes. Their nodes wait until all of them are ready.
+If the deletion of one node fails, the group's other deletions are cancelled, at the latest when
+their nodes are ready. As in upstream, the next scale-down forgets the failure. A node that becomes
+ready later then waits until enough other nodes of the group are ready, or until the deletion of
+another node fails.
 
 upstream: core/scaledown/actuation/{actuator,group_deletion_scheduler,delete_in_batch}.go,
 core/scaledown/actuation/wait_for_delay_deletion.go
@@ -210,7 +210,7 @@ class Actuator:
     def _recheck(self, one: _Deletion, now: Instant) -> None:
         """Drain the node; abort if a pod blocks or an empty node has new pods.
 
-        A Node that is gone is deleted from its group all the same.
+        If the Node object is already gone, the deletion continues all the same.
         """
         context = self._context
         pods = self.pods_on(one.name)
@@ -270,8 +270,8 @@ class Actuator:
     def _node_ready(self, one: _Deletion, now: Instant) -> None:
         """Delete the node, or make it wait for the other nodes of its atomic group.
 
-        The results of all nodes of an atomic group are those of the kind of deletion, drain or not,
-        of the node that became ready last (group_deletion_scheduler.go: addToBatcher).
+        As in upstream, all nodes of an atomic group are reported as drained if the node that became
+        ready last was drained, otherwise as empty (group_deletion_scheduler.go: addToBatcher).
         """
         if not one.batch_size:
             self._add_to_batch([one], now)

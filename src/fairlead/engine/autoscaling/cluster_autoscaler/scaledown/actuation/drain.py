@@ -40,7 +40,7 @@ class _Eviction(Struct):
 
     pod: Pod
     is_full: bool
-    is_waiting: bool = False  # used to match the outcome from the API server
+    is_waiting: bool = False  # for the outcome from the API server
     retry_at: Instant | None = None
     is_done: bool = False
     last_error: str = ""
