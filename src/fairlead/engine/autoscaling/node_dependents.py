@@ -1,8 +1,9 @@
 """NodeDependents: the CSINode and the ResourceSlices of a node that an autoscaler adds.
 
 The Node owns both kinds of objects. In a cluster, the kubelet and the drivers on the node create
-these objects, which limit attached volumes and state devices. Here they are copied from an existing
-node. They are created before the Node, so that no pod is placed without them, and deleted with it.
+these objects. A CSINode limits the attached volumes, and ResourceSlices list devices. Here they are
+copied from an existing node. They are created before the Node, so that no pod is placed without
+them, and deleted with the Node.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _WHY: Final = "belonged to a deleted machine"
 
 
 class NodeDependents(Struct, frozen=True):
-    """The manifests of the CSINode and ResourceSlices of the node `like`; `objects` may be ()."""
+    """The CSINode and the ResourceSlices of the node `like`, as manifests in `objects`."""
 
     like: str = ""
     objects: tuple[Json, ...] = ()
@@ -38,7 +39,7 @@ class NodeDependents(Struct, frozen=True):
             yield CreateObject(copied_dependent(one, self.like, node))
 
     def deletions(self, node: str) -> Iterator[DeleteObject]:
-        """Yield commands that delete the objects of `node`, which `creations` made."""
+        """Yield commands that delete the objects that `creations` made for `node`."""
         for command in self.creations(node):
             kind, name = command.target.kind, command.target.name
             yield DeleteObject(ObjectRef(kind, "", name), why=_WHY)

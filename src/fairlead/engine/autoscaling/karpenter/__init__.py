@@ -5,7 +5,7 @@ Where upstream's choice depends on the order of Go maps, the first key in alphab
 used.
 
 apis, labels, options    custom resources, names, settings
-scheduling/              the algebra of requirements, taints
+scheduling/              the algebra of requirements; taints
 cloudprovider/           instance types and offerings; columns over them
 state/                   the cluster as Karpenter sees it
 provisioning/            pending pods become NodeClaims
@@ -13,8 +13,8 @@ disruption/              nodes become candidates, candidates become commands
 nodeclaim/               NodeClaims from launch to removal, their conditions and expiration
 static/                  NodePools with a fixed number of nodes
 overlay                  NodeOverlays: corrected prices and capacity
-pod, pdb                 what pods and disruption budgets allow
-go_sort, resource_text   Go's sort and the text of quantities, on which outcomes depend
+pod, pdb                 which disruptions pods and PodDisruptionBudgets allow
+go_sort, resource_text   Go's sort and upstream's text of quantities, which decide ties and texts
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/
 """

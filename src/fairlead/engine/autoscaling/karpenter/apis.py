@@ -76,7 +76,7 @@ class NodeClaimSpec(_KarpenterView, frozen=True):
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     node_class_ref: NodeClassReference = NodeClassReference()
-    expire_after: str = NEVER  # Karpenter's reading; an API server sets DEFAULT_EXPIRE_AFTER
+    expire_after: str = NEVER  # if missing; an API server sets DEFAULT_EXPIRE_AFTER
     termination_grace_period: str | None = None
 
 

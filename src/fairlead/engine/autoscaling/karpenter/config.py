@@ -27,8 +27,8 @@ class KarpenterConfig(Struct, frozen=True, kw_only=True):
     `provision_time` is the usual time in ns from a NodeClaim to its Ready node; `provision_times`
     overrides it for single NodePools. The time of each node is between 3/4 and 5/4 of the usual
     time, depending on the seed. `node_info` is the status.nodeInfo of new nodes. `dependents` are
-    the CSINode and the ResourceSlices that are created with a new node; no decision reads them
-    before that. With `serves_resources`, NodePools and NodeClaims are custom resources of the API
+    the CSINode and the ResourceSlices that are created with a new node; provisioning decisions do
+    not read them. With `serves_resources`, NodePools and NodeClaims are custom resources of the API
     server.
     """
 

@@ -8,8 +8,8 @@
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
 (module served_resources). Otherwise NodeClaims exist only in this controller.
 
-Without a change of the cluster, a loop would have the same result as the last loop. These loops do
-not run, so that idle hours cost nothing.
+If the cluster has not changed, a loop would have the same result as the last loop. Such a loop is
+skipped, so that idle hours cost nothing.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ class Karpenter:
         return self._context.take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
-        """Schedule the repetition of a failed command.
+        """Schedule a retry of a failed command.
 
-        A failed eviction is not scheduled here, because the drain repeats it.
+        A failed eviction is not scheduled here, because the drain retries it.
         """
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
@@ -196,7 +196,7 @@ class Karpenter:
             self._change(now)
 
     def _see_taints(self, node: Node, now: Instant) -> None:
-        """Trigger a pass for the pods on a Node while it has the disruption taint."""
+        """Make the Node a trigger of passes while it has the disruption taint."""
         # upstream: provisioning/controller.go:NodeController.Reconcile
         if any(taint.key == DISRUPTED_TAINT for taint in node.spec.taints):
             self._batcher.add(node.metadata.name, now)
@@ -204,7 +204,7 @@ class Karpenter:
             self._discard_trigger(node.metadata.name, now)
 
     def _discard_trigger(self, trigger: str, now: Instant) -> None:
-        """Remove a trigger; if no trigger is left, let the held nominations end."""
+        """Remove a trigger; if no trigger is left, release the nominations that were held."""
         if self._batcher.discard(trigger):
             self.cluster.release_nominations(self._batcher.renewed(now))
             self._disruption.change(now)
@@ -259,7 +259,10 @@ class Karpenter:
         return self._claims.is_waiting() or self._batcher.is_open or self._disruption.is_waiting()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do all work that is due at `now`: machines first, then provisioning, then disruption."""
+        """Do all work that is due at `now`.
+
+        The order is: failed writes, new Nodes, provisioning, conditions, drains, disruption.
+        """
         if self._context.offerings.expire(now):
             self._change(now)
         if self._context.served is not None:
@@ -300,7 +303,7 @@ class Karpenter:
         self.history.errors = {key: text for key, text in problems.items() if text}
 
 
-# --- what the loops read of an object ------------------------------------------------------------
+# --- the parts of objects that the loops read ----------------------------------------------------
 
 
 def _read_of_pod(pod: Pod) -> tuple[object, ...]:

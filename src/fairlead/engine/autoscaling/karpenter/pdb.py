@@ -39,7 +39,7 @@ class PodBudgets:
     ) -> dict[Hashable, tuple[int, ...]] | None:
         """Return the cached matches of `namespace`: indexes of the selecting budgets, by labels.
 
-        Returns None if `budgets` have other selectors than the budgets of this object.
+        Returns None if the selectors of `budgets` differ from the selectors of the stored budgets.
         """
         mine = self._by_namespace.get(namespace, ())
         if len(mine) == len(budgets) and all(
@@ -73,7 +73,7 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the budgets never allow a disruption of the pod, with any status."""
+        """Return whether the budgets never allow a disruption of the pod, in any status."""
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None
 

@@ -4,7 +4,7 @@
     write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
             the status of NodePools: resources and conditions
 
-A failed write is repeated after RETRY_NS, with the state at that time, until the API server deletes
+A failed write is retried after RETRY_NS, with the state at that time, until the API server deletes
 the object.
 
 The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template is not the number
@@ -99,7 +99,7 @@ def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | N
     template: Any = as_json(one.spec.template)
     for ignored in ("requirements", "resources"):
         template.get("spec", {}).pop(ignored, None)
-    # The encoder omits a default only if it is the same object, which a decoded text may be or not.
+    # The encoder omits a default only if it is the same object, and a decoded text may be another.
     template.setdefault("spec", {})["expireAfter"] = one.spec.template.spec.expire_after
     text = json.dumps(template, sort_keys=True)
     hashes = {NODE_POOL_HASH: str(crc32(text.encode())), NODE_POOL_HASH_VERSION: _HASH_VERSION}
@@ -110,8 +110,8 @@ def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | N
 class ServedResources:
     """Keeps NodePools and NodeClaims in the API server equal to Karpenter's state.
 
-    Only differences from the last write are written. `commands` yields the writes since its last
-    call.
+    Only differences from the last write are written. `commands` yields the writes that have become
+    necessary since its last call.
     """
 
     def __init__(self, cluster: KarpenterCluster) -> None:
@@ -136,7 +136,7 @@ class ServedResources:
     # --- failures ----------------------------------------------------------------------------
 
     def failed(self, command: ObjectWrite, now: Instant) -> None:
-        """Schedule the repetition of a failed write of a NodeClaim or a NodePool."""
+        """Schedule a retry of a failed write of a NodeClaim or a NodePool."""
         key = type(command).__name__, command.target.name
         self._failed.setdefault(key, (now + RETRY_NS, command))
 
@@ -145,7 +145,7 @@ class ServedResources:
         self.failed(DeleteObject(_ref("NodeClaim", name), why="karpenter"), now)
 
     def next_due(self) -> Instant | None:
-        """Return the time at which the next failed write is repeated.
+        """Return the time at which the next failed write is retried.
 
         Returns None if no write has failed.
         """

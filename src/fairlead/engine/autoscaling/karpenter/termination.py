@@ -3,7 +3,7 @@
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
 are gone. Termination waits for pods with do-not-disrupt, unless the NodeClaim has a termination
-grace period. In that case, every pod is deleted early enough to end before the period does. Pods
+grace period. In that case, every pod is deleted early enough to stop before that period ends. Pods
 that tolerate the disruption taint, and pods that should have ended a minute ago, stay until the
 node is removed.
 

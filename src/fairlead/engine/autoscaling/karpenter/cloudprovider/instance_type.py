@@ -78,7 +78,7 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
     ) -> list[Offering]:
         """Return the offerings, available or not, that a node with `requirements` may use.
 
-        `well_known` are labels that a node may get although `requirements` do not mention them.
+        `well_known` are labels that a node may get even if `requirements` do not mention them.
         """
         return [
             one for one in self.offerings if requirements.compatible(one.requirements, well_known)
@@ -94,10 +94,10 @@ class InstanceType(Struct, frozen=True, eq=False, dict=True):
         return min(prices, default=NO_PRICE)
 
     def worst_launch_price(self, requirements: Requirements, well_known: frozenset[str]) -> float:
-        """Return the highest price that a launch may have to pay; NO_PRICE if nothing is available.
+        """Return the highest possible price of a launch; NO_PRICE if no offering is available.
 
         Providers use reserved capacity first, then spot, then on-demand. So this is the highest
-        price in the first capacity type that is available.
+        price among the available offerings of the first of these capacity types that has any.
         """
         # upstream: types.go:Offerings.WorstLaunchPrice
         found = [

@@ -176,7 +176,7 @@ class InstanceTypeTable:
         return [self.types[i] for i in np.flatnonzero(options)]
 
     def reserved(self, options: Mask, requirements: Requirements) -> list[Offering]:
-        """Return available reserved offerings of `options` that `requirements` allow."""
+        """Return the available reserved offerings of `options` that `requirements` allow."""
         if not self.has_reserved:
             return []
         allowed = self.allowed_offerings(requirements) & self._offering_available

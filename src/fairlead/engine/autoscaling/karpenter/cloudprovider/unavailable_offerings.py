@@ -1,4 +1,4 @@
-"""UnavailableOfferings: remembers the offerings that a provider could not deliver.
+"""UnavailableOfferings: records the offerings that a provider could not deliver.
 
 A launch that fails for lack of capacity marks the offerings that it tried. For three minutes the
 provider lists them as unavailable, so that provisioning passes choose other offerings.
@@ -38,7 +38,8 @@ class UnavailableOfferings:
         self._well_known = well_known
         self._until: dict[OfferingKey, Instant] = {}
         self.table = InstanceTypeTable(types, well_known)
-        # The last sets of unavailable offerings, which often return; the most recent comes last.
+        # A cache of tables, because the same set of offerings is often unavailable again. The most
+        # recently used table comes last.
         self._tables: dict[frozenset[OfferingKey], InstanceTypeTable] = {frozenset(): self.table}
 
     @property

@@ -28,7 +28,7 @@ UNLIMITED: Final = 2**31 - 1
 def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) -> dict[str, int]:
     """Return, by NodePool, the number of its nodes that may still be disrupted for `reason`.
 
-    Nodes without NodeClaim, nodes that have not initialized, and nodes whose instance is
+    Nodes without a NodeClaim, nodes that are not initialized, and nodes whose instance is
     terminating are not counted at all. Any other node counts as disrupted if it is not ready or is
     already being removed for any reason.
     """
@@ -48,7 +48,7 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """Return how many of `nodes` nodes the active budgets for `reason` allow to disrupt.
+    """Return how many of `nodes` nodes may be disrupted by the active budgets for `reason`.
 
     Returns UNLIMITED if no budget is active. Returns 0 if the schedule or the duration of any
     budget is invalid, even of a budget for other reasons.

@@ -175,7 +175,8 @@ class DisruptionController:
         self._running: Generator[DurationNs, Instant, LoopResult] | None = None
         self._resume_at: Instant | None = None
         self._loop_at: Instant | None = start + LOOP_PERIOD_NS
-        # When time alone may give a loop a new result; no work is in progress until then.
+        # The time at which a loop may have a new result without a change of the cluster. A loop
+        # that is scheduled only for this time does not count as work in progress.
         self._revisit_at: Instant | None = None
         self._last_loop: Instant = start
         self._queue_at: Instant | None = None
@@ -237,12 +238,11 @@ class DisruptionController:
                 self._revisit_at = None if change is None else max(change, now + LOOP_PERIOD_NS)
 
     def _next_check(self, now: Instant) -> Instant | None:
-        """Return the time at which a loop could have a new result without a change of the cluster.
+        """Return the time of the next loop if the cluster does not change; None if none is needed.
 
-        This is the end of the next nomination, the time at which all methods run again, or the end
-        of the period if the cluster changed while the loop waited, whichever is earliest. The
-        second time counts only if the last loop skipped a method. Returns None if there is no such
-        time.
+        The next loop runs when a nomination ends. It also runs if the cluster has changed while the
+        last loop waited, or, if the last loop skipped a method, when all methods run again. The
+        earliest of these times counts, but at least one period passes between loops.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

@@ -61,9 +61,9 @@ def simulate(
 ) -> Simulated | None:
     """Simulate a pass without `candidates`; return None if a candidate is already being removed.
 
-    The pods of the candidates, pending pods, and pods of other nodes being removed take part. If a
-    reservation is exhausted, other capacity is used. Raises NoNodePoolsError if no NodePool may get
-    nodes for pods.
+    The pass places the pods of the candidates, pending pods, and pods of other nodes that are being
+    removed. If a reservation is exhausted, other capacity is used. Raises NoNodePoolsError if no
+    NodePool is Ready for pods.
     """
     leaving = {one.node.key for one in candidates}
     nodes = cluster.nodes(now)

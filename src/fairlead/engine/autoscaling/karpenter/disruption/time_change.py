@@ -1,10 +1,10 @@
-"""Computes when a disruption is next allowed or forbidden because time passes.
+"""Computes the next time at which a disruption becomes allowed or forbidden by time alone.
 
     budget            its schedule starts or its duration ends
     do-not-disrupt    the duration in the annotation of a pod ends
 
-Upstream's loops run every ten seconds and see this. Here, loops run only if they could have a new
-result.
+Upstream's loops run every ten seconds and detect these changes. Here, loops run only if they could
+have a new result.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class ClaimConditions:
     ) -> tuple[NodeClaim, DurationNs | None]:
         """Return (the NodeClaim with its current conditions, the ns until the next check).
 
-        The time is None if no check is needed. A NodeClaim that is being deleted, or whose NodePool
-        was deleted, is returned unchanged.
+        The number of ns is None if no check is needed. A NodeClaim that is being deleted, or whose
+        NodePool was deleted, is returned unchanged.
         """
         if claim.metadata.deletion_timestamp or pool is None:
             return claim, None

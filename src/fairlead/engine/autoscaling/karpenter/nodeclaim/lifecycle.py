@@ -118,8 +118,8 @@ class NodeClaimLifecycle:
     def continue_launches(self, now: Instant) -> None:
         """Continue the launches of configured NodeClaims that have no Node.
 
-        NodeClaims that are not launched yet are launched; the machines of the other NodeClaims
-        start.
+        NodeClaims that are not launched yet are launched. The machines of NodeClaims that are
+        already launched start now.
         """
         configured, self._configured = self._configured, ()
         for claim in configured:
@@ -254,7 +254,7 @@ class NodeClaimLifecycle:
             self._launch_standalone(claim, now)
 
     def note_pod_event(self, node_name: str, now: Instant) -> None:
-        """Postpone the consolidation of the node `node_name`: a pod was bound or is ending."""
+        """Postpone the consolidation of the node `node_name` after a pod event there."""
         claim = self._claim_on(node_name)
         if claim is None:
             return
@@ -293,12 +293,12 @@ class NodeClaimLifecycle:
     def see_failed_creation(
         self, command: CreateObject, reason: FailureReason, message: str, now: Instant
     ) -> None:
-        """Handle the failed creation of a Node or NodeClaim; `message` is the API server's refusal.
+        """Handle the failed creation of an object; `message` is the API server's refusal.
 
         If the NodeClaim was refused, or the Node is invalid or forbidden, the NodeClaim and its
         machine are removed. Otherwise the Node is created again later. An object that already
         exists is Karpenter's own, because names are unique. A refused CSINode or ResourceSlice is
-        left out.
+        not created again.
         """
         name, claims = command.target.name, self._context.cluster.node_claims
         if reason is FailureReason.ALREADY_EXISTS or command.target.kind in DEPENDENT_KINDS:
@@ -320,7 +320,7 @@ class NodeClaimLifecycle:
             self._draining[claim.name] = now + DRAIN_RETRY_NS
 
     def repeat_failed_writes(self, now: Instant) -> None:
-        """Set or remove the disruption taint again where the last attempt failed."""
+        """Retry the failed writes that set or remove a disruption taint."""
         for name in sorted(name for name, due in self._failed_taints.items() if due <= now):
             del self._failed_taints[name]
             claim = self._claim_on(name)
@@ -394,7 +394,7 @@ class NodeClaimLifecycle:
             if wait is not None:
                 self._not_yet_consolidatable.add(claim.name)
                 due.append(now + wait)
-            # All other causes of drift are changes, after which the NodeClaim is checked anyway.
+            # All other causes of drift change an object, and every change causes a check.
             due.append(self._conditions.type_check_at(updated))
         due = [one for one in due if one > now]
         if due:
@@ -424,7 +424,7 @@ class NodeClaimLifecycle:
         taints = (*kept, _DISRUPTED) if tainted else kept
         if taints != node.spec.taints:
             patch: Json = {"spec": {"taints": [as_json(one) for one in taints]}}
-            if node.metadata.resource_version:  # the list must not replace a newer one
+            if node.metadata.resource_version:  # the patch must not replace newer taints
                 patch["metadata"] = {"resourceVersion": node.metadata.resource_version}
             self._context.commands.append(PatchObject(node_ref(node.metadata.name), patch))
 

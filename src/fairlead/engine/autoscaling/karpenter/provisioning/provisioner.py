@@ -283,7 +283,7 @@ class Provisioner:
         return templates
 
     def pending(self, pod: Pod) -> PendingPod:
-        """Return `pod` with its facts and volume requirements, before its topology is known."""
+        """Return `pod` with its facts and volume requirements; its topology groups are not set."""
         volumes = volume_requirements(pod, self._cluster.storage)
         return PendingPod(pod, self._facts.of(pod), volumes)
 
@@ -320,7 +320,7 @@ class Provisioner:
         return known.pod
 
     def daemons_of_pass(self) -> Sequence[Pod]:
-        """Return one pod for each DaemonSet, as a pass compares it with existing nodes.
+        """Return the pod of each DaemonSet that a pass compares with existing nodes.
 
         Successive calls return the same list object while its pods stay the same.
         """
@@ -329,9 +329,10 @@ class Provisioner:
     def _settled_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _SettledDaemons:
         """Compare the DaemonSets' pods with the pools in the order of `templates`.
 
-        As in upstream, a comparison changes the pod for those that follow: it tolerates
-        PreferNoSchedule taints, and loses the terms of its node affinity that do not allow a pool.
-        Ports are compared after resources, existing nodes after both.
+        As in upstream, each comparison changes the pod that the later comparisons use: it gets a
+        toleration of PreferNoSchedule taints, and loses the terms of its node affinity that do not
+        allow the pool. All pools are compared first for resources, then again for host ports; after
+        that, a pass compares existing nodes.
         """
         # upstream: scheduler.go:NewScheduler
         known, daemons, pools = self._settled, self.daemons(), [one.pool for one in templates]

@@ -140,7 +140,7 @@ class KarpenterCluster:
     def _put_claim(self, claim: NodeClaim, now: Instant) -> None:
         """Store a NodeClaim.
 
-        A new provider id counts as a change. The start of the deletion also counts as a change,
+        A new provider id counts as a change for consolidation. So does the start of the deletion,
         unless Karpenter had marked the NodeClaim's node for deletion.
         """
         old = self.node_claims.get(claim.name)
@@ -267,9 +267,9 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """End the unlimited protection by `hold_nominations`; return whether it protected any node.
+        """Limit the protection that `hold_nominations` started; return whether it had any nodes.
 
-        The nodes stay protected until one nomination window after `renewed`.
+        The protection then ends one nomination window after `renewed`.
         """
         self.version += 1
         return self._joined.release_nominations(renewed)

@@ -14,7 +14,7 @@ _FORGET_AFTER_NS: Final[DurationNs] = 300 * NANOSECONDS_PER_SECOND
 
 
 class ConsolidationMemory:
-    """Remembers which consolidation methods found nothing since the last change of the cluster.
+    """Records which consolidation methods found nothing since the last change of the cluster.
 
     After five minutes without a change, all methods run again.
     """

@@ -102,9 +102,9 @@ class JoinedNodes:
         self._stale.update(self._held)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the protection that `hold_nominations` gave; return whether any node had it.
+        """Limit the nominations that `hold_nominations` started; return whether there were any.
 
-        The nodes stay nominated until one nomination window after `renewed`.
+        The nominations then end one nomination window after `renewed`.
         """
         held, self._held = self._held, set()
         for key in held:

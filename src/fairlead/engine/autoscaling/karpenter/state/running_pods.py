@@ -1,6 +1,6 @@
 """RunningPods: counts the running pods that a selector matches, by node.
 
-Each simulation of a disruption needs the same counts without the few pods that it moves. So the
+Each simulation of a disruption needs the same counts, minus the few pods that it moves. So the
 counts of a selector are cached, and the moved pods are subtracted.
 
 Example: a selector matches three pods on node-1 and one pod on node-2. If the pod on node-2 is

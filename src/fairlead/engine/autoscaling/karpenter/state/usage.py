@@ -99,7 +99,7 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def conflicting_port(
     asked: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """Return (the first port of `asked` that conflicts, the port in `used` that it conflicts with).
+    """Return (the first conflicting port in `asked`, the port in `used` that it conflicts with).
 
     Returns None if no ports conflict.
     """

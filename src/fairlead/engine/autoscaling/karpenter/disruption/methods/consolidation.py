@@ -122,15 +122,15 @@ class Consolidation:
         self._memory = memory
         self._method = method
         self._rejections = RejectionMemory()
-        self._search: QuickRejection | None = None  # of the search that is under way
+        self._search: QuickRejection | None = None  # while a search runs
 
     def commands(self, search: Search, now: Instant, reject: Reject = lambda *_: None) -> Waiting:
         """Yield the validation delay, then return the command found if it is still valid.
 
-        `search` returns (the command or None, whether a budget excluded a candidate). If it found
-        no command although no budget excluded a candidate, no search runs until the cluster changes
-        or five minutes have passed. `reject` is called with a command that is no longer valid, and
-        the reason.
+        `search` returns (the command or None, whether a budget excluded a candidate). If it finds
+        no command, and no budget excluded a candidate, no search runs until the cluster changes or
+        five minutes have passed. `reject` is called with a command that is no longer valid, and the
+        reason.
         """
         if self._memory.is_consolidated(self._method, now):
             return []

@@ -1,4 +1,4 @@
-"""PlainPlacement: computes by counting on which existing nodes a pass places plain pods.
+"""PlainPlacement: computes, by counting, the existing nodes on which a pass places plain pods.
 
 A plain pod has no spread constraints, affinity to pods, volumes, ports or preferences, so only its
 requests, tolerations and required labels matter. A pass takes pods by size (cpu, then memory) and
@@ -8,9 +8,9 @@ interchangeable, so they are placed by count:
     for each size, largest first:
         for each node in order: place as many pods as fit, until no pod is left
 
-The result equals that of placing the pods one by one, because free resources only shrink: a node
-without room for a pod has no room for later pods with the same requests. If pods of one size have
-different facts, the queue's order (age, then uid) mixes them, so they are placed one by one.
+The result is the same as if the pods were placed one by one, because free resources only shrink: a
+node without room for a pod has no room for later pods with the same requests. If pods of one size
+have different facts, the queue's order (age, then uid) mixes them, so they are placed one by one.
 
     free: 1 core on node-3, 2 cores on node-7; five pods of 1 core
     by count     -> node-3 takes 1, node-7 takes 2, two pods are left
@@ -119,7 +119,10 @@ class PlainPlacement:
     """Places sets of plain pods on the nodes of one cluster state, each set on its own."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
-        """`rows` are the nodes in the order of trying them; every placement includes `common`."""
+        """`rows` are the nodes in the order in which they are tried.
+
+        Every placement includes the pods `common`.
+        """
         self._rows = rows
         self._common = common
         self._by_facts: dict[int, list[NodeRoom]] = {}

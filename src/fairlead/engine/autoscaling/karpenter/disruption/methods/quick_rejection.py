@@ -8,9 +8,9 @@ preferences), a pass consists of two independent parts:
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
 
 Part 2 depends only on the sequence of specs that are left. So its result is kept for all candidates
-that leave the same sequence. If a running pod would go to a node that has not initialized, the
+that leave the same sequence. If a running pod would go to a node that is not initialized, the
 removal is rejected. A removal that might be accepted, or that leaves a pod without any node, is
-simulated. So every rejection here is one that the simulation would return.
+simulated. So a simulation would also return every rejection that is returned here.
 
     nodes of 4 cores, pods of 1 core; node-7 has one free core
     candidate with 3 pods       -> node-7 takes one, two are left -> [web, web] needs one new node
@@ -201,12 +201,12 @@ class QuickRejection:
             return known[1]
         plain = _all_plain([self._plain(pod) for pod in self._reschedulable(node)])
         found = None if plain is None else plain_pods(plain)
-        # Annotations and budgets make the pods depend on more than the node.
+        # With annotations or budgets, the pods that move depend on more than the node.
         if not on_node.annotated and not self._cluster.budgets:
             self._memory.own[node.key] = on_node, found
         return found
 
-    # --- answers -----------------------------------------------------------------------------
+    # --- decisions ---------------------------------------------------------------------------
 
     def reason(self, candidates: Sequence[DisruptionCandidate], compare: Compare) -> str | None:
         """Return upstream's reason against removing `candidates`.
@@ -280,7 +280,10 @@ class QuickRejection:
         return _Outcome(self._placement, own, self._placement.place(own, leaving))
 
     def _problem(self, outcome: _Outcome) -> str | None:
-        """Return upstream's text if candidates' pods are on nodes not initialized, else None."""
+        """Return upstream's text about candidates' pods that were placed on uninitialized nodes.
+
+        Returns None if there are no such pods.
+        """
         errors: dict[str, str] = {}
         for size, runs in groupby(outcome.placed.starting, key=itemgetter(0)):
             starting = list(runs)

@@ -1,7 +1,7 @@
 """SingleNodeConsolidation: removes one node, or replaces it by a cheaper node.
 
-Candidates are examined by cost, alternating between NodePools, so that no pool waits for another
-pool.
+Candidates are examined by cost, alternating between NodePools, so that no NodePool has to wait
+until all candidates of another NodePool have been examined.
 
 upstream: pkg/controllers/disruption/singlenodeconsolidation.go
 """

@@ -1,1 +1,1 @@
-"""One scheduling pass: places pods on existing nodes and on NodeClaims to create."""
+"""One scheduling pass: places pods on existing nodes and on NodeClaims that will be created."""

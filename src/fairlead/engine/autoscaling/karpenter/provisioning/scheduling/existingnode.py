@@ -99,7 +99,7 @@ class ExistingNode:
         return True
 
     def _exceeds_volume_limits(self, pod: Pod) -> bool:
-        """Return whether a volume driver would have too many volumes on the node with the pod.
+        """Return whether the pod would exceed the node's limit on volumes of some driver.
 
         A node that already has too many volumes accepts no pod.
         """

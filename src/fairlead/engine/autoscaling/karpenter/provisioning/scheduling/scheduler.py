@@ -55,7 +55,8 @@ _DRA_ERROR = (
 )
 _NO_TYPES = "nodepool requirements filtered out all available instance types"
 
-_PODS_MAX = 1 << 17  # the number of specs that are kept; others are encoded again
+_PODS_MAX = 1 << 17  # the number of pods whose specs are cached
+
 _encode_spec = msgspec.json.Encoder().encode
 
 
@@ -160,7 +161,8 @@ class ProvisioningScheduler:
             for pool in pools
             for taint in pool.spec.template.spec.taints
         )
-        # Upstream's NodeClaims of a NodePool share one map of annotations; the last one wins.
+        # In upstream, the NodeClaims of a NodePool share one map of annotations, so the value of
+        # the last NodeClaim counts for all.
         self._relaxed_min_values: dict[str, bool] = {}
         self._hosts = 0
         self._refusals: dict[str, list[AddRefusal]] = {}
@@ -232,8 +234,8 @@ class ProvisioningScheduler:
         return self._add_to_new(pod)
 
     def _add_to_existing(self, pod: PendingPod) -> bool:
-        # Free resources only shrink during a pass: a node without room for a pod stays so for all
-        # pods with the same requests. Only the nodes before the one that takes the pod are checked.
+        # Free resources only shrink during a pass: a node without room for a pod never gets room
+        # for a pod with the same requests. Nodes after the node that takes the pod are not checked.
         key = id(pod.facts)
         known = self._with_room.get(key, self._existing)
         with_room: list[ExistingNode] = []

@@ -1,8 +1,8 @@
 """Topology: all topology groups of a pass. They restrict the nodes on which a pod may be placed.
 
-A pod is restricted by the groups of its own terms and by inverse groups. An inverse group is a term
-of required anti-affinity of a running or placed pod. After a placement, every group that selects
-the placed pod counts it.
+A pod is restricted by the groups of its own terms and by inverse groups. An inverse group is the
+group of a required anti-affinity term of a running or placed pod. After a placement, every group
+that selects the placed pod counts it.
 
 upstream: pkg/controllers/provisioning/scheduling/topology.go
 """
@@ -62,8 +62,8 @@ class UnsatisfiableTopology(Struct, frozen=True):
 class Topology:
     """The topology groups of a pass.
 
-    `groups` are the groups of pods' own terms. A group in `inverse` repels the pods that the
-    required anti-affinity of another pod selects.
+    `groups` are the groups of pods' own terms. `inverse` are the inverse groups, which repel the
+    pods that the required anti-affinity of another pod selects.
     """
 
     def __init__(
@@ -88,7 +88,8 @@ class Topology:
         self.groups: dict[Hashable, TopologyGroup] = {}
         self.inverse: dict[Hashable, TopologyGroup] = {}
         self._inverse_owned: dict[str, dict[Hashable, TopologyGroup]] = {}
-        # By the identity of the terms, which each entry keeps alive, and the pod's namespace.
+        # A cache by (id of the terms, namespace of the pod). Each entry holds its terms, so that no
+        # other terms get the same id.
         self._inverse_of_terms: dict[tuple[int, str], tuple[PodAffinity, list[TopologyGroup]]] = {}
         self._about: dict[Hashable, list[TopologyGroup]] = {}
         self._repelling: dict[Hashable, list[TopologyGroup]] = {}

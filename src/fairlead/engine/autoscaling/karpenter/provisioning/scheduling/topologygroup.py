@@ -119,7 +119,7 @@ class TopologyGroup:
     ) -> LabelRequirement:
         """Return `host` as the only domain of a term over hosts.
 
-        Returns no domain if the term forbids it.
+        Returns no domain if the term forbids `host`.
         """
         count = self.counts.get(host, 0)
         if self.kind == SPREAD:

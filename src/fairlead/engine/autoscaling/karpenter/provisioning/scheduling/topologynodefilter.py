@@ -1,4 +1,4 @@
-"""TopologyNodeFilter: the nodes that count for a spread constraint, by affinity and taint policies.
+"""TopologyNodeFilter: which nodes a spread constraint counts, by nodeAffinity and taints policy.
 
 upstream: pkg/controllers/provisioning/scheduling/topologynodefilter.go
 """
