@@ -137,7 +137,7 @@ class Kubelets:
     # --- observations --------------------------------------------------------------------------
 
     def _load(self, loaded: ObjectsLoaded, now: Instant) -> list[Command]:
-        """Load leases, then nodes, which continue their existing leases, and pods last."""
+        """Load leases first, then nodes, which continue their leases, then pods."""
         commands: list[Command] = []
         for lease in (one for one in loaded.others if isinstance(one, Lease)):
             self._heartbeats.see_lease(lease)

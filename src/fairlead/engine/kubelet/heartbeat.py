@@ -7,10 +7,10 @@
            annotation says stop or pause, or flapping node goes down:
            the Lease states when it was last renewed
 
-A reporting node writes only changes. If another client overwrites its conditions, the node corrects
-them at its next renewal. A slow node posts only at renewals. If the first version of a node has no
-annotation and Ready=Unknown, the node counts as stopped. This ends when its annotation changes, or
-when another client posts another Ready status.
+A reporting kubelet posts its conditions when they change. If another client overwrites them, the
+kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If the first
+version of a node has no annotation and Ready=Unknown, its kubelet counts as stopped, until the
+annotation changes or another client posts another Ready status.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end. The
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:

@@ -5,11 +5,11 @@ immediately, and for some minutes after it was last observed. A hard threshold, 
 that has been crossed for its grace period, evicts one pod. Then the kubelet checks again, until
 enough of the resource is available. Nodes on which nothing has changed are not checked.
 
-Pods are evicted in this order:
+The pods to evict are ordered by three criteria:
 
-    1 pods that use more than they request, before pods within their requests
-    2 pods of lower priority
-    3 pods with higher usage beyond their request
+    1 pods that use more than they request come before pods within their requests
+    2 pods with a lower priority come first
+    3 pods whose usage exceeds their request by a larger amount come first
 
 Process ids cannot be requested, so for them only priority and usage count.
 

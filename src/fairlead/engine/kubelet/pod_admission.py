@@ -75,7 +75,7 @@ class InsufficientResource(Struct, frozen=True):
         return self.requested - (self.capacity - self.used)
 
     def rejection(self) -> PodRejection:
-        """Return the rejection of a pod because of this resource."""
+        """Return the rejection of a pod for lack of this resource."""
         message = (
             f"Node didn't have enough resource: {self.name}, requested: {self.requested}, "
             f"used: {self.used}, capacity: {self.capacity}"

@@ -243,7 +243,7 @@ class PodWorkers(Struct):
         return commands
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> list[Command]:
-        """Continue the pods on `node` after its kubelet has resumed; return events, as `resume`.
+        """Continue the pods on `node` after its kubelet has resumed; return the events of `resume`.
 
         If the node was down (`was_down`), its containers no longer run (see the module's
         docstring). Otherwise the grace periods of terminating pods begin now.
