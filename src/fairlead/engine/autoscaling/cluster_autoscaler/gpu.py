@@ -1,4 +1,4 @@
-"""GPUs of nodes: the resources that count as GPUs, and the label that announces them.
+"""GPUs of nodes: which nodes have a GPU, and under which resource name.
 
 upstream: utils/gpu/gpu.go
 """

@@ -61,7 +61,7 @@ class AutoscalingOptions(Struct, frozen=True, kw_only=True):
     """Settings of Cluster Autoscaler; each field is named after its flag.
 
     `memory_total` is in bytes. `defaults` are the options of node groups without overrides.
-    `cloud_provider` is upstream's name of the provider, "" for a provider without own labels.
+    `cloud_provider` is upstream's name of the provider, "" for a provider that sets no labels.
     """
 
     expander: tuple[str, ...] = ("least-waste",)

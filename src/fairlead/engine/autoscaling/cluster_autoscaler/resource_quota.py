@@ -48,7 +48,7 @@ class NodeResources:
         self._by_group: dict[str, Amounts] = {}
 
     def of(self, node: Node, group: str | None = None) -> Amounts:
-        """Return the whole cores, bytes of memory, and GPUs of `node`, a node of `group`.
+        """Return the whole cores, bytes of memory, and GPUs of `node`, which is in `group`.
 
         If `group` is None, the provider determines the group. Raises GpuCountError if the number of
         GPUs is unknown.
@@ -81,7 +81,7 @@ class NodeResources:
     def _gpus(self, node: Node, group: str | None) -> int:
         """Return the number of GPUs that a node with the GPU label has, or will have.
 
-        While the GPU driver is missing, the node counts with the GPUs of the provider's template.
+        While the GPU driver is missing, this is the number of GPUs in the provider's template.
         Raises GpuCountError if there is no template.
         """
         # upstream: processors/customresources/gpu_processor.go: GetNodeGpuTarget

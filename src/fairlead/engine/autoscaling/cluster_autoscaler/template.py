@@ -1,7 +1,7 @@
 """Templates: a node as each group would create it, with the pods that would run on it.
 
-The template of a group comes from the first of these sources that exists: a good node of the
-group; a good node in an earlier loop; the provider's template; any node of the group.
+The template of a group comes from the first of these sources that exists: a good node of the group
+(`_is_good`); a good node in an earlier loop; the provider's template; any node of the group.
 
 upstream: processors/nodeinfosprovider/mixed_nodeinfos_processor.go, simulator/node_info_utils.go
 """

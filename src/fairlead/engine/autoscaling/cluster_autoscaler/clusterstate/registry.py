@@ -122,8 +122,8 @@ class ClusterStateRegistry:
     def register_scale_up(self, group: NodeGroup, delta: int, now: Instant) -> None:
         """Add `delta` nodes to the open request of `group`.
 
-        A positive `delta` restarts its timeout. Without an open request, a positive `delta` opens
-        one. A request for no nodes is deleted.
+        A positive `delta` restarts the timeout of the request; if there is no open request, it
+        opens a request. A request that falls to zero nodes is deleted.
         """
         request = self.requests.get(group.id)
         by = now + self.group_options(group).max_node_provision_time
@@ -257,7 +257,7 @@ class ClusterStateRegistry:
                 self._time_out(groups[name], request, now)
 
     def _time_out(self, group: NodeGroup, request: ScaleUpRequest, now: Instant) -> None:
-        """Back off the group, drop its request, and lower its target size by its `increase`."""
+        """Back off the group, drop `request`, and lower the target size by its `increase`."""
         waited = format_duration(now - request.time)
         message = f"Nodes added to group {group.id} failed to register within {waited}"
         self._events.on_status(WARNING, "ScaleUpTimedOut", message)

@@ -9,8 +9,8 @@ For each equivalence group of pods, the largest pods first:
 If a pod does not fit even an empty new node, the rest of its equivalence group is skipped, because
 further nodes would be equal. The rest is also skipped when the limit of nodes is reached.
 
-While the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). The
-first equivalence group that needs more turns the rows into nodes of the snapshot. This group and
+As long as the pods need only free resources, the new nodes are rows of numbers (`AddedNodes`). At
+the first equivalence group with other needs, the rows become nodes of the snapshot. This group and
 all later groups are simulated pod by pod.
 
 Example: a template with 4 cores, pods of 3, 3 and 1 core in three groups. The first pod gets
@@ -168,7 +168,7 @@ class _Packing(Struct):
         return name is not None
 
     def _on_new_node(self, pod: PodInfo) -> bool:
-        """Add a node and place the pod on it. Return False if the equivalence group ends here.
+        """Add a node and place the pod on it. Return False if the rest of the group is skipped.
 
         No node is added while the last added node is empty. An empty node that the pod does not fit
         is kept.

@@ -3,7 +3,7 @@
 The price ratio is the price of the new nodes divided by the price of the pods that they help; the
 price of a fixed small pod is added to both. The unfitness is 1 for nodes with the preferred number
 of cores, larger for other nodes, and 1000 for nodes with a GPU. The more nodes an option adds, the
-closer to 1 is its unfitness, except for nodes with a GPU.
+closer its unfitness is to 1, except for nodes with a GPU.
 
 upstream: expander/price/{price,preferred}.go
 """

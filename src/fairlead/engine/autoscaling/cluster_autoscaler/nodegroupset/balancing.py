@@ -31,7 +31,8 @@ def balance(groups: Sequence[NodeGroup], new_nodes: int) -> list[ScaleUpInfo]:
     Each of the `new_nodes` goes to the group that is smallest at that moment. Groups do not grow
     beyond their maximum size.
 
-    Example: sizes 1, 2, 5 and four new nodes: 2, 3, 5 after two nodes, 3, 4, 5 after four nodes.
+    Example: groups with 1, 2 and 5 nodes get four new nodes. Their sizes are 2, 3 and 5 after two
+    new nodes, and 3, 4 and 5 after four new nodes.
     """
     sizes = [
         [group.target_size(), index]

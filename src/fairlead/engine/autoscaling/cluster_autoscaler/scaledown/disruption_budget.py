@@ -37,7 +37,7 @@ class RemainingBudgets:
         return all(self._allowed[index] >= 1 for index in self.matching(pod))
 
     def is_risky(self, pods: Sequence[Pod]) -> bool:
-        """Return whether any budget selects more of `pods` than the disruptions it still allows."""
+        """Return whether a disruption of all `pods` would exceed any budget."""
         counts: dict[int, int] = {}
         for pod in pods:
             for index in self.matching(pod):

@@ -67,7 +67,7 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Return the nodes of groups above their minimum size, in the order of examination.
+        """Return the nodes of groups above their minimum size, in the order to examine them.
 
         Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
         Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
@@ -99,7 +99,7 @@ class ScaleDownPlanner:
     ) -> None:
         """Find the `candidates` that are unneeded because their pods fit `destinations`.
 
-        Nodes that are being deleted count neither as candidates nor as destinations.
+        Nodes that are being deleted are excluded from candidates and destinations.
         upstream: planner.go: UpdateClusterState, categorizeNodes
         """
         if self._latest is not None:
@@ -182,10 +182,10 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Keep all nodes or no nodes of each group that must be deleted as a whole.
+        """Return `nodes` without the nodes of groups that must be deleted as a whole but cannot be.
 
-        The nodes of such groups come last in the result, by group id. "All nodes" are as many as
-        the target size, or all nodes of the group in the snapshot.
+        Such a group can be deleted if `nodes` contains as many of its nodes as its target size, or
+        as it has in the snapshot. The nodes of these groups come last in the result, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

@@ -1,4 +1,4 @@
-"""UnremovableNodes: upstream's reasons for keeping nodes, and nodes not to examine again yet.
+"""UnremovableNodes: upstream's reasons for keeping nodes, and the nodes not examined again yet.
 
 upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
 """

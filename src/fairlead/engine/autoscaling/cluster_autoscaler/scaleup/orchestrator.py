@@ -311,7 +311,7 @@ class _Attempt:
     def _balanced(self, group: NodeGroup, nodes: int) -> list[ScaleUpInfo]:
         """Return the distribution of `nodes` over `group` and its similar groups.
 
-        Nodes that the quota of a group cuts off are not given to other groups.
+        If the quota reduces the number of nodes for one group, the other groups do not get more.
         """
         targets = [group]
         for similar in self._similar(group):
