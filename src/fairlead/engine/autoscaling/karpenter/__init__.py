@@ -12,9 +12,9 @@ provisioning/            pending pods become NodeClaims
 disruption/              nodes become candidates, candidates become commands
 nodeclaim/               NodeClaims from launch to removal, their conditions and expiration
 static/                  NodePools with a fixed number of nodes
-overlay                  NodeOverlays: corrected prices and capacity
+overlay                  NodeOverlays: changed prices and capacity
 pod, pdb                 which disruptions pods and PodDisruptionBudgets allow
-go_sort, resource_text   Go's sort and upstream's text of quantities, which decide ties and texts
+go_sort, resource_text   Go's order of equal elements; upstream's text of quantities
 
 upstream: kubernetes-sigs/karpenter v1.13, pkg/
 """

@@ -1,7 +1,7 @@
 """Karpenter: the controllers of Karpenter as one controller of the engine.
 
-    provisioning  a pass for pending pods and for pods on Nodes that are being removed; its Batcher
-                  decides when (provisioning/batcher)
+    provisioning  a pass for pending pods and for pods on Nodes that are being removed; the Batcher
+                  decides when it runs (provisioning/batcher)
     NodeClaims    launch, conditions, drain and removal (nodeclaim/lifecycle)
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
 

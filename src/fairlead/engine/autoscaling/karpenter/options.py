@@ -49,7 +49,7 @@ class KarpenterOptions(Struct, frozen=True, kw_only=True):
 
     @property
     def nomination(self) -> DurationNs:
-        """The ns for which a node with an expected pod is protected from disruption."""
+        """The ns for which a nominated node is protected from disruption."""
         # upstream: pkg/controllers/state/statenode.go:nominationWindow
         return max(seconds(2 * self.batch_max_s), _NOMINATION_MIN)
 

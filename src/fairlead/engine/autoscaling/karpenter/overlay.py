@@ -2,7 +2,7 @@
 
 Overlays are applied by descending weight. An overlay changes the offerings and resources that it
 selects, unless an overlay with a higher weight has already changed them. If two overlays of the
-same weight change the same value, they conflict. Of these, the overlay whose name comes first in
+same weight change the same value, they conflict. Of the two, the overlay whose name comes first in
 alphabetical order is ignored for all pools.
 
 upstream: pkg/controllers/nodeoverlay/{controller,store}.go, pkg/apis/v1alpha1/nodeoverlay.go
@@ -47,8 +47,8 @@ Target = tuple[str, str, str]
 class _Changes(Struct):
     """The overlays that change each target.
 
-    `first` is the overlay that was applied first to the target. `latest_weight` is the weight of
-    the overlay that was applied last.
+    `first` maps a target to the overlay that was applied to it first. `latest_weight` maps it to
+    the weight of the overlay that was applied last.
     """
 
     latest_weight: dict[Target, int] = field(default_factory=dict)

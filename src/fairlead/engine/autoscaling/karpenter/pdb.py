@@ -37,7 +37,7 @@ class PodBudgets:
     def selecting(
         self, namespace: str, budgets: Sequence[PodDisruptionBudget]
     ) -> dict[Hashable, tuple[int, ...]] | None:
-        """Return the cached matches of `namespace`: indexes of the selecting budgets, by labels.
+        """Return the cached matches of `namespace`: indexes of matching budgets, by pod labels.
 
         Returns None if the selectors of `budgets` differ from the selectors of the stored budgets.
         """
@@ -73,7 +73,7 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the budgets never allow a disruption of the pod, in any status."""
+        """Return whether the specs of the budgets never allow a disruption of the pod."""
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None
 

@@ -26,7 +26,7 @@ def resources_text(pods: Sequence[Pod]) -> str:
 
 
 def _effective(pod: Pod) -> Quantities:
-    """Return the requests like `fairlead.api.pods.requests`, but keep the quantities' formats."""
+    """Return the requests that `fairlead.api.pods.requests` returns, in the quantities' formats."""
     running: Quantities = {}
     for container in pod.spec.containers:
         _add(running, _requests(container))

@@ -202,7 +202,7 @@ class ServedResources:
             yield DeleteObject(ref, why="karpenter")
 
     def _removed(self, name: str) -> Iterator[Command]:
-        """Yield the commands that delete a NodeClaim without a machine and its finalizer."""
+        """Yield the commands that delete a NodeClaim and remove its finalizer, if necessary."""
         claim = self._claims.pop(name)
         self._removed_names.add(name)
         deletion, release = _removal(name)

@@ -2,10 +2,11 @@
 
 Pods are evicted within their disruption budgets, in four groups: ordinary pods, ordinary DaemonSet
 pods, critical pods, critical DaemonSet pods. A group waits until the pods of the groups before it
-are gone. Termination waits for pods with do-not-disrupt, unless the NodeClaim has a termination
-grace period. In that case, every pod is deleted early enough to stop before that period ends. Pods
-that tolerate the disruption taint, and pods that should have ended a minute ago, stay until the
-node is removed.
+are gone. Termination waits for pods with the annotation do-not-disrupt, unless the NodeClaim has a
+termination grace period. In that case, every pod is deleted early enough to stop before that period
+ends. Pods that tolerate the disruption taint, and pods that should have ended a minute ago, stay
+until the node is removed.
+
 
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
@@ -65,7 +66,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
 
 
 def _group(pod: Pod) -> tuple[bool, bool]:
-    """Return the rank of the pod's group; the lowest is evicted first."""
+    """Return the rank of the pod's group. The group with the lowest rank is evicted first."""
     # upstream: terminator.go:groupPodsByPriority
     return _is_critical(pod), is_owned_by(pod, "DaemonSet")
 

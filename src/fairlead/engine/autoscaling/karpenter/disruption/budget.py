@@ -66,7 +66,7 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the budget is active: its last scheduled start is within `duration`.
+    """Return whether the budget is active: its duration has not ended since its last start.
 
     A budget is always active if no month has the date of its schedule, such as 30 February.
     """

@@ -190,7 +190,7 @@ class Candidates:
     def _price(self, node: StateNode, instance_type: InstanceType | None) -> float | None:
         """Return the lowest price of an offering that matches the node.
 
-        Returns None if no offering does.
+        Returns None if no offering matches.
         """
         if instance_type is None:
             return None

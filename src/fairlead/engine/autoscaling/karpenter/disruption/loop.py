@@ -75,9 +75,9 @@ class DisruptionLoop:
         queue: DisruptionQueue,
         options: KarpenterOptions,
     ) -> None:
-        """Nodes that commands in `queue` are already disrupting are not candidates.
+        """Create the loop. `provisioner` simulates replacements.
 
-        Replacements are simulated with `provisioner`.
+        Nodes that are already disrupted by a command in `queue` are not candidates.
         """
         self._cluster = cluster
         memory = cluster.memory
@@ -140,7 +140,7 @@ class DisruptionLoop:
         start: Callable[[DisruptionCommand, Instant], None],
         now: Instant,
     ) -> LoopResult:
-        """Start `commands`, except those whose replacements the limits of a NodePool prevent."""
+        """Start `commands`, except those whose replacements a NodePool's limits prevent."""
         # upstream: queue.go:StartCommand, provisioner.go:Create; an error ends the loop
         possible = [
             command

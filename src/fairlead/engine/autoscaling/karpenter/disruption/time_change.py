@@ -20,7 +20,7 @@ from fairlead.engine.core.instant import Instant
 
 
 def next_time_change(cluster: KarpenterCluster, now: Instant) -> Instant | None:
-    """Return the first time after `now` at which a budget or an annotation starts or ends.
+    """Return the first time after `now` at which a budget starts or ends, or an annotation ends.
 
     Returns None if there is no such time.
     """

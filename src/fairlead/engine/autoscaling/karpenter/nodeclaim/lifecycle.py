@@ -233,8 +233,8 @@ class NodeClaimLifecycle:
     def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
         """Apply a NodeClaim that was read from the API server.
 
-        A NodeClaim of an earlier process is adopted, a user's NodeClaim is launched, and a deletion
-        that a user requested starts.
+        Adopts a NodeClaim of an earlier process, launches a NodeClaim that a user created, and
+        starts a deletion that a user requested.
         """
         if served.is_removed(claim.name):
             served.delete_again(claim.name, now)
@@ -271,7 +271,7 @@ class NodeClaimLifecycle:
         return next((one for one in claims if one.status.node_name == node_name), None)
 
     def lose_node(self, node: Node, now: Instant) -> None:
-        """Remove the NodeClaim of a deleted Node, and the objects that were created with it."""
+        """Remove the NodeClaim of a deleted Node, and the objects created with the Node."""
         name = node.metadata.name
         claim = self._claim_on(name)
         if name in self._made:
@@ -353,7 +353,7 @@ class NodeClaimLifecycle:
     def update_conditions(self, now: Instant) -> None:
         """If a check is due, update conditions, delete expired NodeClaims, and plan the next check.
 
-        Only NodeClaims that have changed, or whose time has come, are checked.
+        Only NodeClaims that have changed, or whose own check is due, are checked.
         """
         if self._conditions_at is None or self._conditions_at > now:
             return

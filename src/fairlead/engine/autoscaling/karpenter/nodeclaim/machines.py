@@ -110,8 +110,7 @@ class Machines:
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
         """Launch `claim` with the first of `launches` that no outage affects.
 
-        Offerings that were tried before become unavailable. Returns None if an outage affects all
-        offerings.
+        All offerings before it become unavailable. Returns None if outages affect all offerings.
         """
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
         pool = claim.node_pool

@@ -85,7 +85,8 @@ class NodeClaimRequest(Struct, frozen=True):
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        Where upstream picks an arbitrary value, this is the first value or the smallest number.
+        Where upstream picks an arbitrary value, this picks the first allowed value in alphabetical
+        order, or the smallest allowed number.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)

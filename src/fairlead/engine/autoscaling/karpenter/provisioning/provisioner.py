@@ -433,7 +433,7 @@ def _settled(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
     """Return (the DaemonSet's pod after the comparison with the pool, whether it runs there).
 
     The pod tolerates PreferNoSchedule taints, and has lost the terms of its node affinity that do
-    not allow the pool's nodes, except the last one.
+    not allow the pool's nodes, except the last term.
     """
     # upstream: scheduler.go:isDaemonPodCompatible, which changes the pod
     pod: Pod = with_prefer_no_schedule_tolerated(daemon)

@@ -257,7 +257,7 @@ class KarpenterCluster:
         return self._joined.nominated_until
 
     def nominate(self, key: str, now: Instant) -> None:
-        """Protect the node `key` from disruption for a while: a pod will be bound to it."""
+        """Protect the node `key` from disruption for a while, because it will get a pod."""
         self.version += 1
         self._joined.nominate(key, now)
 
@@ -267,7 +267,7 @@ class KarpenterCluster:
         self._joined.hold_nominations(keys)
 
     def release_nominations(self, renewed: Instant) -> bool:
-        """Limit the protection that `hold_nominations` started; return whether it had any nodes.
+        """Limit the protection that `hold_nominations` started; return whether any node had it.
 
         The protection then ends one nomination window after `renewed`.
         """

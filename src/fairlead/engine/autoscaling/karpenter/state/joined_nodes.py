@@ -1,4 +1,4 @@
-"""JoinedNodes: a list of NodeClaims and Nodes, joined by provider id, that follows changes.
+"""JoinedNodes: NodeClaims and Nodes, joined by provider id and updated after each change.
 
 Most changes replace one NodeClaim or Node by a newer version, so only its entry is joined again:
 

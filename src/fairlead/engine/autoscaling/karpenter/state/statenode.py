@@ -146,7 +146,7 @@ class StateNode(Struct, frozen=True, dict=True):
 
     @cached_property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints that pods must tolerate, without taints that end while the node starts."""
+        """The taints that pods must tolerate, without taints that disappear during the start."""
         if self.node is None or not self.registered:
             found = self.claim.spec.taints if self.claim is not None else ()
         else:

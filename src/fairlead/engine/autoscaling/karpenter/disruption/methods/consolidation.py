@@ -7,8 +7,8 @@
 
 A new node is surely cheaper if even the most expensive offering that its launch may choose is
 cheaper. Spot nodes are replaced by spot nodes only if a feature gate is set. A single spot node is
-replaced by a spot node only if there are enough cheaper types, so that replacing does not go on
-forever.
+replaced by a spot node only if there are enough cheaper types, so that the node is not replaced
+again and again.
 
 upstream: pkg/controllers/disruption/consolidation.go
 """
@@ -114,7 +114,7 @@ class Consolidation:
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
-        """`method` is the name of the disruption method, which the commands contain.
+        """`method` is the name of the disruption method that the commands state.
 
         `memory` records searches that found nothing, so that they run again only after a change.
         """

@@ -106,8 +106,8 @@ class Placed(Struct, frozen=True):
 
     `left` contains (facts, number of pods) for the pods without a node, in the order of the queue.
     `left_places` contains their positions as (size, first, end). `starting` contains the pods on
-    nodes that have not initialized, as (size, first, end, node). Positions count the pods of that
-    size, or all pods if the size is None.
+    nodes that are not initialized, as (size, first, end, node). A position is an index among the
+    pods of that size, or among all pods if the size is None.
     """
 
     left: tuple[tuple[PodFacts, int], ...]
@@ -116,7 +116,7 @@ class Placed(Struct, frozen=True):
 
 
 class PlainPlacement:
-    """Places sets of plain pods on the nodes of one cluster state, each set on its own."""
+    """Places sets of plain pods on the nodes of one cluster state, each set independently."""
 
     def __init__(self, rows: Sequence[NodeRoom], common: PlainPods) -> None:
         """`rows` are the nodes in the order in which they are tried.

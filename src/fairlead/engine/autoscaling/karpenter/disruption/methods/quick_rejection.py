@@ -1,8 +1,8 @@
 """QuickRejection: rejects removals that a simulation would reject, without simulating them.
 
 A search rejects most candidates, because their pods need a new node that is not cheaper. If all
-pods that take part are plain (no spread constraints, affinity to pods, volumes, ports or
-preferences), a pass consists of two independent parts:
+pods of a pass are plain (no spread constraints, affinity to pods, volumes, ports or preferences),
+the pass consists of two independent parts:
 
     1. each pod, in the order of the queue, goes to the first existing node with room for it
     2. the pods that are left share new NodeClaims; the existing nodes do not matter
@@ -171,7 +171,7 @@ class QuickRejection:
         return [row for row in staying if all(amount >= 0 for amount in row.free.values())]
 
     def _common_pods(self) -> list[PlainPod] | None:
-        """Return the pods that take part in every simulation; None if one of these is not plain."""
+        """Return the pods that every simulated pass places; None if one of these is not plain."""
         if self._cluster.anti_affinity_pods:
             return None
         pending = self._provisioner.pending_pods()[0]
@@ -257,9 +257,10 @@ class QuickRejection:
         return not any(table.fitting(total).any() for table in self._memory.tables)
 
     def _place(self, candidates: Sequence[DisruptionCandidate]) -> _Outcome | None:
-        """Place the pods that take part on existing nodes.
+        """Place the pods of a pass without `candidates` on existing nodes.
 
-        Returns None if one of these pods is not plain.
+        Returns None if one of these pods is not plain, no NodePool is usable, or a candidate is
+        already being removed.
         """
         if self._last is None or self._last[0] is not candidates:
             self._last = candidates, self._placed(candidates)
@@ -319,7 +320,7 @@ class QuickRejection:
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of placing the pods that take part. `own` are the pods of the candidates."""
+    """The result of placing the pods of a pass. `own` are the pods of the candidates."""
 
     placement: PlainPlacement
     own: list[PlainPods]

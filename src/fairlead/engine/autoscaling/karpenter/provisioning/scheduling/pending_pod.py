@@ -69,7 +69,7 @@ class PendingPod:
     ) -> None:
         """Start with all constraints of `pod`.
 
-        `Topology` sets `groups`: the groups of the pod's terms.
+        `Topology.update` sets `groups` to the groups of the pod's terms.
         """
         self.original = pod
         self.pod = pod

@@ -1,4 +1,4 @@
-"""The node requirements of a pod's volumes, and claims for which no node can be created.
+"""The node requirements of a pod's volumes, and volumes for which no node can be created.
 
 upstream: pkg/controllers/provisioning/scheduling/volumetopology.go
 """
