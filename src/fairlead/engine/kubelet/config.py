@@ -50,7 +50,7 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     result of `removal_delays`.
 
     `lease_period` is the time between renewals of a node's lease. If `annotates_renewals` is set,
-    the lease states the period and is written once, for controllers that can read that
+    the lease states the period and is written once, and its readers compute the renewals
     (`api/lease.py`); otherwise each renewal is written. If `renews_leases` is False, nodes have no
     leases and post their status every `lease_period` instead.
 

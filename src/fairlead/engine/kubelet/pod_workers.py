@@ -312,8 +312,8 @@ class PodWorkers(Struct):
         node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
         if node is None or pod is None or pod.id not in node.pods:
             worker.is_admitted = True  # the pod or the node has already been deleted
-
             return []
+
         resources = self.cluster.table.resources.names
         decision = admit(pod, node, lambda: self._admitted_on(node, pod), resources)
         worker.is_admitted, worker.rejection = decision.rejection is None, decision.rejection

@@ -345,7 +345,6 @@ class StaticAutoscaler:
         status = self.orchestrator.scale_up_to_min_size(templates, present, now)
         # Upstream has one status per loop: this status replaces the status of a scale-up that did
         # not evaluate the node groups.
-
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
         record.scale_ups.append(status)
         send_events(status, self.context.events)

@@ -7,7 +7,6 @@ termination grace period. In that case, every pod is deleted early enough to sto
 ends. Pods that tolerate the disruption taint, and pods that should have ended a minute ago, stay
 until the node is removed.
 
-
 upstream: pkg/controllers/node/termination/{controller,terminator/terminator}.go
 """
 

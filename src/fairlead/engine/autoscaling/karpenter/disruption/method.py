@@ -31,7 +31,7 @@ class DisruptionContext(Struct):
     """The state that all methods share: cluster, candidates, and a provisioner for simulations.
 
     `rejected` collects (node, reason) for commands that failed validation. `notes` contains event
-    texts about nodes that cannot be disrupted, by node.
+    texts about nodes that cannot be disrupted, by the node's name; drift uses the NodeClaim's name.
     """
 
     cluster: KarpenterCluster

@@ -66,9 +66,10 @@ _SPOT_TO_SPOT_OFF: Final = (
 
 
 def should_consolidate(candidate: DisruptionCandidate) -> str | bool:
-    """Return whether consolidation applies to the candidate, or upstream's reason why it does not.
+    """Return True if consolidation applies to the candidate, otherwise False or upstream's reason.
 
-    The settings of its NodePool and the conditions of its NodeClaim decide.
+    Its instance type and labels, the settings of its NodePool, and the Consolidatable condition of
+    its NodeClaim decide.
     """
     # upstream: consolidation.go:ShouldDisrupt
     pool, labels = candidate.pool, candidate.node.labels

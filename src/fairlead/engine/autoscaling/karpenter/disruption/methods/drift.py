@@ -37,10 +37,10 @@ class Drift:
     def compute(
         self, candidates: Sequence[DisruptionCandidate], allowed: dict[str, int], now: Instant
     ) -> list[DisruptionCommand]:
-        """Return the command for the first node within budgets whose pods fit other or new nodes.
+        """Return a command for the first node within budgets whose pods fit other or new nodes.
 
-        Returns [] if no drifted node qualifies. Empty nodes come first, then the other nodes by the
-        time at which they drifted.
+        Returns [] if there is no such node. Empty nodes come first. Empty nodes, and the other
+        nodes, are ordered by the time at which they drifted.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

@@ -40,7 +40,7 @@ class Emptiness:
         self._memory = memory
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether the node is empty and may be consolidated, or upstream's reason why not.
+        """Return True if the node is empty and Consolidatable, otherwise False or a reason.
 
         The consolidation policy of the NodePool does not matter.
         """

@@ -44,7 +44,7 @@ class SingleNodeConsolidation:
         self._consolidation = Consolidation(context, memory, self.name)
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> str | bool:
-        """Return whether consolidation applies to the candidate, or the reason why it does not."""
+        """Return True if consolidation applies to the candidate, otherwise False or a reason."""
         return should_consolidate(candidate)
 
     def order(self, candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandidate]:

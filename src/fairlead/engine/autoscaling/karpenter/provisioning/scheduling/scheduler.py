@@ -56,7 +56,6 @@ _DRA_ERROR = (
 _NO_TYPES = "nodepool requirements filtered out all available instance types"
 
 _PODS_MAX = 1 << 17  # the number of pods whose specs are cached
-
 _encode_spec = msgspec.json.Encoder().encode
 
 
