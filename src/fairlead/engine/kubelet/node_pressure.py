@@ -60,7 +60,7 @@ class _Site(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
     `since` is the time at which each threshold was first crossed, `seen` the time at which each
-    pressure was last observed. `leaving` contains evicted pods: (the end of the grace period,
+    pressure was last observed. `leaving` maps evicted pods to (the end of the grace period,
     message).
     """
 

@@ -66,7 +66,7 @@ WHY_REMOVED: Final = "terminated"
 
 
 class _Stopping(Struct, frozen=True):
-    """The containers of a pod have stopped at `at`; then `status` is written."""
+    """The stop of a pod by the kubelet: it ends at `at`, and then `status` is written."""
 
     at: Instant
     status: PatchStatus
@@ -114,7 +114,8 @@ class PodWorkers(Struct):
     _workers: dict[str, _PodWorker] = field(default_factory=dict)  # by pod key
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
-    # something happens on its node; most never need one.
+    # something happens on its node. Most settled pods never get a worker.
+
     _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
     _settled: dict[str, Pod] = field(default_factory=dict)  # by pod key
     _loaded_at: Instant = 0

@@ -107,7 +107,7 @@ class TemplateProvider:
     def process(
         self, nodes: Sequence[Node], daemon_sets: Sequence[DaemonSet], now: Instant
     ) -> dict[str, Template]:
-        """Return the templates by group id; `nodes` are in list order."""
+        """Return the templates by group id; `nodes` are in the order in which they are listed."""
         found: dict[str, Template] = {}
         good = self._first_by_group(nodes, partial(_is_good, now=now))
         for name, node in good.items():

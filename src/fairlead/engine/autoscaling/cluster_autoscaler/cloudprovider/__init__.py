@@ -1,1 +1,1 @@
-"""The cloud provider: the interface through which node groups are resized, and a simulation."""
+"""The cloud provider: the interface that resizes node groups, and a simulated provider."""

@@ -205,7 +205,7 @@ class SimulatedProvider:
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
         self._seed = seed
         self._start = start
-        self._names: dict[str, str] = {}  # by the providerID of the Node
+        self._names: dict[str, str] = {}  # names of Nodes by providerID
         self._of_machine: dict[str, str] = {}
         self._gone: set[str] = set()
         self._made: set[str] = set()  # the machines whose Nodes this provider created
@@ -235,7 +235,7 @@ class SimulatedProvider:
     def pod_price(self, pod: Pod) -> float:
         """Return an hourly price for the CPU and memory that `pod` requests.
 
-        Decisions only depend on the ratio between the prices of pods.
+        Decisions depend only on the ratio between the prices of pods.
         """
         wanted = pod_requests(pod)
         memory = wanted.get("memory", 0) / (1 << 30)

@@ -49,7 +49,7 @@ class BinpackingEstimate(Struct, frozen=True):
 
 
 class _Packing(Struct):
-    """The state of one estimation; `base` is the number of nodes in the snapshot before it.
+    """The state of one estimation, which begins with `base` nodes in the snapshot.
 
     `left` is the number of nodes that may still be added (None: any number). `helped` are the names
     of the nodes on which pods were placed, possibly including existing nodes.

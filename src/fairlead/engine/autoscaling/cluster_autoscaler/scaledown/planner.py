@@ -182,10 +182,10 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return `nodes` without the nodes of groups that must be deleted as a whole but cannot be.
+        """Return `nodes` without incomplete groups that must be deleted as a whole.
 
-        Such a group can be deleted if `nodes` contains as many of its nodes as its target size, or
-        as it has in the snapshot. The nodes of these groups come last in the result, by group id.
+        Such a group is complete if the number of its nodes in `nodes` is its target size, or the
+        number of its nodes in the snapshot. The nodes of these groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context
