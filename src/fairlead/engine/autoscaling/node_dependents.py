@@ -29,7 +29,7 @@ class NodeDependents(Struct, frozen=True):
     objects: tuple[Json, ...] = ()
 
     def without_devices(self) -> NodeDependents:
-        """Return only the CSINode, for a node of another instance type with unknown devices."""
+        """Return only the CSINode, because the devices of another instance type are unknown."""
         kept = tuple(one for one in self.objects if one["kind"] == CSI_NODE)
         return NodeDependents(self.like, kept)
 

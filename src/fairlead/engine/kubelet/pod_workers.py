@@ -115,7 +115,6 @@ class PodWorkers(Struct):
     _by_node: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     # Pods loaded at `_loaded_at`, by node, then by key. A settled pod gets its worker when
     # something happens on its node. Most settled pods never get a worker.
-
     _loaded: dict[str, Mapping[str, Pod]] = field(default_factory=dict)
     _settled: dict[str, Pod] = field(default_factory=dict)  # by pod key
     _loaded_at: Instant = 0

@@ -48,7 +48,7 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """Return how many of `nodes` nodes may be disrupted by the active budgets for `reason`.
+    """Return how many of `nodes` nodes the active budgets allow to be disrupted for `reason`.
 
     Returns UNLIMITED if no budget is active. Returns 0 if the schedule or the duration of any
     budget is invalid, even of a budget for other reasons.

@@ -82,7 +82,7 @@ class NodeClaimLifecycle:
             set()
         )  # NodeClaims that become Consolidatable as time passes
         self._draining: dict[str, Instant] = {}
-        self._failed_taints: dict[str, Instant] = {}  # by node, when the write is repeated
+        self._failed_taints: dict[str, Instant] = {}  # the time of the retry, by node
 
     # --- deadlines -----------------------------------------------------------------------------
 

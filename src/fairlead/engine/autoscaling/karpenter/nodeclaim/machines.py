@@ -155,7 +155,7 @@ class Machines:
         self._due.pop(name, None)
 
     def ready(self, now: Instant) -> list[str]:
-        """Return and drop the names of the NodeClaims whose Nodes appear by `now`."""
+        """Remove and return the names of the NodeClaims whose Nodes appear by `now`."""
         found = sorted(name for name, due in self._due.items() if due <= now)
         for name in found:
             del self._due[name]

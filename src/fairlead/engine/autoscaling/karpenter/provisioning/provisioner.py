@@ -150,7 +150,7 @@ class Provisioner:
         self.types_of = types_of
         self._options = options
         self._facts = PodFactsCache(options)
-        self._daemons: tuple[int, list[Pod]] = (-1, [])  # as of a version of the cluster
+        self._daemons: tuple[int, list[Pod]] = (-1, [])  # (version of the cluster, pods)
         self._daemon_pods: dict[str, _DaemonPod] = {}
         self._settled = _SettledDaemons()
         self._free: dict[str, _FreeResources] = {}
@@ -200,7 +200,7 @@ class Provisioner:
 
         If all reservations that a pod could use are used up, the pod uses other capacity. With
         `strict_reservations`, it gets no node instead. If `onto` is given, only these nodes take
-        pods. The other nodes only count against limits.
+        pods. The other nodes count only for limits and topology.
         """
         if not pods:
             return Provisioned()

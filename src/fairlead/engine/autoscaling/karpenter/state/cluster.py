@@ -85,7 +85,7 @@ class KarpenterCluster:
         self._on_node: dict[str, dict[str, Pod]] = {}
         self._pods_on: dict[str, PodsOnNode] = {}
         self._daemon_pods: dict[str, dict[str, Pod]] = {}
-        self._running_pods: RunningPods | None = None  # None: a pod or node changed
+        self._running_pods: RunningPods | None = None  # None after a change of a pod or Node
         self._label_requirements: dict[str, tuple[Mapping[str, str], Requirements]] = {}
         self._pod_budgets = PodBudgets(())
         self._are_budgets_current = True

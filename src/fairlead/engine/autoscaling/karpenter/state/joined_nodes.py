@@ -45,7 +45,7 @@ class JoinedNodes:
         self._nomination = nomination
         self.marked: set[str] = set()
         self.nominated_until: dict[str, Instant] = {}
-        self._first_end: Instant | None = None  # of a nomination
+        self._first_end: Instant | None = None  # the time at which the next nomination ends
         self._held: set[str] = set()
         self._known: dict[str, StateNode] = {}
         self._list: list[StateNode] = []

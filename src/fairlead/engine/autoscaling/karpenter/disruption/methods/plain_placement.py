@@ -188,7 +188,7 @@ class PlainPlacement:
         return total
 
     def _rows_for(self, facts: PodFacts) -> list[NodeRoom]:
-        """Return the nodes with room for a pod with `facts` before any pod is placed."""
+        """Return the nodes that have room for a pod with `facts` before any pod is placed."""
         found = self._by_facts.get(id(facts))
         if found is None:
             found = self._by_facts[id(facts)] = [
@@ -233,7 +233,7 @@ class PlainPlacement:
         left_places: list[tuple[Size | None, int, int]] = []
         starting: list[tuple[Size | None, int, int, StateNode]] = []
         free: dict[str, Amounts] = {}
-        rooms: dict[int, list[NodeRoom]] = {}  # by facts; the last node is tried next
+        rooms: dict[int, list[NodeRoom]] = {}  # by facts, in reverse order
         for place, one in enumerate(pods):
             facts = one.pending.facts
             if id(facts) not in rooms:

@@ -39,7 +39,7 @@ class ExistingNode:
         self.pods: list[PendingPod] = []
         on_node = cluster.pods_on(state.node_name)
         self.remaining = free
-        # If any amount is negative, no pod fits, so only growing amounts need a recheck.
+        # If any amount is negative, no pod fits. Placed pods fit, so they make no amount negative.
         self.is_overcommitted = any(amount < 0 for amount in self.remaining.values())
         self.requirements = state.requirements
         self._ports = list(on_node.ports)

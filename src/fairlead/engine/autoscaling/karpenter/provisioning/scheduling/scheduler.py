@@ -83,7 +83,7 @@ class PodFactsCache:
         """Start without facts; `options` determine whether preferences are respected."""
         self._respects = options.respects_preferences
         self._known: dict[bytes, PodFacts] = {}
-        self._last: dict[str, tuple[PodSpec, PodFacts]] = {}  # of each pod
+        self._last: dict[str, tuple[PodSpec, PodFacts]] = {}  # by pod key
 
     def of(self, pod: Pod) -> PodFacts:
         """Return the facts of a pod's spec."""

@@ -163,7 +163,7 @@ class Topology:
         namespaces = self._namespaces(pod, term)
         group = TopologyGroup(kind, term.topology_key, namespaces, term.label_selector)
         if group.identity in (self.inverse if is_inverse else self.groups):
-            return group  # the caller takes the one that exists
+            return group  # the caller uses the existing equal group instead
         for domain in self._domains.tolerated(term.topology_key, pod.spec.tolerations):
             group.register(domain)
         return group
@@ -277,7 +277,7 @@ class Topology:
     def added_requirements(
         self, pending: PendingPod, node: Requirements, host: LabelRequirement
     ) -> list[LabelRequirement] | UnsatisfiableTopology:
-        """Return the requirements that the pod's groups add on a node.
+        """Return the requirements that the pod's groups add for a node.
 
         If a group allows none of the node's domains, the result is an UnsatisfiableTopology. `node`
         describes the node without its hostname, and `host` is the requirement on the hostname. Each
