@@ -269,7 +269,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
 
 def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
-    """Return whether the change loses pods that run in the run without the change."""
+    """Return whether the outage loses pods in `changed` that it does not lose in `without`."""
     known = {one.pod for one in without.outage.lost} if without.outage else set()
     return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
 

@@ -48,7 +48,8 @@ def size_answer(
 ) -> TabularAnswer:
     """Return the answer to `question`; `found` is the result of the search.
 
-    It is no if a pod fits no node, or if no nodes were found that survive the failures.
+    The answer is no if a pod fits no node, or if no set of nodes was found that survives the
+    failures.
     """
     facts: Json = {
         "nodes_today": question.replaced,
