@@ -69,7 +69,7 @@ class DependentsOfTypes(Struct, frozen=True):
 
 
 def copied_dependent(one: Json, like: str, name: str) -> Json:
-    """Return the CSINode or ResourceSlice `one` of the node `like` for the new node `name`."""
+    """Return a copy of `one`, a CSINode or ResourceSlice of node `like`, for the node `name`."""
     head = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
     spec = one.get("spec") or {}
     if one["kind"] == CSI_NODE:

@@ -67,7 +67,7 @@ class ScaleDownPlanner:
     # --- candidates ------------------------------------------------------------------------
 
     def candidates(self, nodes: Iterable[Node], now: Instant) -> list[Node]:
-        """Return the nodes of groups above their minimum size, in the order to examine them.
+        """Return the nodes to examine, in order: the nodes of groups above their minimum size.
 
         Empty nodes come first, starting with empty nodes that need not wait for pods to complete.
         Among otherwise equal nodes, nodes that were unneeded in the last loop come first.
