@@ -65,8 +65,8 @@ USUAL_EXIT_CODES: Final = "Exit codes: 0 success; 2 bad input."
 class CommandEntry:
     """A command, imported from `path` when it is called.
 
-    `text` is its line in `fairlead --help`. `main_option` is the option that names what the command
-    is about, which users may write without its name.
+    `text` is its line in `fairlead --help`. `main_option` is an option whose value users often
+    give without the option, such as a node without `--nodes`; an error message then names it.
     """
 
     name: str

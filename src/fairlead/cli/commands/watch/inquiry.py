@@ -140,7 +140,9 @@ class Inquiry:
         self.problem = problem
 
     def _report_unreadable(self, lines: list[str]) -> None:
-        """Print each line on stderr that has become true, and one line when all are over."""
+        """Print each new line of `lines` on stderr, and a last line when `lines` becomes empty.
+
+        Each of `lines` names a resource that cannot be read."""
         for line in lines:
             if line not in self.unreadable:
                 print(f"fairlead: {line}", file=sys.stderr)

@@ -157,7 +157,7 @@ class KubectlSession:
     def _observes_changes(self, line: Json) -> bool:
         """Return whether the command observes ongoing changes.
 
-        `rollout status` does so, and the two commands after a command with --wait=false.
+        These commands are `rollout status`, and the two commands after a command with --wait=false.
         """
         self._commands_until_rest = (
             _HASTY if _NO_WAIT in line["argv"] else max(0, self._commands_until_rest - 1)
