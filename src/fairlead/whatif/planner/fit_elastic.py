@@ -50,17 +50,19 @@ _FIRST: Final = 250
 _GROWTH: Final = 4
 _LABEL: Final = "fairlead.dev/fit"
 _SCHEDULER: Final = "fairlead-fit"
+_NEW_PODS: Final = "the new pods"
 _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 
 
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all
+    `owner` is the simulated workload of the new pods, and `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all
     have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit". The new pods
     preempted `preempted` pods, of which `lost` have no node at the end.
     """
 
+    owner: WorkloadRef
     count: int
     tried: int
     stop: str
@@ -176,7 +178,9 @@ def _found(outcome: RunOutcome, workload: Json, count: int) -> ElasticFit:
         number if workload.kind == POD else min(number, pending[workload])
         for workload, number in Counter(pod.workload for pod in preempted).items()
     )
-    return ElasticFit(len(placed), count, stop, refused_by, placed, outcome, len(preempted), lost)
+    return ElasticFit(
+        ref, len(placed), count, stop, refused_by, placed, outcome, len(preempted), lost
+    )
 
 
 def _ref(workload: Json) -> WorkloadRef:
@@ -345,14 +349,25 @@ def _groups(result: ElasticFit) -> ResultTable:
 def _reasons(result: ElasticFit) -> ResultTable:
     """Return a table of the reasons why pods have no node, with the number of pods.
 
+    The pods of other workloads are included, because the new pods may have taken their room.
     Reasons that differ only in the name of the pod count as one reason.
     """
     waiting = result.autoscaling.waiting
     counts = Counter(
-        (waiting.get(pod.key) or pod.reason).replace(pod.key.rpartition("/")[2], "<pod>")
+        (
+            _NEW_PODS if pod.owner == result.owner else str(pod.workload),
+            (waiting.get(pod.key) or pod.reason).replace(pod.key.rpartition("/")[2], "<pod>"),
+        )
         for pod in result.outcome.pods.values()
         if pod.is_pending
     )
-    rows = [{"pods": count, "reason": reason} for reason, count in counts.most_common()]
-    columns = (ResultColumn("pods", "pods", NUMBER), ResultColumn("reason", "because", WORDS))
+    rows = [
+        {"pods": count, "workload": workload, "reason": reason}
+        for (workload, reason), count in counts.most_common()
+    ]
+    columns = (
+        ResultColumn("pods", "pods", NUMBER),
+        ResultColumn("workload", "of", NAME),
+        ResultColumn("reason", "because", WORDS),
+    )
     return ResultTable("refusals", "why pods have no node", columns, rows)

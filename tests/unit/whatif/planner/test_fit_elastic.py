@@ -220,6 +220,7 @@ def test_reasons_that_differ_by_the_pods_name_count_as_one(fitted, make):
     other = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "x"}
     objects = (node, POOL, workload, {**other, "metadata": {"name": "other"}})
     _, answer = fitted(*objects, like="sts/web", karpenter=True, pods_max=3)
-    [row] = next(one for one in answer.tables if one.name == "refusals").rows
-    assert row["pods"] == 4  # three new ones, and the one that it has today
-    assert "PersistentVolumeClaim=default/data-<pod>" in row["reason"]
+    new, today = next(one for one in answer.tables if one.name == "refusals").rows
+    assert (new["pods"], new["workload"]) == (3, "the new pods")
+    assert (today["pods"], today["workload"]) == (1, "sts/default/web")
+    assert "PersistentVolumeClaim=default/data-<pod>" in new["reason"] == today["reason"]
