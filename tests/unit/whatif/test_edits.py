@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
@@ -55,6 +57,23 @@ def test_new_nodes_take_pods_that_are_pending(ask, make):
     assert len(answer.difference.placed) == 6 + 2
     new = next(one for one in answer.changed.nodes if one.name == "new-node-1")
     assert new.labels == {**POOL, "kubernetes.io/hostname": "new-node-1"}
+
+
+def test_pending_pods_leave_the_room_of_daemonsets_on_new_nodes(ask, make):
+    """Each node has four cores: three pods fit beside a DaemonSet pod of half a core."""
+    web = make.workload(name="web", replicas=8)
+    daemon = make.workload("DaemonSet", "agent", cpu="500m", tolerations=[{"operator": "Exists"}])
+    del daemon["spec"]["replicas"]
+    answer = ask([make.node("a"), web, daemon], add_nodes=1, like="a")
+    assert Counter(pod.workload.name for pod in answer.difference.placed) == {"web": 3, "agent": 1}
+
+
+def test_pods_that_the_change_creates_use_its_new_nodes(ask, make):
+    """Node a has room for the pod too; the scheduler prefers the empty new node."""
+    node = make.node("a", **{"kubernetes.io/hostname": "a"})
+    objects = [node, make.workload(replicas=0), make.pod("p", cpu="2", node_name="a")]
+    answer = ask(objects, scale=("deploy/web=1",), add_nodes=1, like="a")
+    assert placed(answer) == ["new-node-1"]
 
 
 def test_new_nodes_can_replace_a_pool_that_is_deleted(ask, make):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.node_start import READY_AFTER
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.core.instant import DurationNs
 from fairlead.engine.core.tie_break import splitmix64
@@ -25,3 +26,11 @@ def provision_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
     if usual < 4 * NANOSECONDS_PER_SECOND:
         return found
     return found // NANOSECONDS_PER_SECOND * NANOSECONDS_PER_SECOND
+
+
+def registration_time(usual: DurationNs, seed: int, machine: int) -> DurationNs:
+    """Return the time in ns until the machine's Node registers, which is soon Ready after that.
+
+    The arguments are those of `provision_time`.
+    """
+    return max(provision_time(usual, seed, machine) - READY_AFTER, 0)

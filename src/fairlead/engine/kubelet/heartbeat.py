@@ -10,7 +10,8 @@
 A reporting kubelet posts its conditions when they change. If another client overwrites them, the
 kubelet corrects them at its next renewal. A slow kubelet posts only at renewals. If the first
 version of a node has no annotation and Ready=Unknown, its kubelet counts as stopped, until the
-annotation changes or another client posts another Ready status.
+annotation changes or another client posts another Ready status. A node that is starting
+(`api.node_start`) becomes Ready after `READY_AFTER`.
 
 If `annotates_renewals` is set, leases are written only when renewals begin, change or end. The
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:
@@ -29,6 +30,7 @@ from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, RENEWED_EVERY, Renewals, renewals_of
+from fairlead.api.node_start import READY_AFTER, is_starting
 from fairlead.api.objects import Lease, Node
 from fairlead.api.timestamp import NANOSECONDS_PER_MICROSECOND, format_duration, format_micro_time
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
@@ -197,9 +199,11 @@ class Heartbeats(Struct):
             kubelet.is_reporting = True
             kubelet.renewals = self._adopted(kubelet, now)
             warnings += self._write_lease(kubelet, now)
-            warnings += (
-                post(node, kubelet.conditions, now) if needs_post(node, kubelet.conditions) else []
-            )
+            if is_starting(node):
+                kubelet.posts_at = now + READY_AFTER
+                self._timers.add(kubelet.posts_at, kubelet)
+            elif needs_post(node, kubelet.conditions):
+                warnings += post(node, kubelet.conditions, now)
         self._plan_flap(kubelet, now)
         return warnings
 

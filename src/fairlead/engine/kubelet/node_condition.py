@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.node_start import is_starting
 from fairlead.api.objects import Node
 from fairlead.api.pods.facts import condition
 from fairlead.api.timestamp import format_timestamp
@@ -82,10 +83,16 @@ def ready_status(node: Node) -> str:
 
 
 def found_conditions(node: Node) -> Conditions:
-    """Return the conditions of a loaded node. Missing and Unknown conditions count as healthy."""
+    """Return the conditions that the kubelet of a new or loaded node posts.
+
+    They are those of the node. Missing and Unknown conditions, and the Ready condition of a
+    starting node, count as healthy.
+    """
     conditions = dict(HEALTHY)
     for kind in HEALTHY:
         found = condition(node, kind)
+        if kind == READY and is_starting(node):
+            continue
         if found is not None and found.status != UNKNOWN:
             conditions[kind] = Condition(kind, found.status, found.reason, found.message)
     return conditions

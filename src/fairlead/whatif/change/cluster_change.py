@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.node_start import READY_AFTER
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.api.well_known_label import HOSTNAME
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS, find_kind
@@ -58,6 +59,9 @@ NO_MANAGED_FIELDS: Final = (
 )
 
 _SELECTION: Final = frozenset("=!() ")  # a text without these is the name of a node
+# With --add-nodes, the other changes are made when the new nodes are Ready. Otherwise pods that
+# these changes create or evict could not use the new nodes.
+_NODES_READY_AFTER: Final = 2 * READY_AFTER
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 
@@ -216,6 +220,7 @@ class _Steps(Struct):
     start: Instant
     inventory: Inventory
     steps: list[ScriptedStep] = field(default_factory=list)
+    new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
@@ -251,6 +256,9 @@ def script_of_change(
     if change.descheduler:
         _deschedule(collected, change.descheduler)
     steps = sorted(collected.steps, key=lambda step: step.after)
+    if collected.new_nodes:
+        delayed = [replace(step, after=step.after + _NODES_READY_AFTER) for step in steps]
+        steps = [*collected.new_nodes, *delayed]
     return ChangeScript(tuple(steps), tuple(collected.notes), drain)
 
 
@@ -460,7 +468,8 @@ def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Js
 
     for new in new_nodes(count, model, templates, collected.inventory, start):
         _add_created(collected.inventory, new)
-        collected.add(new.title, OPTION, commands.create(new))
+        step = ScriptedStep(0, (commands.create(new),), OPTION, new.title)
+        collected.new_nodes.append(step)
 
 
 def _add_created(inventory: Inventory, manifest: Manifest) -> None:

@@ -1,10 +1,10 @@
 """New nodes: `--add-nodes 10`, each like a node of the cluster or of an instance type.
 
-A new node is Ready and runs the static pods of its model; the simulated DaemonSet controller
-creates its pods there. The node has the labels, size, volume limits (CSINode) and devices
-(ResourceSlices) of its model, and the taints that no controller manages. It has neither the images
-nor the cordon of its model. A node of another instance type has no devices, because they are
-unknown.
+A new node runs the static pods of its model; the simulated DaemonSet controller creates its pods
+there. The node's kubelet makes it Ready as soon as these pods could be placed (`api.node_start`).
+The node has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model,
+and the taints that no controller manages. It has neither the images nor the cordon of its model. A
+node of another instance type has no devices, because they are unknown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.api.node_start import starting_condition
 from fairlead.api.pods.facts import is_static, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import HOSTNAME, INSTANCE_TYPE
@@ -104,20 +105,12 @@ def _merged(model: Json, template: Json) -> Json:
 
 
 def _node(name: str, template: Json, start: Instant) -> Json:
-    since = format_timestamp(start)
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "KubeletReady",
-        "message": "kubelet is posting ready status",
-        "lastHeartbeatTime": since,
-        "lastTransitionTime": since,
-    }
     labels = {HOSTNAME: name, **template["metadata"]["labels"]}
+    starting = starting_condition(format_timestamp(start))
     return {
         "apiVersion": NODE.api_version,
         "kind": NODE.kind,
         "metadata": {"name": name, "labels": labels},
         "spec": template["spec"],
-        "status": {**template["status"], "conditions": [ready]},
+        "status": {**template["status"], "conditions": [starting]},
     }

@@ -57,9 +57,10 @@ _NO_PLUGINS: Final = PointPlugins(disabled=(ALL,))
 class ElasticFit(Struct, frozen=True):
     """The result: `count` of `tried` new pods have a node at the end of `outcome`.
 
-    `owner` is the simulated workload of the new pods, and `pods` are these `count` pods. `stop` is the reason why other new pods have no node, "" if all
-    have one; `refused_by` is "admission", "autoscaler", "scheduling" or "limit". The new pods
-    preempted `preempted` pods, of which `lost` have no node at the end.
+    `owner` is the simulated workload of the new pods, and `pods` are these `count` pods. `stop` is
+    the reason why other new pods have no node, "" if all have one; `refused_by` is "admission",
+    "autoscaler", "scheduling" or "limit". The new pods preempted `preempted` pods, of which `lost`
+    have no node at the end.
     """
 
     owner: WorkloadRef

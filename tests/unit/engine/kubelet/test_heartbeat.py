@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.lease import RENEWED_EVERY, renewals_of
-from fairlead.api.objects import Lease, Node
+from fairlead.api.node_start import READY_AFTER, starting_condition
+from fairlead.api.objects import Lease, Node, NodeCondition
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.engine.core.command import (
     CreateObject,
@@ -270,6 +272,22 @@ def test_what_others_say_of_a_node_is_put_right_at_the_next_renewal():
     ((after, post),) = cluster.wait(60)
     assert (after, posted(post)["Ready"]) == (36, "True")
     assert cluster.tell(node(), 36) == []
+
+
+@pytest.mark.parametrize("is_loaded", [False, True])
+def test_a_starting_node_is_ready_a_moment_later(is_loaded):
+    """Also after a restart, which loads the node."""
+    made = node()
+    condition = decode_as(NodeCondition, starting_condition(format_timestamp(T0)))
+    starting = replace(made, status=replace(made.status, conditions=(condition,)))
+    scene = Cluster(starting) if is_loaded else Cluster()
+    if not is_loaded:
+        scene.said = scene.tell(starting, 0)
+    assert not [one for one in scene.said if isinstance(one, PatchStatus)]
+    [(after_s, command)] = scene.wait(60)
+    assert after_s == READY_AFTER / seconds(1)
+    assert posted(command) == WELL
+    assert scene.events == [("NodeReady", "Normal", "Node n1 status is now: NodeReady")]
 
 
 def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():

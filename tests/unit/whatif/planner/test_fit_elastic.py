@@ -99,6 +99,19 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
     assert answer.facts["ready_after_s"] > 60
 
 
+@pytest.mark.parametrize("karpenter", [False, True])
+def test_new_pods_leave_the_room_of_daemonsets_on_new_nodes(fitted, make, karpenter):
+    """Three nodes of four cores: three pods on each beside a DaemonSet pod of half a core."""
+    tolerations = [{"operator": "Exists"}]
+    agent = make.workload("DaemonSet", "agent", cpu="500m", tolerations=tolerations)
+    agent["spec"].pop("replicas")
+    objects = (make.node("a", pool="a"), make.workload(replicas=0), agent, POOL)
+    found, _ = fitted(*objects, karpenter=karpenter)
+    agents = [pod for pod in found.outcome.pods.values() if pod.workload.name == "agent"]
+    assert (found.count, len(agents)) == (9, 3)
+    assert all(pod.is_placed for pod in agents)
+
+
 def test_the_autoscaler_sees_new_pods_that_do_not_preempt(fitted, make):
     """Without --preempt, new pods have a scheduler profile of their own."""
     objects = make.node("a", pool="a"), make.workload(replicas=0)

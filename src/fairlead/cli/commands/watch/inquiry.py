@@ -142,7 +142,8 @@ class Inquiry:
     def _report_unreadable(self, lines: list[str]) -> None:
         """Print each new line of `lines` on stderr, and a last line when `lines` becomes empty.
 
-        Each of `lines` names a resource that cannot be read."""
+        Each of `lines` names a resource that cannot be read.
+        """
         for line in lines:
             if line not in self.unreadable:
                 print(f"fairlead: {line}", file=sys.stderr)

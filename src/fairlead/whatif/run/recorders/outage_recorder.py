@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviour
 from fairlead.api.late_dict import LateDict
+from fairlead.api.node_start import is_starting
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.api.pods.replicas import Replicas, pod_at
@@ -472,7 +473,7 @@ def state_of(node: Node) -> NodeState:
     """Return the state of `node` according to its taints, conditions and annotations."""
     if any(t.key in _FAILURE_TAINTS and t.effect == NO_EXECUTE for t in node.spec.taints):
         return NodeState.TAINTED
-    if ready_status(node) not in (TRUE, ""):
+    if not _is_ready(node):
         return NodeState.UNREADY
     if _is_silent(node):
         return NodeState.UNNOTICED
@@ -480,7 +481,12 @@ def state_of(node: Node) -> NodeState:
 
 
 def _is_serving_node(node: Node) -> bool:
-    return not _is_silent(node) and ready_status(node) in (TRUE, "")
+    return not _is_silent(node) and _is_ready(node)
+
+
+def _is_ready(node: Node) -> bool:
+    """Return whether the node is Ready, or starts and has not failed."""
+    return ready_status(node) in (TRUE, "") or is_starting(node)
 
 
 def _is_silent(node: Node) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from fairlead.api.codec import decode_as
 from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import NodeCondition
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
+from fairlead.whatif.outcome.outage import NodeState
 from fairlead.whatif.run.recorders.outage_recorder import OutageRecorder
 
 NODES = ("a", "b", "c")
@@ -76,6 +79,17 @@ def test_records_are_those_of_a_recorder_that_examines_all_pods(seed):
         assert quick.failed_nodes == plain.failed_nodes
     assert (quick.pod_samples, quick.node_samples) == (plain.pod_samples, plain.node_samples)
     assert (quick.first_back_at, quick.last_back_at) == (plain.first_back_at, plain.last_back_at)
+
+
+def test_a_starting_node_has_not_failed():
+    recorder = OutageRecorder()
+    starting = decode_as(NodeCondition, starting_condition("2026-01-01T00:00:00Z"))
+    made = make_node("a")
+    node = replace(made, status=replace(made.status, conditions=(starting,)))
+    for now, stimulus in enumerate((node, make_pod("p", node="a"), made)):
+        recorder.observe(ObjectChanged(stimulus), now)
+    assert (recorder.failed_nodes, recorder.affected) == ({}, {})
+    assert all(not sample.counts[NodeState.UNREADY] for sample in recorder.node_samples)
 
 
 def test_a_pod_waits_no_longer_once_the_node_of_its_replacement_is_deleted():

@@ -1,6 +1,6 @@
 """SimulatedProvider: node groups whose machines become Nodes after a delay.
 
-    increase ──▶ Creating ── provision time ──▶ Node is created, Ready
+    increase ──▶ Creating ── provision time ──▶ Node is created, and soon Ready
     delete   ──▶ the machine is removed immediately, its Node after the deletion time
 
 The provision time of a machine is between 3/4 and 5/4 of the group's provision time. This time
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
+from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pods.requests import pod_requests
 from fairlead.api.timestamp import format_timestamp
@@ -33,7 +34,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider
     ProviderError,
 )
 from fairlead.engine.autoscaling.node_dependents import NO_DEPENDENTS, NodeDependents
-from fairlead.engine.autoscaling.provision_time import provision_time
+from fairlead.engine.autoscaling.provision_time import registration_time
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
@@ -288,7 +289,7 @@ class SimulatedProvider:
             self._timers.add(now + _ERROR_AFTER, partial(self._fail, group, provider_id))
             return
         machine = crc32(group.id.encode()) << 32 | group.created
-        due = now + provision_time(group.spec.provision_time, self._seed, machine)
+        due = now + registration_time(group.spec.provision_time, self._seed, machine)
         self._timers.add(due, partial(self._register, group, provider_id, name))
 
     def _next_name(self, group: SimulatedNodeGroup) -> tuple[str, str]:
@@ -318,7 +319,10 @@ class SimulatedProvider:
     def _register(
         self, group: SimulatedNodeGroup, provider_id: str, name: str, now: Instant
     ) -> None:
-        """Create the Node of a machine, unless the machine was deleted in the meantime."""
+        """Create the Node of a machine, unless the machine was deleted in the meantime.
+
+        The node's kubelet makes it Ready at the end of the provision time (`api.node_start`).
+        """
         if provider_id not in group.machines or group.spec.template is None:
             return
         group.machines[provider_id] = Instance(provider_id)
@@ -326,21 +330,13 @@ class SimulatedProvider:
         metadata, status = template.get("metadata") or {}, template.get("status") or {}
         labels = {**group.spec.node_labels, HOSTNAME: name}
         annotations = {**(metadata.get("annotations") or {}), **group.spec.annotations}
-        at = format_timestamp(now)
-        ready = {
-            "type": "Ready",
-            "status": "True",
-            "reason": "KubeletReady",
-            "message": "kubelet is posting ready status",
-            "lastTransitionTime": at,
-            "lastHeartbeatTime": at,
-        }
+        starting = starting_condition(format_timestamp(now))
         manifest = {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "labels": labels, "annotations": annotations},
             "spec": {**(template.get("spec") or {}), "providerID": provider_id},
-            "status": {**status, "conditions": [ready]},
+            "status": {**status, "conditions": [starting]},
         }
         self._names[provider_id] = name
         self._made.add(provider_id)

@@ -2,7 +2,8 @@
 
     launch        a NodeClaim gets the cheapest offering that it allows and that no outage affects;
                   offerings that were tried without success are unavailable for a while
-    registration  after the provision time the Node appears: Ready, registered, initialized
+    registration  the Node appears, registered and initialized; its kubelet makes it Ready at the
+                  end of the provision time (`api.node_start`)
 
 The Node has no startup taints.
 """
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
 from fairlead.api.json import Json
+from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ARCH, HOSTNAME
@@ -46,7 +48,7 @@ from fairlead.engine.autoscaling.karpenter.nodeclaim.standalone_claim import (
     with_custom_labels,
 )
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaim_request import NodeClaimRequest
-from fairlead.engine.autoscaling.provision_time import provision_time
+from fairlead.engine.autoscaling.provision_time import registration_time
 from fairlead.engine.core.command import CreateObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.tie_break import splitmix64
@@ -58,7 +60,7 @@ _SUFFIX_LENGTH: Final = 5
 
 
 class Machines:
-    """Launches NodeClaims and creates their Nodes after the provision time."""
+    """Launches NodeClaims, and creates their Nodes at the end of the provision time."""
 
     def __init__(
         self,
@@ -118,7 +120,7 @@ class Machines:
             launched = _launched(claim, instance_type, offering, now)
             if not any(one.affects(pool, launched.metadata.labels) for one in active):
                 usual = self._config.provision_time_of(pool)
-                self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
+                self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
                 return launched, instance_type, offering
             self._offerings.mark(instance_type, offering, now)
         return None
@@ -144,7 +146,7 @@ class Machines:
         """Start the machine of a launched NodeClaim that has no Node."""
         self._count += 1
         usual = self._config.provision_time_of(claim.node_pool)
-        self._due[claim.name] = now + provision_time(usual, self._seed, self._count)
+        self._due[claim.name] = now + registration_time(usual, self._seed, self._count)
 
     def register_again(self, name: str, now: Instant) -> None:
         """Create the Node `name` again after 5 s, because the API server refused it."""
@@ -168,20 +170,11 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
     `node_info` is the nodeInfo in the Node's status; {} leaves it out.
     """
     # upstream: pkg/controllers/nodeclaim/lifecycle/registration.go:syncNode
-    at = format_timestamp(now)
     labels = {
         **claim.metadata.labels,
         HOSTNAME: claim.name,
         REGISTERED: "true",
         INITIALIZED: "true",
-    }
-    ready = {
-        "type": "Ready",
-        "status": "True",
-        "reason": "KubeletReady",
-        "message": "kubelet is posting ready status",
-        "lastTransitionTime": at,
-        "lastHeartbeatTime": at,
     }
     spec: Json = {"providerID": claim.status.provider_id}
     if claim.spec.taints:
@@ -189,7 +182,7 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
     status: Json = {
         "capacity": dict(claim.status.capacity),
         "allocatable": dict(claim.status.allocatable),
-        "conditions": [ready],
+        "conditions": [starting_condition(format_timestamp(now))],
     }
     if node_info:
         architecture = labels.get(ARCH, node_info.get("architecture", ""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.codec import decode_as
+from fairlead.api.node_start import is_starting
 from fairlead.api.objects import Node
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.cloud_provider import (
     ProviderError,
@@ -41,7 +42,7 @@ def view(manifest):
     return decode_as(Node, manifest)
 
 
-def test_a_machine_becomes_a_ready_node_with_the_groups_labels():
+def test_a_machine_becomes_a_starting_node_with_the_groups_labels():
     one = provider()
     one.node_groups()[0].increase_size(1, 0)
     [(_, manifest)] = registered(one)
@@ -49,7 +50,7 @@ def test_a_machine_becomes_a_ready_node_with_the_groups_labels():
     assert manifest["metadata"]["labels"] == {
         "pool": "a", "kubernetes.io/hostname": "a-b-new-1",
     }  # fmt: skip
-    assert [c["status"] for c in manifest["status"]["conditions"]] == ["True"]
+    assert is_starting(view(manifest))
     assert one.node_group_for(manifest["spec"]["providerID"]).id == "A/b"
 
 
