@@ -66,6 +66,10 @@ def test_pending_pods_leave_the_room_of_daemonsets_on_new_nodes(ask, make):
     del daemon["spec"]["replicas"]
     answer = ask([make.node("a"), web, daemon], add_nodes=1, like="a")
     assert Counter(pod.workload.name for pod in answer.difference.placed) == {"web": 3, "agent": 1}
+    reasons = {pod.reason for pod in answer.difference.placed if pod.workload.name == "web"}
+    preemption = "0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    refusals = "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate"
+    assert reasons == {f"{refusals}, preemption: {preemption}"}
 
 
 def test_pods_that_the_change_creates_use_its_new_nodes(ask, make):

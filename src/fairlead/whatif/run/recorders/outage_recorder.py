@@ -76,6 +76,7 @@ class OutageRecorder(Struct):
     config: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     now: Instant = 0
     nodes: dict[str, Node] = field(default_factory=dict)
+    starting: set[str] = field(default_factory=set)  # names, see `api.node_start`
     pods: LateDict[Pod] = field(default_factory=lambda: LateDict(pod_at))  # {uid: existing pod}
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
@@ -194,6 +195,7 @@ class OutageRecorder(Struct):
             case Node():
                 self._has_lost_nodes = True
                 self.nodes.pop(gone.metadata.name, None)
+                self.starting.discard(gone.metadata.name)
                 self._is_serving.pop(gone.metadata.name, None)
                 self._move(gone.metadata.name, "", None)
             case Pod():
@@ -206,6 +208,10 @@ class OutageRecorder(Struct):
     def _record_node(self, node: Node) -> None:
         name, state = node.metadata.name, state_of(node)
         self.nodes[name] = node
+        if is_starting(node):
+            self.starting.add(name)
+        else:
+            self.starting.discard(name)
         before = self._states.get(name)
         was_serving, self._is_serving[name] = self._is_serving.get(name), _is_serving_node(node)
         self._move(name, zone_key(node, self.config), state)

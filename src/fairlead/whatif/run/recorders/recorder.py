@@ -152,7 +152,9 @@ class Recorder(Struct):
             case PodPlaced(equals=equals):
                 self.choices += equals > 1
             case PodUnschedulable(pod=ref, message=message):
-                if track := self._tracks.get(ref.key):
+                # A starting node refuses pods for a microsecond. This is not why they wait.
+                track = self._tracks.get(ref.key)
+                if track and not (track.reason and self.outage.starting):
                     track.reason = message
                     self._outdate(track)
             case PodPreempting():
