@@ -264,6 +264,34 @@ def test_recommended_requests_are_applied(ask, make):
             ("2", "2"),
             id="a limit that is not controlled caps the request",
         ),
+        pytest.param(
+            {"cpu": "4"},
+            [{"containerName": "c", "minAllowed": {"cpu": "500m"}}],
+            "250m",
+            ("500m", "2"),
+            id="a recommendation below minAllowed is raised",
+        ),
+        pytest.param(
+            {"cpu": "4"},
+            [{"containerName": "*", "maxAllowed": {"cpu": 2, "memory": "1Gi"}}],
+            "3",
+            ("2", "8"),
+            id="a recommendation above maxAllowed is lowered",
+        ),
+        pytest.param(
+            {"cpu": "4"},
+            [{"containerName": "c", "minAllowed": {"cpu": "3"}, "maxAllowed": {"cpu": "2"}}],
+            "250m",
+            ("2", "8"),
+            id="maxAllowed prevails over minAllowed",
+        ),
+        pytest.param(
+            {"cpu": "4"},
+            [{"containerName": "c", "maxAllowed": {"cpu": "0"}}],
+            "2",
+            ("2", "8"),
+            id="a bound of zero has no effect",
+        ),
     ],
 )
 def test_limits_follow_as_a_vpa_says(snapshot, make, limits, policies, recommended, expected):
@@ -299,9 +327,11 @@ def test_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
         ([], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
         ([vpa()], "--apply-vpa: the snapshot has no VerticalPodAutoscaler with a recommendation"),
         ([vpa(recommended={"cpu": "much"})], "Recommendations.c.target.cpu: 'much'"),
+        ([vpa(recommended={"cpu": "1"}, policies=[{"minAllowed": {"cpu": "few"}}])],
+         "web-vpa: spec.resourcePolicy.containerPolicies.*.minAllowed.cpu: 'few'"),
         ([vpa(recommended={"cpu": "1"}, spec=3)], "web-vpa: spec: expected object, got int"),
     ],
-)
+)  # fmt: skip
 def test_recommendations_that_are_missing_or_malformed(ask, make, autoscalers, message):
     with pytest.raises(InputError) as refused:
         ask([*running(make, 1), *autoscalers], apply_vpa=True)

@@ -1,7 +1,8 @@
 """--apply-vpa: sets the requests that VerticalPodAutoscalers recommend in their status.
 
 The recommended target of each container becomes its request in the pod template of the VPA's
-workload, and a rollout follows, as with --set-resources. Limits keep their ratio to the requests.
+workload, and a rollout follows, as with --set-resources. A target outside `minAllowed` and
+`maxAllowed` is capped to them. Limits keep their ratio to the requests.
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
 Containers with mode Off do not change. The VPA's update mode is ignored, because the option
 requests the change.
@@ -52,6 +53,8 @@ class _Policy(msgspec.Struct, rename="camel"):
     container_name: str = _ALL_CONTAINERS
     mode: str = "Auto"
     controlled_values: str = "RequestsAndLimits"
+    min_allowed: ResourceList = {}
+    max_allowed: ResourceList = {}
 
 
 class _Recommendation(msgspec.Struct, rename="camel"):
@@ -155,7 +158,7 @@ def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
 def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
-    Raises InputError for a recommended amount that is malformed.
+    Raises InputError for a recommended or allowed amount that is malformed.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})
@@ -165,24 +168,44 @@ def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
         if name not in recommended or policy.mode == "Off":
             continue
         resources = container.setdefault("resources", {})
+        where = f"status.recommendation.containerRecommendations.{name}.target"
         for resource, amount in recommended[name].items():
-            try:
-                change = _set(resources, resource, amount, policy)
-            except QuantityError as cause:
-                where = "status.recommendation.containerRecommendations"
-                raise vpa.refuse(str(cause), field=f"{where}.{name}.target.{resource}") from None
-            if change:
+            target = _allowed(vpa, resource, _amount(vpa, f"{where}.{resource}", amount), policy)
+            if change := _set(resources, resource, target, policy):
                 yield f"container {name} {change}"
 
 
-def _set(resources: Json, resource: str, amount: QuantityText, policy: _Policy) -> str:
+def _amount(vpa: Manifest, field: str, text: QuantityText) -> Quantity:
+    """Return the amount `text` in `field` of `vpa`. Raises InputError if it is malformed."""
+    try:
+        return parse_quantity(text)
+    except QuantityError as cause:
+        raise vpa.refuse(str(cause), field=field) from None
+
+
+def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) -> Quantity:
+    """Return `target`, capped to minAllowed and then to maxAllowed of `policy`.
+
+    A bound of zero has no effect. upstream: capping.go: applyVPAPolicy
+    """
+    where = f"spec.resourcePolicy.containerPolicies.{policy.container_name}"
+    for field, bounds, cap in (
+        ("minAllowed", policy.min_allowed, max),
+        ("maxAllowed", policy.max_allowed, min),
+    ):
+        if resource in bounds:
+            bound = _amount(vpa, f"{where}.{field}.{resource}", bounds[resource])
+            target = cap(target, bound) if bound.nano else target
+    return target
+
+
+def _set(resources: Json, resource: str, target: Quantity, policy: _Policy) -> str:
     """Set a request and, unless `policy` forbids it, its limit; return a description of the change.
 
     The result is "" if the request does not change.
     """
     requests, limits = resources.setdefault("requests", {}), resources.get("limits") or {}
     before, limit = requests.get(resource), limits.get(resource)
-    target = parse_quantity(amount)
     if limit is not None and policy.controlled_values == "RequestsOnly":
         target = min(target, parse_quantity(limit))
     elif limit is not None:
