@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from fairlead.api.json import Json
@@ -30,11 +31,16 @@ CASES_SHOWN: Final = 20
 
 
 def sweep_answer(
-    source: str, cases: Sequence[Case], rows: Sequence[Measured], rank_by: str
+    source: str,
+    cases: Sequence[Case],
+    rows: Sequence[Measured],
+    rank_by: str,
+    conditions: Mapping[str, str] = MappingProxyType({}),
 ) -> TabularAnswer:
     """Return the answer for `cases`, whose measures are `rows`.
 
-    `rank_by` is the measure that defines the worst case.
+    `rank_by` is the measure that defines the worst case. `conditions` maps the text of each
+    condition of --fail-on to its measure.
     """
     worst = worst_case(rows, rank_by)
     return TabularAnswer(
@@ -47,7 +53,15 @@ def sweep_answer(
             "rank_by": rank_by,
             "worst": {"case": cases[worst].number, "parameters": dict(cases[worst].parameters)},
         },
+        notes=tuple(_notes(rows, conditions)),
     )
+
+
+def _notes(rows: Sequence[Measured], conditions: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note for each condition whose measure is in no result, so that it never holds."""
+    for text, measure in conditions.items():
+        if all(row[measure] is None for row in rows):
+            yield f"--fail-on {text} is not checked, because no result contains {measure}."
 
 
 def _parameters(cases: Sequence[Case]) -> Json:
@@ -61,7 +75,10 @@ def _parameters(cases: Sequence[Case]) -> Json:
 
 def _verdict(cases: Sequence[Case], rows: Sequence[Measured], worst: int, rank_by: str) -> str:
     meaning, total = BY_NAME[rank_by].meaning, counted(len(cases), "case")
-    affected = sum(1 for row in rows if row[rank_by])
+    known = [value for row in rows if (value := row[rank_by]) is not None]
+    if not known:
+        return f"No result contains the measure {rank_by} ({meaning})."
+    affected = sum(1 for value in known if value)
     if not affected:
         return f"None of {total} has {meaning}."
     least, most = min(row[rank_by] or 0 for row in rows), rows[worst][rank_by] or 0

@@ -143,6 +143,17 @@ def test_fail_on(scenario, condition, expected):
     assert swept(scenario, *options) == expected
 
 
+def test_a_measure_that_no_result_contains_is_not_reported_as_zero(scenario, capsys):
+    """Without an autoscaler, the cost is not known: "None of 2 cases has cost" would be wrong."""
+    options = ("--vary", "seed=0,1", "--rank-by", "cost", "--fail-on", "pending>0")
+    assert swept(scenario, *options, "--fail-on", "cost>1", "-o", "json") == exit_code.SUCCESS
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == (
+        "No result contains the measure cost (cost of nodes by the autoscaler)."
+    )
+    assert answer["notes"] == ["--fail-on cost>1 is not checked, because no result contains cost."]
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

@@ -78,7 +78,8 @@ def run_sweep(request: SweepRequest) -> int:
     cases = _cases(request)
     results = _results(request, cases, execute)
     rows = [measures_of(msgspec.json.decode(text)) for text in results]
-    answer = sweep_answer(request.scenario, cases, rows, request.rank_by)
+    stated = {text: one.measure for text, one in zip(request.fail_on, conditions, strict=True)}
+    answer = sweep_answer(request.scenario, cases, rows, request.rank_by, stated)
     _write(request, cases, rows, answer.to_json())
     print_tabular(answer, request.output)
     holds = any(one.holds(row) for one in conditions for row in rows)
