@@ -66,7 +66,7 @@ class CommandEntry:
     """A command, imported from `path` when it is called.
 
     `text` is its line in `fairlead --help`. `main_option` is an option whose value users often
-    give without the option, such as a node without `--nodes`; an error message then names it.
+    give without the option, such as a node without `--nodes`; an error message suggests it.
     """
 
     name: str

@@ -53,11 +53,11 @@ class PlanInput:
         return read_instance_types(files, nodes)
 
     def planner(self) -> DrainPlanner:
-        """Return a planner of drains in the cluster model, in which the waiting pods are placed."""
+        """Return a planner of drains in the cluster model, after placing the pending pods."""
         return DrainPlanner.at_rest(self.model)
 
     def autoscaler_rules(self, ignored: Iterable[str]) -> AutoscalerRules:
-        """Return the rules of autoscalers, with the flags of the snapshot's autoscaler."""
+        """Return the rules of autoscalers, set by the flags of the snapshot's autoscaler."""
         flags = installed_flags(self.snapshot.manifests) or ()
         budgets = [one for one in self.model.objects if isinstance(one, PodDisruptionBudget)]
         rules = [IgnoredRule(one) for one in ignored]

@@ -27,9 +27,8 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of surge nodes: nodes that are added to a pool in one zone while the "
-            "pool's nodes in this zone are upgraded. Pools are upgraded one after another, and "
-            "each pool zone by zone. With 0, no node is added.",
+            help="Number of nodes to add while the nodes of a pool in one zone are upgraded; 0 "
+            "adds none. Pools are upgraded one after another, and each pool zone by zone.",
             metavar="N",
             converter=integer,
         ),

@@ -75,7 +75,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Return the snapshot at `source`, or of the cluster that `options` name. Raises InputError.
 
-    As a kubectl plugin, Fairlead uses kubectl's current context if neither is given.
+    As a kubectl plugin, Fairlead uses kubectl's current context if no snapshot or cluster is named.
     """
     from fairlead.whatif.input.content import BYTES_MAX, read_silently
     from fairlead.whatif.input.error import InputError

@@ -27,7 +27,8 @@ class ProcessOptions:
         str | None,
         named(
             "FILE",
-            "With --process: a file with a bearer token, whose user may GET /fairlead/explain.",
+            "With --process: a file with a bearer token. Its user needs the permission to GET "
+            "/fairlead/explain.",
         ),
     ] = None
     certificate_authority: Annotated[

@@ -30,7 +30,7 @@ Objects = Callable[[], Sequence[ApiObject]]
 
 
 class CopiedReports:
-    """A Reporter that forwards every record; if a `recorder` is set, it gets a copy."""
+    """A Reporter that forwards every record, and copies it to `recorder` if one is set."""
 
     def __init__(self, reporter: Reporter) -> None:
         """Forward records to `reporter`."""
@@ -123,7 +123,7 @@ class LiveRecording:
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
-    """Return the names of workloads, except Jobs, that have pods but none on a node in service."""
+    """Return the names of workloads, except Jobs, whose pods are all without a node in service."""
     history = outcome.cluster_history
     silent = set(history.out_of_service) if history is not None else set()
     serving = dict[WorkloadRef, bool]()

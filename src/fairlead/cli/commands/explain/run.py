@@ -238,9 +238,9 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
 
 
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
-    """Return `snapshot`; if it has no pods, with the pods that its workloads need.
+    """Return `snapshot`; if it has no pods, add the pods that its workloads need.
 
-    A note on standard error says so. Raises InputError.
+    In this case, print a note on standard error. Raises InputError.
     """
     if any(one.kind is POD for one in snapshot.manifests):
         return snapshot
@@ -370,7 +370,7 @@ def _preempts(found: PreemptionEvaluation) -> str:
 
 
 def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
-    """Return whether the tables have no row of their own for some nodes."""
+    """Return whether some nodes have no row of their own in the tables."""
     if rows_max is None:
         return False
     refused = sum(status is not None for status in found.verdicts.values())

@@ -57,7 +57,7 @@ class ClientSettings:
 
 
 def read_client_settings(path: str | None) -> ClientSettings:
-    """Return the settings in the file `path`, the defaults for None. Raises InputError."""
+    """Return the settings in the file `path`; for None, return the defaults. Raises InputError."""
     value: Any = read_one(path).value if path is not None else {}
     source = path or ""
     part = _part(source, value, "leaderElection", _Election)

@@ -24,8 +24,9 @@ CONFIG_HELP: Final = (
     " too."
 )
 LISTEN_HELP: Final = (
-    "Address at which /healthz, /readyz and /metrics are served over HTTPS, or none (default: "
-    "127.0.0.1:10259). Clients of /metrics need a token whose user may get /metrics."
+    "Address at which to serve /healthz, /readyz and /metrics over HTTPS (default: "
+    "127.0.0.1:10259); with none, nothing is served. Clients of /metrics need a token whose user "
+    "has the permission to GET /metrics."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a read-only dashboard to browsers on this machine. A link to it, which works "

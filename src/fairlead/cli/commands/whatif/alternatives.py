@@ -105,7 +105,7 @@ def _answer(
 
 
 def _is_about(change: ClusterChange, source: str) -> bool:
-    """Return whether `source` is an option or a file of `change`, or a file in its folder."""
+    """Return whether `change` names `source`: an option, a file, or the folder of a file."""
     words = [word for one in change.words for word in one.split(" ", 1)]
     return any(source == word or source.startswith(f"{word}/") for word in words)
 
