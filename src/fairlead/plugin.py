@@ -1,4 +1,4 @@
-"""The stable public interface for scheduler plugins: they import only from here.
+"""The stable public interface for scheduler plugins, which import only from here.
 
 docs/plugins.md is the guide and lists every name. A plugin is a class:
 

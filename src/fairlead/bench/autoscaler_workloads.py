@@ -332,8 +332,8 @@ def day(
 ) -> Callable[[], int]:
     """Prepare a day with `autoscaler`; `nodes` and `pods` are the numbers at the peak.
 
-    If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise scripted steps
-    do.
+    If `is_by_load` is set, HorizontalPodAutoscalers scale the workloads. Otherwise, scripted
+    steps scale them.
 
     Returns a function that runs the day and returns the number of pods. It raises
     IncompleteRunError if the number of nodes hardly changed, or if pods are not bound at the end.

@@ -1,7 +1,7 @@
 """LARGE_WORKLOADS: many different pods, full clusters and 100,000 nodes, which upstream leaves out.
 
 SchedulingMixed     pods with different requests alternate, so each placement changes the filter
-                    results and scores of its node for all of them
+                    results and scores of its node for all pods
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the
                     pods of some workloads also have topology spread, anti-affinity or volumes
 Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it

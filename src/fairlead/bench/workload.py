@@ -3,7 +3,7 @@
 objects     the initial objects
 initial     pods that are scheduled before the measurement
 measured    pods that are created together; the measurement is the time until they are bound
-churn     returns the stimuli of churn step i; one precedes each block of `churn_every` cycles
+churn     returns the stimuli of churn step i; a step precedes each block of `churn_every` cycles
 """
 
 from __future__ import annotations

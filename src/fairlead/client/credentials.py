@@ -34,9 +34,10 @@ AHEAD_SECONDS_MAX: Final = 90.0
 AHEAD_SHARE: Final = 0.2
 # An exec plugin runs at most this often; it may fail, or return the same credential again.
 EXEC_PAUSE_SECONDS: Final = 10.0
-# Because of refusals, it runs again after pauses that begin with this one and double, until no
-# credential was refused for REFUSALS_END_SECONDS. A leader whose credential is refused twice, as
-# while the plugin still has the old one in its cache, keeps its Lease.
+# After the server refused a credential, the plugin runs again after this pause. The pause doubles
+# with each refusal, until no credential was refused for REFUSALS_END_SECONDS. So a leader keeps
+# its Lease if two of its credentials are refused, for example because the plugin has cached the
+# old one.
 FIRST_REFUSAL_SECONDS: Final = 1.0
 REFUSALS_END_SECONDS: Final = 60.0
 _LONG_AGO: Final = float("-inf")
@@ -157,7 +158,7 @@ class Credentials:
             self._tls_texts = found
 
     def connection_failed(self) -> None:
-        """Let the next request read the TLS files again: the server may accept only new ones."""
+        """Read the TLS files again before the next request; the server may require new ones."""
         if not self._is_recent(self._tls_files_read_at, FAILED_TLS_SECONDS):
             self._tls_files_read_at = _LONG_AGO
 

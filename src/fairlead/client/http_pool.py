@@ -3,8 +3,8 @@
 A request uses the idle connection that was used last. If no connection is idle, a new connection is
 opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
 passes the response to a function, so that no task is needed for each request. A binding costs less
-than a third of its cost with a general HTTP client, which matters when thousands of bindings are
-sent. Proxies and streams are not supported: RestClient uses HttpSession for such requests.
+than a third of what it costs with a general HTTP client. This matters when thousands of bindings
+are sent. Proxies and streams are not supported: RestClient uses HttpSession for such requests.
 Redirects are not followed.
 
 upstream: net/http/transport.go

@@ -105,7 +105,7 @@ class HttpSession:
             "proxy": self._proxy,
             "allow_redirects": False,
         }
-        # The target is encoded already; checking that takes a tenth of a request.
+        # The target is encoded already; checking that takes a tenth of the time of a request.
         url = URL(self._server + target, encoded=True)
         with _failures():
             async with self._session.request(method, url, **options) as response:

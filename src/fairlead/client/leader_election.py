@@ -191,7 +191,7 @@ class LeaderElection:
         return WriteLease(self._object({**self._spec, **spec}, self._version), creates=False)
 
     def _holders_duration(self) -> int:
-        """Return for how long (ns) the holder may leave the Lease without renewal.
+        """Return how long (ns) the Lease is valid after its holder renews it.
 
         If the Lease does not state a duration, which the API permits, this replica's duration is
         used.

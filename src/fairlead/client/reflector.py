@@ -10,7 +10,7 @@ known objects. A repeated list also yields only differences, including deleted o
 lists that are older than the known objects are ignored. So a repeated event or the list of a
 lagging server does not revert changes. After STALE_LISTS_MAX older lists, an older list is
 accepted, because the server may have been restored from a backup. A watch of such a server shows
-nothing but bookmarks, which are older than the watch.
+only bookmarks, whose versions are older than that of the watch.
 
 If the server supports it, a list is streamed as events (`sendInitialEvents`). An object that cannot
 be decoded keeps its last known version until it is deleted.
@@ -46,9 +46,10 @@ FORBIDDEN_NS: Final = 60_000_000_000
 STALE_LISTS_MAX: Final = 5
 # Bookmarks in a row that are older than the watch, after which the resource is listed again.
 OLD_BOOKMARKS_MAX: Final = 2
-# Watches in a row that the server answers with one of _NO_VERSION, which may mean that it does not
-# know the version: "Too large resource version" has status 504. Also the failures in a row because
-# of what a watch delivers: another watch from the same version would deliver the same.
+# Watches in a row that the server answers with one of _NO_VERSION, after which the resource is
+# listed again. Such a status may mean that the server does not know the version: "Too large
+# resource version" has status 504. The same limit applies to failures in a row that the content of
+# a watch causes, because another watch from the same version would have the same content.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410

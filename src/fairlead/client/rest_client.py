@@ -144,7 +144,7 @@ class RestClient:
         self._proxy = config.proxy_url or _system_proxy(config.server)
         self._session: HttpSession | None = None  # made with the first request that needs it
         self._pool = None if self._proxy else self._new_pool()
-        # by content type, the headers of requests, as pairs and as bytes
+        # the headers of requests, as pairs and as bytes, keyed by content type
         self._heads: dict[str, tuple[list[tuple[str, str]], bytes]] = {}
 
     def _new_pool(self) -> HttpPool:
@@ -471,7 +471,7 @@ def _pause_s(retry_after: str, number: int) -> float:
 
 
 def _asked_s(retry_after: str) -> float:
-    """Return the seconds in a Retry-After header, at most RETRY_SECONDS_MAX; 0 without seconds."""
+    """Return the seconds in a Retry-After header, at most RETRY_SECONDS_MAX; 0 if it has none."""
     return min(float(retry_after), RETRY_SECONDS_MAX) if retry_after.isdecimal() else 0.0
 
 

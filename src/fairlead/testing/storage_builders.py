@@ -179,7 +179,7 @@ def make_csi_node(
 
 
 def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
-    """Return a CSI driver; `tells_capacity` says whether it publishes storage capacity."""
+    """Return a CSI driver; with `tells_capacity`, it publishes storage capacity."""
     return decode_as(
         CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
     )

@@ -160,7 +160,7 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        This is for worlds that clients change too: a later change must not get an earlier time.
+        For worlds that clients change too: a later change must not get an earlier time.
         While work is due, the time advances by at most `busy_max` ns per call, so that a long list
         of work does not delay work that becomes due soon after. Such an advance does not reset the
         count of steps at one instant, because endless work would otherwise never be detected.
@@ -176,7 +176,7 @@ class Driver:
     def next_due(self) -> Instant | None:
         """Return the next time at which the world or the engine has something due.
 
-        Returns None if there is none. After a pause with work left, this is the current time.
+        Returns None if there is none. If a pause interrupted work, this is the current time.
         """
         return self.now if self._commands or self._stimuli else self._next_due()
 

@@ -180,7 +180,7 @@ def _kind(store: Store, name: str) -> Kind:
 def _apply_status(
     store: Store, target: ObjectRef, status: Mapping[str, Any], field_manager: str, now: Instant
 ) -> None:
-    # Schemas take long to import, and no simulation applies.
+    # Imported here, because schemas take long to import, and simulations never apply.
     from fairlead.apiserver.endpoints.field_manager import tracking_of  # noqa: PLC0415
     from fairlead.apiserver.patch.managedfields.server_side_apply import (  # noqa: PLC0415
         ApplyRequest,

@@ -54,7 +54,7 @@ class PodViews:
         self._newest: LateDict[Pod] = LateDict(pod_at)  # by uid
 
     def load(self, loaded: LoadedObjects) -> None:
-        """Add the pods among the objects that a store was filled with."""
+        """Add the views of the pods among the initial objects of a store."""
         for replicas in loaded.replicas:
             self._newest.load(replicas.uids, replicas.rows)
 

@@ -201,7 +201,7 @@ class _Timeline(Scene):
         return shown
 
     def _untaint_others(self) -> None:
-        """Undo the disruption of NodeClaims that are neither being replaced nor deleted."""
+        """Undo the disruption of all NodeClaims except those being replaced or deleted."""
         for node in self.cluster.nodes(self.now):
             if node.claim is None or node.key in self.queue.keys or node.marked_for_deletion:
                 continue

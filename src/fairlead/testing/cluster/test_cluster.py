@@ -210,7 +210,7 @@ class TestCluster:
     ) -> str:
         """Expect the pod to be bound, to `node` if that is given; return the name of its node.
 
-        Raises AssertionError if it is not bound `within` this time, or to another node.
+        Raises AssertionError if it is not bound `within` this time, or is bound to another node.
         """
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:

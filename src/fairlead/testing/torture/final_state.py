@@ -2,7 +2,7 @@
 
 check      workloads have their pods, no object waits without a reason, no object is left over
 compare    a process that starts now sends no command; this proves that the running process has
-           forgotten nothing, and that every pending pod really fits on no node
+           lost no state, and that every pending pod really fits on no node
 """
 
 from __future__ import annotations
@@ -430,10 +430,10 @@ def difference(old: object, new: object, path: str = "") -> str:
 def _essence(obj: Json) -> Json:
     """Return `obj` without the fields that a new process may change.
 
-    A Karpenter that starts sees every pod as created, which sets lastPodEventTime of all NodeClaims
-    with pods. So these NodeClaims become Consolidatable again after consolidateAfter, at another
-    time. The condition Consolidatable is then the last entry of its list; the order of the list has
-    no meaning.
+    When Karpenter starts, it receives a create event for every pod, and sets lastPodEventTime of
+    all NodeClaims with pods. So these NodeClaims become Consolidatable again after
+    consolidateAfter, at another time. The condition Consolidatable is then the last entry of its
+    list; the order of the list has no meaning.
 
     The progress deadline of a Deployment may expire while the new process runs. So an unfinished
     rollout before its deadline is equal to one after its deadline.

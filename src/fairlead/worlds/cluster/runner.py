@@ -274,9 +274,9 @@ class ClusterRunner:
         log(f"{name} may not be read, so decisions do not take them into account")
 
     def _name_undecodable(self, reflector: Reflector) -> None:
-        """Log each object that cannot be decoded once, but at most UNDECODABLE_NAMED of a resource.
+        """Log objects that cannot be decoded, each once, at most UNDECODABLE_NAMED per resource.
 
-        A custom resource can have any content, for example.
+        For example, a custom resource can have any content.
         """
         name, log = reflector.resource.name, self._options.log
         named = self._named_objects.setdefault(name, set())

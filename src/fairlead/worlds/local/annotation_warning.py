@@ -31,7 +31,7 @@ class AnnotationWarnings:
 
 
 def _has_own(obj: Json) -> bool:
-    """Return whether `obj` or its pod template has an annotation of Fairlead; few objects have."""
+    """Return whether `obj` or its pod template has a `fairlead.dev/` annotation; few objects do."""
     spec = obj.get("spec")  # anything in a custom resource
     template = spec.get("template") if isinstance(spec, dict) else None
     for part in (obj, template):

@@ -47,9 +47,9 @@ from fairlead.worlds.metrics import SchedulerMetrics
 STOPPING: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
 LISTENING: Final[DurationNs] = seconds(2)
-# How much time passes in one call while work is due: more than a slice of work and the requests
-# before it take, so the clock keeps up, and pods start on time while thousands of others are still
-# being scheduled. Faster clocks slow down until that is done.
+# The time that passes at most in one call while work is due. It is longer than a slice of work and
+# the requests before it take. So the clock keeps up, and pods start on time while thousands of
+# other pods are still being scheduled. A faster clock slows down until they are scheduled.
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(

@@ -171,7 +171,7 @@ class PodWriteCopies:
         return template is not None
 
     def learn_report(self, report: PodWrite | None, described: PodWrite) -> None:
-        """Remember that writes with the inputs of `report` have the same result as `described`.
+        """Record that writes with the inputs of `report` have the same result as `described`.
 
         Later writes with these inputs use the template of `described`. This is done only if both
         descriptions have the same replaced strings.
@@ -210,7 +210,7 @@ class PodWriteCopies:
         return _described(pod, "", text, addresses)
 
     def _binding(self, command: Bind, now: Instant) -> PodWrite | None:
-        """Return the description of a binding and of all that its admission reads."""
+        """Return the description of a binding and of everything that its admission reads."""
         pod = self._pod(command.pod)
         if pod is None or not command.node:
             return None

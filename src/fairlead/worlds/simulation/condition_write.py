@@ -1,8 +1,8 @@
-"""ConditionWrites: conditions of pods are written to their views; the JSON values are made later.
+"""ConditionWrites: writes conditions of pods to their views, and makes the JSON values later.
 
 When a zone fails, tens of thousands of pods become unready, and ready again. Controllers read the
 views of these pods, but hardly anything reads their JSON values. So a write that only changes
-conditions makes the next view from the newest one, and stores an object that remembers the write:
+conditions makes the next view from the newest one, and stores an object that contains the write:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
     view     v7 (M, S, A)               v8 (M', S, A')
@@ -143,7 +143,7 @@ def _next_conditions(
 ) -> tuple[PodCondition, ...] | None:
     """Return the views of the conditions after `changes`.
 
-    Returns None if they may be equal to `before`, or if views do not contain all of `changes`.
+    Returns None if they may equal `before`, or if views do not contain all of `changes`.
     Views do not contain observedGeneration either, but decoding drops it as well.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions

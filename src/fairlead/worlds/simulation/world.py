@@ -276,7 +276,7 @@ class SimulatedWorld:
         return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
 
 
-# Cluster Autoscaler's status, which follows what happened.
+# The annotation of the ConfigMap with Cluster Autoscaler's status.
 _LAST_UPDATED: Final = "cluster-autoscaler.kubernetes.io/last-updated"
 
 

@@ -58,7 +58,7 @@ class PodDetails:
         """Start with no assigned IPs."""
         self._taken: dict[str, str] = {}  # by the pod's uid
         self._uids: dict[str, str] = {}  # by address
-        # By network: all its addresses below this number are taken.
+        # Keyed by network: all addresses of the network below this number are taken.
         self._lowest: dict[str, int] = {}
 
     def see(self, change: StoredChange, store: Store, now: Instant) -> None:
@@ -196,7 +196,7 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
 
 
 def _is_rejection(command: PatchStatus) -> bool:
-    """Return whether the kubelet does not admit the pod, whose containers are then never made."""
+    """Return whether the kubelet rejects the pod, so that no container is ever created."""
     return command.fields.get("phase") == "Failed" and not command.conditions
 
 
@@ -261,7 +261,7 @@ def _known(pod: Json) -> dict[str, Json]:
 
 
 class _Report(Struct, frozen=True):
-    """Builds the statuses of `pod` at `timestamp`; `before` has the previous ones by container."""
+    """Builds the statuses of `pod` at `timestamp`; `before` has the old ones by container name."""
 
     pod: Json
     phase: Any
