@@ -1,9 +1,10 @@
 """Notes about a dump that users of the answer need: missing kinds and nodes, and other versions.
 
-A missing kind is detected by references to it: a pod's owner, claims, PriorityClass, or the
-annotation of LimitRanger. Every node has a Lease, so Leases are missing if the dump contains none;
-they matter only for nodes that are not Ready. Nothing refers to budgets and quotas; a note mentions
-them if the dump also lacks other kinds that matter, or if it has neither Leases nor budgets.
+A missing kind is detected by references to it: a pod's owner, its claims of volumes and devices,
+its PriorityClass, or the annotation of LimitRanger. Every node has a Lease, so Leases are missing
+if the dump contains none; they matter only for nodes that are not Ready. Nothing refers to budgets
+and quotas; a note mentions them if the dump also lacks other kinds that matter, or if it has
+neither Leases nor budgets.
 
 The version of a cluster is that of its control plane's static pods, else of its newest kubelet.
 
@@ -26,6 +27,7 @@ from fairlead.api.pods.facts import controller_of
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import (
     DAEMON_SET,
+    DEVICE_CLASS,
     JOB,
     LEASE,
     LIMIT_RANGE,
@@ -37,7 +39,10 @@ from fairlead.apiserver.kind import (
     PRIORITY_CLASS,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
     RESOURCE_QUOTA,
+    RESOURCE_SLICE,
     STATEFUL_SET,
     STORAGE_CLASS,
     Kind,
@@ -72,6 +77,10 @@ _EFFECTS: Final = {
     PERSISTENT_VOLUME_CLAIM: "they are assumed to suit their pods",
     PERSISTENT_VOLUME: "every node is assumed to reach them",
     STORAGE_CLASS: "every node is assumed to reach the volumes of new claims",
+    RESOURCE_CLAIM: "devices in use count as free",
+    RESOURCE_CLAIM_TEMPLATE: "new pods that need devices stay pending",
+    RESOURCE_SLICE: "there are no devices for new pods",
+    DEVICE_CLASS: "new pods get no devices",
     POD_DISRUPTION_BUDGET: "nothing limits evictions",
     RESOURCE_QUOTA: "nothing limits new pods",
 }
@@ -232,6 +241,19 @@ def _referred(manifests: Iterable[Manifest]) -> Iterator[Kind]:
             yield PERSISTENT_VOLUME_CLAIM
         if any(volume.ephemeral is not None for volume in pod.spec.volumes):
             yield STORAGE_CLASS
+        yield from _kinds_of_devices(pod)
+
+
+def _kinds_of_devices(pod: Pod) -> Iterator[Kind]:
+    """Yield the kinds to which the resource claims of `pod` refer."""
+    claims = pod.spec.resource_claims
+    if claims:
+        # A claim from a template is created after its pod, and before the pod is bound.
+        if pod.spec.node_name or any(one.resource_claim_name for one in claims):
+            yield RESOURCE_CLAIM
+        if any(one.resource_claim_template_name for one in claims):
+            yield RESOURCE_CLAIM_TEMPLATE
+        yield from (RESOURCE_SLICE, DEVICE_CLASS)
 
 
 def _kinds_of_storage(manifests: Sequence[Manifest]) -> Iterator[Kind]:

@@ -65,6 +65,42 @@ def test_every_kind_that_is_missed_gets_a_word(notes, make):
     )
 
 
+@pytest.mark.parametrize(
+    ("claim", "node", "expected"),
+    [
+        pytest.param(
+            {"resourceClaimTemplateName": "gpu"},
+            "n0",
+            "The dump has no resourceclaims (devices in use count as free), resourceclaimtemplates "
+            "(new pods that need devices stay pending), resourceslices (there are no devices for "
+            "new pods) and deviceclasses (new pods get no devices).",
+            id="a bound pod has a claim from a template",
+        ),
+        pytest.param(
+            {"resourceClaimTemplateName": "gpu"},
+            "",
+            "The dump has no resourceclaimtemplates (new pods that need devices stay pending), "
+            "resourceslices (there are no devices for new pods) and deviceclasses (new pods get no "
+            "devices).",
+            id="the claim of a pending pod may not exist yet",
+        ),
+        pytest.param(
+            {"resourceClaimName": "shared"},
+            "",
+            "The dump has no resourceclaims (devices in use count as free), resourceslices (there "
+            "are no devices for new pods) and deviceclasses (new pods get no devices).",
+            id="a pod names a claim",
+        ),
+    ],
+)
+def test_pods_with_devices_need_the_kinds_of_their_claims(make, snapshot, claim, node, expected):
+    """Without claims, a drained pod could take a device that another pod uses."""
+    node_object = make.node("n0")
+    node_object["metadata"]["uid"] = "n0"
+    pod = make.pod(node_name=node, resourceClaims=[{"name": "gpu", **claim}])
+    assert expected in dump_notes(snapshot(node_object, pod, *COMPLETE).manifests)
+
+
 def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
     """Their last heartbeat is unknown; the other nodes renew their leases."""
     node = make.node()
