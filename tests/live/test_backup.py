@@ -57,8 +57,8 @@ def stopped(tmp_path):
 @pytest.mark.parametrize(
     ("lost", "said"),
     [
-        ("objects.db", "objects.db: holds nothing, but "),
-        ("objects.", "objects.db: holds nothing, but a cluster has run in this directory"),
+        ("objects.db", "objects.db: is empty, but "),
+        ("objects.", "objects.db: is empty, but a cluster has run in this directory"),
         ("tokens", "tokens: is missing, and with it all users' credentials"),
     ],
 )
@@ -69,7 +69,7 @@ def test_lost_files_are_named_and_the_loss_must_be_accepted(stopped, lost, said)
     done = fairlead("up", "--data-dir", str(here))
     assert done.returncode == 2
     assert said in done.stderr
-    assert done.stderr.endswith("; --accept-loss starts with what is there\n")
+    assert done.stderr.endswith("; --accept-loss starts without the missing data\n")
     with up("--data-dir", str(here), "--kubeconfig", path, "--accept-loss"):
         assert create(path) == (set() if lost.startswith("objects") else {"mine"})
     with up("--data-dir", str(here), "--kubeconfig", path):
@@ -88,7 +88,7 @@ def test_a_stopped_cluster_can_be_copied_too(stopped, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("backup", "b.tar", "--data-dir", "none"), "--data-dir: none holds no cluster"),
+        (("backup", "b.tar", "--data-dir", "none"), "--data-dir: none contains no cluster"),
         (("restore", "absent", "--data-dir", "new"), "restore: absent: No such file"),
         (("restore", "text", "--data-dir", "new"), "restore: text: is not a backup"),
     ],

@@ -36,7 +36,7 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that counts neither as equal nor as different; `verdict` is its category."""
+    """A note on a case that is counted apart from agreements and differences, under `verdict`."""
 
     text: str
     verdict: str = "corrected"

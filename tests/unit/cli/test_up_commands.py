@@ -53,7 +53,7 @@ def test_a_cluster_in_the_background_is_ready_at_once_and_ends_with_down(fairlea
     assert os.path.exists(path)  # noqa: PTH110
     second = fairlead("up", "--detach")
     assert second.returncode == 2
-    assert "a cluster runs already (process" in second.stderr
+    assert "a cluster is already running (process" in second.stderr
     assert path in second.stderr
     ended = fairlead("down")
     assert ended.returncode == 0

@@ -119,7 +119,7 @@ class WriteAheadLog:
             last = (
                 f"the last one of {format_timestamp(mark.time)}" if mark.time else "the last ones"
             )
-            kept = "holds nothing" if self.is_empty else f"ends with version {found.version:,}"
+            kept = "is empty" if self.is_empty else f"ends with version {found.version:,}"
             return f"{self._path}: {kept}, but {lost:,} more changes were acknowledged, {last}"
         if not self._file.continues(mark):
             return f"{self._path}: differs from what was acknowledged as version {mark.version:,}"

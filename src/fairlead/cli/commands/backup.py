@@ -52,7 +52,7 @@ def backup(
     if file.exists() and file.resolve().is_relative_to(data_dir.resolve()):
         raise InputError("FILE", f"{file} is in the directory of --data-dir; name another file")
     if not (data_dir / OBJECTS).exists():
-        raise InputError("--data-dir", f"{data_dir} holds no cluster")
+        raise InputError("--data-dir", f"{data_dir} contains no cluster")
     try:
         if (data_dir / ADDRESS).exists():
             _copy_running(data_dir, file)

@@ -138,7 +138,7 @@ def missing_objects(directory: Path) -> str:
     """
     if not (directory / _USED).exists():
         return ""
-    return f"{directory / OBJECTS}: holds nothing, but a cluster has run in this directory"
+    return f"{directory / OBJECTS}: is empty, but a cluster has run in this directory"
 
 
 def _merged_users(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
@@ -169,7 +169,7 @@ def _read(directory: Path) -> DataDir | None:
     except (IndexError, TypeError) as cause:
         raise ValueError(f"{directory / _TOKENS}: not a file of tokens") from cause
     if ADMIN not in users.values():
-        raise ValueError(f"{directory / _TOKENS}: knows no {ADMIN.name}")
+        raise ValueError(f"{directory / _TOKENS}: contains no user {ADMIN.name}")
     account_key = _text(directory / _ACCOUNTS)
     _require(directory, _AUTHORITY[0], is_certificate, certificate)
     _require(directory, _AUTHORITY[1], is_key, key)

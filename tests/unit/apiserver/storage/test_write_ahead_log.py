@@ -441,7 +441,7 @@ def test_a_log_that_is_complete_has_lost_nothing(history, tmp_path):
 
 def test_a_log_that_is_gone_is_missed(history, tmp_path):
     (tmp_path / "j.db").unlink()
-    assert "holds nothing, but 5 more changes were acknowledged" in loss_of(tmp_path / "j.db")
+    assert "is empty, but 5 more changes were acknowledged" in loss_of(tmp_path / "j.db")
 
 
 def test_an_older_copy_in_place_of_the_log_is_noticed(history, tmp_path):

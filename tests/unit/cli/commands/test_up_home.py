@@ -97,7 +97,7 @@ def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
     [
         ("objects.db", "garbage that is no database", "objects.db: file is not a database"),
         ("tokens", "garbage", "tokens: not a file of tokens"),
-        ("tokens", "", "tokens: knows no kubernetes-admin"),
+        ("tokens", "", "tokens: contains no user kubernetes-admin"),
         ("ca.crt", "garbage", "ca.crt: is damaged"),
         ("ca.key", "garbage", "ca.key: is damaged"),
         ("accounts.key", "garbage", "accounts.key: is damaged"),

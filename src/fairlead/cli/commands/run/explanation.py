@@ -68,7 +68,7 @@ def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
 def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
     known = engine.cluster.pods.get(query.key)
     if known is None:
-        return PodAnswer(404, f"the scheduler knows no pod {query.key}".encode())
+        return PodAnswer(404, f"the scheduler does not have the pod {query.key}".encode())
     node = engine.cluster.node_of(known)
     if query.output == "json":
         value = {"apiVersion": API_VERSION, "kind": "Explanation", "pod": query.key, "node": node}

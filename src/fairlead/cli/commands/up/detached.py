@@ -50,7 +50,7 @@ def start_detached(options: UpOptions) -> int:
         raise InputError(DETACH, "cannot be combined with a command")
     with _opened(".json") as state, _opened(".log") as log:
         if not _is_locked_by_us(state):
-            raise InputError(DETACH, f"a cluster runs already ({_described(_read(state))})")
+            raise InputError(DETACH, f"a cluster is already running ({_described(_read(state))})")
         if not os.fstat(state).st_nlink:  # `fairlead down` removed it after it was opened here
             raise InputError(DETACH, "the last cluster is just ending; try again")
         os.ftruncate(log, 0)

@@ -177,7 +177,7 @@ def _write_ahead_log(options: UpOptions, clock: LocalClock) -> Iterator[WriteAhe
         raise _data_dir_error(cause) from None
     with closing(log):
         if loss and not options.accept_loss:
-            problem = f"{loss}; --accept-loss starts with what is there"
+            problem = f"{loss}; --accept-loss starts without the missing data"
             raise InputError("--data-dir", problem)
         clock.jump_to(lived_until)
         yield log
