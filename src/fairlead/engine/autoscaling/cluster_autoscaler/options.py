@@ -153,11 +153,18 @@ def is_repeated(flag: str) -> bool:
     return _field_name(flag) in _REPEATED
 
 
+def is_known(flag: str) -> bool:
+    """Return whether there is an option for `flag`."""
+    return _field_name(flag) in _types()
+
+
 def is_switch(flag: str) -> bool:
     """Return whether `flag` is boolean. The next word is never the value of a boolean flag."""
-    name = _field_name(flag)
-    types = {**AutoscalingOptions.__annotations__, **NodeGroupOptions.__annotations__}
-    return types.get(name) == "bool"
+    return _types().get(_field_name(flag)) == "bool"
+
+
+def _types() -> dict[str, Any]:
+    return {**AutoscalingOptions.__annotations__, **NodeGroupOptions.__annotations__}
 
 
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:

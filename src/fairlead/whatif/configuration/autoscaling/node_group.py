@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, RESOURCE_SLICE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
@@ -25,6 +25,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.expander.priority import (
 from fairlead.engine.autoscaling.cluster_autoscaler.options import (
     AutoscalingOptions,
     OptionError,
+    is_known,
     is_repeated,
     is_switch,
     parse_options,
@@ -55,6 +56,14 @@ _GROUP_LABELS: Final = (
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
+_DEVICES_ON: Final = frozenset(
+    ("enable-dynamic-resource-allocation", value) for value in ("true", "True", "TRUE", "t", "1")
+)
+_DEVICES_NOTE: Final = (
+    "The flag --enable-dynamic-resource-allocation of the Cluster Autoscaler is not simulated. "
+    "With it, the autoscaler also adds nodes for pods that wait for devices, and the use of "
+    "devices decides which nodes it removes."
+)
 
 
 def groups_of(
@@ -67,11 +76,14 @@ def groups_of(
     """
     manifests = list(manifests)
     nodes = _nodes(manifests)
-    if file:
-        return _with_priorities(groups_of_file(file, nodes), (), manifests)
     parsed = list(_parsed_flags(flags))
+    has_devices = any(one.kind is RESOURCE_SLICE for one in manifests)
+    devices = (_DEVICES_NOTE,) if has_devices and _DEVICES_ON.intersection(parsed) else ()
+    if file:
+        return _with_priorities(groups_of_file(file, nodes), devices, manifests)
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
     config, notes = _of_labels(nodes, _of_flags(parsed), limits)
+    notes = (*notes, *_ignored(parsed), *devices)
     return _with_priorities(config, notes, manifests)
 
 
@@ -187,6 +199,16 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
             name = ""
     if name:
         yield name, "true"
+
+
+def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a note for each of `flags` that is simulated, but not with its value."""
+    for name, value in flags:
+        try:
+            if is_known(name):
+                parse_options({name: value})
+        except OptionError as cause:
+            yield f"A flag of the Cluster Autoscaler is ignored: {str(cause).rstrip('.')}."
 
 
 def _of_flags(flags: Iterable[tuple[str, str]]) -> AutoscalingOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.unit.whatif.planner.test_pod_claim import devices_of
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -79,6 +80,28 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
         "Node groups by the labels of kops.",
         "Limits of node groups from the flags --nodes of the Cluster Autoscaler.",
     )
+
+
+@pytest.mark.parametrize(
+    ("flag", "notes"),
+    [
+        ("--expander=grpc", ["is ignored: expander: grpc asks a server outside"]),
+        ("--scale-down-unneeded-time=soon", ["is ignored: --scale-down-unneeded-time: 'soon'"]),
+        ("--enable-dynamic-resource-allocation=true", ["is not simulated. With it"]),
+        ("--enable-dynamic-resource-allocation", ["is not simulated. With it"]),
+        ("--enable-dynamic-resource-allocation=false", []),
+        ("--leader-elect=false", []),
+    ],
+)
+def test_flags_that_change_decisions_and_are_not_simulated_are_named(of_labels, make, flag, notes):
+    deployment = make.workload(name="ca", namespace="kube-system")
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    container |= {"image": "cluster-autoscaler:v1.36.0", "args": ["--nodes=1:9:ig", flag]}
+    objects = [deployment, devices_of("gone", 1)]
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=objects).notes[2:]
+    assert len(found) == len(notes)
+    for note, part in zip(found, notes, strict=True):
+        assert part in note
 
 
 def test_flags_may_be_repeated_and_their_values_may_be_the_next_words(of_labels, make):
