@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class EngineConfig(Struct, frozen=True, kw_only=True):
     """The configuration of an engine: one part for each controller.
 
-    `seed` determines choices among equals. `start` is the time in ns at which periodic work starts.
+    `seed` decides ties between equally good choices, and determines the names and provision times
+    of Karpenter's machines. `start` is the time in ns at which periodic work starts.
     If `autoscaler` is None, no node group grows or shrinks. If `batch` is None, there is no batch
     scheduler. The pod scheduler ignores pods whose schedulerName selects the batch scheduler.
     """

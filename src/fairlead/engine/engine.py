@@ -96,10 +96,7 @@ class Engine:
         raise LookupError(kind.__name__)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
-        """Apply `stimulus` to the state.
-
-        Return the commands of all controllers in response to it.
-        """
+        """Apply `stimulus` to the state; return the commands of all controllers."""
         self.cluster.now = now
         self.cluster.apply(stimulus)
         if isinstance(stimulus, ObjectChanged) and type(stimulus.object) is Pod:

@@ -193,7 +193,7 @@ class Cluster:
             self._note_slices(self.devices.pools.put_rule(changed))
 
     def _note_slices(self, slices: Iterable[ResourceSlice]) -> None:
-        """Record a change of the taints of `slices`, as if their driver had changed them."""
+        """Record `slices` as changed, because a DeviceTaintRule may have changed their taints."""
         self.changes += [StorageChange(one, one) for one in slices]
 
     def _put_pod(self, pod: Pod) -> None:
@@ -230,12 +230,12 @@ class Cluster:
         self._add_placed(placed)
 
     def _add_placed(self, placed: list[PlacedReplicas]) -> None:
-        """Add the pods of `placed` to their nodes, and clear it."""
+        """Add the pods of `placed` to their nodes, and clear `placed`."""
         self.table.add_replicas(placed)
         placed.clear()
 
     def _load_replicas(self, replicas: Replicas, placed: list[PlacedReplicas]) -> None:
-        """Put the pods `replicas`, or append them to `placed`, to be added together later."""
+        """Add `replicas` now, or append them to `placed` if they can be added in bulk later."""
         nodes = self.table.find_all(replicas.nodes)
         found = [info for info in nodes if info is not None]
         is_usual = len(found) == len(replicas) and self._are_usual(replicas)

@@ -53,7 +53,7 @@ class LoadedPods:
         self._note()
 
     def end(self, groups: Sequence[LoadedGroup]) -> None:
-        """Add `groups`; call it when their pods are added and their rows are logged."""
+        """Add `groups`; call it after their pods have been added and their rows logged."""
         self._read = self._pod_log.position
         if self._changed is not None:
             self.groups += groups
@@ -79,11 +79,11 @@ class LoadedPods:
 
 
 class Representatives:
-    """PodInfos that stand for loaded pods whose own PodInfos are not made; see `NodeTable`.
+    """One PodInfo for each group of loaded pods, used for pods without a PodInfo of their own.
 
     The loaded pods of a group have the same namespace, labels, priority, requests and affinity
-    terms. Either all of them have a start time and volumes, or none has. A reader of only these
-    facts reads one pod of the group instead, so that no PodInfo is made for the others.
+    terms. Either all of them have a start time and volumes, or none has. A reader that needs only
+    these facts reads the group's PodInfo, so that no PodInfo is built for the other pods.
     """
 
     def __init__(self) -> None:
@@ -91,15 +91,15 @@ class Representatives:
         self._by_id: dict[int, tuple[Replicas, PodInfo]] = {}  # by id of the replicas
 
     def add(self, replicas: Replicas, replica: PodInfo) -> None:
-        """Let `replica`, which is one of `replicas`, stand for all of them."""
+        """Use `replica`, which is one of `replicas`, as the PodInfo of the whole group."""
         self._by_id[id(replicas)] = replicas, replica
 
     def find(self, replicas: Replicas) -> PodInfo:
-        """Return the PodInfo that stands for `replicas`, which were loaded."""
+        """Return the PodInfo of the loaded group `replicas`."""
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return, for each of `pods`, its PodInfo if that is made, otherwise its representative."""
+        """Return the PodInfo of each pod in `pods`; if it is not built yet, that of its group."""
         if not isinstance(pods, LateDict):
             return pods.values()
         by_id = self._by_id

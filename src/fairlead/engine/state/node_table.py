@@ -62,7 +62,7 @@ class NodeTable:
     `node_log` contains the rows whose Node object changed, `pod_log` the rows whose pods changed.
     `unusual` are the rows of nodes without cpu or memory, or with at least EXACT_BELOW (2^45) units
     of either. `resource_epoch` increases when a DeviceClass changes what a resource means on all
-    nodes. `representatives` stand for the loaded pods on the nodes.
+    nodes. `representatives` has a PodInfo for each group of loaded pods.
     """
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class NodeTable:
         return None if row is None else self._rows[row]
 
     def find_all(self, names: Iterable[str]) -> list[NodeInfo | None]:
-        """Return, for each of `names`, what `find` returns; faster for many names."""
+        """Return the node, or None, for each of `names`; faster than calling `find` for each."""
         rows = map(self._index.get, names)
         return [None if row is None else self._rows[row] for row in rows]
 
@@ -180,7 +180,7 @@ class NodeTable:
         return info
 
     def _capacity_id(self, info: NodeInfo) -> int:
-        """Return a number for the capacity of `info`; a number is never used for another one."""
+        """Return the id of the capacity of `info`; no other capacity ever gets this id."""
         key = (info.allowed_pods, *info.allocatable)
         found = self._capacities.get(key)
         if found is None:
@@ -221,7 +221,7 @@ class NodeTable:
         return list(info.pods.values())
 
     def _advance(self, *, labels: bool) -> None:
-        """Note that nodes came, went or changed their taints or, if `labels`, their labels."""
+        """Advance the epoch of nodes, and if `labels` is set also the epoch of node labels."""
         self.pod_index.nodes.advance()
         if labels:
             self.pod_index.labels.advance()
@@ -392,8 +392,8 @@ class NodeTable:
 class ImageTable:
     """The size of each image and the number of nodes that have it.
 
-    `version` increases whenever a result may have changed. As in upstream, an image name has only
-    one size, that of the first node with this image, until no node has the image
+    `version` increases whenever a result may have changed. As in upstream, the first
+    node with an image determines the image's size, until no node has the image any more
     (pkg/scheduler/backend/cache/cache.go: addNodeImageStates, removeNodeImageStates).
     """
 

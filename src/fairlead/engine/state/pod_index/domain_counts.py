@@ -110,10 +110,10 @@ class DomainCounts:
         return self._additions, self._sign_changes.position
 
     def sign_changes_since(self, seen: tuple[int, int]) -> list[int] | None:
-        """Return the domains whose sum changed between positive and not positive since `seen`.
+        """Return the domains whose sum became positive, or stopped being positive, since `seen`.
 
-        A domain can occur more than once. Returns None if all sums were recomputed since then, or
-        if the log no longer contains all changes.
+        `seen` is an earlier result of `log_position`. A domain can occur more than once. Returns
+        None if all sums were recomputed since then, or if the log no longer contains all changes.
         """
         additions, position = seen
         return self._sign_changes.since(position) if additions == self._additions else None

@@ -1,8 +1,8 @@
 """VolumeUse: the claims that placed pods use, and the rows where pods use volumes.
 
 Two rules need this index: a claim with access mode ReadWriteOncePod may have only one user in the
-cluster, and some in-tree disks only one writer per node. `NodeTable` keeps this index up to date,
-including the changes of hypotheses (`fork`). Pods without these kinds of volumes cost nothing.
+cluster, and some in-tree disks may have only one writer per node. `NodeTable` keeps this index up
+to date, also during hypothetical changes (`fork`). Pods without such volumes cost nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Key = TypeVar("_Key")
 class VolumeUse:
     """The claims and exclusive disks that placed pods use; only `NodeTable` changes it.
 
-    `pods` maps rows to the number of pods with volumes, if that is not 0.
+    `pods` maps each row to its number of pods with volumes, which is never 0.
     """
 
     def __init__(self) -> None:
