@@ -150,7 +150,7 @@ class EvictionSearch:
         return {column: floor - self._view.future_idle_many(column) for column, floor in floors}
 
     def _possible_rows(self, pool: VictimPool, lacking: _Lacking) -> Bools:
-        """Return a mask by row: whether the tasks of `pool` use at least what the node lacks."""
+        """Return a mask by row: True if the tasks of `pool` use at least the lacking amounts."""
         possible = np.ones(self._session.table.capacity, np.bool_)
         for column, amounts in lacking.items():
             possible &= pool.potential[column] >= amounts

@@ -37,9 +37,9 @@ class Slack(Struct, frozen=True):
         return self.memory_bytes if column == MEMORY else 1
 
     def least_part(self, column: int) -> float:
-        """Return the tolerance for comparing what queues have and deserve of a resource.
+        """Return the tolerance for comparing two amounts of a queue, such as its deserved amount.
 
-        The resource is the one in `column`. Such amounts can be fractions, unlike requests.
+        The amounts are of the resource in `column`. Unlike requests, they can be fractions.
         """
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 

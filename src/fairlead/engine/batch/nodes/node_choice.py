@@ -92,7 +92,7 @@ class NodeChoice:
         return self._table.at(plan.row(int(best[tie_break.pick(len(best))])))
 
     def _is_decided_by_plan(self, pod: PodInfo) -> bool:
-        """Return whether only the plan determines the best node, as it did for an equal pod."""
+        """Return whether the plan alone determines the best node, as it did for an equal pod."""
         if not self._decided_by_plan:
             return False
         if self._version != self._equal.version():

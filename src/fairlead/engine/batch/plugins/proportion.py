@@ -296,9 +296,9 @@ class Proportion:
     def _stays_fair(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
-        """Return whether the queue keeps its deserved amounts if `task` is evicted.
+        """Return whether the queue keeps its deserved amount of one resource that `task` uses.
 
-        It is enough if that holds for one resource that `task` uses.
+        `without` are the amounts that the queue has allocated if `task` is evicted.
         """
         known = len(without)
         taken = dict(task.request.running)

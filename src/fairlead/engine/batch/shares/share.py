@@ -15,7 +15,10 @@ Total = tuple[tuple[int, int], ...]
 
 
 def share(held: float, whole: float) -> float:
-    """Return `held` ÷ `whole`; if `whole` is 0, return 1 unless `held` is 0 (helpers.go: Share)."""
+    """Return `held` ÷ `whole` (helpers.go: Share).
+
+    If `whole` is 0, the result is 0 if `held` is 0, otherwise 1.
+    """
     if whole:
         return held / whole
     return 1.0 if held else 0.0
