@@ -1,4 +1,4 @@
-"""FollowUpPace: how often the controllers follow up the changes of an owner with many pods.
+"""FollowUpPace: limits how often controllers react to changes of pods of a large owner.
 
 The status of an owner, and the next step of its rollout, follow the changes of its pods. With
 thousands of pods that start one after the other, each change would cause a status that the next
@@ -15,7 +15,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class FollowUpPace:
-    """The owners that wait for their next follow-up, and when each was followed up last."""
+    """The owners that wait for a follow-up, and the time of each owner's last follow-up."""
 
     def __init__(self, interval: DurationNs, is_large: Callable[[str], bool]) -> None:
         """Follow up a large owner at most once per `interval` (ns); 0 means no limit.

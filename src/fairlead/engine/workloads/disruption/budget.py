@@ -4,7 +4,7 @@
                otherwise: the sum of the scales of the pods' controllers, each counted once
     desired    minAvailable, or expected - maxUnavailable; percentages are rounded up
     healthy    number of pods that are ready, not terminating, and not about to be evicted
-    allowed    healthy - desired, but 0 if expected is 0
+    allowed    healthy - desired, at least 0; always 0 if expected is 0
 
 Example: maxUnavailable 25%, a Deployment with 10 replicas, 9 pods ready. expected = 10, desired =
 10 - ceil(2.5) = 7, healthy = 9, so 2 disruptions are allowed.

@@ -237,7 +237,7 @@ class Drain:
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
         """Add `pod` to the drain and evict it, unless it is terminating already.
 
-        Static pods stay, and pods of DaemonSets that are not finished.
+        Static pods and unfinished pods of DaemonSets are not evicted.
         """
         if is_static(pod) or (is_daemon_pod(pod) and not is_terminal(pod)):
             return []

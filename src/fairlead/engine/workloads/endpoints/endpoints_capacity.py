@@ -1,8 +1,9 @@
 """Limits an Endpoints object to 1,000 addresses; EndpointSlices contain all of them.
 
-Addresses that are ready come first. If there are more than 1,000, each subset keeps its share of
-them, rounded up, and none that are not ready. Otherwise all ready addresses are kept, and each
-subset keeps its share of the others in the remaining room. The last subsets may get less.
+With more than 1,000 ready addresses, each subset keeps ready addresses in proportion, rounded up,
+and all addresses that are not ready are dropped. Otherwise all ready addresses are kept, and each
+subset fills the remaining room in proportion with addresses that are not ready. Because of the
+rounding, the last subsets may keep fewer addresses.
 
 Example: subsets with 900 and 300 ready addresses keep 750 and 250.
 
@@ -25,7 +26,7 @@ _NOT_READY: Final = "notReadyAddresses"
 
 
 def truncated(subsets: Sequence[Json]) -> list[Json] | None:
-    """Return `subsets` with at most 1,000 addresses, or None if they have no more than that."""
+    """Return `subsets` reduced to 1,000 addresses, or None if they have at most 1,000."""
     ready, not_ready = (_count(subsets, key) for key in (_READY, _NOT_READY))
     if ready + not_ready <= ADDRESSES_MAX:
         return None

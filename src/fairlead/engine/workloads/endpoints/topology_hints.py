@@ -1,9 +1,9 @@
 """TopologyHints: the zones whose clients should use each endpoint of a Service in mode Auto.
 
 Each zone gets a share of the endpoints in proportion to the CPU of its ready nodes. An endpoint is
-first hinted at its own zone. Then zones with more endpoints than their share give some to zones
-with fewer. There are no hints if a zone would have too few endpoints: then its clients would
-overload them by more than 20 %.
+first hinted at its own zone. Then zones with more endpoints than their share give some of them to
+zones with fewer endpoints. If a zone's clients would overload its endpoints by more than 20 %, the
+Service gets no hints.
 
 Example: zones a and b with equal CPU, 3 endpoints in a and 1 in b. The share of each zone is 2, so
 one endpoint in a is hinted at b.
@@ -59,7 +59,7 @@ class HintsError(ValueError):
 
 
 class _Share(Struct):
-    """The endpoints of a zone: at least `minimum`, at most `maximum`, in proportion `desired`."""
+    """The numbers of endpoints that a zone must have, may have, and should have (`desired`)."""
 
     minimum: int
     desired: float
@@ -69,9 +69,9 @@ class _Share(Struct):
 class HintedSlices(Struct):
     """The slices of a Service in one sync.
 
-    `written` are the endpoints of slices that are created or updated anyway, in this order; they
-    get their hints in place. `unchanged` are the endpoints of the other slices, by name. Those of
-    them that change after all are moved to `rewritten`.
+    `written` contains the endpoints of slices that the sync creates or updates, in the order of the
+    writes; hints are set in place. `unchanged` contains the endpoints of the other slices, by name.
+    If the hints of such a slice must change, the slice is moved to `rewritten`.
     """
 
     written: list[Entries]
@@ -79,7 +79,7 @@ class HintedSlices(Struct):
     rewritten: dict[str, Entries] = field(default_factory=dict)
 
     def rewrite(self, name: str) -> None:
-        """Move the unchanged slice `name` to those that are written, without its hints."""
+        """Move the unchanged slice `name` to the written slices, without its hints."""
         entries = [_without_hints(one) for one in self.unchanged.pop(name)]
         self.rewritten[name] = entries
         self.written.append(entries)
@@ -100,14 +100,14 @@ class HintedSlices(Struct):
 
 
 class TopologyHints(Struct):
-    """The CPU of the zones, and the number of hints at each zone of the Services that have any."""
+    """The CPU of each zone; for each Service with hints, the number of hints at each zone."""
 
     _nodes: dict[str, NodeShare] = field(default_factory=dict)
     _hints: dict[Key, dict[str, int]] = field(default_factory=dict)
     _ratios: dict[str, float] = field(default_factory=dict)  # {} if they are not known
 
     def see_node(self, node: Node) -> list[Key]:
-        """Store a node; return the Services that need other hints now."""
+        """Store a node; return the Services whose hints must be computed again."""
         name, share = node.metadata.name, _share_of(node)
         if share == self._nodes.get(name):
             return []
@@ -118,17 +118,17 @@ class TopologyHints(Struct):
         return self._weigh()
 
     def forget_node(self, name: str) -> list[Key]:
-        """Remove a node; return the Services that need other hints now."""
+        """Remove a node; return the Services whose hints must be computed again."""
         return self._weigh() if self._nodes.pop(name, None) is not None else []
 
     def forget(self, service: Key) -> bool:
-        """Forget the hints of `service`; return whether it had any."""
+        """Drop the hints of `service`; return whether it had hints."""
         return self._hints.pop(service, None) is not None
 
     def add(self, service: Key, slices: HintedSlices) -> bool:
-        """Add hints to the `slices` of `service`; return whether it had none before.
+        """Add hints to the `slices` of `service`; return whether it had no hints before.
 
-        Raises HintsError if it can have none. Its hints are removed then.
+        If hints are not possible, remove the hints of `slices` and raise HintsError.
         """
         try:
             hints = _distributed(slices, self._shares(slices.ready()))
@@ -152,7 +152,10 @@ class TopologyHints(Struct):
         return [key for key, hints in self._hints.items() if _is_overloaded(hints, self._ratios)]
 
     def _shares(self, endpoints: int) -> dict[str, _Share]:
-        """Return the share of each zone in `endpoints` ready endpoints. Raises HintsError."""
+        """Return each zone's share of the ready endpoints, whose number is `endpoints`.
+
+        Raises HintsError if hints are not possible.
+        """
         if not self._ratios:
             raise HintsError(_NO_NODES)
         counts = f"({endpoints} endpoints, {len(self._ratios)} zones)"
@@ -172,7 +175,7 @@ class TopologyHints(Struct):
 
 
 def _share_of(node: Node) -> NodeShare | None:
-    """Return the share of a node, or None if it is not ready or part of the control plane."""
+    """Return the zone and CPU of `node`; None if it is not ready or is a control plane node."""
     labels, ready = node.metadata.labels, condition(node, "Ready")
     if any(label in labels for label in _EXCLUDED) or ready is None or ready.status != "True":
         return None
@@ -232,7 +235,7 @@ def _hints_of(
 def _givers_and_receivers(
     shares: Mapping[str, _Share], hints: Mapping[str, int]
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many endpoints zones give to others, and how many zones receive."""
+    """Return (endpoints that each zone gives to others, endpoints that each zone receives)."""
     differences = {zone: hints.get(zone, 0) - one.desired for zone, one in shares.items()}
     surplus = {zone: difference for zone, difference in differences.items() if difference > 0}
     lack = {zone: -difference for zone, difference in differences.items() if difference < 0}
@@ -254,7 +257,7 @@ def _givers_and_receivers(
 def _exchange(
     ready: Iterable[Json], hints: dict[str, int], givers: dict[str, int], receivers: dict[str, int]
 ) -> None:
-    """Hint endpoints of the `givers` at the `receivers`, and count the hints again."""
+    """Hint endpoints in the zones `givers` at the zones `receivers`, and update `hints`."""
     for one in ready:
         zone = one["zone"]
         if not receivers:
