@@ -171,7 +171,7 @@ class Metric:
         return groups.counted.pods == current
 
     def until(self) -> Iterator[Instant]:
-        """Yield `groups.until`, if the groups are known and have this instant."""
+        """Yield the instant at which `groups` expire, if the groups are known and can expire."""
         if self.groups is not None and self.groups.until is not None:
             yield self.groups.until
 

@@ -217,10 +217,10 @@ def _window(rules: ScalingRules, default: DurationNs) -> DurationNs:
 def _with(
     events: list[_ScaleEvent], rules: ScalingRules, change: int, now: Instant
 ) -> list[_ScaleEvent]:
-    """Return `events` with one more, in the place of the last event that `rules` no longer use.
+    """Return `events` with a new event, which replaces the last event that `rules` no longer use.
 
-    Other events that `rules` no longer use are kept: the policies of the other direction, which may
-    have longer periods, count them.
+    Other events that `rules` no longer use are kept, because the policies of the other direction
+    also count them and may have longer periods.
     """
     # upstream: horizontal.go:storeScaleEvent, markScaleEventsOutdated
     longest = max((one.period_seconds for one in rules.policies), default=0)

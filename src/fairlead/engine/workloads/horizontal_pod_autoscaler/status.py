@@ -52,7 +52,8 @@ class StatusDraft(Struct):
         """Set the numbers of replicas and the metrics.
 
         If `desired` is None, the old desired number is kept. If `metrics` is None, the metrics are
-        removed. What the API server omits or states as null when it is empty stays as it is.
+        removed. If `currentReplicas` is omitted and `current` is 0, it stays omitted. If
+        `currentMetrics` is null and `metrics` is None, it stays null.
         """
         if self.status.get("currentReplicas", 0) != current:
             self.status["currentReplicas"] = current

@@ -279,7 +279,7 @@ class PodSet:
         return before
 
     def update_slots(self, slots: Slots) -> None:
-        """Let `slots` determine the slot of every pod from now on."""
+        """Use `slots` to determine the slot of every pod from now on."""
         self._slots, self._by_slot = slots, {}
 
     def holds(self, name: str) -> bool:
