@@ -1,4 +1,4 @@
-"""Static pods of new nodes: copies of those of the node that a new node is like.
+"""Static pods of new nodes: copies of the static pods of the node that the new nodes copy.
 
 A static pod comes from a file of its node, and the nodes of a pool have the same files. The API
 server shows a static pod as a mirror pod, with the name of the node at the end of its name.

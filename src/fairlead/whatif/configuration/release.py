@@ -122,7 +122,7 @@ def _release(
 ) -> Release:
     """Return the release that `chosen` names, with the gates of all `choices`; later choices win.
 
-    A gate that only the version of `other` has is ignored. Raises InputError.
+    A gate is ignored if only the version of `other` has it. Raises InputError.
     """
     try:
         release = release_of(chosen.version)

@@ -44,7 +44,7 @@ class EvictorRules(Struct, frozen=True):
 
     `protections` contains upstream's names of pod protections. Pods with the priority `threshold`
     or a higher priority are protected. `owned` is the number of pods of each owner, by the owner's
-    UID. `min_age` is the time since its start after which a pod may be evicted.
+    UID. A pod may be evicted if at least `min_age` has passed since its start.
     """
 
     args: EvictorArgs

@@ -151,14 +151,14 @@ def _workload_rows(planner: DrainPlanner, pods: Sequence[PodInfo]) -> list[dict[
 
 
 def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list[Unplaced]:
-    """Return those of `pods`, which are on `node`, whose replacements fit no other node."""
+    """Return those of the `pods` on `node` whose replacements fit no other node."""
     with planner.model.hypothesis():
         planner.clear(node, [pod for pod in pods if moves_with_drain(pod)])
         return planner.place(node, in_queue_order(pod for pod in pods if is_placed_anew(pod)))[1]
 
 
 def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced], *, is_blocked: bool) -> str:
-    """Return what a drain of a node does that has `pods` pods of the budget.
+    """Return the effect of a drain of a node that has `pods` pods of the budget.
 
     The replacements of the pods `unplaced` fit no node.
     """

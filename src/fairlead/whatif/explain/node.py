@@ -174,7 +174,7 @@ def _usage(node: Node, pods: Sequence[PodInfo]) -> str:
 
 
 def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | None) -> str:
-    """Return a text: whether `pod` alone can leave the node, and its replacement's node."""
+    """Return a text about whether `pod` alone can leave `node`, such as `yes, to n2`."""
     if not moves_with_drain(pod):
         if is_daemon_pod(pod.pod):
             return "stays: DaemonSet"

@@ -219,7 +219,7 @@ def _one_more(
     """Schedule one more pod as a trial; return (placement, reason for no node, refusals).
 
     Waiting pods are placed first. The placement is None if the pod fits no node; the reason is ""
-    if it fits a node. A DaemonSet has neither.
+    if it fits a node. For a DaemonSet, the result is (None, "", []).
     """
     model = planner.model
     try:

@@ -1,6 +1,6 @@
 """Finds the line of a field in a YAML or JSON file, for error messages.
 
-Documents are plain values without positions. Only after an error is the text of a document parsed
+Documents are plain values without positions. After an error, the text of the document is parsed
 again, with PyYAML's marks. JSON is parsed as YAML.
 """
 

@@ -56,9 +56,9 @@ def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _first_repeated(value: Any) -> tuple[str, str, str] | None:
-    """Return (repeated key, the Kubernetes object with it, path in that object) in `value`, if any.
+    """Return (repeated key, the Kubernetes object with it, path in that object); None without any.
 
-    An object that has a key twice is in `value`, or in a value that such an object has replaced.
+    `value` contains a `_Repeated` in place of each object that has a key twice.
     Example: `("image", "Deployment shop/web", ".spec.template.spec.containers[0]")`.
     """
     if isinstance(value, _Repeated):

@@ -105,7 +105,7 @@ def _takes_pods(node: NodeEnd) -> bool:
 
 
 def _labels(node: NodeEnd) -> frozenset[tuple[str, str]]:
-    """Return the labels that a copy of `node` has, too."""
+    """Return the labels of `node` that its copies have, too: all except the hostname."""
     return frozenset(one for one in node.labels.items() if one[0] != HOSTNAME)
 
 

@@ -52,7 +52,7 @@ class TabularAnswer(Struct, frozen=True):
     """An answer: the `verdict` in one sentence, further `findings`, tables, and notes.
 
     `kind` is the kind of the JSON object; `facts` contains further fields of the object. `is_no`
-    is set if the command asks a yes/no question, and the answer is no.
+    is set if the answer to a yes/no question is no.
     """
 
     kind: str

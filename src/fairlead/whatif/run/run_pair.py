@@ -160,7 +160,7 @@ def _send(produce: Callable[[], object], index: Mapping[int, int], writing: int)
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles each shared object as its position, the value in `index` of its id."""
+    """Pickles each shared object as its position, which `index` contains by the object's id."""
 
     def __init__(self, file: Any, index: Mapping[int, int]) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)

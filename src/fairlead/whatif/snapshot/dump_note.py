@@ -216,7 +216,7 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
 
 
 def _is_out(node: Manifest) -> bool:
-    """Return whether `node` is not Ready; its last heartbeat is in its Lease."""
+    """Return whether `node` is not Ready; then its Lease matters, for its last heartbeat."""
     conditions = node.node.status.conditions
     return any(one.type == READY and one.status != TRUE for one in conditions)
 
@@ -283,7 +283,10 @@ def _pod(manifest: Manifest) -> Pod | None:
 
 
 def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note if the cluster in `manifests`, with the samples `some`, has another version."""
+    """Yield a note if the cluster in `manifests` runs any version other than NEWEST.
+
+    `some` are samples of `manifests` with all nodes.
+    """
     kubelets = {
         version for one in some if one.kind is NODE and (version := _version(_kubelet_version(one)))
     }

@@ -57,8 +57,8 @@ class LiveObjects(Struct, frozen=True):
     def __repr__(self) -> str:
         """Return a text without the objects.
 
-        When a coroutine ends, asyncio.run makes a repr of its result, because `signal.signal`
-        represents the handler that it replaces.
+        asyncio.run calls this method for the result of a coroutine: it restores the signal handler
+        with `signal.signal`, which makes a repr of the replaced handler.
         """
         return f"<LiveObjects of {self.name}>"
 

@@ -1,4 +1,4 @@
-"""Whether a server that does not serve a version of a resource serves another version of it.
+"""Detects resources that a server serves only in a version that Fairlead does not read.
 
 For example, Kubernetes 1.20 serves `policy/v1beta1` instead of `policy/v1`: the cluster may have
 objects of the resource, but they cannot be read.

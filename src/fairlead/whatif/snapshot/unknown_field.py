@@ -64,7 +64,7 @@ def refuse_unknown_fields(manifests: Iterable[Manifest]) -> None:
 def unknown_field_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the unknown fields of hand-written objects, which are those without uid.
 
-    Objects of dumps are not looked at: their cluster may have newer fields.
+    Objects of dumps are not checked, because their cluster may have newer fields.
     """
     written = samples(one for one in manifests if not one.ref.uid)
     found = [

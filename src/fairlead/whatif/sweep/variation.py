@@ -116,10 +116,10 @@ def parse_variation(text: str) -> FieldVariation:
 
 
 def _with_words(values: Sequence[Any], listed: str) -> list[Any]:
-    """Return `values` with the texts of `listed` for words such as `y`, `no` and `on`.
+    """Return `values`, parsed from the text `listed`, with words such as `y` and `no` as strings.
 
-    YAML 1.1 reads these words as booleans, but on a command line they are rather names. Only `true`
-    and `false` are booleans here, as in YAML 1.2.
+    YAML 1.1 reads these words as booleans, but on a command line they are usually names. Only
+    `true` and `false` are booleans here, as in YAML 1.2.
     """
     written = [one.strip() for one in listed.split(",")]
     if len(written) != len(values):  # a value contains commas

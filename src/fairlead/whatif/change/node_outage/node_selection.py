@@ -72,7 +72,7 @@ def _fraction(source: str, text: str) -> Decimal:
 
 
 def _region_and_zone(node: Manifest) -> tuple[str, str]:
-    """Return (region, zone) of `node`, "" if absent; beta labels take precedence, as upstream."""
+    """Return (region, zone) of `node`, "" if absent; as in upstream, beta labels come first."""
     labels = node.labels
     if not isinstance(labels, dict):
         return ("", "")  # invalid labels are reported later, when the node is loaded

@@ -61,9 +61,9 @@ def karpenter_options(
 ) -> tuple[KarpenterOptions, list[str]]:
     """Return (the settings of the Karpenter in the cluster `initial`, notes about them).
 
-    If the cluster has no Deployment of Karpenter, the settings are the defaults, but NodeOverlays
-    have an effect if there are any (`has_overlays`). With `adds_overlays`, some of them are not
-    from the cluster; then they have an effect whatever the settings are.
+    If the cluster has no Deployment of Karpenter, the settings are the defaults, but the feature
+    gate NodeOverlay is on if there are NodeOverlays (`has_overlays`). If some NodeOverlays come
+    from a file (`adds_overlays`), this gate is on, whatever the settings are.
     """
     defaults = KarpenterOptions(node_overlay=has_overlays)
     found = next(_deployments(initial), None)

@@ -307,7 +307,7 @@ def _briefly_unavailable(effect: Effect) -> str | None:
 def _without_ready_pod(found: Sequence[WorkloadEffect]) -> str | None:
     """Return a sentence with two of the workloads `found`; those without a ready pod longest first.
 
-    A workload that recovers is not said to be without a ready pod to the end: `deploy/a has no
+    Only workloads that do not recover are without a ready pod "to the end": `deploy/a has no
     ready pod to the end, and 2 more workloads for up to 31s.`
     """
     if not found:
@@ -453,7 +453,7 @@ def _moved(effect: Effect) -> str | None:
 
 
 def _placed(effect: Effect, pods: Sequence[PodEnd], how: str) -> str:
-    """Return a sentence: `pods` are `how`, and run after a time; "" without pods."""
+    """Return a sentence like "3 pods of deploy/a are {how} and run after 5s."; "" without pods."""
     if not pods:
         return ""
     running = [pod.started_at for pod in pods if pod.started_at is not None]
@@ -552,7 +552,7 @@ def _recovered(effect: Effect) -> list[PodEnd]:
 def _not_running(effect: Effect) -> int:
     """Return the number of displaced, moved or new pods with a node that do not run at the end.
 
-    A replicated pod that still stops is one of them: its replacement does not run yet.
+    A replicated pod that is still terminating counts, because its replacement does not run yet.
     """
     found = effect.difference
     pods = (*found.displaced, *found.placed, *found.elsewhere)

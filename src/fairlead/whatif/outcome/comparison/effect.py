@@ -41,10 +41,9 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_none(self) -> bool:
-        """Whether the change affects no pod, and every drain that it asks for is completed.
+        """Whether the change affects no pod, and all of its drains are complete.
 
-        A refused or incomplete drain is not what was asked for, so it counts as an effect even if
-        no pod leaves its node.
+        A refused or incomplete drain counts as an effect, even if no pod leaves its node.
         """
         return self.difference.is_empty and not self.drain.refused and not self.changed.undrained
 

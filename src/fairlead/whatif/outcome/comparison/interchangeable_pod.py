@@ -73,5 +73,5 @@ def _is_interchangeable(pod: PodEnd) -> bool:
 
 
 def _identity(pod: PodEnd) -> Hashable:
-    """Return what interchangeable pods have in common."""
+    """Return the properties that interchangeable pods share."""
     return pod.workload, pod.revision, pod.priority, *sorted(pod.requests.items())

@@ -335,7 +335,7 @@ def _pod_of(ref: WorkloadRef, without: RunOutcome, changed: RunOutcome) -> PodEn
 def _steady(
     refs: AbstractSet[WorkloadRef], changed: RunOutcome
 ) -> dict[WorkloadRef, WorkloadReadiness]:
-    """Return the readiness of the workloads `refs`, of which no pod changes in the run `changed`.
+    """Return the readiness of the workloads `refs`, whose pods do not change in the run `changed`.
 
     They are affected because their pods change in the other run.
     """

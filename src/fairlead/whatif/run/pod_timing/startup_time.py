@@ -138,7 +138,7 @@ def _times_of(replicas: DumpedReplicas) -> list[DurationNs]:
 
 
 def _shows_time(pod: Pod) -> bool:
-    """Return whether `pod` is Ready since its start; the same for all replicas."""
+    """Return whether `pod` has been Ready since its start; all replicas have the same result."""
     if is_terminal(pod) or is_terminating(pod) or is_static(pod):
         return False
     if any(one.restart_count for one in pod.status.container_statuses):

@@ -146,9 +146,9 @@ class BudgetRecorder(Struct):
 
 
 def _shortage(statuses: Iterable[tuple[Instant, int, int, int]]) -> int:
-    """Return the highest number of missing healthy pods while fewer pods are healthy than before.
+    """Return the most healthy pods missing at once after the number of healthy pods had fallen.
 
-    Pods that have not become ready yet, as after a scale-up, do not count as missing.
+    Pods that have never been ready, such as new pods of a scale-up, do not count as missing.
     """
     highest = shortage = 0
     for _, healthy, needed, _ in statuses:

@@ -27,7 +27,7 @@ class LoadedTracks:
     def __init__(
         self, replicas: Replicas, facts: OwnerFacts, requests: Mapping[str, int], now: Instant
     ) -> None:
-        """Store the `facts` and the `requests` of one of the pods, which all of them have."""
+        """Store `facts` and `requests`, which are the same for all of the pods."""
         self._replicas = replicas
         self._facts = facts
         self._requests = requests
@@ -50,7 +50,7 @@ class LoadedTracks:
 
     @cached_property
     def ends(self) -> list[PodEnd]:
-        """Each pod as `PodTrack.new_end` returns it; valid until the pod changes."""
+        """The PodEnd of each pod; it is valid until the pod changes."""
         replicas = self._replicas
         first = self.track(0).new_end(self._requests, self._facts)
         instants = {text: self._instant(text) for text in {*replicas.created}}

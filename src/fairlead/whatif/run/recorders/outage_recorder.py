@@ -296,7 +296,7 @@ class OutageRecorder(Struct):
     ) -> dict[str, None]:
         """Record that the node `name` is out of service; `there` are (key, pod) of its pods.
 
-        `serves_as_before` is False if the node has started or stopped to serve. Return the keys of
+        `serves_as_before` is False if the node has started or stopped serving. Return the keys of
         the pods whose state must be determined again.
         """
         failed = self.failed_nodes.setdefault(name, FailedNode(self.now))

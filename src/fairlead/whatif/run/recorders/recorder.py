@@ -304,7 +304,7 @@ class Recorder(Struct):
     def _see_readiness(self, pod: Pod) -> bool:
         """Record a ReadinessChanged; return False if the pod is not known.
 
-        It changes nothing that a track or an end contains.
+        Tracks and ends do not contain the readiness, so they remain valid.
         """
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.outage.pods.get(uid)
@@ -351,7 +351,7 @@ class Recorder(Struct):
         self.counts.end_load(self.now)
 
     def _observe_outage(self, stimulus: Stimulus, now: Instant) -> None:
-        """Record changes of nodes, and the readiness of pods whose node starts or stops to work."""
+        """Record changes of nodes, and the readiness of pods whose node starts or stops working."""
         match stimulus:
             case ObjectChanged(Node() as node):
                 name = node.metadata.name
@@ -432,7 +432,7 @@ class Recorder(Struct):
     def _load_replicas(self, replicas: Replicas) -> None:
         """Record pods of a snapshot, as `_record_pod` does; tracks of running pods are made later.
 
-        Their owner must be known, so that they are equal but for name, node and creation.
+        Their owner must be known, so that they differ only in name, node and creation time.
         """
         first, uids = replicas[0], replicas.uids
         facts = OwnerFacts(first)
@@ -481,7 +481,7 @@ class Recorder(Struct):
         return listed(self._tracks, sorted(self._tracks), self._end_at)
 
     def keep_ends(self) -> tuple[Mapping[str, PodEnd], Iterable[PodEnd]]:
-        """Return the results of `ends` and `all_pods`; later results share what has not changed."""
+        """Return the results of `ends` and `all_pods`; later results share the unchanged pods."""
         self._kept = KeptEnds(self._tracks, self._ends(), self._end_at)
         self._changed = set()
         return self._kept.listed, self._kept.by_key.values()
@@ -511,7 +511,7 @@ class Recorder(Struct):
         return self._loaded[id(row[0])].ends[row[1]]
 
     def _ends(self) -> dict[str, PodEnd]:
-        """Return the existing pods by their own keys, as `_end_at` does."""
+        """Return the PodEnds of the existing pods, keyed by the pods' own keys."""
         loaded = self._loaded
         ends = {key: loaded[id(row[0])].ends[row[1]] for key, row in self._tracks.rows()}
         ends.update((key, self._end_of(track)) for key, track in self._tracks.made())

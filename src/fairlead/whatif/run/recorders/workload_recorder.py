@@ -80,7 +80,7 @@ class WorkloadRecorder(Struct):
         self._set_ready(before, after, now, is_ready=is_serving and _ready(after))
 
     def node_changed(self, pods: Iterable[Pod], now: Instant, *, is_serving: bool) -> None:
-        """Record that a node stopped or started to work; `pods` are the pods on it.
+        """Record that a node stopped or started working; `pods` are the pods on it.
 
         `is_serving` is True if the node works now.
         """
@@ -158,8 +158,8 @@ def _readiness(
     """Return the readiness from `since` on; changes at one instant are added up.
 
     Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
-    If the number falls to its lowest once more in the last instant of a run that has not settled,
-    the low number does not last to the end: the run merely ends there.
+    A run that has not settled can end at the instant at which the number falls to its lowest
+    again. Then `lowest_for` is the sum of the earlier times, not None.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

@@ -119,7 +119,7 @@ KEY_KIND: Final = "PseudonymKey"
 
 
 def ordinal_of(name: str, owner: str) -> str:
-    """Return the ordinal in the pod name `name`, of a pod of the StatefulSet `owner`.
+    """Return the ordinal in `name`, the name of a pod of the StatefulSet `owner`.
 
     Return "" if `name` is not `owner` followed by `-` and an ordinal.
     """

@@ -126,7 +126,7 @@ class DumpDecoder:
             return None
 
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
-        """Yield `items`, but neighbouring pods that may be replicas as rows, see `decode_rows`.
+        """Yield `items`; neighbouring pods that may be replicas become rows for `decode_rows`.
 
         The caller must decode each item before it takes the next one, because templates are learned
         from the pods that are decoded.
@@ -134,7 +134,7 @@ class DumpDecoder:
         return self._pods.with_rows(items)
 
     def decode_rows(self, texts: TemplateRows) -> tuple[DumpedReplicas, str] | None:
-        """Return (pods, their newest timestamp) of neighbouring pods with texts of one template.
+        """Return (pods, their newest timestamp) of neighbours whose texts match one template.
 
         This replaces a call of `decode` for each of `texts`: columns are checked instead of views.
         Returns None for a single pod, and if the columns cannot be checked. Raises

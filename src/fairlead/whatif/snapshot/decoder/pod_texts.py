@@ -80,7 +80,7 @@ Item = TypeVar("Item")
 
 
 class PodTemplate:
-    """The parts that all pods with texts of one template share.
+    """The common parts of all pods whose texts match one template.
 
     `makes_replicas` means that these pods differ only in name, uid, version, node, the node to
     which they are pinned, the names of their volumes, addresses and times.
@@ -118,7 +118,7 @@ class PodTemplate:
         return has_marks(msgspec.json.encode(without))  # a marker is the key of a map
 
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
-        """Return whether `makes_replicas`, and no pod is pinned to another node than its own.
+        """Return whether the pods are replicas, and none is pinned to a node other than its own.
 
         `strings` are the strings of one pod in the placeholders, or columns of strings. Only the
         names of the pods' own nodes are checked later.
@@ -208,7 +208,7 @@ class PodTexts:
         return None
 
     def with_rows(self, items: Iterable[Item]) -> Iterator[Item | TemplateRows]:
-        """Yield `items`, but neighbouring pods that may be replicas as rows of their template.
+        """Yield `items`; neighbouring pods that may be replicas become rows of their template.
 
         Templates that are learned after an item was yielded apply to the next one.
         """
