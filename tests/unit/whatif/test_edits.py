@@ -308,9 +308,9 @@ def test_limits_follow_as_a_vpa_says(snapshot, make, limits, policies, recommend
     ("autoscaler", "note"),
     [
         (vpa("gone", {"cpu": "2"}), "there is no Deployment default/gone, so nothing changes."),
-        (vpa("web", {"cpu": "1"}), "recommends what Deployment default/web requests."),
+        (vpa("web", {"cpu": "1"}), "changes no request of Deployment default/web."),
         (vpa("web", {"cpu": "2"}, [{"containerName": "c", "mode": "Off"}]),
-         "recommends what Deployment default/web requests."),
+         "changes no request of Deployment default/web."),
         (vpa("web", {"cpu": "2"}, kind="CronJob"), "has a CronJob as its target, so it is not"),
     ],
 )  # fmt: skip

@@ -151,7 +151,7 @@ def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
     content = copy.deepcopy(target.value)
     changes = list(_changes(vpa, form, content))
     if not changes:
-        return RecommendedEdit(None, {}, f"{vpa.title} recommends what {target.title} requests.")
+        return RecommendedEdit(None, {}, f"{vpa.title} changes no request of {target.title}.")
     return RecommendedEdit(target, content, f"{target.title}: {'; '.join(changes)}.")
 
 

@@ -347,7 +347,7 @@ def _check_node_stage(manifest: Manifest, spec: _Spec, actions: Iterable[_Action
         if '"Ready"' in (one.jq or one).key
     ]
     if "NotIn" in operators and spec.delay != _Delay():
-        problem = "nodes are Ready when they are created; provision-time delays that of new nodes"
+        problem = "nodes are Ready when they are created; provision-time delays their creation"
         raise manifest.refuse(problem, field="spec.delay")
 
 

@@ -59,13 +59,13 @@ def offered_zones(
     found = [by_class.get((ref.group, ref.kind, ref.name), ()) for ref in used]
     if len(used) == len(stated) and found[0] and all(zones == found[0] for zones in found):
         note = (
-            f"Instance types without zones are offered in those of the subnets of {names}: "
+            f"Instance types without zones are offered in the zones of the subnets of {names}: "
             f"{', '.join(found[0])}. Nothing else is read from node classes."
         )
         return list(found[0]), [note]
     where = f": {', '.join(of_nodes)}" if of_nodes else ""
-    note = f"Nothing is read from {names}; instance types without zones are offered in those of "
-    return of_nodes, [f"{note}the nodes{where}."]
+    note = f"Nothing is read from {names}; instance types without zones are offered in the zones"
+    return of_nodes, [f"{note} of the nodes{where}."]
 
 
 def _subnet_zones(manifests: Iterable[Manifest]) -> Mapping[tuple[str, str, str], Sequence[str]]:

@@ -49,7 +49,7 @@ def zones_and_notes(found, make):
 def test_zones_are_those_of_the_subnets(zones_and_notes):
     zones, notes = zones_and_notes(pool("default"), node_class("default", "z-b", "z-a", "z-b"))
     assert zones == ["z-a", "z-b"]
-    says = "offered in those of the subnets of EC2NodeClass default: z-a, z-b."
+    says = "offered in the zones of the subnets of EC2NodeClass default: z-a, z-b."
     assert says in " ".join(notes)
 
 
