@@ -169,8 +169,8 @@ def run_plan(
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:
     """Return the paces to try for `nodes` nodes, each of which is out of service for `away`.
 
-    The only pace is `at_once` nodes at a time, if that is set. Otherwise the paces are 1 and the
-    PACES below `nodes`.
+    A pace is a number of nodes that are drained at a time. If `at_once` is set, it is the only
+    pace. Otherwise the paces are 1 and the PACES below `nodes`.
     """
     if at_once is not None:
         return [DrainPace(at_once, away)]

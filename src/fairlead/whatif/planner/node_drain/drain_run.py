@@ -241,14 +241,14 @@ def _finish(
 
 
 class _Annotated:
-    """Whether all `nodes` have the `value` of the annotation `key`; nodes that have it are done."""
+    """Checks whether all `nodes` have had the `value` of the annotation `key`."""
 
     def __init__(self, nodes: Iterable[str], key: str, value: str) -> None:
         self._left = deque(nodes)
         self._key, self._value = key, value
 
     def __call__(self, store: Store) -> bool:
-        """Return whether no node of the store is left without the value."""
+        """Return whether all nodes that still exist have the value."""
         while self._left and self._has_value(store.find(NODE, "", self._left[0])):
             self._left.popleft()
         return not self._left

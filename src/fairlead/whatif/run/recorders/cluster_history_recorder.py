@@ -112,7 +112,7 @@ class ClusterHistoryRecorder(Struct):
         )
 
     def _statuses_from(self, since: Instant) -> Iterator[NodeStatusChange]:
-        """Yield each node's status at `since` and later, if it changed after `since`."""
+        """Yield the status at `since`, and later ones, of each node that changed after `since`."""
         for of_node in self._statuses.values():
             later = [one for one in of_node if one.at > since]
             if later:
