@@ -104,7 +104,7 @@ def is_broken(job: JobInfo) -> bool:
 def release_broken_gangs(session: Session) -> None:
     """Evict the running members of each gang that has been broken for at least the grace period.
 
-    Updates `broken_since` of all jobs. Does nothing if no grace period is configured.
+    Does nothing if no grace period is configured. Otherwise updates `broken_since` of all jobs.
     """
     grace = session.policy.broken_gang_grace
     if grace is None:

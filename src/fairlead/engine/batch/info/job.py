@@ -81,9 +81,9 @@ class JobInfo:
 
     `waiting_since` is the time at which a session first found that the job cannot start.
     `broken_since` is the time at which a session first found that too few of its members run. Each
-    of the two is None if its condition does not hold now. `reserved_nodes` are the nodes with
-    resources reserved for the job. Only `JobTable` and `Session.move` change its tasks; sessions
-    set the other fields.
+    of the two is None if its condition does not hold now; `broken_since` is also None if no grace
+    period is configured. `reserved_nodes` are the nodes with resources reserved for the job. Only
+    `JobTable` and `Session.move` change its tasks; sessions set the other fields.
     """
 
     __slots__ = (
