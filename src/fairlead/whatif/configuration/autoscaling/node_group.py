@@ -56,13 +56,11 @@ _GROUP_LABELS: Final = (
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
-_DEVICES_ON: Final = frozenset(
-    ("enable-dynamic-resource-allocation", value) for value in ("true", "True", "TRUE", "t", "1")
-)
+# upstream: cluster-autoscaler/config/flags/flags.go: enable-dynamic-resource-allocation, which is
+# locked to true since 1.35.
 _DEVICES_NOTE: Final = (
-    "The flag --enable-dynamic-resource-allocation of the Cluster Autoscaler is not simulated. "
-    "With it, the autoscaler also adds nodes for pods that wait for devices, and the use of "
-    "devices decides which nodes it removes."
+    "What Cluster Autoscaler does for devices is not simulated. Since version 1.35, it also adds "
+    "nodes for pods that wait for devices, and keeps nodes whose devices are in use."
 )
 
 
@@ -78,7 +76,7 @@ def groups_of(
     nodes = _nodes(manifests)
     parsed = list(_parsed_flags(flags))
     has_devices = any(one.kind is RESOURCE_SLICE for one in manifests)
-    devices = (_DEVICES_NOTE,) if has_devices and _DEVICES_ON.intersection(parsed) else ()
+    devices = (_DEVICES_NOTE,) if has_devices else ()
     if file:
         return _with_priorities(groups_of_file(file, nodes), devices, manifests)
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)

@@ -87,9 +87,6 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
     [
         ("--expander=grpc", ["is ignored: expander: grpc asks a server outside"]),
         ("--scale-down-unneeded-time=soon", ["is ignored: --scale-down-unneeded-time: 'soon'"]),
-        ("--enable-dynamic-resource-allocation=true", ["is not simulated. With it"]),
-        ("--enable-dynamic-resource-allocation", ["is not simulated. With it"]),
-        ("--enable-dynamic-resource-allocation=false", []),
         ("--leader-elect=false", []),
     ],
 )
@@ -97,11 +94,17 @@ def test_flags_that_change_decisions_and_are_not_simulated_are_named(of_labels, 
     deployment = make.workload(name="ca", namespace="kube-system")
     container = deployment["spec"]["template"]["spec"]["containers"][0]
     container |= {"image": "cluster-autoscaler:v1.36.0", "args": ["--nodes=1:9:ig", flag]}
-    objects = [deployment, devices_of("gone", 1)]
-    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=objects).notes[2:]
+    found = of_labels({"kops.k8s.io/instancegroup": "ig"}, more=[deployment]).notes[2:]
     assert len(found) == len(notes)
     for note, part in zip(found, notes, strict=True):
         assert part in note
+
+
+def test_a_note_says_that_devices_are_not_simulated(of_labels):
+    label = {"kops.k8s.io/instancegroup": "ig"}
+    note = "What Cluster Autoscaler does for devices is not simulated."
+    assert not any(note in one for one in of_labels(label).notes)
+    assert any(note in one for one in of_labels(label, more=[devices_of("gone", 1)]).notes)
 
 
 def test_flags_may_be_repeated_and_their_values_may_be_the_next_words(of_labels, make):
