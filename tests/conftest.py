@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fairlead.worlds.gc_thresholds import collect_briefly
 
@@ -87,6 +88,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("not run")
     for reason in sorted(counts):
         terminalreporter.write_line(f"not run: {reason} (tests: {counts[reason]})")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _hypothesis_random() -> None:
+    """Check a property without content before the first test.
+
+    With its first property, Hypothesis registers its random generator. It then checks with the
+    garbage collector whether the generator is referenced, and a thread that another test left
+    behind can make this check fail.
+    """
+
+    @settings(max_examples=1)
+    @given(st.none())
+    def nothing_holds(_value: None) -> None:
+        pass
+
+    nothing_holds()
 
 
 @pytest.fixture(scope="session")
