@@ -243,7 +243,7 @@ class StaticAutoscaler:
             for index in range(count if template is not None else 0):
                 assert template is not None
                 name = f"{template.node.metadata.name}-upcoming-{index}"
-                context.snapshot.add_node(template.fresh(name), template.pods)
+                template.add_to(context.snapshot, name)
                 context.placeholders[name] = group
         for name in sorted(starting):
             context.snapshot.remove_node(name)
@@ -322,7 +322,7 @@ class StaticAutoscaler:
             template = templates[info.group]
             for index in range(info.new - info.current):
                 name = f"{template.node.metadata.name}-salvo-{first}-{index}"
-                snapshot.add_node(template.fresh(name), template.pods)
+                template.add_to(snapshot, name)
                 self.context.placeholders[name] = info.group
         for pod in helped:
             name_found = snapshot.find_place(pod, first=first)

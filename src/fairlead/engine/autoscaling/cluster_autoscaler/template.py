@@ -39,12 +39,18 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness 
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import is_daemon_set_pod, is_mirror_pod
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.node_devices import (
+    NO_DEVICES,
+    NodeDevices,
+    node_devices,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.taint import (
     TO_BE_DELETED,
     TaintConfig,
     has_taint,
 )
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_made_for
 from fairlead.engine.state.pod_info import PodInfo
 
 _TEMPLATE_LABEL: Final = "cluster-autoscaler.kubernetes.io/template-node"
@@ -73,14 +79,19 @@ _HOST_NETWORK_TOLERATION: Final = Toleration(
 
 
 class Template(Struct, frozen=True):
-    """A node as its group would create it, with the pods that run on every node of the group."""
+    """A node as its group would create it, with the pods that run on every node of the group.
+
+    `devices` are the devices of the node from which the template was built.
+    """
 
     node: Node
     pods: tuple[PodInfo, ...]
+    devices: NodeDevices = NO_DEVICES
 
-    def fresh(self, name: str) -> Node:
-        """Return a copy of the template's node with `name` as its name."""
-        return _renamed(self.node, name)
+    def add_to(self, snapshot: ClusterSnapshot, name: str = "") -> None:
+        """Add a copy of the template to `snapshot` as the node `name` ("": the template's name)."""
+        name = name or self.node.metadata.name
+        snapshot.add_node(_renamed(self.node, name), self.pods, self.devices.copies(name))
 
 
 class TemplateProvider:
@@ -156,12 +167,20 @@ class TemplateProvider:
             if one.metadata.uid not in present and (self._options.force_ds or _is_critical(one))
         )
         fresh = _renamed(self._sanitized(node), f"template-node-for-{group}")
-        return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)))
+        claims = (
+            claim
+            for pod in kept
+            for claim in self._snapshot.claims_of(pod.pod)
+            if is_made_for(claim, pod.pod)
+        )
+        devices = node_devices(self._snapshot.slices_of(node.metadata.name), claims)
+        return Template(fresh, (*kept, *self._daemon_pods(fresh, wanted)), devices)
 
     def _of_provider(self, group: NodeGroup, daemon_sets: Sequence[DaemonSet]) -> Template | None:
         """Return the provider's template node with a pod of each DaemonSet that would run on it.
 
-        Returns None if the provider has no template.
+        The node has no devices, because cloud providers do not know them. Returns None if the
+        provider has no template.
         """
         node = group.template_node()
         if node is None:

@@ -176,6 +176,14 @@ class DevicePools:
 
     # --- queries ---------------------------------------------------------------------------
 
+    def slices_of(self, node: str) -> list[ResourceSlice]:
+        """Return the slices of the node `node`, sorted; slices of several nodes are left out."""
+        pools = sorted(self._local.get(node, ()))
+        slices = (self._slices[pool] for pool in pools)
+        return [
+            one for some in slices for _, one in sorted(some.items()) if one.spec.node_name == node
+        ]
+
     def on(self, node: Node) -> tuple[NodeDevicePool, ...]:
         """Return the pools that have devices for `node`.
 

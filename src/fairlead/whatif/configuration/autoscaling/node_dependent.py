@@ -31,8 +31,9 @@ from fairlead.whatif.snapshot.manifest import Manifest
 
 _NOTE = (
     "New nodes have the volume limits (CSINode) and devices (ResourceSlices) of an existing node: "
-    "{0}. {1} does not know them before the node exists."
+    "{0}. {1} before the node exists."
 )
+_AUTOSCALER = "Cluster Autoscaler does not know the volume limits"
 
 
 def with_group_dependents(
@@ -50,7 +51,7 @@ def with_group_dependents(
         return config, ()
     groups = tuple(replace(one, dependents=_of_group(one, nodes, known)) for one in config.groups)
     copied = [f"{one.id} {one.dependents.like}" for one in groups if one.dependents.objects]
-    notes = (_NOTE.format(", ".join(copied), "Cluster Autoscaler"),) if copied else ()
+    notes = (_NOTE.format(", ".join(copied), _AUTOSCALER),) if copied else ()
     return replace(config, groups=groups), notes
 
 
@@ -79,7 +80,7 @@ def with_type_dependents(
     if not by_type and not by_pool:
         return config, ()
     copied = sorted({own.like for own in (*by_type.values(), *by_pool.values())})
-    note = _NOTE.format(", ".join(copied), "Karpenter")
+    note = _NOTE.format(", ".join(copied), "Karpenter does not know them")
     return replace(config, dependents=DependentsOfTypes(by_type, by_pool)), (note,)
 
 

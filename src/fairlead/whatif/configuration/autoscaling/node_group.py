@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.well_known_label import INSTANCE_TYPE, ZONE
-from fairlead.apiserver.kind import NODE, RESOURCE_SLICE
+from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_provider import (
     NodeGroupSpec,
 )
@@ -56,12 +56,6 @@ _GROUP_LABELS: Final = (
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
-# upstream: cluster-autoscaler/config/flags/flags.go: enable-dynamic-resource-allocation, which is
-# locked to true since 1.35.
-_DEVICES_NOTE: Final = (
-    "What Cluster Autoscaler does for devices is not simulated. Since version 1.35, it also adds "
-    "nodes for pods that wait for devices, and keeps nodes whose devices are in use."
-)
 
 
 def groups_of(
@@ -75,13 +69,11 @@ def groups_of(
     manifests = list(manifests)
     nodes = _nodes(manifests)
     parsed = list(_parsed_flags(flags))
-    has_devices = any(one.kind is RESOURCE_SLICE for one in manifests)
-    devices = (_DEVICES_NOTE,) if has_devices else ()
     if file:
-        return _with_priorities(groups_of_file(file, nodes), devices, manifests)
+        return _with_priorities(groups_of_file(file, nodes), (), manifests)
     limits = GroupLimits.of([value for name, value in parsed if name == "nodes"], manifests)
     config, notes = _of_labels(nodes, _of_flags(parsed), limits)
-    notes = (*notes, *_ignored(parsed), *devices)
+    notes = (*notes, *_ignored(parsed))
     return _with_priorities(config, notes, manifests)
 
 

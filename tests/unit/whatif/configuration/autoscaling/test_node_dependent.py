@@ -90,10 +90,12 @@ def test_nodes_in_service_come_first_and_nothing_is_assumed_without_objects(make
     assert with_group_dependents(plain, found(cordoned)) == (plain, ())
 
 
-def test_pods_use_the_devices_of_added_nodes(fitted, make):  # noqa: F811
+@pytest.mark.parametrize("karpenter", [False, True])
+def test_pods_use_the_devices_of_added_nodes(fitted, make, karpenter):  # noqa: F811
     """Two nodes of eight cores in all are added; each node has two devices."""
-    labels = {INSTANCE_TYPE: "small", NODE_POOL: "default"}
+    labels = {INSTANCE_TYPE: "small", NODE_POOL: "default"} if karpenter else {"pool": "a"}
     web = make.workload(replicas=0, resourceClaims=FROM_TEMPLATE)
-    objects = make.node("a", **labels), devices_of("a", 2), DEVICE_CLASS, TEMPLATE, POOL, web
-    found, _ = fitted(*objects, karpenter=True)
+    pools = [POOL] if karpenter else []
+    objects = make.node("a", **labels), devices_of("a", 2), DEVICE_CLASS, TEMPLATE, *pools, web
+    found, _ = fitted(*objects, karpenter=karpenter)
     assert (found.count, found.autoscaling.added) == (6, 2)

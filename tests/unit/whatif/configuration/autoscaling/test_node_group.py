@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.whatif.planner.test_pod_claim import devices_of
 
 from fairlead.engine.core.instant import seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
@@ -98,13 +97,6 @@ def test_flags_that_change_decisions_and_are_not_simulated_are_named(of_labels, 
     assert len(found) == len(notes)
     for note, part in zip(found, notes, strict=True):
         assert part in note
-
-
-def test_a_note_says_that_devices_are_not_simulated(of_labels):
-    label = {"kops.k8s.io/instancegroup": "ig"}
-    note = "What Cluster Autoscaler does for devices is not simulated."
-    assert not any(note in one for one in of_labels(label).notes)
-    assert any(note in one for one in of_labels(label, more=[devices_of("gone", 1)]).notes)
 
 
 def test_flags_may_be_repeated_and_their_values_may_be_the_next_words(of_labels, make):

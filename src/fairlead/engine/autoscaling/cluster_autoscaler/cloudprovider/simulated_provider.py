@@ -58,7 +58,7 @@ class NodeGroupSpec(Struct, frozen=True, kw_only=True):
     empty. `template` is a Node as JSON, None if nothing is known about the group's nodes. `price`
     is per hour. `out_of_capacity` contains periods, as (begin, end) in ns since the start of the
     run. `overrides` are options by flag name. `dependents` are the CSINode and the ResourceSlices
-    that are created with a new node; scale-up decisions do not read them. `provider_name` is the
+    that are created with a new node; a template node has none of them. `provider_name` is the
     cloud provider's name of the group; "" if it is `id`.
     """
 

@@ -103,7 +103,7 @@ class _Packing(Struct):
         """Add `nodes` and their pods to the snapshot."""
         for number, pods in enumerate(nodes.pods):
             name = self._name(number)
-            self.snapshot.add_node(self.template.fresh(name), self.template.pods)
+            self.template.add_to(self.snapshot, name)
             for pod in pods:
                 self.snapshot.add_pod(pod, name)
 
@@ -184,7 +184,7 @@ class _Packing(Struct):
         if not self._may_add_node():
             return False
         self._name_next()
-        self.snapshot.add_node(self.template.fresh(self.last), self.template.pods)
+        self.template.add_to(self.snapshot, self.last)
         return True
 
     def _name_next(self) -> None:
@@ -246,7 +246,7 @@ def _leading_by_resources(
     The pods of these groups need only free resources.
     """
     with snapshot.fork():
-        snapshot.add_node(template.node, template.pods)
+        template.add_to(snapshot)
         empty = snapshot.node(template.node.metadata.name)
         assert empty is not None
         # First-fit never chooses a cordoned node, whatever the pods tolerate.

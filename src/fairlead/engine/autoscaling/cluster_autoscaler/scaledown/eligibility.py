@@ -16,6 +16,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.node_readiness 
 from fairlead.engine.autoscaling.cluster_autoscaler.context import AutoscalingContext
 from fairlead.engine.autoscaling.cluster_autoscaler.gpu import has_gpu
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import ANNOTATION_PREFIX
+from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.device_utilization import (
+    device_utilization,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.unremovable import (
     UnremovableNodes,
     UnremovableReason,
@@ -81,7 +84,8 @@ class EligibilityChecker:
     def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
         """Return the utilization of the node by the rules of its group.
 
-        Raises UtilizationError if a resource has no allocatable amount.
+        If the node has ResourceSlices and is no GPU node, its devices count. Raises
+        UtilizationError.
         """
         options, context = self._context.options, self._context
         rules = UtilizationRules(
@@ -94,7 +98,13 @@ class EligibilityChecker:
         if known is not None and known[0] == key:
             return known[1]
         pods = context.snapshot.pods_on(info)
-        found = node_utilization(info, pods, rules, now)
+        slices = context.snapshot.slices_of(info.name)
+        if slices and not has_gpu(info.node, rules.gpu_label):
+            claims = (claim for pod in pods for claim in context.snapshot.claims_of(pod.pod))
+            resource, value = device_utilization(slices, claims)
+            found = Utilization(devices=value, resource=resource, value=value)
+        else:
+            found = node_utilization(info, pods, rules, now)
         if not any(is_terminating(pod.pod) for pod in pods):
             self._known[info.name] = key, found
         return found

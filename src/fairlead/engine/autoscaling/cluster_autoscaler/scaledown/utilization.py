@@ -29,24 +29,27 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 class UtilizationError(Exception):
-    """The utilization cannot be computed: a resource has no allocatable amount."""
+    """The utilization cannot be computed, for example if a resource has no allocatable amount."""
 
 
-class Utilization(Struct, frozen=True):
+class Utilization(Struct, frozen=True, kw_only=True):
     """The shares of a node's allocatable resources that its pods request.
 
-    `resource` is the resource that counts for the node, and `value` is its share.
+    `devices` is the share of its devices that are allocated to claims of its pods. `resource` is
+    the resource (or the driver and pool of devices) that counts for the node, and `value` is its
+    share.
     """
 
-    cpu: float
-    memory: float
-    gpu: float
+    cpu: float = 0.0
+    memory: float = 0.0
+    gpu: float = 0.0
+    devices: float = 0.0
     resource: str
     value: float
 
     def __str__(self) -> str:
         """Return the text for events (Go's %v of the struct)."""
-        shares = (self.cpu, self.memory, self.gpu, 0.0)
+        shares = (self.cpu, self.memory, self.gpu, self.devices)
         shown = " ".join(_go_float(share) for share in shares)
         return f"{{{shown} {self.resource} {_go_float(self.value)}}}"
 
@@ -76,13 +79,13 @@ def node_utilization(
     if has_gpu(info.node, rules.gpu_label):
         resource = gpu_resource(info.node)
         if resource is None:
-            return Utilization(0.0, 0.0, 0.0, GPU_RESOURCES[0], 0.0)
+            return Utilization(resource=GPU_RESOURCES[0], value=0.0)
         share = _share(info, pods, resource, rules, now)
-        return Utilization(0.0, 0.0, share, resource, share)
+        return Utilization(gpu=share, resource=resource, value=share)
     cpu = _share(info, pods, "cpu", rules, now)
     memory = _share(info, pods, "memory", rules, now)
     resource, value = ("cpu", cpu) if cpu > memory else ("memory", memory)
-    return Utilization(cpu, memory, 0.0, resource, value)
+    return Utilization(cpu=cpu, memory=memory, resource=resource, value=value)
 
 
 def _share(

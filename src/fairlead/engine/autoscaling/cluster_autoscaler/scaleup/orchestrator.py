@@ -215,7 +215,7 @@ class _Attempt:
         template = self._templates[group]
         snapshot, fitting = self._context.snapshot, []
         with snapshot.fork():
-            snapshot.add_node(template.node, template.pods)
+            template.add_to(snapshot)
             for pods in self._pod_groups:
                 status = snapshot.rejection(pods.first, template.node.metadata.name)
                 if status is None:
@@ -375,7 +375,7 @@ class _Attempt:
             if template is None:
                 continue
             with snapshot.fork():
-                snapshot.add_node(template.node, template.pods)
+                template.add_to(snapshot)
                 status = snapshot.rejection(pods.first, template.node.metadata.name)
             if status is not None:
                 found[name] = status.reasons

@@ -1,7 +1,7 @@
 """ClusterSnapshot: the state of the cluster in one loop, with simulations as forks.
 
     with snapshot.fork() as fork:
-        snapshot.add_node(template)
+        snapshot.add_node(node)
         snapshot.add_pod(pod, snapshot.find_place(pod))
         fork.commit()                   # without it, the end of the block reverts all changes
 
@@ -20,13 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.objects import ApiObject, Node, Pod, ResourceClaim, ResourceSlice
 from fairlead.engine.autoscaling.cluster_autoscaler.lister import Listers
+from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.claim_reservation import (
+    released_claims,
+    reserved_claims,
+    usable_claims,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.filter_plugins import build_plans
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.pod_spec import names_host
 from fairlead.engine.core.status import Status, unresolvable
@@ -34,6 +40,7 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.feasibility import Feasibility, filter_nodes
 from fairlead.engine.framework.interface import PreFilterResult
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -73,6 +80,9 @@ class ClusterSnapshot:
         self._cluster = Cluster()
         self.table = self._cluster.table
         self._plans = build_plans(self._cluster)
+        self._dynamic_resources = next(
+            one for one in self._plans.framework.reserve if isinstance(one, DynamicResources)
+        )
         self._order: list[str] = []
         self._rows: Positions | None = None
         self._undo: list[Callable[[], None]] = []
@@ -103,9 +113,14 @@ class ClusterSnapshot:
         self._cluster.apply(ObjectDeleted(gone))
 
     def _note(self, changed: ApiObject) -> None:
-        """Give new revisions to the nodes that a change of a Node or pod affects."""
+        """Give new revisions to the nodes that a change affects.
+
+        Claims do not count, because a pod is bound after its claims have changed.
+        """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
+        elif isinstance(changed, ResourceSlice):
+            self._changed(changed.spec.node_name)
         elif isinstance(changed, Pod):
             before = self._cluster.pods.get(changed.key)
             self._changed(changed.spec.node_name)
@@ -164,6 +179,14 @@ class ClusterSnapshot:
             key=lambda pod: order.get(pod.key, simulated) if pod.pod.spec.node_name else 1 << 62,
         )
 
+    def slices_of(self, name: str) -> list[ResourceSlice]:
+        """Return the ResourceSlices of the node `name`, without those that several nodes share."""
+        return self._cluster.devices.pools.slices_of(name)
+
+    def claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
+        """Return the ResourceClaims of `pod`, () if it cannot use one of them."""
+        return usable_claims(pod, self._cluster.related)
+
     def pod_info(self, pod: Pod) -> PodInfo:
         """Return the PodInfo of `pod`; its `Shape` is from the table of the cluster's state."""
         return PodInfo(pod, self._cluster.shapes.shape_of(pod))
@@ -181,8 +204,16 @@ class ClusterSnapshot:
                 while len(self._undo) > fork.start:
                     self._undo.pop()()
 
-    def add_node(self, node: Node, pods: Iterable[PodInfo] = ()) -> None:
-        """Add a node with `pods` after all other nodes."""
+    def add_node(
+        self,
+        node: Node,
+        pods: Iterable[PodInfo] = (),
+        devices: Iterable[ResourceSlice | ResourceClaim] = (),
+    ) -> None:
+        """Add a node with `pods` after all other nodes.
+
+        `devices` are the ResourceSlices of the node, and the allocated claims of `pods`.
+        """
         name = node.metadata.name
         revision = self._changed(name)
         info = self.table.put_node(node)
@@ -191,6 +222,9 @@ class ClusterSnapshot:
         self._order.append(name)
         self._rows = None
         self._undo.append(lambda: self._forget_last_node(name, revision))
+        for one in devices:
+            self._cluster.apply(ObjectChanged(one))
+            self._undo.append(partial(self._cluster.apply, ObjectDeleted(one)))
 
     def _forget_last_node(self, name: str, revision: int) -> None:
         self._revisions[name] = revision
@@ -211,7 +245,10 @@ class ClusterSnapshot:
         self.table.put_node(before)
 
     def remove_node(self, name: str) -> None:
-        """Remove a node with its pods; do nothing if it does not exist."""
+        """Remove a node with its pods; do nothing if it does not exist.
+
+        Its ResourceSlices stay, because no other node can use them.
+        """
         info = self.table.find(name)
         if info is None:
             return
@@ -231,7 +268,10 @@ class ClusterSnapshot:
         self._rows = None
 
     def add_pod(self, pod: PodInfo, name: str) -> None:
-        """Add `pod` to the node `name`."""
+        """Add `pod` to the node `name`, which it must fit. Its claims get devices."""
+        if pod.shape.spec.resource_claims:
+            for claim in reserved_claims(self._dynamic_resources, pod, name):
+                self._replace_claim(claim)
         revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
@@ -254,7 +294,10 @@ class ClusterSnapshot:
             info.used_ports = ports
 
     def remove_pod(self, pod: PodInfo, name: str) -> None:
-        """Remove `pod` from the node `name`."""
+        """Remove `pod` from the node `name`. Its claims release their devices."""
+        if pod.shape.spec.resource_claims:
+            for claim in released_claims(pod.pod, self._cluster.related):
+                self._replace_claim(claim)
         revision = self._changed(name)
         info = self.table.find(name)
         assert info is not None
@@ -275,6 +318,12 @@ class ClusterSnapshot:
         self.table.add_pod(info, pod)
         if ports is not None:
             info.used_ports = ports
+
+    def _replace_claim(self, claim: ResourceClaim) -> None:
+        before = self._cluster.related.get(ResourceClaim, claim.key)
+        assert before is not None
+        self._cluster.apply(ObjectChanged(claim))
+        self._undo.append(partial(self._cluster.apply, ObjectChanged(before)))
 
     # --- predicates ------------------------------------------------------------------------
 

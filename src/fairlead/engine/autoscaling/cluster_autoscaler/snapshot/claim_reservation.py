@@ -1,0 +1,58 @@
+"""The ResourceClaims of a pod after the snapshot adds the pod to a node, or removes it.
+
+upstream: simulator/dynamicresources/snapshot/snapshot.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import Pod, ResourceClaim
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
+    ClaimError,
+    claims_of,
+    is_made_for,
+)
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.related_objects import RelatedObjects
+
+
+def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[ResourceClaim, ...]:
+    """Return the claims of `pod` with devices of `node`, which `pod` must fit, reserved for `pod`.
+
+    upstream: predicate_snapshot.go: modifyResourceClaimsForScheduledPod
+    """
+    state = CycleState()
+    rejected = plugin.pre_filter(state, pod) or plugin.reserve(state, pod, node)
+    assert rejected is None, rejected
+    claims = plugin.bound_claims(state, pod)
+    plugin.unreserve(state, pod, node)  # the caller stores the claims instead
+    return claims
+
+
+def released_claims(pod: Pod, related: RelatedObjects) -> Iterator[ResourceClaim]:
+    """Yield the claims of `pod` without its reservations.
+
+    A claim loses its devices if `pod` owns it, or if it is reserved for no other pod. Nothing is
+    yielded if `pod` cannot use one of its claims.
+
+    upstream: snapshot.go: UnreservePodClaims
+    """
+    for claim in usable_claims(pod, related):
+        status = claim.status
+        others = tuple(one for one in status.reserved_for if one.uid != pod.metadata.uid)
+        keeps_devices = others and not is_made_for(claim, pod)
+        allocation = status.allocation if keeps_devices else None
+        yield replace(claim, status=replace(status, reserved_for=others, allocation=allocation))
+
+
+def usable_claims(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
+    """Return the claims of `pod`, () if it cannot use one of them."""
+    try:
+        return claims_of(pod, related)
+    except ClaimError:
+        return ()
