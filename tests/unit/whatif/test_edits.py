@@ -304,6 +304,107 @@ def test_limits_follow_as_a_vpa_says(snapshot, make, limits, policies, recommend
     assert (resources["requests"]["cpu"], resources["limits"]["cpu"]) == expected
 
 
+def recommends(cpu, **policy):
+    """A VerticalPodAutoscaler of Deployment web that recommends this amount of CPU."""
+    return vpa(recommended={"cpu": cpu}, policies=[{"containerName": "*", **policy}])
+
+
+def limit_range(name="range", item_type="Container", **item):
+    """A LimitRange with one item."""
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"limits": [{"type": item_type, **item}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("limits", "others", "expected"),
+    [
+        pytest.param(
+            {"cpu": "1"}, [recommends("3"), limit_range(max={"cpu": "2"})], ("2", "2"),
+            id="a recommendation above max is lowered",
+        ),
+        pytest.param(
+            {"cpu": "4"}, [recommends("3"), limit_range(max={"cpu": "6"})], ("1500m", "6"),
+            id="the limit is within max as well",
+        ),
+        pytest.param(
+            {"cpu": "4"}, [recommends("250m"), limit_range(min={"cpu": "500m"})], ("500m", "2"),
+            id="a recommendation below min is raised",
+        ),
+        pytest.param(
+            {"cpu": "1"},
+            [recommends("3"), limit_range(max={"cpu": 2}), limit_range("b", max={"cpu": "1500m"})],
+            ("1500m", "1500m"),
+            id="the strictest of several bounds",
+        ),
+        pytest.param(
+            {}, [recommends("250m"), limit_range(default={"cpu": "2"})], ("250m", "500m"),
+            id="a default limit keeps its ratio",
+        ),
+        pytest.param(
+            {},
+            [recommends("4", controlledValues="RequestsOnly"), limit_range(default={"cpu": "2"})],
+            ("2", None),
+            id="a default limit caps the request",
+        ),
+        pytest.param(
+            {"cpu": "1"},
+            [recommends("1", minAllowed={"cpu": "3"}), limit_range(max={"cpu": "2"})],
+            ("3", "3"),
+            id="minAllowed prevails over a LimitRange",
+        ),
+        pytest.param(
+            {"cpu": "1"}, [recommends("3"), limit_range(item_type="Pod", max={"cpu": "2"})],
+            ("3", "3"),
+            id="bounds of whole pods do not matter",
+        ),
+    ],
+)  # fmt: skip
+def test_recommendations_within_limit_ranges(snapshot, make, limits, others, expected):
+    objects = [make.node("a"), limited(make, **limits), *others]
+    (edit,) = recommended_edits(Inventory(snapshot(*objects).manifests), "")
+    (container,) = edit.content["spec"]["template"]["spec"]["containers"]
+    resources = container["resources"]
+    assert (resources["requests"]["cpu"], resources["limits"].get("cpu")) == expected
+
+
+def vpa_of(name, created, mode, cpu):
+    """A VerticalPodAutoscaler of Deployment web with another name, age and update mode."""
+    found = vpa(recommended={"cpu": cpu})
+    found["metadata"] |= {"name": name, "creationTimestamp": f"2026-01-{created:02}T00:00:00Z"}
+    found["spec"]["updatePolicy"]["updateMode"] = mode
+    return found
+
+
+@pytest.mark.parametrize(
+    ("autoscalers", "expected"),
+    [
+        pytest.param(
+            [vpa_of("a", 2, "Auto", "2"), vpa_of("b", 1, "Auto", "3")], "3", id="the oldest"
+        ),
+        pytest.param(
+            [vpa_of("b", 1, "Auto", "3"), vpa_of("a", 1, "Auto", "2")], "2", id="the first by name"
+        ),
+        pytest.param(
+            [vpa_of("a", 1, "Off", "2"), vpa_of("b", 2, "Initial", "3")], "3", id="not the one Off"
+        ),
+        pytest.param(
+            [vpa_of("a", 2, "Off", "2"), vpa_of("b", 1, "Off", "3")], "3", id="the oldest, all Off"
+        ),
+    ],
+)
+def test_one_of_several_vpas_controls_a_workload(snapshot, make, autoscalers, expected):
+    objects = [make.node("a"), make.workload(name="web"), *autoscalers]
+    edits = list(recommended_edits(Inventory(snapshot(*objects).manifests), ""))
+    (edit,) = [one for one in edits if one.target is not None]
+    assert f"requests cpu {expected} instead of 1." in edit.note
+    (note,) = [one.note for one in edits if one.target is None]
+    assert note.endswith(" controls Deployment default/web.")
+
+
 @pytest.mark.parametrize(
     ("autoscaler", "note"),
     [
@@ -330,6 +431,8 @@ def test_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
         ([vpa(recommended={"cpu": "1"}, policies=[{"minAllowed": {"cpu": "few"}}])],
          "web-vpa: spec.resourcePolicy.containerPolicies.*.minAllowed.cpu: 'few'"),
         ([vpa(recommended={"cpu": "1"}, spec=3)], "web-vpa: spec: expected object, got int"),
+        ([vpa(recommended={"cpu": "1"}), limit_range(default={"cpu": "few"})],
+         "LimitRange default/range: spec.limits[0].default[cpu]: 'few'"),
     ],
 )  # fmt: skip
 def test_recommendations_that_are_missing_or_malformed(ask, make, autoscalers, message):

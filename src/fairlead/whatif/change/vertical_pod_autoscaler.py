@@ -1,20 +1,21 @@
 """--apply-vpa: sets the requests that VerticalPodAutoscalers recommend in their status.
 
 The recommended target of each container becomes its request in the pod template of the VPA's
-workload, and a rollout follows, as with --set-resources. A target outside `minAllowed` and
-`maxAllowed` is capped to them. Limits keep their ratio to the requests.
+workload, and a rollout follows, as with --set-resources. A target is capped to the bounds that
+LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits keep their ratio to
+the requests.
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
 Containers with mode Off do not change. The VPA's update mode is ignored, because the option
-requests the change.
+requests the change; it only decides which of several VPAs of one workload is applied.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
-capping.go
+capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -22,7 +23,7 @@ from msgspec import Struct
 
 from fairlead.api.json import Json
 from fairlead.api.objects import CrossVersionObjectReference, QuantityText, ResourceList
-from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity, round_up
+from fairlead.api.quantity import Quantity, QuantityError, canonical, parse_quantity
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
@@ -30,6 +31,11 @@ from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
     Kind,
+)
+from fairlead.whatif.change.container_range import (
+    AdmittedResources,
+    ContainerRange,
+    container_range,
 )
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -44,9 +50,8 @@ _TEMPLATED: Final = {
     for one in (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 }
 _ALL_CONTAINERS: Final = "*"
-# Upstream scales CPU in thousandths and all other resources in whole units.
-_UNITS: Final = {"cpu": 1_000_000}
-_WHOLE: Final = 1_000_000_000
+# The namespace, the kind and the name of a workload.
+_Target = tuple[str, str, str]
 
 
 class _Policy(msgspec.Struct, rename="camel"):
@@ -66,8 +71,13 @@ class _ResourcePolicy(msgspec.Struct, rename="camel"):
     container_policies: list[_Policy] = []
 
 
+class _UpdatePolicy(msgspec.Struct, rename="camel"):
+    update_mode: str | None = None
+
+
 class _Spec(msgspec.Struct, rename="camel"):
     target_ref: CrossVersionObjectReference | None = None
+    update_policy: _UpdatePolicy | None = None
     resource_policy: _ResourcePolicy | None = None
 
 
@@ -90,6 +100,17 @@ class _Form(msgspec.Struct):
         """The recommendation of each container."""
         found = self.status.recommendation
         return [] if found is None else found.container_recommendations
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the update mode is Off."""
+        policy = self.spec.update_policy
+        return policy is not None and policy.update_mode == "Off"
+
+    def target(self, namespace: str) -> _Target:
+        """Return the target of this VPA in `namespace`."""
+        reference = self.spec.target_ref
+        return (namespace, reference.kind, reference.name) if reference else (namespace, "", "")
 
     def policy(self, container: str) -> _Policy:
         """Return the policy for `container`, or else the policy for all containers (`*`)."""
@@ -122,8 +143,9 @@ def recommended_edits(inventory: Inventory, namespace: str) -> Iterator[Recommen
     if not any(form.recommendations for _, form in read):
         where = f"namespace {namespace}" if namespace else "the snapshot"
         raise InputError(OPTION, f"{where} has no VerticalPodAutoscaler with a recommendation")
+    controlling = _controlling(read)
     for manifest, form in read:
-        yield _edit(manifest, form, inventory)
+        yield _edit(manifest, form, controlling, inventory)
 
 
 def _form(manifest: Manifest) -> _Form:
@@ -135,7 +157,27 @@ def _form(manifest: Manifest) -> _Form:
         raise manifest.refuse(shown, field=path.rstrip("`").removeprefix(".")) from None
 
 
-def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
+def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manifest]:
+    """Return the VPA that controls the pods of each target.
+
+    Among the VPAs of one target, this is the oldest, then the first by name. As upstream, a VPA
+    with the update mode Off does not prevent another one.
+    upstream: matcher.go: GetMatchingVPA, api.go: Stronger
+    """
+    found: dict[_Target, Manifest] = {}
+    for vpa, form in sorted(read, key=lambda one: (one[1].is_off, *_age(one[0]))):
+        found.setdefault(form.target(vpa.ref.namespace), vpa)
+    return found
+
+
+def _age(vpa: Manifest) -> tuple[str, str]:
+    """Return the time of creation, then the name: the older of two VPAs has the lower value."""
+    return vpa.value["metadata"].get("creationTimestamp") or "", vpa.ref.name
+
+
+def _edit(
+    vpa: Manifest, form: _Form, controlling: Mapping[_Target, Manifest], inventory: Inventory
+) -> RecommendedEdit:
     if not form.recommendations:
         return RecommendedEdit(None, {}, f"{vpa.title} has no recommendation yet.")
     reference = form.spec.target_ref
@@ -147,31 +189,37 @@ def _edit(vpa: Manifest, form: _Form, inventory: Inventory) -> RecommendedEdit:
     if target is None:
         missing = f"{kind.kind} {vpa.ref.namespace}/{reference.name}"
         return RecommendedEdit(None, {}, f"{vpa.title}: there is no {missing}, so nothing changes.")
+    strongest = controlling[form.target(vpa.ref.namespace)]
+    if strongest is not vpa:
+        reason = f"{strongest.title} controls {target.title}"
+        return RecommendedEdit(None, {}, f"{vpa.title} is not applied, because {reason}.")
     target.require_right_types()
     content = copy.deepcopy(target.value)
-    changes = list(_changes(vpa, form, content))
+    limits = container_range(inventory, target.ref.namespace)
+    changes = list(_changes(vpa, form, content, limits))
     if not changes:
         return RecommendedEdit(None, {}, f"{vpa.title} changes no request of {target.title}.")
     return RecommendedEdit(target, content, f"{target.title}: {'; '.join(changes)}.")
 
 
-def _changes(vpa: Manifest, form: _Form, content: Json) -> Iterator[str]:
+def _changes(vpa: Manifest, form: _Form, content: Json, limits: ContainerRange) -> Iterator[str]:
     """Set the recommended amounts in `content`; yield a description of each change.
 
     Raises InputError for a recommended or allowed amount that is malformed.
     """
     recommended = {one.container_name: one.target for one in form.recommendations}
     spec = content.get("spec", {}).get("template", {}).get("spec", {})
-    for container in spec.get("containers", []):
+    for container, admitted in zip(spec.get("containers", []), limits.admitted(spec), strict=True):
         name = container.get("name", "")
         policy = form.policy(name)
         if name not in recommended or policy.mode == "Off":
             continue
-        resources = container.setdefault("resources", {})
         where = f"status.recommendation.containerRecommendations.{name}.target"
         for resource, amount in recommended[name].items():
-            target = _allowed(vpa, resource, _amount(vpa, f"{where}.{resource}", amount), policy)
-            if change := _set(resources, resource, target, policy):
+            target = _amount(vpa, f"{where}.{resource}", amount)
+            target = limits.capped(resource, target, admitted)
+            target = _allowed(vpa, resource, target, policy)
+            if change := _set(container, resource, target, policy, admitted):
                 yield f"container {name} {change}"
 
 
@@ -199,32 +247,23 @@ def _allowed(vpa: Manifest, resource: str, target: Quantity, policy: _Policy) ->
     return target
 
 
-def _set(resources: Json, resource: str, target: Quantity, policy: _Policy) -> str:
+def _set(
+    container: Json, resource: str, target: Quantity, policy: _Policy, admitted: AdmittedResources
+) -> str:
     """Set a request and, unless `policy` forbids it, its limit; return a description of the change.
 
     The result is "" if the request does not change.
     """
-    requests, limits = resources.setdefault("requests", {}), resources.get("limits") or {}
-    before, limit = requests.get(resource), limits.get(resource)
-    if limit is not None and policy.controlled_values == "RequestsOnly":
-        target = min(target, parse_quantity(limit))
-    elif limit is not None:
-        limits[resource] = canonical(_scaled_limit(resource, limit, before, target))
+    resources = dict(container.get("resources") or {})
+    requests, limits = ({**(resources.get(of) or {})} for of in ("requests", "limits"))
+    before, limit = requests.get(resource), admitted.limits.get(resource)
+    if policy.controlled_values == "RequestsOnly":
+        target = target if limit is None else min(target, limit)
+    elif (scaled := admitted.scaled_limit(resource, target)) is not None:
+        limits[resource] = canonical(scaled)
+        resources["limits"] = limits
     if before is not None and parse_quantity(before) == target:
         return ""
     requests[resource] = canonical(target)
+    container["resources"] = {**resources, "requests": requests}
     return f"requests {resource} {requests[resource]} instead of {before or 'nothing'}"
-
-
-def _scaled_limit(
-    resource: str, limit: QuantityText, request: QuantityText | None, target: Quantity
-) -> Quantity:
-    """Return the limit that has the same ratio to `target` as `limit` has to `request`."""
-    stated = parse_quantity(limit)
-    known = stated if request is None else parse_quantity(request)
-    if not known.nano or known == stated:
-        return target
-    unit = _UNITS.get(resource, _WHOLE)
-    parts = (round_up(one.nano, unit) for one in (stated, target, known))
-    numerator, factor, denominator = parts
-    return Quantity(nano=numerator * factor // denominator * unit, format=target.format)

@@ -47,14 +47,9 @@ class LimitRanger:
             return obj
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
-        items = [
-            [_with_item_defaults(item) for item in ((one.get("spec") or {}).get("limits") or ())]
-            for one in ranges
-        ]
         if kind is POD and attributes.is_new:
-            for limits in items:
-                obj = _with_defaults(obj, limits)
-        for limits in items:
+            obj = with_default_resources(obj, ranges)
+        for limits in map(_items, ranges):
             problems = list(dict.fromkeys(_problems(kind, obj, limits)))
             if problems:
                 reason = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
@@ -70,6 +65,13 @@ def _is_limited(attributes: AdmissionAttributes) -> bool:
     return attributes.kind is PERSISTENT_VOLUME_CLAIM and is_written and not attributes.subresource
 
 
+def _items(limit_range: Json) -> list[Json]:
+    """Return the items of a LimitRange with their defaults."""
+    return [
+        _with_item_defaults(item) for item in (limit_range.get("spec") or {}).get("limits") or ()
+    ]
+
+
 def _with_item_defaults(item: Json) -> Json:
     """Return a LimitRange item with the defaults that are derived from its other fields."""
     if item.get("type") != CONTAINER:
@@ -80,6 +82,13 @@ def _with_item_defaults(item: Json) -> Json:
 
 
 # --- defaults ------------------------------------------------------------------------------
+
+
+def with_default_resources(pod: Json, ranges: Iterable[Json]) -> Json:
+    """Return `pod` with the default requests and limits of the LimitRanges `ranges`."""
+    for one in ranges:
+        pod = _with_defaults(pod, _items(one))
+    return pod
 
 
 def _with_defaults(pod: Json, limits: list[Json]) -> Json:
