@@ -104,6 +104,15 @@ class _Event(msgspec.Struct, rename="camel"):
     items: list[_Event] = msgspec.field(default_factory=list)
 
 
+class _ObjectName(msgspec.Struct):
+    name: str
+    namespace: str = ""
+
+
+class _NamedObject(msgspec.Struct):
+    metadata: _ObjectName
+
+
 class AuditedWrite(Struct, frozen=True):
     """A successful write by `user`; `where` names its line in error messages.
 
@@ -221,7 +230,9 @@ def _writes(
             ("responseObject", event.response_object),
         )
     )
-    is_object = _is_object(response) and response.get("kind") == kind.kind
+    is_object = isinstance(response, dict) and response.get("kind") == kind.kind
+    if is_object:
+        _require_metadata(source, where, "responseObject", response)
     if is_object and event.verb != "deletecollection":
         _require_same_object(source, where, ref, kind, response["metadata"])
     name = ref.name or (response["metadata"]["name"] if is_object else "")
@@ -235,9 +246,21 @@ def _writes(
         name,
         request,
         response if is_object else None,
-        tuple(_listed(response, kind)) if event.verb == "deletecollection" else (),
+        tuple(_listed(source, where, response, kind)) if event.verb == "deletecollection" else (),
         event.user.username,
     )
+
+
+def _require_metadata(source: str, where: str, field: str, obj: Any) -> None:
+    """Raise InputError if `obj`, an object in `field` of an event, has no valid name."""
+    try:
+        msgspec.convert(obj, _NamedObject)
+    except msgspec.ValidationError as cause:
+        problem, _, path = str(cause).partition(" - at `$")
+        shown = problem[0].lower() + problem[1:].replace("`", "")
+        raise InputError(
+            source, shown, object_name=where, field=f"{field}{path.rstrip('`')}"
+        ) from None
 
 
 def _require_same_object(
@@ -255,17 +278,13 @@ def _require_same_object(
             )
 
 
-def _is_object(value: Any) -> bool:
-    """Return whether `value` is a Kubernetes object with a name."""
-    match value:
-        case {"metadata": {"name": str(), **rest}}:
-            return isinstance(rest.get("namespace", ""), str)
-    return False
+def _listed(source: str, where: str, response: Any, kind: Kind) -> Iterator[Json]:
+    """Yield the objects in the list `response`; add missing kinds and versions.
 
-
-def _listed(response: Any, kind: Kind) -> Iterator[Json]:
-    """Yield the objects in the list `response`; add missing kinds and versions."""
+    Raises InputError for an object without a valid name.
+    """
     if isinstance(response, dict) and response.get("kind") == kind.list_kind:
         items = response.get("items")
-        for item in filter(_is_object, items if isinstance(items, list) else ()):
+        for number, item in enumerate(items if isinstance(items, list) else ()):
+            _require_metadata(source, where, f"responseObject.items[{number}]", item)
             yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}

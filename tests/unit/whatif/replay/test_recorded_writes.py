@@ -195,6 +195,31 @@ def test_a_response_about_another_object_is_refused(replayed):
         assert replayed([NODE_CREATED, CREATED, deleted, BOUND]) == (2, line)
 
 
+@pytest.mark.parametrize(
+    ("response", "problem"),
+    [
+        ({"metadata": 1}, "metadata: expected object, got int"),
+        ({"metadata": None}, "metadata: expected object, got null"),
+        ({}, ": object missing required field metadata"),
+        ({"metadata": {"name": 1}}, "metadata.name: expected str, got int"),
+        ({"metadata": {"name": "n", "namespace": []}}, "metadata.namespace: expected str, got"),
+    ],
+)
+def test_a_response_with_malformed_metadata_is_refused(replayed, response, problem):
+    """Without its response, the Node would be missing, and the answer would not say why."""
+    created = event("create", "nodes", None, 0)
+    created["responseObject"] = {"apiVersion": "v1", "kind": "Node", **response}
+    code, message = replayed([created, CREATED, BOUND])
+    assert code == 2
+    field = f".{problem}" if problem.startswith("metadata") else problem
+    assert message.startswith(f"audit.log: line 1: responseObject{field}")
+    deleted = event("deletecollection", "nodes", None, 20, name="")
+    deleted["responseObject"] = {"kind": "NodeList", "items": [response]}
+    code, message = replayed([NODE_CREATED, CREATED, BOUND, deleted])
+    assert code == 2
+    assert message.startswith(f"audit.log: line 4: responseObject.items[0]{field}")
+
+
 def test_a_list_without_items_deletes_nothing(replayed):
     deleted = event("deletecollection", "pods", None, 20, name="")
     deleted["responseObject"] = {"kind": "PodList", "items": 5}
