@@ -45,6 +45,7 @@ def render_sweep(answer: Json, worst_report: str) -> str:
         (
             f'<p class="lead">{html.escape(answer["verdict"])}</p>',
             f'<p class="facts">{html.escape(parameters)} · {link}</p>',
+            *(f'<p class="note">Note: {html.escape(one)}</p>' for one in answer.get("notes", ())),
             "<section><h2>Distribution over the cases</h2>",
             _distributions(answer["measures"], cases),
             "</section>\n<section><h2>Cases</h2>",

@@ -53,15 +53,23 @@ def sweep_answer(
             "rank_by": rank_by,
             "worst": {"case": cases[worst].number, "parameters": dict(cases[worst].parameters)},
         },
-        notes=tuple(_notes(rows, conditions)),
+        notes=tuple(_notes(rows, rank_by, conditions)),
     )
 
 
-def _notes(rows: Sequence[Measured], conditions: Mapping[str, str]) -> Iterator[str]:
-    """Yield a note for each condition whose measure is in no result, so that it never holds."""
+def _notes(rows: Sequence[Measured], rank_by: str, conditions: Mapping[str, str]) -> Iterator[str]:
+    """Yield a note for each condition, and for `rank_by`, whose measure results do not contain."""
+    total = counted(len(rows), "case")
+    missing = {name: sum(row[name] is None for row in rows) for name in BY_NAME}
     for text, measure in conditions.items():
-        if all(row[measure] is None for row in rows):
+        if missing[measure] == len(rows):
             yield f"--fail-on {text} is not checked, because no result contains {measure}."
+        elif missing[measure]:
+            cases = f"{missing[measure]:,} of {total}"
+            yield f"--fail-on {text} is not checked in {cases}, whose results lack {measure}."
+    if 0 < missing[rank_by] < len(rows):
+        cases = f"{missing[rank_by]:,} of {total}"
+        yield f"{rank_by} counts as 0 in {cases}, whose results lack it."
 
 
 def _parameters(cases: Sequence[Case]) -> Json:
