@@ -219,7 +219,7 @@ def _is_saturated(new: ReplicaSetState, replicas: int) -> bool:
 def _shared_out(parts: Sequence[ReplicaSetState], bounds: Bounds, reported: int) -> Sizes:
     """Return the size of every ReplicaSet after a change is divided in proportion to the sizes."""
     left = (bounds.max_pods if bounds.replicas else 0) - sum(one.replicas for one in parts)
-    if not left:
+    if not left or not parts:
         return {one.key: one.replicas for one in parts}
     # Example: replicas 10 -> 20 in a rollout with maxSurge 2, sizes old 8 and new 4 (max_pods was
     # 12, is 22): old gets round(8 * 22 / 12) - 8 = 7, new gets min(round(4 * 22 / 12) - 4, rest)

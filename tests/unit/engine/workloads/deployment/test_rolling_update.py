@@ -127,6 +127,7 @@ def test_scaling_is_noticed_by_what_the_sets_were_told():
         pytest.param(
             part("n", 4, desired=4), [part("a", 1)], 4, {"a": 0}, id="a saturated one has won"
         ),
+        pytest.param(None, [], 2, {}, id="paused before its first ReplicaSet"),
     ],
 )
 def test_proportional_scaling(new, old, replicas, expected):
