@@ -218,6 +218,36 @@ def test_a_deleted_pool_is_a_verdict_about_what_cannot_move(ask, make):
     assert answer.verdict.first.kind is OutcomeKind.REMOVED
 
 
+def held(make, kind, replicas=1, **spec):
+    """A workload `web` that replaces no pods, or creates none."""
+    found = make.workload(kind, "web", replicas=replicas)
+    found["spec"] |= spec
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "note"),
+    [
+        ("Deployment", {"paused": True}, " is paused, so its new template replaces no pods."),
+        ("StatefulSet", {"updateStrategy": {"type": "OnDelete"}},
+         " has the update strategy OnDelete, so it replaces only deleted pods."),
+        ("ReplicaSet", {}, " applies its new template only to pods that it creates later."),
+        ("Deployment", {}, ""),
+    ],
+)  # fmt: skip
+def test_a_workload_that_keeps_its_pods_is_named(ask, make, kind, spec, note):
+    workload = held(make, kind, **spec)
+    answer = ask([make.node("a"), workload], set_resources=(f"{kind}/web=cpu=2",))
+    assert (f"{kind} default/web{note}" in answer.changed.notes) == bool(note)
+
+
+def test_a_paused_deployment_without_a_replica_set_creates_no_pods(ask, make):
+    answer = ask([make.node("a"), held(make, "Deployment", paused=True)], scale=("deploy/web=2",))
+    assert not answer.changed.pods
+    note = "Deployment default/web is paused and has no ReplicaSet, so it creates no pods."
+    assert note in answer.changed.notes
+
+
 # --- --apply-vpa ---------------------------------------------------------------------------------
 
 

@@ -375,8 +375,12 @@ def _apply(collected: _Steps) -> None:
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest."""
+    from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
     from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
 
+    note = held_rollout(existing, result)
+    if note and note not in collected.notes:
+        collected.notes.append(note)
     changed = replace(existing, content=result)
     collected.inventory.add(changed)
     patch = merge_patch_between(existing.value, result)
@@ -447,17 +451,21 @@ def _model(change: ClusterChange, inventory: Inventory) -> Manifest | None:
 def _scale(collected: _Steps) -> None:
     if not collected.change.scale:
         return
+    from fairlead.whatif.change.held_rollout import held_scaling  # noqa: PLC0415 - few ask it
     from fairlead.whatif.change.scale import parse_scale  # noqa: PLC0415 - few ask it
 
-    change = collected.change
+    change, inventory = collected.change, collected.inventory
     scaled = set[ObjectRef]()
     for text in change.scale:
-        command = parse_scale("--scale", text, collected.inventory, change.namespace)
+        command = parse_scale("--scale", text, inventory, change.namespace)
         target = command.target
         if target in scaled:
             raise InputError("--scale", f"{target.kind} {target.key} is scaled twice")
         scaled.add(target)
         collected.add(text, "--scale", command)
+        workload = inventory.find("--scale", text.rpartition("=")[0], change.namespace)
+        if note := held_scaling(workload, inventory):
+            collected.notes.append(note)
 
 
 def _add_nodes(collected: _Steps, model: Manifest | None, templates: Sequence[Json]) -> None:

@@ -28,6 +28,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
 )
 from fairlead.engine.workloads.volumes.claim_creation import claims_of_set
+from fairlead.whatif.change.held_rollout import held_scaling
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -151,7 +152,7 @@ def pod_source(
         found = inventory.find(LIKE, like, namespace, expected=_WORKLOADS)
         return replace(
             new_pods_of(LIKE, found, inventory),
-            replicas=_replicas(found),
+            replicas=0 if held_scaling(found, inventory) else _replicas(found),
             autoscaler=_autoscaler(found, inventory),
         )
     assert pod_file is not None

@@ -195,6 +195,16 @@ def test_the_answer_has_the_replicas_in_all(snapshot, make):
     assert found["replicas_today"] == 1
 
 
+def test_replicas_that_a_paused_deployment_never_created_do_not_count(snapshot, make):
+    workload = make.workload(replicas=1)
+    workload["spec"]["paused"] = True
+    read = snapshot(make.node(), workload)
+    source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
+    model = ClusterModel(read, SchedulerConfig())
+    found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
+    assert found["verdict"].endswith("fit, on 1 node.")
+
+
 @pytest.mark.parametrize(
     ("most", "findings"),
     [
