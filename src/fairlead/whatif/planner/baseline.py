@@ -33,7 +33,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
-from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.cluster_model import ClusterModel, ending_namespaces
 from fairlead.whatif.planner.plan_note import plan_notes
 from fairlead.whatif.result.tabular_answer import counted, listed
 from fairlead.whatif.run.experiment import Experiment, with_batch
@@ -161,9 +161,13 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
 
     DaemonSets without any pod are added, because only their controller knows how many pods they
     need. Jobs count only if they have not started yet, because others may wait before a retry.
+    Workloads in ending namespaces do not count, because they get no pods.
     """
     lacking = []
+    ending = ending_namespaces(model.objects)
     for found in model.objects:
+        if found.metadata.namespace in ending:
+            continue
         match found:
             case ReplicaSet() if controller_of(found.metadata) is not None:
                 continue  # its pods are those of its Deployment

@@ -15,7 +15,7 @@ the snapshot and admits new pods as a simulation does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Final
@@ -28,6 +28,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     CSINode,
+    Namespace,
     Node,
     Pod,
     PodCondition,
@@ -177,7 +178,7 @@ class ClusterModel:
         loaded = self._polled()
         for command in missing_storage(loaded):
             world.perform(Issued(command, API_SERVER), self.now)
-        return (*loaded, *self._polled())
+        return _as_namespaces_end((*loaded, *self._polled()))
 
     def _polled(self) -> tuple[ApiObject, ...]:
         """Return the objects of the store that changed since the last call."""
@@ -468,6 +469,31 @@ class ClusterModel:
         node = info.node
         self.cluster.apply(ObjectDeleted(node))
         self._revert_with(lambda: self.cluster.apply(ObjectChanged(node)))
+
+
+def ending_namespaces(objects: Iterable[ApiObject]) -> Mapping[str, str]:
+    """Return the time of deletion of each namespace that is being deleted, by name."""
+    namespaces = (one.metadata for one in objects if isinstance(one, Namespace))
+    return {one.name: one.deletion_timestamp for one in namespaces if one.deletion_timestamp}
+
+
+def _as_namespaces_end(objects: tuple[ApiObject, ...]) -> tuple[ApiObject, ...]:
+    """Return `objects` in which all pods of ending namespaces are being deleted.
+
+    The namespace controller deletes these pods, and admission refuses their replacements, so none
+    of them needs another node.
+    """
+    ending = ending_namespaces(objects)
+    if not ending:
+        return objects
+    return tuple(
+        replace(one, metadata=replace(one.metadata, deletion_timestamp=at))
+        if isinstance(one, Pod)
+        and (at := ending.get(one.metadata.namespace))
+        and not is_terminating(one)
+        else one
+        for one in objects
+    )
 
 
 def in_queue_order(pods: Iterable[PodInfo]) -> list[PodInfo]:

@@ -313,3 +313,15 @@ def test_a_pod_that_is_being_deleted_keeps_no_node(planner, make):
         "deletionGracePeriodSeconds": 30,
     }
     assert kept(consolidated(planner(*map(make.node, NODES), bare))) == []
+
+
+@pytest.mark.parametrize("is_ending", [False, True])
+def test_pods_of_an_ending_namespace_keep_no_node(planner, make, is_ending):
+    """The namespace controller deletes them, and admission refuses their replacements."""
+    meta = {"name": "default"}
+    if is_ending:
+        meta["deletionTimestamp"] = "2026-11-20T05:00:00Z"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": meta}
+    full = deployment(make, "web", ["a", "b"], cpu="4")
+    found = consolidated(planner(make.node("a"), make.node("b"), namespace, *full))
+    assert bool(found.blockers) is not is_ending
