@@ -156,11 +156,11 @@ def consolidate(
 def _tried_alone(
     planner: DrainPlanner, names: Sequence[str], failed: Mapping[str, Blocker]
 ) -> tuple[list[str], list[Blocker]]:
-    """Return those of `names` that could be emptied alone, and blockers of the others.
+    """Return (the nodes of `names` that could be emptied alone, the blockers of the other nodes).
 
-    `failed` maps each node that could not be emptied after others to its blocker. All pods of the
-    node are placed again while it is the only one that is emptied; the pods of the blocker's
-    workload first, because one pod that fits nowhere decides.
+    `failed` maps each of `names` to the reason why it could not be emptied after other nodes. The
+    pods of the workload in this reason are placed first, because the search ends at the first pod
+    that fits nowhere.
     """
     needed: list[str] = []
     blockers: list[Blocker] = []
@@ -190,12 +190,11 @@ def _after(planner: DrainPlanner, plan: DrainPlan) -> Iterator[None]:
 def _stuck_without_rules(
     planner: DrainPlanner, blockers: Sequence[Blocker], progress: Progress
 ) -> dict[str, Blocker]:
-    """Return the nodes of `blockers` whose pods find no place even if the blockers are removed.
+    """Return the nodes whose pods would not fit elsewhere even if `blockers` did not exist.
 
-    The values are the blockers for these pods, as `_choose` returns them.
-
-    Nodes with the same causes are emptied one after another, because `--ignore` removes a cause of
-    all nodes.
+    The result maps each of these nodes to the blocker that `_choose` returns for its pods. Nodes
+    with the same causes are emptied one after another, because `--ignore` removes a cause from all
+    nodes at once.
     """
     by_node: dict[str, set[BlockCause]] = {}
     for one in blockers:

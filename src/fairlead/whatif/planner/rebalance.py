@@ -58,11 +58,11 @@ _NODES_TRIED_MAX: Final = 8  # number of the fullest nodes that are tried before
 
 
 class NodeBalance(Struct, frozen=True):
-    """Counts `waiting` pods and describes the loads of the schedulable nodes.
+    """The number of `waiting` pods, and figures about the loads of the schedulable nodes.
 
-    `fullest` is the largest load, `deviation` the standard deviation, `squares` the sum of squares.
-    `deviation` and `squares` are weighted by the size of the nodes; a node of average size has the
-    weight 1.
+    `fullest` is the largest load. `deviation` is the standard deviation of the loads, and `squares`
+    is the sum of their squares. Both are weighted by the size of the nodes: a node of average size
+    has the weight 1.
     """
 
     waiting: int

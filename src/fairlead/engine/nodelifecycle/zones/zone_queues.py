@@ -96,14 +96,12 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield (zone, name) for each due entry that gets a token of its zone's rate limiter.
+        """Yield (zone, name) for each due entry for which its zone's rate limiter has a token.
 
-        `last_pass` is the time of the last monitor pass. It counts as the time of requeued entries
-        (see the module's docstring).
-
-        The caller must finish or retry the entry before it continues the iteration. The token is
-        used whether or not the entry is finished. An entry that is not due yet uses a token without
-        being yielded.
+        `last_pass` is the time of the last monitor pass, at which requeued entries are due. Before
+        the caller continues the iteration, it must finish the entry or retry it; both use up the
+        token. If the first entry of a zone is not due yet, it uses up a token too, and the
+        iteration continues with the next zone.
         """
         self._processed_at = now
         for zone in sorted(self._queues):

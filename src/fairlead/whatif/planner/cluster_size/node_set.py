@@ -109,10 +109,12 @@ def _hardest(
 
     The nodes are sorted in five ways, each with the highest value first: by requested cpu, by
     requested memory, by number of pods, by allocatable cpu and by allocatable memory. The first
-    sets are the first nodes of these five lists. Then come five sets for each pool, each zone and
-    each pool in a zone, the smallest of them first: its first nodes in each list. If it has fewer
-    than `count` nodes, the set is filled with the first other nodes of the list. The nodes to keep
-    count as a pool.
+    five sets are the first `count` nodes of each list.
+
+    Five more sets follow for each pool, for each zone, and for each pool within a zone. Such a set
+    contains the first `count` nodes of a list that belong to the pool or zone. If there are fewer,
+    the first other nodes of the list are added. Small pools and zones come first. The existing
+    nodes that stay count as one pool.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for info in infos:

@@ -254,12 +254,12 @@ class SizeSearch:
         return name
 
     def _by_value(self, pod: PodInfo) -> list[NodeOffer]:
-        """Return the offers that hold `pod`; those that waste the least of their price come first.
+        """Return the offers that hold `pod`, those that waste the least of their price first.
 
-        The capacity of a node is valued at `_unit_prices`: if cores are left over and the prices
-        follow the missing resources, only memory has a value. Among offers that waste about the
-        same, large ones (or small ones) come first, then the zone with the fewest nodes of the
-        pool.
+        The waste of an offer is the part of its price that exceeds the value of its capacity, which
+        is valued at `_unit_prices`. Offers with about the same waste are ordered by price, in the
+        direction that the manner of the search prefers. Then zones with fewer new nodes of the pool
+        come first.
         """
         used: dict[tuple[str, str], int] = {}
         for one in self.result.nodes.values():

@@ -33,11 +33,12 @@ class Survival(Struct, frozen=True):
         *,
         only_hardest: bool = False,
     ) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield (name, failed nodes) for each failure; `infos` returns the nodes that may fail.
+        """Yield (name, failed nodes) for each failure.
 
-        `offers` returns the offers of the new nodes by name. Both are called again for each zone,
-        because nodes may have been added after the failure of the zone before. All sets of several
-        nodes have the same name; with `only_hardest`, those that are hardest to lose are enough.
+        `infos` returns the nodes that may fail. It is called again for each zone, because the
+        caller may have added nodes after the failure of the zone before. `offers` returns the
+        offers of the new nodes by name. With `only_hardest`, of the sets of several nodes only
+        those are yielded whose loss is the hardest to survive.
         """
         if self.zones:
             for zone in _zones(infos()):

@@ -102,8 +102,9 @@ def _edit_of(blockers: Sequence[Blocker]) -> Json:
 class _Change(Struct):
     """An edit of the objects `owners`, with the nodes that it `helps` to empty.
 
-    An edit for a pod without a place helps only one node; it could help one of the nodes `instead`.
-    For the nodes `alone`, which are in `helps` or `instead`, no other edit is needed.
+    If the edit makes room for a pod, it helps only one node, because the pod takes the room. It
+    could help one of the nodes in `instead` in place of that node. The nodes in `alone`, which are
+    also in `helps` or `instead`, need no other edit.
     """
 
     form: str

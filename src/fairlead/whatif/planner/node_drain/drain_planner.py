@@ -102,9 +102,9 @@ class PlannedDrain(Struct, frozen=True):
     `lost` are pods without a controller, which nothing replaces. `charged` is the number of
     evictions that count against each budget. `first` are the workloads whose pods must be placed
     before the other pods, because the other pods would take their room. `waits` are the pods that
-    fit no other node, so that their replacements wait until the node returns; `moves` contains the
-    nodes that they then get. The scheduler would place the pods in `preempts` earlier, by
-    preemption.
+    fit no other node. Their replacements wait until the node returns, and `moves` contains the
+    nodes that they then get. The pods in `preempts` are those in `waits` that the scheduler would
+    place earlier, because they can preempt other pods.
     """
 
     node: str
