@@ -11,6 +11,7 @@ from fairlead.apiserver.kind import (
     CRON_JOB,
     DAEMON_SET,
     DEPLOYMENT,
+    HORIZONTAL_POD_AUTOSCALER,
     JOB,
     NODE,
     POD,
@@ -27,6 +28,7 @@ from fairlead.whatif.explain.budget import explain_budget
 from fairlead.whatif.explain.group import GROUP_KINDS, is_about_group
 from fairlead.whatif.explain.node import explain_node
 from fairlead.whatif.explain.pod import SOURCE
+from fairlead.whatif.explain.pod_autoscaler import explain_autoscaler
 from fairlead.whatif.explain.workload import explain_workload
 from fairlead.whatif.input.document import read
 from fairlead.whatif.input.error import InputError, known_names
@@ -46,13 +48,15 @@ from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 WORKLOADS: Final = (
     DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER, JOB, CRON_JOB,
 )  # fmt: skip
-_EXPLAINED: Final = (POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET)
+_EXPLAINED: Final = (
+    POD, *WORKLOADS, NODE, POD_DISRUPTION_BUDGET, HORIZONTAL_POD_AUTOSCALER,
+)  # fmt: skip
 
 
 def explain_object(
     snapshot: Snapshot, target: str, scheduler: SchedulerConfig, release: ReleaseChoice
 ) -> TabularAnswer | None:
-    """Return the explanation of the workload, node or budget `target`.
+    """Return the explanation of the workload, node, budget or autoscaler `target`.
 
     Return None for a pod or a pod group, because other functions explain the scheduler's decisions
     about them. Raises InputError for an object that does not exist or cannot be explained.
@@ -73,6 +77,8 @@ def explain_object(
     planner = DrainPlanner(model, BudgetRoom(model.objects, model.now))
     if found.kind is POD_DISRUPTION_BUDGET:
         answer = explain_budget(planner, found.ref.key, snapshot.source)
+    elif found.kind is HORIZONTAL_POD_AUTOSCALER:
+        answer = explain_autoscaler(model, snapshot.inventory(), found, snapshot.source)
     else:
         answer = explain_workload(planner, snapshot, found)
     return replace(answer, notes=plan_notes(snapshot, model, release))

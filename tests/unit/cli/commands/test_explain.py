@@ -30,6 +30,21 @@ POD = {
 }
 
 
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 50}}}
+USED = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 100}}}
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "maxReplicas": 2,
+        "metrics": [CPU],
+    },
+    "status": {"currentMetrics": [USED]},
+}
+
+
 @pytest.mark.parametrize(("form", "listed"), [("text", 10), ("details", 25)])
 def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, listed):
     monkeypatch.setenv("COLUMNS", "80")
@@ -50,6 +65,7 @@ def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, 
         ("deploy/web", "All 2 wanted pods of deploy/default/web are ready."),
         ("pdb/web", "needs 2 ready of 2 wanted pods"),
         ("node/node-00", "node-00 cannot be drained now: pdb/default/web refuses the eviction"),
+        ("hpa/web", "keeps Deployment default/web at maxReplicas (2); its metrics propose 4 rep"),
     ],
 )
 def test_workloads_of_a_file_without_pods_are_explained_with_pods(
@@ -71,7 +87,7 @@ def test_workloads_of_a_file_without_pods_are_explained_with_pods(
         "spec": {"maxUnavailable": 0, "selector": {"matchLabels": labels}},
     }
     dump = tmp_path / "dump.json"
-    items = [NODES[0], web, budget]
+    items = [NODES[0], web, budget, AUTOSCALER]
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     main.run(["explain", str(dump), target])
     printed = capsys.readouterr()

@@ -76,7 +76,7 @@ def explain(
     release: ReleaseOptions = NO_RELEASE,
     process: ProcessOptions = NO_PROCESS,
 ) -> int:
-    """Explain a pod, workload, node, disruption budget or pod group of a cluster.
+    """Explain a pod, workload, node, disruption budget, autoscaler or pod group of a cluster.
 
     For a pod, the command shows for each node whether the pod fits there, and why not. If the pod
     fits somewhere, the command lists the feasible nodes with their score from each plugin; the
@@ -94,7 +94,9 @@ def explain(
     For a workload, the command prints its pods, the reasons why pods are pending, its disruption
     budgets, and the node where one more pod would go. For a node, it prints the node's pods, which
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
-    the number of allowed disruptions and the pods that the budget selects.
+    the number of allowed disruptions and the pods that the budget selects. For a
+    HorizontalPodAutoscaler, it prints the replicas that the metrics propose, the reason why the
+    autoscaler does not scale, and the number of pods that still fit up to maxReplicas.
 
     With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's
@@ -109,6 +111,8 @@ def explain(
         fairlead explain dump.yaml node/worker-3
 
         fairlead explain dump.yaml pdb/store/web
+
+        fairlead explain dump.yaml hpa/store/web
 
         fairlead explain dump.yaml --apply pod.yaml
 

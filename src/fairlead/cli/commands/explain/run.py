@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import HORIZONTAL_POD_AUTOSCALER, POD
 from fairlead.cli import exit_code
 from fairlead.cli.commands.explain.group import print_group
 from fairlead.cli.options.connection import ConnectionOptions, is_kubectl_plugin, snapshot_of
@@ -240,7 +240,8 @@ def _scheduler(request: ExplainRequest, snapshot: Snapshot, release: Release) ->
 def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseChoice) -> Snapshot:
     """Return `snapshot`; if it has no pods, add the pods that its workloads need.
 
-    In this case, print a note on standard error. Raises InputError.
+    In this case, print a note on standard error. HorizontalPodAutoscalers keep their status,
+    because no metrics exist while the pods are created. Raises InputError.
     """
     if any(one.kind is POD for one in snapshot.manifests):
         return snapshot
@@ -248,7 +249,11 @@ def _with_pods(snapshot: Snapshot, scheduler: SchedulerConfig, release: ReleaseC
         base = read_baseline(snapshot, scheduler, release, progress)
     if base.snapshot is not snapshot:
         print(base.created, file=sys.stderr)
-    return base.snapshot
+    kept = {
+        one.identity: one for one in snapshot.manifests if one.kind is HORIZONTAL_POD_AUTOSCALER
+    }
+    found = tuple(kept.get(one.identity, one) for one in base.snapshot.manifests)
+    return replace(base.snapshot, manifests=found)
 
 
 def _print_unreadable(snapshot: Snapshot) -> None:

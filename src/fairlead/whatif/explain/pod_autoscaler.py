@@ -1,0 +1,365 @@
+"""Explains a HorizontalPodAutoscaler: what its metrics propose, what limits it, and room for pods.
+
+The metrics and conditions are those that the controller wrote to the status. The proposal of a
+metric is computed from its current and target value; the controller also takes pods into account
+that are not ready or have no metrics (`engine.workloads.horizontal_pod_autoscaler`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import Any, Final
+
+from msgspec import Struct
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import HorizontalPodAutoscaler, ScalingRules
+from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
+from fairlead.apiserver.kind import (
+    DEPLOYMENT,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    STATEFUL_SET,
+)
+from fairlead.engine.workloads.horizontal_pod_autoscaler.replica_calculator import Tolerances
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.outcome.scheduling_message import short_reason
+from fairlead.whatif.planner.cluster_model import ClusterModel
+from fairlead.whatif.planner.fit import FitResult, fit
+from fairlead.whatif.planner.new_pod import new_pods_of
+from fairlead.whatif.result.tabular_answer import (
+    NAME,
+    NUMBER,
+    ResultColumn,
+    ResultTable,
+    TabularAnswer,
+    counted,
+    listed,
+)
+from fairlead.whatif.run.progress import NoProgress
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+
+_SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_TOLERANCE: Final = 0.1  # --horizontal-pod-autoscaler-tolerance
+_METRIC_COLUMNS: Final = (
+    ResultColumn("metric", "metric", NAME),
+    ResultColumn("current", "current", NUMBER),
+    ResultColumn("target", "target", NUMBER),
+    ResultColumn("proposal", "replicas proposed", NUMBER),
+)
+_CONDITION_COLUMNS: Final = (
+    ResultColumn("type", "condition", NAME),
+    ResultColumn("status", "status"),
+    ResultColumn("reason", "reason"),
+    ResultColumn("message", "message"),
+)
+_REFUSAL_COLUMNS: Final = (
+    ResultColumn("nodes", "nodes", NUMBER),
+    ResultColumn("plugin", "refused by"),
+    ResultColumn("reason", "because"),
+)
+
+
+class _Metric(Struct, frozen=True):
+    """A metric of the spec with its value in the status; the texts are "" if a value is missing.
+
+    `resource` is set for metrics whose target is a percentage of the requests of `container` ("":
+    of all containers).
+    """
+
+    name: str
+    current: str
+    target: str
+    proposal: int | None
+    resource: str = ""
+    container: str = ""
+
+
+def explain_autoscaler(
+    model: ClusterModel, inventory: Inventory, found: Manifest, source: str
+) -> TabularAnswer:
+    """Return the explanation of the HorizontalPodAutoscaler `found` of the snapshot `source`.
+
+    Raises InputError if its spec is malformed.
+    """
+    try:
+        view = decode_as(HorizontalPodAutoscaler, found.value)
+    except DecodeError as cause:
+        raise InputError.of_decode(found.source, cause) from None
+    target = _target(found, inventory)
+    replicas = 0 if target is None else _replicas(target)
+    metrics = [_metric(one, view, replicas) for one in _entries(found.value.get("spec"), "metrics")]
+    conditions = _entries(view.status, "conditions")
+    room = None if target is None else _room(model, inventory, target, view, replicas)
+    return TabularAnswer(
+        kind="AutoscalerExplanation",
+        source=source,
+        verdict=_verdict(view, target, replicas, metrics, conditions),
+        findings=tuple(_findings(view, target, replicas, metrics, room)),
+        tables=(
+            ResultTable("metrics", "its metrics", _METRIC_COLUMNS, [
+                {"metric": one.name, "current": one.current, "target": one.target,
+                 "proposal": one.proposal}
+                for one in metrics
+            ]),
+            ResultTable("refusals", "nodes that the next pod does not fit", _REFUSAL_COLUMNS, [
+                {"nodes": one.nodes, "plugin": one.plugin, "reason": one.reason}
+                for one in (room.refusals if isinstance(room, FitResult) else ())
+            ]),
+            ResultTable("conditions", "its conditions", _CONDITION_COLUMNS, [
+                {name: str(one.get(name, "")) for name in ("type", "status", "reason", "message")}
+                for one in conditions
+            ]),
+        ),
+        facts={
+            "autoscaler": found.ref.key,
+            "target": _reference(view),
+            "replicas": replicas,
+            "proposal": _highest(metrics),
+            "min_replicas": view.spec.min_replicas,
+            "max_replicas": view.spec.max_replicas,
+            "fitting": room.count if isinstance(room, FitResult) else None,
+        },
+    )  # fmt: skip
+
+
+def _verdict(
+    view: HorizontalPodAutoscaler,
+    target: Manifest | None,
+    replicas: int,
+    metrics: Sequence[_Metric],
+    conditions: Sequence[Json],
+) -> str:
+    name, what = f"hpa/{view.metadata.namespace}/{view.metadata.name}", _reference(view)
+    if target is None:
+        return f"{name} scales nothing: {what} is not in the snapshot or has no replicas."
+    if not replicas and view.spec.min_replicas:
+        return f"{name} is off, because {what} has 0 replicas."
+    for kind in ("AbleToScale", "ScalingActive"):
+        failed = next((one for one in conditions if one.get("type") == kind), {})
+        if failed.get("status") == "False":
+            why = failed.get("message") or failed.get("reason") or kind
+            return f"{name} does not scale {what}: {why}."
+    proposal = _highest(metrics)
+    if proposal is None:
+        return f"{name} has no metrics in the snapshot; {what} has {counted(replicas, 'replica')}."
+    unknown = [one.name for one in metrics if one.proposal is None]
+    if unknown and proposal < replicas:
+        # upstream: horizontal.go: computeReplicasForMetrics
+        return (
+            f"{name} keeps the {counted(replicas, 'replica')} of {what}: without a value of "
+            f"{listed(unknown)}, it does not scale down."
+        )
+    return f"{name} {_decision(view, replicas, proposal, conditions)}"
+
+
+def _highest(metrics: Iterable[_Metric]) -> int | None:
+    """Return the highest proposal, None if no metric has a proposal."""
+    return max((one.proposal for one in metrics if one.proposal is not None), default=None)
+
+
+def _decision(
+    view: HorizontalPodAutoscaler, replicas: int, proposal: int, conditions: Sequence[Json]
+) -> str:
+    """Return what an autoscaler does whose metrics propose `proposal` replicas."""
+    least, most, what = view.spec.min_replicas, view.spec.max_replicas, _reference(view)
+    proposed = f"its metrics propose {counted(proposal, 'replica')}"
+    if proposal > replicas >= most:
+        return f"keeps {what} at maxReplicas ({most:,}); {proposed}."
+    if proposal < replicas <= least:
+        return f"keeps {what} at minReplicas ({least:,}); {proposed}."
+    if proposal == replicas:
+        return f"keeps the {counted(replicas, 'replica')} of {what}, as its metrics propose."
+    after = min(max(proposal, least), most)
+    step = f"{what} from {replicas:,} to {counted(after, 'replica')}"
+    if after < replicas and _has_reason(conditions, "ScaleDownStabilized"):
+        return f"waits to scale {step}: its recent recommendations were higher."
+    if after > replicas and _has_reason(conditions, "ScaleUpStabilized"):
+        return f"waits to scale {step}: its recent recommendations were lower."
+    return f"scales {step}; {proposed}."
+
+
+def _has_reason(conditions: Sequence[Json], reason: str) -> bool:
+    return any(one.get("reason") == reason for one in conditions)
+
+
+def _findings(
+    view: HorizontalPodAutoscaler,
+    target: Manifest | None,
+    replicas: int,
+    metrics: Sequence[_Metric],
+    room: FitResult | str | None,
+) -> Iterator[str]:
+    for one in metrics:
+        lacking = [] if target is None or not one.resource else _without_request(target, one)
+        if lacking:
+            containers = f"{'Container' if len(lacking) == 1 else 'Containers'} {listed(lacking)}"
+            have = "has" if len(lacking) == 1 else "have"
+            yield (
+                f"{containers} {have} no {one.resource} request, so the percentage of requests "
+                "cannot be computed."
+            )
+    behavior = view.spec.behavior
+    for direction, rules in (
+        ("up", None if behavior is None else behavior.scale_up),
+        ("down", None if behavior is None else behavior.scale_down),
+    ):
+        if rules is not None and rules.select_policy == "Disabled":
+            yield f"behavior disables scaling {direction}."
+    if isinstance(room, str):
+        yield room
+    elif room is not None:
+        yield _room_words(view, replicas, room)
+
+
+def _room_words(view: HorizontalPodAutoscaler, replicas: int, room: FitResult) -> str:
+    more, most = view.spec.max_replicas - replicas, f"maxReplicas ({view.spec.max_replicas:,})"
+    if room.count == more:
+        pods, verb = ("The pod", "fits") if more == 1 else (f"All {more:,} pods", "fit")
+        return f"{pods} up to {most} {verb} on the present nodes."
+    why = short_reason(room.stop) if room.refused_by == "scheduling" else room.stop
+    verb = "fits" if room.count == 1 else "fit"
+    fitting = f"{room.count:,} of the {counted(more, 'pod')}" if room.count else "No pod"
+    return f"{fitting} up to {most} {verb if room.count else 'fits'} on the present nodes: {why}."
+
+
+def _room(
+    model: ClusterModel,
+    inventory: Inventory,
+    target: Manifest,
+    view: HorizontalPodAutoscaler,
+    replicas: int,
+) -> FitResult | str | None:
+    """Return the result of adding pods up to maxReplicas, or a sentence why none can be added.
+
+    Return None at maxReplicas. The model does not change.
+    """
+    more = view.spec.max_replicas - replicas
+    if more <= 0:
+        return None
+    try:
+        with model.hypothesis():
+            return fit(model, new_pods_of("explain", target, inventory), NoProgress(), more)
+    except InputError as cause:
+        return f"No pod can be added: {cause.problem}."
+
+
+# --- metrics ------------------------------------------------------------------------------------
+
+
+def _metric(entry: Json, view: HorizontalPodAutoscaler, replicas: int) -> _Metric:
+    """Return the metric of `entry` in spec.metrics, with its value in status.currentMetrics."""
+    kind, source = _source(entry)
+    name = _name(kind, source)
+    target = _object(source.get("target"))
+    current: Json = {}
+    for one in _entries(view.status, "currentMetrics"):
+        other_kind, other = _source(one)
+        if (other_kind, _name(other_kind, other)) == (kind, name):
+            current = _object(other.get("current"))
+    for field in ("averageUtilization", "averageValue", "value"):
+        if target.get(field) is None:
+            continue
+        is_percentage = field == "averageUtilization"
+        unit = "%" if is_percentage else ""
+        value = current.get(field)
+        return _Metric(
+            name,
+            "" if value is None else f"{value}{unit}",
+            f"{target[field]}{unit}",
+            None if value is None else _proposal(value, target[field], view, replicas),
+            str(source.get("name", "")) if is_percentage else "",
+            str(source.get("container", "")),
+        )
+    return _Metric(name, "", "", None)
+
+
+def _proposal(
+    current: Any, target: Any, view: HorizontalPodAutoscaler, replicas: int
+) -> int | None:
+    """Return ceil(current ÷ target x replicas), or `replicas` within the tolerance.
+
+    Return None if a value is no quantity.
+
+    upstream: pkg/controller/podautoscaler/replica_calculator.go
+    """
+    try:
+        ratio = parse_quantity(current).nano / parse_quantity(target).nano
+    except (QuantityError, ZeroDivisionError):
+        return None
+    behavior = view.spec.behavior
+    down = None if behavior is None else behavior.scale_down
+    up = None if behavior is None else behavior.scale_up
+    if Tolerances(_tolerance(down), _tolerance(up)).contain(ratio):
+        return replicas
+    return ceil(ratio * replicas)
+
+
+def _tolerance(rules: ScalingRules | None) -> float:
+    if rules is None or rules.tolerance is None:
+        return _TOLERANCE
+    return parse_quantity(rules.tolerance).nano / NANOS_PER_UNIT
+
+
+def _source(entry: Json) -> tuple[str, Json]:
+    """Return (type, source) of a metric; the source is in the field that the type names."""
+    kind = str(entry.get("type", ""))
+    return kind, _object(entry.get(kind[:1].lower() + kind[1:]))
+
+
+def _name(kind: str, source: Json) -> str:
+    if kind == "Resource":
+        return str(source.get("name", ""))
+    if kind == "ContainerResource":
+        return f"{source.get('name', '')} of container {source.get('container', '')}"
+    name = str(_object(source.get("metric")).get("name", ""))
+    described = _object(source.get("describedObject"))
+    if kind == "Object":
+        return f"{name} of {described.get('kind', '')} {described.get('name', '')}"
+    return f"{name} ({kind.lower()})"
+
+
+def _without_request(target: Manifest, metric: _Metric) -> list[str]:
+    """Return the containers of the target's pods that lack the request which the metric needs."""
+    template = _object(_object(target.value.get("spec")).get("template"))
+    return [
+        str(one.get("name", ""))
+        for one in _entries(template.get("spec"), "containers")
+        if metric.container in ("", one.get("name"))
+        and metric.resource not in _object(_object(one.get("resources")).get("requests"))
+    ]
+
+
+# --- objects ------------------------------------------------------------------------------------
+
+
+def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
+    """Return the workload that the autoscaler scales; None if it is not in the snapshot."""
+    reference = _object(_object(found.value.get("spec")).get("scaleTargetRef"))
+    for kind in _SCALABLE:
+        if kind.kind == reference.get("kind"):
+            return inventory.get(kind, found.ref.namespace, str(reference.get("name", "")))
+    return None
+
+
+def _reference(view: HorizontalPodAutoscaler) -> str:
+    reference = view.spec.scale_target_ref
+    return f"{reference.kind} {view.metadata.namespace}/{reference.name}"
+
+
+def _replicas(target: Manifest) -> int:
+    wanted = _object(target.value.get("spec")).get("replicas", 1)
+    return wanted if isinstance(wanted, int) else 1
+
+
+def _object(value: Any) -> Json:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _entries(value: Any, field: str) -> list[Json]:
+    """Return the objects in the list `value[field]`; [] if there is no such list."""
+    found = _object(value).get(field)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -1,0 +1,210 @@
+"""Explanations of HorizontalPodAutoscalers."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.configuration.release import NO_CHOICE
+from fairlead.whatif.explain.target import explain_object
+from fairlead.whatif.input.error import InputError
+
+CPU = {"type": "Utilization", "averageUtilization": 50}
+
+
+def resource(name="cpu", **more):
+    return {"type": "Resource", "resource": {"name": name, **more}}
+
+
+def external(**more):
+    return {"type": "External", "external": {"metric": {"name": "queue"}, **more}}
+
+
+def autoscaler(*current, metrics=None, conditions=(), **spec):
+    """One of the Deployment web, with a target of 50 % of the cpu requests."""
+    spec = {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "minReplicas": 2,
+        "maxReplicas": 9,
+        "metrics": metrics or [resource(target=CPU)],
+        **spec,
+    }
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": spec,
+        "status": {"currentMetrics": list(current), "conditions": list(conditions)},
+    }
+
+
+def percent(value):
+    return resource(current={"averageUtilization": value, "averageValue": "1"})
+
+
+def condition(kind, reason, message="", status="True"):
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+@pytest.fixture
+def explained(snapshot, make):
+    def explain(one, replicas=4, nodes=1, **spec):
+        """The explanation of `one`; each node has room for four pods of its target."""
+        web = make.workload("Deployment", "web", replicas=replicas, **spec)
+        found = snapshot(*(make.node(f"n{at}", cpu="4") for at in range(nodes)), web, one)
+        return explain_object(found, "hpa/web", SchedulerConfig(), NO_CHOICE)
+
+    return explain
+
+
+def rows(answer, name):
+    return next(table.rows for table in answer.tables if table.name == name)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (100, "scales Deployment default/web from 4 to 8 replicas; its metrics propose 8 repl"),
+        (200, "scales Deployment default/web from 4 to 9 replicas; its metrics propose 16 repl"),
+        (25, "scales Deployment default/web from 4 to 2 replicas; its metrics propose 2 replicas"),
+        (55, "keeps the 4 replicas of Deployment default/web, as its metrics propose."),
+        (56, "scales Deployment default/web from 4 to 5 replicas; its metrics propose 5 replicas"),
+        (45, "keeps the 4 replicas of Deployment default/web, as its metrics propose."),
+    ],
+)
+def test_the_metrics_propose_replicas(explained, value, verdict):
+    answer = explained(autoscaler(percent(value)))
+    assert answer.verdict.startswith(f"hpa/default/web {verdict}")
+
+
+@pytest.mark.parametrize(
+    ("value", "replicas", "verdict"),
+    [
+        (
+            100,
+            9,
+            "keeps Deployment default/web at maxReplicas (9); its metrics propose 18 replicas.",
+        ),
+        (10, 2, "keeps Deployment default/web at minReplicas (2); its metrics propose 1 replica."),
+        (10, 0, "is off, because Deployment default/web has 0 replicas."),
+    ],
+)
+def test_limits(explained, value, replicas, verdict):
+    assert explained(autoscaler(percent(value)), replicas).verdict == f"hpa/default/web {verdict}"
+
+
+def test_the_tolerance_of_the_direction_applies(explained):
+    behavior = {"scaleUp": {"tolerance": "0.5"}, "scaleDown": {"selectPolicy": "Disabled"}}
+    answer = explained(autoscaler(percent(70), behavior=behavior))
+    assert answer.facts["proposal"] == 4
+    assert "behavior disables scaling down." in answer.findings
+    assert explained(autoscaler(percent(40), behavior=behavior)).facts["proposal"] == 4  # ceil(3.2)
+    assert explained(autoscaler(percent(30), behavior=behavior)).facts["proposal"] == 3
+
+
+def test_the_highest_proposal_counts_and_a_missing_value_prevents_scaling_down(explained):
+    metrics = [resource(target=CPU), external(target={"averageValue": "30"})]
+    queue = external(current={"averageValue": "45"})
+    answer = explained(autoscaler(percent(25), queue, metrics=metrics))
+    assert [row["proposal"] for row in rows(answer, "metrics")] == [2, 6]
+    assert answer.facts["proposal"] == 6
+    found = [tuple(row.values())[:3] for row in rows(answer, "metrics")]
+    assert found == [("cpu", "25%", "50%"), ("queue (external)", "45", "30")]
+    answer = explained(autoscaler(percent(25), metrics=metrics))
+    assert answer.verdict == (
+        "hpa/default/web keeps the 4 replicas of Deployment default/web: without a value of "
+        "queue (external), it does not scale down."
+    )
+    answer = explained(autoscaler(percent(100), metrics=metrics))
+    assert "from 4 to 8 replicas" in answer.verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "verdict"),
+    [
+        (
+            25,
+            "ScaleDownStabilized",
+            "from 4 to 2 replicas: its recent recommendations were higher.",
+        ),
+        (60, "ScaleUpStabilized", "from 4 to 5 replicas: its recent recommendations were lower."),
+    ],
+)
+def test_stabilization(explained, value, reason, verdict):
+    conditions = [condition("AbleToScale", reason)]
+    answer = explained(autoscaler(percent(value), conditions=conditions))
+    assert answer.verdict == f"hpa/default/web waits to scale Deployment default/web {verdict}"
+
+
+def test_a_failure_is_quoted_and_containers_without_requests_are_named(explained):
+    why = "failed to get cpu utilization: missing request for cpu"
+    failed = condition("ScalingActive", "FailedGetResourceMetric", why, "False")
+    containers = [{"name": "main", "image": "i"}, {"name": "proxy", "image": "i"}]
+    answer = explained(autoscaler(conditions=[failed]), containers=containers)
+    assert answer.verdict == f"hpa/default/web does not scale Deployment default/web: {why}."
+    assert answer.findings[0] == (
+        "Containers main, proxy have no cpu request, so the percentage of requests cannot be "
+        "computed."
+    )
+    assert rows(answer, "conditions") == [failed]
+
+
+def test_without_status(explained):
+    verdict = (
+        "hpa/default/web has no metrics in the snapshot; Deployment default/web has 4 replicas."
+    )
+    assert explained(autoscaler()).verdict == verdict
+
+
+def test_an_absent_target(explained):
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "gone"}
+    answer = explained(autoscaler(percent(90), scaleTargetRef=reference))
+    assert answer.verdict == (
+        "hpa/default/web scales nothing: Deployment default/gone is not in the snapshot or has no "
+        "replicas."
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "maximum", "finding"),
+    [
+        (1, 9, "4 of the 5 pods up to maxReplicas (9) fit on the present nodes: Insufficient cpu."),
+        (2, 9, "All 5 pods up to maxReplicas (9) fit on the present nodes."),
+        (1, 5, "The pod up to maxReplicas (5) fits on the present nodes."),
+    ],
+)
+def test_room_for_more_pods(explained, nodes, maximum, finding):
+    """No pod of the target exists yet."""
+    answer = explained(autoscaler(percent(90), maxReplicas=maximum), nodes=nodes)
+    assert answer.findings == (finding,)
+    assert bool(rows(answer, "refusals")) is ("Insufficient" in finding)
+
+
+def test_no_room_at_all(explained):
+    answer = explained(autoscaler(percent(90)), nodeSelector={"pool": "none"})
+    assert answer.findings[0].startswith("No pod up to maxReplicas (9) fits on the present nodes: ")
+    assert answer.facts["fitting"] == 0
+
+
+def test_a_pod_with_scheduling_gates_is_not_placed(explained):
+    answer = explained(autoscaler(percent(90)), schedulingGates=[{"name": "wait"}])
+    assert answer.findings[0].startswith("No pod can be added: is kept out of the scheduling queue")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"currentMetrics": "x", "conditions": [1]},
+        {"currentMetrics": [{"type": "Resource", "resource": None}]},
+        {"currentMetrics": [resource(current={"averageUtilization": "x"})]},
+        {"currentMetrics": [{}], "conditions": [{}]},
+    ],
+)
+def test_an_odd_status_is_no_metric(explained, status):
+    one = autoscaler() | {"status": status}
+    assert "has no metrics in the snapshot" in explained(one).verdict
+
+
+def test_an_odd_spec_is_refused(explained):
+    with pytest.raises(InputError, match="maxReplicas"):
+        explained(autoscaler(maxReplicas="many"))
