@@ -101,7 +101,9 @@ class ClaimBinder:
             "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
         }
         if allocation is None:
-            version = shown.metadata.resource_version
+            # Until the API shows the allocation, another pod of the same PodGroup writes it first.
+            is_shown = shown.status.allocation is not None
+            version = shown.metadata.resource_version if is_shown else ""
             return (PatchStatus(claim_ref(shown), fields, resource_version=version),)
         fields["allocation"] = as_json(with_timestamp(allocation, self._cluster.now))
         return (*_protection(shown), PatchStatus(claim_ref(shown), fields))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import NodeSelector, ResourceClaim
@@ -78,6 +79,7 @@ from fairlead.engine.plugins.dynamic_resources.extended_resource_claim import (
 )
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.related_objects import RelatedObjects
 
@@ -154,8 +156,9 @@ class _Claims:
     `extended` are the pod's extended resources to which DeviceClasses are mapped. `stale` is the
     special claim of an earlier attempt. `unready` are the indexes in `all` of claims whose binding
     conditions failed or timed out. `unavailable` are the indexes in `all` of claims for which
-    Filter rejected a node. `placed` are the claims, including `special`, that Reserve allocated;
-    `assumed` holds their allocations in the same order.
+    Filter rejected a node. `shared` are the keys of claims whose allocation another pod of the same
+    PodGroup assumed; they have this allocation in `all`. `placed` are the claims, including
+    `special`, that Reserve allocated; `assumed` holds their allocations in the same order.
     """
 
     __slots__ = (
@@ -165,6 +168,7 @@ class _Claims:
         "extended",
         "pending",
         "placed",
+        "shared",
         "special",
         "stale",
         "unavailable",
@@ -185,6 +189,7 @@ class _Claims:
         self.unavailable: dict[int, None] = {}
         self.unready: list[int] = []
         self.placed: tuple[ResourceClaim, ...] = ()
+        self.shared: set[str] = set()
         self.special: SpecialClaim | None = None
         self.assumed: Allocations = ()
 
@@ -261,20 +266,34 @@ class DynamicResources:
         if extended is None and not pod.shape.spec.resource_claims:
             return SKIP
         try:
-            claims = claims_of(pod.pod, self._related)
+            named = claims_of(pod.pod, self._related)
         except ClaimError as cause:
             return unresolvable(str(cause))
-        if extended is None and not claims:
+        if extended is None and not named:
             return SKIP
+        claims = tuple(self._as_shared(pod, claim) for claim in named)
         stale = None if extended is None else self._special_claim(pod)
         for claim in (*claims, *([] if stale is None else [stale])):
             refusal = self._refusal(pod, claim, is_special=claim is stale)
             if refusal is not None:
                 return refusal
         found = _Claims(claims, extended, stale)
+        found.shared = {new.key for old, new in zip(named, claims, strict=True) if new is not old}
         found.unready = [i for i, claim in enumerate(claims) if self._cannot_bind(claim)]
         state.write(found)
         return None
+
+    def _as_shared(self, pod: PodInfo, claim: ResourceClaim) -> ResourceClaim:
+        """Return `claim` with the allocation that another pod of the same PodGroup assumed.
+
+        Returns `claim` itself if there is no such allocation. The pods of a PodGroup are tried in
+        one cycle, before the API shows the allocations of any of them.
+        upstream: podGroupStateData, GetPendingAllocation
+        """
+        allocation = self._ledger.shared_allocation(claim, group_key(pod))
+        if allocation is None:
+            return claim
+        return replace(claim, status=replace(claim.status, allocation=allocation))
 
     def _cannot_bind(self, claim: ResourceClaim) -> bool:
         """Return whether a binding condition of an allocated claim failed or timed out."""
@@ -381,7 +400,9 @@ class DynamicResources:
             return PostFilterResult(NO_CLAIMS)
         for index in sorted(claims.unavailable):
             claim = claims.all[index]
-            if all(one.uid == pod.uid for one in self._ledger.consumers(claim)):
+            if claim.key not in claims.shared and all(
+                one.uid == pod.uid for one in self._ledger.consumers(claim)
+            ):
                 nothing = {"allocation": None, "reservedFor": None, "devices": None}
                 command = PatchStatus(claim_ref(claim), nothing, why="deallocated")
                 return PostFilterResult(DEALLOCATED, commands=(command,))
@@ -439,7 +460,7 @@ class DynamicResources:
         claims.special = None if special is None else named_in_api(special, pod.pod)
         claims.placed = _with_special(claims.pending, claims.special)
         for claim, allocation in zip(claims.placed, claims.assumed, strict=True):
-            self._ledger.assume(claim, allocation)
+            self._ledger.assume(claim, allocation, group_key(pod))
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
@@ -523,7 +544,7 @@ class DynamicResources:
         claims = state.read(_Claims)
         if not self._must_wait(claims):
             return None
-        pending = {claim.key for claim in claims.placed}
+        pending = {claim.key for claim in claims.placed} | claims.shared
         for key in [claim.key for claim in _with_special(claims.all, claims.special)]:
             claim = self._related.get(ResourceClaim, key)
             if claim is None or (claim.status.allocation is None and key in pending):

@@ -15,6 +15,7 @@ upstream: plugins/dynamicresources/{dra_manager,allocateddevices}.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from fairlead.api.objects import (
     AllocatedDevice,
@@ -31,6 +32,17 @@ from fairlead.engine.state.devices.extended_resources import CLAIM_ANNOTATION, E
 Amounts = tuple[tuple[str, int], ...]  # (capacity, amount in units of 10^-9)
 Share = tuple[DeviceId, Amounts]
 DeviceObject = ResourceClaim | ResourceSlice | DeviceClass
+
+
+class _Assumption(NamedTuple):
+    """An assumed allocation of the claim with the UID `uid`, "" if the claim does not exist yet.
+
+    The pods of the PodGroup `group` can share the allocation; if it is "", no pod can.
+    """
+
+    uid: str
+    allocation: ClaimAllocation
+    group: str
 
 
 class DeviceLedger:
@@ -51,7 +63,7 @@ class DeviceLedger:
         self._shares: dict[str, tuple[Share, ...]] = {}  # by claim
         self._sharers: dict[DeviceId, int] = {}  # the number of shares
         self._consumed: dict[DeviceId, dict[str, int]] = {}
-        self._assumed: dict[str, str] = {}  # by claim: its uid
+        self._assumed: dict[str, _Assumption] = {}  # by claim
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
     def is_taken(self, device: DeviceId) -> bool:
@@ -80,6 +92,15 @@ class DeviceLedger:
         """Return whether the claim's allocation is assumed and not yet in the API."""
         return claim.key in self._assumed
 
+    def shared_allocation(self, claim: ResourceClaim, group: str) -> ClaimAllocation | None:
+        """Return the allocation of `claim` that a pod of the PodGroup `group` assumed, or None.
+
+        The result is None if `group` is "".
+        """
+        assumed = self._assumed.get(claim.key)
+        is_shared = assumed is not None and assumed.group == group != ""
+        return assumed.allocation if assumed is not None and is_shared else None
+
     def consumers(self, claim: ResourceClaim) -> tuple[ClaimConsumer, ...]:
         """Return the consumers for which the claim is reserved, including assumed reservations."""
         pending = self._consumers.get(claim.key)
@@ -89,12 +110,13 @@ class DeviceLedger:
         uids = {one.uid for one in shown}
         return (*shown, *(one for uid, one in pending.items() if uid not in uids))
 
-    def assume(self, claim: ResourceClaim, allocation: ClaimAllocation) -> None:
+    def assume(self, claim: ResourceClaim, allocation: ClaimAllocation, group: str = "") -> None:
         """Record that `claim` will get `allocation`; `revert` undoes this.
 
-        If the claim does not exist yet, its uid is "".
+        If the claim does not exist yet, its uid is "". The pods of the PodGroup `group` can share
+        the allocation before the API shows it.
         """
-        self._assumed[claim.key] = claim.metadata.uid
+        self._assumed[claim.key] = _Assumption(claim.metadata.uid, allocation, group)
         self._hold(claim.key, allocation)
 
     def revert(self, key: str) -> None:
@@ -160,7 +182,10 @@ class DeviceLedger:
         if allocation is not None:
             self._assumed.pop(key, None)
             self._hold(key, allocation)
-        elif self._assumed.get(key) not in (claim.metadata.uid, ""):
+        elif (found := self._assumed.get(key)) is None or found.uid not in (
+            claim.metadata.uid,
+            "",
+        ):
             self._assumed.pop(key, None)
             self._hold(key, None)
         if claim.metadata.annotations.get(CLAIM_ANNOTATION) == "true" and _pod_of(claim):

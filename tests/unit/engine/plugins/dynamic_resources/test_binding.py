@@ -59,6 +59,37 @@ def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
     assert answer.message == "resource claim default/c is in the process of being allocated"
 
 
+def test_pods_of_a_pod_group_share_an_allocation_that_the_api_does_not_show(scene, plugin):
+    """They are tried in one cycle; the claim's devices and the reservations belong to all."""
+    scene.tell(make_resource_claim("c"))
+    more = {"schedulingGroup": {"podGroupName": "gang"}, **wanting("c")}
+    first, second = (scene.pod(name, **more) for name in ("p", "q"))
+    before = placed(scene, plugin, first, "a")
+    state = scene.started(plugin, second)
+    refused = plugin.filter(state, second, scene.table.find("b"))
+    assert refused.message == "resourceclaim not available on the node"
+    assert plugin.post_filter(state, second, None).commands == ()
+    assert plugin.filter(state, second, scene.table.find("a")) is None
+    assert plugin.reserve(state, second, "a") is None
+    *_, allocated_first = plugin.pre_bind(before, first, "a").commands
+    (reserved_next,) = plugin.pre_bind(state, second, "a").commands
+    assert "allocation" in allocated_first.fields
+    consumers = [one["name"] for one in reserved_next.fields["reservedFor"]]
+    assert (consumers, reserved_next.resource_version) == (["p", "q"], "")
+    plugin.unreserve(state, second, "a")
+    plugin.unreserve(before, first, "a")
+    assert plugin.filter(scene.started(plugin, second), second, scene.table.find("b")) is None
+
+
+@pytest.mark.parametrize("group", [{}, {"schedulingGroup": {"podGroupName": "other"}}])
+def test_other_pods_do_not_share_an_allocation_that_the_api_does_not_show(scene, plugin, group):
+    scene.tell(make_resource_claim("c"))
+    first = scene.pod("p", schedulingGroup={"podGroupName": "gang"}, **wanting("c"))
+    placed(scene, plugin, first, "a")
+    answer = plugin.pre_filter(CycleState(), scene.pod("q", **group, **wanting("c")))
+    assert answer.message == "resource claim default/c is in the process of being allocated"
+
+
 def test_what_is_written_for_a_new_allocation(scene, plugin):
     """First the finalizer; then devices, node selector and consumer in one write."""
     config = [{"requests": ["r"], "opaque": {"driver": "d", "parameters": {"of": "claim"}}}]

@@ -13,6 +13,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.reporter import PodPreempting
 from fairlead.engine.core.status import error, unschedulable
 from fairlead.testing.builders import make_budget, make_node, make_pod
+from fairlead.testing.device_builders import make_device_class, make_resource_claim, make_slice
 
 GANGS = {"GenericWorkload": True, "GangScheduling": True}
 WHOLE = {**GANGS, "WorkloadAwarePreemption": True}
@@ -65,6 +66,18 @@ def run(stage):
     while stage.is_due() or stage.sent:
         commands += stage.turn() if stage.is_due() else stage.done()
     return commands
+
+
+def test_gang_pods_share_a_claim(gang_stage):
+    """The first pod allocates it; the others follow to its node in the same cycle."""
+    claims = [{"name": "c", "resourceClaimName": "c"}]
+    pods = [
+        make_pod(name, spec={"schedulingGroup": {"podGroupName": "gang"}, "resourceClaims": claims})
+        for name in ("a", "b", "c")
+    ]
+    devices = (make_device_class(), make_slice("m"), make_resource_claim("c"))
+    stage = gang_stage(make_node("n"), make_node("m"), *devices, pod_group(), *pods)
+    assert [node for *_, node in binds(run(stage))] == ["m", "m", "m"]
 
 
 def test_three_gang_pods_on_a_node_for_two_bind_none(gang_stage):
