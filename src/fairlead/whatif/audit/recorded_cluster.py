@@ -141,7 +141,7 @@ class RecordedCluster(Struct):
             self._unnamed.append(new)
 
     def _bind(self, write: AuditedWrite, old: Json | None) -> Iterator[Stimulus]:
-        node = _target(write)
+        node = binding_target(write)
         if old is None or not node:
             self.unknown_bindings.append(f"{write.namespace}/{write.name}")
         elif not old["spec"].get("nodeName"):
@@ -271,12 +271,12 @@ class RecordedCluster(Struct):
 
         Return None if no unnamed pod matches. The returned pod leaves the list of unnamed pods.
         """
-        node = _target(write)
+        node = binding_target(write)
         for at, pod in enumerate(self._unnamed):
             meta = pod["metadata"]
             if meta["namespace"] != write.namespace:
                 continue
-            wanted = _wanted_node(pod)
+            wanted = wanted_node(pod)
             if write.name.startswith(meta["generateName"]) and wanted in ("", node):
                 del self._unnamed[at]
                 return {**pod, "metadata": {**meta, "name": write.name}}
@@ -293,7 +293,7 @@ def manifest_of(source: str, where: str, obj: Json) -> Manifest:
     return manifest
 
 
-def _target(write: AuditedWrite) -> str:
+def binding_target(write: AuditedWrite) -> str:
     """Return the name of the node in a binding; "" for other writes."""
     match write.request:
         case {"target": {"name": str(node)}} if write.subresource == "binding":
@@ -334,8 +334,8 @@ def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
     return {**pod, "metadata": meta}
 
 
-def _wanted_node(pod: Json) -> str:
-    """Return the node that the DaemonSet controller chose for `pod`; "" for other pods."""
+def wanted_node(pod: Json) -> str:
+    """Return the node that the DaemonSet controller chose for `pod`; "" for other objects."""
     match pod.get("spec"):
         case {
             "affinity": {

@@ -48,6 +48,7 @@ from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.whatif.audit.audit_log import SCALE, AuditedWrite, read_audit_log
+from fairlead.whatif.audit.generated_name import with_generated_names
 from fairlead.whatif.audit.recorded_cluster import (
     RecordedCluster,
     initial_objects,
@@ -151,7 +152,9 @@ def audited_input(
         raise InputError(log.source, "its last write is before the dump was taken")
     reader = _Reader(log.source, start, inventory, runs_cron_jobs)
     reader.cluster.load(Snapshot(log.source, tuple(initial), start))
-    steps = tuple(step for write in later for step in reader.steps(write))
+    known = {(one.ref.kind, one.ref.namespace, one.ref.name) for one in initial}
+    named = with_generated_names(later, known)
+    steps = tuple(step for write in named for step in reader.steps(write))
     notes = tuple(reader.notes(len(log.writes) - len(later)))
     return AuditedInput(steps, reader.lifecycles(), notes)
 

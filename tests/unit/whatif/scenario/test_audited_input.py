@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, REPLICA_SET
+from fairlead.apiserver.kind import DEPLOYMENT, JOB, NODE, POD, REPLICA_SET
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -135,6 +135,31 @@ def test_what_users_did_is_repeated_at_its_time(simulate):
     assert "ownerReferences" not in own["metadata"]
     [note] = [one for one in run.outcome.notes if "left out, because" in one]
     assert ": 5 writes of controllers, schedulers and kubelets" in note
+
+
+def at_level_request(event, name=""):
+    """The event without its response; `name` is the name that is recorded."""
+    reference = {**event["objectRef"], "name": name}
+    return {**event, "level": "Request", "responseObject": None, "objectRef": reference}
+
+
+def test_objects_with_generated_names_are_created(simulate):
+    """A log of level Request does not contain their names; a later write can."""
+    job = {"metadata": {"generateName": "train-", "namespace": "shop"},
+           "spec": {"template": template("train", restartPolicy="Never")}}  # fmt: skip
+    made = {**template("argo"), "metadata": {"generateName": "of-argo-", "namespace": "shop"}}
+    events = [
+        *(at_level_request(write("create", "jobs/", job, minute)) for minute in (1, 2)),
+        *(at_level_request(write("create", "pods/", made, minute)) for minute in (3, 4)),
+        write("create", "pods/of-argo-x/binding", {"target": {"name": "n1"}}, 5, SCHEDULER),
+        write("delete", "jobs/train-y", None, 6),
+    ]
+    run = simulate(events)
+    names = sorted(one["metadata"]["name"] for one in run.store.list(POD))
+    assert names[:2] == ["of-argo-1", "of-argo-x"]
+    assert len(names) == 3
+    [left] = run.store.list(JOB)
+    assert left["metadata"]["name"] == "train-1"
 
 
 def test_a_workload_of_the_dump_is_scaled_and_its_recorded_pods_are_not_created(simulate):
