@@ -151,7 +151,7 @@ def decode_as(view: type[View], obj: Any) -> View:
 def _with_key(field: str, obj: Any, problem: str) -> str:
     """Return `field` with `[...]`, which msgspec writes for any map key, replaced by the key.
 
-    The key is that of the first value in the map that has the reported wrong type.
+    If several values in the map have the wrong type, this is the key of the first.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """
@@ -205,7 +205,7 @@ def _view_of(obj: Any) -> type[objects.ApiObject]:
 
 
 def as_json(view: msgspec.Struct) -> Any:
-    """Return `view`, a kind or a part of a kind, as JSON; fields at defaults are left out."""
+    """Return `view`, a kind or a part of a kind, as JSON, without fields at their defaults."""
     return msgspec.json.decode(msgspec.json.encode(view))
 
 

@@ -1,4 +1,4 @@
-"""data_folder: where the data files of a package are.
+"""data_folder: finds the data files of a package.
 
 Data files are read by their path, because importlib.resources loads zipfile, tempfile and lzma,
 which a short command does not need.

@@ -43,8 +43,9 @@ class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
     """ExtenderFilterResult: the nodes that remain, and the nodes that the extender rejects.
 
-    The remaining nodes are objects or names, as in the request. Preemption cannot help on
-    `failed_and_unresolvable_nodes`. If `error` is set, the other fields have no meaning.
+    The remaining nodes are objects or names, as in the request. On nodes in
+    `failed_and_unresolvable_nodes`, preemption cannot help. If `error` is set, the other fields
+    have no meaning.
     """
 
     nodes: NodeList | None = None

@@ -16,7 +16,8 @@ where upstream reports the errors of the type. If the call lists fields, only th
 fields are checked. Some enums are read with `values_of` instead.
 
     +enum, enum          allowed values; `enum` is what validation allows if that differs
-    +default, default    the value of an absent field, as JSON; `unfilled`: published only
+    +default, default    the value of an absent field, as JSON; with `unfilled` it is published in
+                         OpenAPI, but absent fields stay absent
     required             must not be empty; ="..." is the detail of the error
     listed               an empty string is refused as a value that is not in `enum`
     empty                an empty string counts as a value

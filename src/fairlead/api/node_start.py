@@ -1,8 +1,8 @@
 """The start of a new node: it registers, and becomes Ready a moment later.
 
 In between, only pods that tolerate the taint not-ready can be placed on the node, such as those of
-most DaemonSets. So pending pods do not take their room. A real node needs some seconds to become
-Ready; `READY_AFTER` is only as long as this order requires.
+most DaemonSets. So these pods get their room before other pending pods. A real node needs some
+seconds to become Ready. `READY_AFTER` is much shorter: it only ensures this order.
 
 upstream: pkg/kubelet/nodestatus/setters.go: ReadyCondition; pkg/kubelet/runtime.go: runtimeErrors
 """
@@ -36,6 +36,6 @@ def starting_condition(at: str) -> Json:
 
 
 def is_starting(node: Node) -> bool:
-    """Return whether `node` has registered and was never Ready."""
+    """Return whether `node` has registered but has not become Ready yet."""
     found = condition(node, _READY)
     return found is not None and found.status == "False" and found.message == _MESSAGE

@@ -54,7 +54,7 @@ class Replicas:
     """
 
     def __init__(self, pods: Sequence[Pod]) -> None:
-        """Contain `pods`, which must not be changed later."""
+        """Store `pods`, which must not be changed later."""
         self._pods = pods
 
     def __len__(self) -> int:
@@ -75,7 +75,7 @@ class Replicas:
         return iter(self._pods)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` are equal pods in the same order."""
+        """Return whether `other` has equal pods in the same order."""
         return list(self) == list(other) if isinstance(other, Replicas) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment] # as lists
@@ -119,7 +119,7 @@ class Replicas:
 
     @cached_property
     def share_pod_affinity(self) -> bool:
-        """Whether the pods differ at most in the affinity to nodes."""
+        """Whether all pods have the same pod affinity; their node affinity may differ."""
         first = self[0].spec.affinity
         others = {id(pod.spec.affinity): pod.spec.affinity for pod in self}.values()
         return all(one is first or _to_pods(one) == _to_pods(first) for one in others)
@@ -143,7 +143,7 @@ class LoadedObjects(Sequence[ApiObject]):
     """All objects at the start: `others`, and then the pods in `replicas`."""
 
     def __init__(self, others: Iterable[ApiObject], replicas: Iterable[Replicas]) -> None:
-        """Contain `others` and then the pods of `replicas`, in their order."""
+        """Store `others` and `replicas`; their order is kept."""
         self.others = list(others)
         self.replicas = list(replicas)
 

@@ -46,8 +46,9 @@ _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 class JsonTemplate:
     """The JSON texts that equal a sample except for the contents of some of its strings.
 
-    `opaque` are the numbers of strings that are keys, or whose JSON text differs from their value.
-    These strings are needed to restore a text, but cannot be put into a decoded value.
+    The strings in the placeholders are numbered from 0. `opaque` contains the numbers of strings
+    that are keys, or whose JSON text differs from their value. These strings are needed to restore
+    a text, but cannot be put into a decoded value.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class JsonTemplate:
     ) -> None:
         """Create a template of the sample `pieces` (see `pieces_of`).
 
-        `variable` are the indices of those strings in `pieces` that may differ; strings have odd
-        indices. `opaque` are the numbers of opaque strings: positions in the sorted `variable`.
+        `variable` contains the indices in `pieces` of the strings that may differ; strings have odd
+        indices. The number of a string is the position of its index in the sorted `variable`.
         """
         self._pieces = pieces
         self._variable = variable
@@ -71,10 +72,10 @@ class JsonTemplate:
         )
 
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
-        """Return a template that also accepts the text of `pieces`, and all texts of this template.
+        """Return a template that accepts all texts of this template, and the text of `pieces`.
 
-        Returns None if the texts differ in more than values, or if `pieces` contains the character
-        of markers, because its own strings could then be mistaken for placeholders.
+        Returns None if the texts differ in more than values. Also returns None if `pieces` contains
+        the character of markers, because strings could then be mistaken for markers.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None
@@ -106,7 +107,7 @@ class JsonTemplate:
         return strings
 
     def text(self, strings: Iterable[str]) -> bytes:
-        """Return the text with `strings` in the placeholders; reverses the method `strings`."""
+        """Return the text that has `strings` in the placeholders (reverse of `strings`)."""
         between = zip(strings, self._others, strict=True)
         return b"".join((self._first, *(one.encode() + part for one, part in between)))
 
@@ -152,7 +153,7 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return the texts with the strings `rows`, which are not empty."""
+        """Return the texts that have these strings; `rows` has one entry per text, at least one."""
         return cls(template, tuple(zip(*rows, strict=True)), len(rows))
 
     def __len__(self) -> int:
