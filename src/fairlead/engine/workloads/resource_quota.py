@@ -5,8 +5,9 @@ the status of a new quota, subtracts deleted objects, and corrects errors. The c
 decides which quotas to recount and at which time; the API server counts the objects
 (`UpdateQuotaStatus`). A refused write is repeated.
 
-A terminating pod on a lost node stops counting without any change of the pod. Upstream notices this
-when it recounts all quotas, every 5 minutes. Only the recounts that find such a pod are executed.
+A terminating pod stops counting when its grace period is over, even if its node is lost and the pod
+still exists. Upstream notices this when it recounts all quotas, every 5 minutes. Here, only the
+recounts that find such a pod are executed.
 
 upstream: pkg/controller/resourcequota/resource_quota_controller.go:syncResourceQuota, enqueueAll;
 config/v1alpha1/defaults.go (ResourceQuotaSyncPeriod);
@@ -47,7 +48,8 @@ _KIND: Final = "ResourceQuota"
 class ResourceQuotas(Struct):
     """The quota controller. It ignores changes in namespaces without quotas.
 
-    `start` is the time at which it starts, and thereby of its first periodic recount.
+    `start` is the time at which the controller starts. The periodic recounts follow at intervals of
+    SYNC_PERIOD.
     """
 
     issuer: ClassVar[Issuer] = controller_account("resourcequota-controller")
@@ -124,7 +126,7 @@ class ResourceQuotas(Struct):
             self._changed[namespace] = None
 
     def _see_pod(self, pod: Pod, *, is_gone: bool = False) -> None:
-        """Plan the recount after which a terminating pod of a namespace with quotas is stuck."""
+        """Plan the first periodic recount after the grace period of a terminating pod."""
         meta, key = pod.metadata, pod.key
         grace_s = meta.deletion_grace_period_seconds
         before = self._recount_of.pop(key, None)

@@ -25,8 +25,8 @@ def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
 class StatusWriter(Struct):
     """The status writes in flight, by object.
 
-    A successful write is not repeated until the object changes: if an admission policy keeps
-    reverting the status, the same write would be sent forever.
+    A successful write is not repeated until the object changes. Otherwise the same write would be
+    sent forever if an admission policy reverts it.
     """
 
     _pending: dict[ObjectRef, Json] = field(default_factory=dict)

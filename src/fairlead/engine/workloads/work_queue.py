@@ -86,7 +86,7 @@ class WorkQueue:
                 yield key
 
     def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
-        """Record the writes of a sync of `key` at `now`; `record_outcome` ends each of them."""
+        """Record the writes of a sync of `key` at `now`; `record_outcome` takes their outcomes."""
         targets = [command.target for command in commands]
         self._burst_limiter.record(key, now, len(targets))
         if targets:

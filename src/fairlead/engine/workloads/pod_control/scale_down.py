@@ -41,8 +41,8 @@ def pods_to_delete(
 ) -> list[Pod]:
     """Return the `count` pods to delete when a ReplicaSet is scaled down, in the order of deletion.
 
-    `siblings` are the pods of all ReplicaSets of its Deployment, which decide how many pods each
-    node has. If `siblings` is empty, only `pods` are counted.
+    The number of pods on each node is counted over `siblings`, the pods of all ReplicaSets of the
+    same Deployment. If `siblings` is empty, only `pods` are counted.
     """
     if count >= len(pods):
         return list(pods)  # upstream does not sort either if all pods are deleted
@@ -54,7 +54,7 @@ def pods_to_delete(
 def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
     """Return the `count` pods to delete when a Job needs fewer pods, in the order of deletion.
 
-    Numbers of pods per node and deletion costs are not used.
+    The number of pods on each node and the deletion costs are ignored.
     """
     candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
     return _first(candidates, count, None)

@@ -57,7 +57,7 @@ class ClaimCreator:
         self._refused: dict[str, Pod] = {}  # by claim whose creation was refused, the pod
 
     def see(self, obj: ApiObject) -> None:
-        """Store a StatefulSet, or end the creation of a claim that now exists.
+        """Store a StatefulSet, or record that a claim now exists and needs no creation.
 
         Other objects are ignored.
         """
@@ -105,7 +105,7 @@ class ClaimCreator:
                 pass
 
     def _forget_pod(self, gone: Pod) -> None:
-        """Stop the repeated creation of the claims of a deleted pod."""
+        """Stop repeating the creations of a deleted pod's claims."""
         for key, pod in self._being_made.items():
             if pod is not None and pod.metadata.uid == gone.metadata.uid:
                 self._being_made[key] = None

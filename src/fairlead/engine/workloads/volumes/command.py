@@ -96,8 +96,8 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
     """Return the next command for a volume whose claim was deleted, or [] if none is needed.
 
     The volume is released first, because a finalizer protects a bound volume. If its reclaim policy
-    is Delete, it is then deleted, or it becomes Failed if nothing can delete it. Provisioned
-    volumes are deleted only if `deletes` is set, because otherwise their provisioners do it.
+    is Delete, it is then deleted, or it becomes Failed if nothing can delete it. A provisioned
+    volume is deleted only if `deletes` is set. Otherwise its provisioner deletes it.
 
     upstream: pv_controller.go: syncVolume, reclaimVolume, deleteVolumeOperation,
     findDeletablePlugin
@@ -186,7 +186,10 @@ def driver_of(storage_class: StorageClass) -> str:
 
 
 def _source(driver: str, name: str) -> Json:
-    """Return the volume source: a CSI driver, or a host path as the local-path provisioner uses.
+    """Return the volume source: of the CSI driver `driver`, or else a host path.
+
+    The source is a host path if `driver` is not a valid name of a CSI driver. An example is
+    rancher.io/local-path, whose provisioner creates such volumes.
 
     upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
     """

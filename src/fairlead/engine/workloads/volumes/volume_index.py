@@ -144,7 +144,7 @@ def claim_key(volume: PersistentVolume) -> str | None:
 
 
 def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the volume's claimRef is `claim`, not an earlier claim with its name."""
+    """Return whether the volume's claimRef refers to `claim`, not to an earlier namesake."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
@@ -154,9 +154,10 @@ def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeCl
 
 
 def satisfies(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether `volume` is not terminating and has what `claim` requires.
+    """Return whether `claim` can use `volume`.
 
-    That is the size, the access modes, the volume mode and the attributes class.
+    The volume must not be terminating, and must have the size, the access modes, the volume mode
+    and the attributes class that the claim requires.
     """
     traits = traits_of(volume)
     return (

@@ -4,8 +4,8 @@ Both runs of a what-if begin with the same pods and change few of them. So the p
 before the process is forked, and at the end each run replaces only those that it has changed.
 
 A pod that replaces an evicted pod is listed under the key of the evicted pod, its *original*; all
-other pods are their own originals. So a change of one pod can concern several pods that exist under
-their own keys:
+other pods are their own originals. If several pods have the same original, only one of them is
+listed. So when one of them changes, all of them are compared again.
 
     pods that exist   a/web-1, a/web-9 (replaces web-2)      listed as   a/web-1, a/web-2
 """
