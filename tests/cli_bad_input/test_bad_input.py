@@ -218,7 +218,7 @@ CASES = [
              "MutatingWebhookConfiguration h: webhooks[0].name: "),
     # --- replays -------------------------------------------------------------------------------
     plan("a log without bodies", "replay a.log",
-         "a.log: line 1: create pods/binding was recorded at level Metadata; needed is level",
+         "a.log: line 1: create pods/binding was recorded at level Metadata; the audit policy",
          files=(("a.log", AUDITED),)),
     plan("a dump in place of a log", "replay dump.yaml",
          "dump.yaml: line 1: is not an audit event"),

@@ -215,8 +215,8 @@ def _writes(
     if event.level not in _BODY_LEVELS:
         what = "/".join(filter(None, (ref.resource, ref.subresource)))
         problem = (
-            f"{event.verb} {what} was recorded at level {event.level or 'None'}; needed is level "
-            f"Request or RequestResponse in the audit policy for {what}"
+            f"{event.verb} {what} was recorded at level {event.level or 'None'}; the audit policy "
+            f"must record {what} at level Request or RequestResponse"
         )
         raise InputError(source, problem, object_name=where)
     try:

@@ -266,7 +266,7 @@ def test_a_lower_level_is_refused_with_the_level_needed(simulate):
     low = {**RECORDED[0], "level": "Metadata"}
     expected = (
         r"s\.yaml: cluster\.audit-log: .*audit\.log: line 1: create deployments was recorded at "
-        "level Metadata; needed is level Request or RequestResponse"
+        "level Metadata; the audit policy must record deployments at level Request or"
     )
     with pytest.raises(InputError, match=expected):
         simulate([low])
