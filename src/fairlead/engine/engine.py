@@ -160,13 +160,13 @@ class Engine:
 
         Returns None if no controller has work until the next stimulus.
         """
-        found = min(self._asked_deadlines(), default=_NEVER)
+        found = min(self._current_deadlines(), default=_NEVER)
         return None if found == _NEVER else found
 
     def handle_deadline(self, now: Instant) -> list[Issued]:
         """Let the first controller with due work do one unit of its work; return the commands."""
         self.cluster.now = now
-        for place, due in enumerate(self._asked_deadlines()):
+        for place, due in enumerate(self._current_deadlines()):
             if due <= now:
                 return self._handle_deadline_of(self._members[place], now)
         return []
@@ -180,11 +180,11 @@ class Engine:
         self.cluster.now = now
         issued: list[Issued] = []
         for member in self._members:
-            if self._asked_deadlines()[member.place] <= now:
+            if self._current_deadlines()[member.place] <= now:
                 issued += self._handle_deadline_of(member, now)
         return issued
 
-    def _asked_deadlines(self) -> list[Instant]:
+    def _current_deadlines(self) -> list[Instant]:
         """Return the next deadline of each member, _NEVER if it has none.
 
         Calls `next_deadline` only for members whose deadline may have changed.

@@ -60,10 +60,10 @@ class ExtenderBackend:
 
         Raises ExtenderBackendError if a plugin fails.
         """
-        question, table = self._question(pod), self._cluster.table
-        if question is None:
+        evaluation, table = self._evaluation_of(pod), self._cluster.table
+        if evaluation is None:
             return dict.fromkeys(nodes, UNKNOWN)
-        found = question.found()
+        found = evaluation.found()
         diagnosis = found.diagnosis()
         verdicts: dict[str, Status | None] = {}
         for name in nodes:
@@ -82,9 +82,9 @@ class ExtenderBackend:
         the plugins could give. Raises ExtenderBackendError if a plugin fails.
         """
         scores = dict.fromkeys(nodes, 0)
-        question = self._question(pod)
-        if question is not None:
-            for name, ratio in question.ratios(nodes).items():
+        evaluation = self._evaluation_of(pod)
+        if evaluation is not None:
+            for name, ratio in evaluation.ratios(nodes).items():
                 scores[name] = int(ratio * score_max + 0.5)
         return scores
 
@@ -95,17 +95,17 @@ class ExtenderBackend:
         contains the nodes in `candidates` that are unknown. Raises ExtenderBackendError if a plugin
         fails.
         """
-        question, table = self._question(pod), self._cluster.table
-        if question is None:
+        evaluation, table = self._evaluation_of(pod), self._cluster.table
+        if evaluation is None:
             return list(candidates)
-        found = question.found()
+        found = evaluation.found()
         return [
             name
             for name, uids in candidates.items()
-            if (node := table.find(name)) is None or question.has_room(found, node, uids)
+            if (node := table.find(name)) is None or evaluation.has_room(found, node, uids)
         ]
 
-    def _question(self, pod: Pod) -> _Question | None:
+    def _evaluation_of(self, pod: Pod) -> _PodEvaluation | None:
         """Return `pod` with the profile that applies to it; None if there are no nodes."""
         before = self._cluster.pods.get(pod.key)
         if before is not None and before.pod.spec.node_name:
@@ -114,10 +114,10 @@ class ExtenderBackend:
         if not self._cluster.table.count:
             return None
         built = self._built.get(pod.spec.scheduler_name, self._usual)
-        return _Question(built, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
+        return _PodEvaluation(built, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
 
 
-class _Question(Struct, frozen=True):
+class _PodEvaluation(Struct, frozen=True):
     """A pod, and the built profile with the plugins that evaluate the pod."""
 
     built: BuiltProfile

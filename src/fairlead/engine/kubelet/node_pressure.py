@@ -56,7 +56,7 @@ FindNode = Callable[[str], Node | None]
 Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
 
 
-class _Site(Struct, eq=False):
+class _NodeState(Struct, eq=False):
     """A node with the pods that use its resources, and the state of its eviction manager.
 
     `since` is the time at which each threshold was first crossed, `seen` the time at which each
@@ -93,29 +93,29 @@ class NodePressure:
         self._measure = report_pressures
         self._is_reporting = is_reporting
         self._reporter = reporter
-        self._sites: dict[str, _Site] = {}
+        self._states: dict[str, _NodeState] = {}
         self._where: dict[str, str] = {}  # key of a pod that uses resources -> its node
-        self._timers: TimerQueue[_Site] = TimerQueue()
+        self._timers: TimerQueue[_NodeState] = TimerQueue()
 
     # --- observations --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
         """Apply a new version of a node, because its capacity or system usage may have changed."""
         name = node.metadata.name
-        site = self._sites.get(name)
-        if site is None:
+        state = self._states.get(name)
+        if state is None:
             if usage_of(node) is NOTHING:
                 return
-            site = self._sites[name] = _Site(name)
-        before, site.node = site.node, node
+            state = self._states[name] = _NodeState(name)
+        before, state.node = state.node, node
         if before is None or _supply(before) != _supply(node):
-            self._wake(site, now)
+            self._wake(state, now)
 
     def kubelet_resumed(self, name: str, now: Instant) -> None:
         """Check the node `name` again after its kubelet has resumed."""
-        site = self._sites.get(name)
-        if site is not None:
-            self._wake(site, now)
+        state = self._states.get(name)
+        if state is not None:
+            self._wake(state, now)
 
     def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
         """Record the resource usage of `pod` if the pod is running; otherwise drop its usage."""
@@ -123,37 +123,37 @@ class NodePressure:
             self.forget_pod(pod, now)
             return
         name = pod.spec.node_name
-        site = self._sites.get(name)
-        if site is None:
-            site = self._sites[name] = _Site(name, find(name))
-        before = site.users.get(pod.key)
-        site.users[pod.key], self._where[pod.key] = pod, name
+        state = self._states.get(name)
+        if state is None:
+            state = self._states[name] = _NodeState(name, find(name))
+        before = state.users.get(pod.key)
+        state.users[pod.key], self._where[pod.key] = pod, name
         if before is None or usage_of(before) != usage_of(pod):
-            self._wake(site, now)
+            self._wake(state, now)
 
     def forget_pod(self, pod: Pod, now: Instant) -> None:
         """Drop the resource usage of `pod`."""
         name = self._where.pop(pod.key, None) if self._where else None
         if name is not None:
-            site = self._sites[name]
-            del site.users[pod.key]
-            site.leaving.pop(pod.key, None)
-            self._wake(site, now)
+            state = self._states[name]
+            del state.users[pod.key]
+            state.leaving.pop(pod.key, None)
+            self._wake(state, now)
 
     def forget_node(self, name: str) -> None:
         """Record the deletion of the node `name`. Its pods may be deleted later."""
-        site = self._sites.get(name)
-        if site is not None:
-            site.node = None
+        state = self._states.get(name)
+        if state is not None:
+            state.node = None
 
-    def _wake(self, site: _Site, now: Instant) -> None:
-        phase = crc32(site.name.encode()) * SYNC_PERIOD >> 32
-        self._schedule(site, now + SYNC_PERIOD - (now - phase) % SYNC_PERIOD)
+    def _wake(self, state: _NodeState, now: Instant) -> None:
+        phase = crc32(state.name.encode()) * SYNC_PERIOD >> 32
+        self._schedule(state, now + SYNC_PERIOD - (now - phase) % SYNC_PERIOD)
 
-    def _schedule(self, site: _Site, due: Instant) -> None:
-        if site.checks_at is None or due < site.checks_at:
-            site.checks_at = due
-            self._timers.add(due, site)
+    def _schedule(self, state: _NodeState, due: Instant) -> None:
+        if state.checks_at is None or due < state.checks_at:
+            state.checks_at = due
+            self._timers.add(due, state)
 
     # --- checks --------------------------------------------------------------------------------
 
@@ -167,93 +167,93 @@ class NodePressure:
     def act(self, now: Instant) -> list[Command]:
         """Run the checks that are due; return their commands."""
         commands: list[Command] = []
-        for site in self._timers.pop_due(now):
-            if site.checks_at is not None and site.checks_at <= now:
-                site.checks_at = None
-                commands += self._check(site, now)
+        for state in self._timers.pop_due(now):
+            if state.checks_at is not None and state.checks_at <= now:
+                state.checks_at = None
+                commands += self._check(state, now)
         return commands
 
-    def _check(self, site: _Site, now: Instant) -> list[Command]:
-        node = site.node
-        if node is None or not self._is_reporting(site.name):
+    def _check(self, state: _NodeState, now: Instant) -> list[Command]:
+        node = state.node
+        if node is None or not self._is_reporting(state.name):
             return []
-        commands = self._end(site, now)
+        commands = self._end(state, now)
         if commands:
-            self._schedule(site, now + CHECK_AGAIN)
+            self._schedule(state, now + CHECK_AGAIN)
             return commands
-        crossed = self._shortages(site, node, now)
-        commands += self._measure(site.name, self._pressures(site, crossed, now), now)
-        return commands + self._reclaim(site, node, crossed, now)
+        crossed = self._shortages(state, node, now)
+        commands += self._measure(state.name, self._pressures(state, crossed, now), now)
+        return commands + self._reclaim(state, node, crossed, now)
 
-    def _end(self, site: _Site, now: Instant) -> list[Command]:
+    def _end(self, state: _NodeState, now: Instant) -> list[Command]:
         """Return the commands that end the evicted pods whose grace period is over."""
-        ended = [(key, why) for key, (due, why) in site.leaving.items() if due <= now]
+        ended = [(key, why) for key, (due, why) in state.leaving.items() if due <= now]
         for key, _ in ended:
-            del site.leaving[key]
-        return [pod_status.evicted(_pod_ref(site.users[key]), why) for key, why in ended]
+            del state.leaving[key]
+        return [pod_status.evicted(_pod_ref(state.users[key]), why) for key, why in ended]
 
-    def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
+    def _shortages(self, state: _NodeState, node: Node, now: Instant) -> dict[Threshold, Shortage]:
         """Return the crossed thresholds of a node.
 
         A crossed threshold stays crossed until enough of the resource has been reclaimed.
         """
         thresholds = self._config.thresholds
-        found = shortages(thresholds, node, site.users.values(), site.since)
-        site.since = {threshold: site.since.get(threshold, now) for threshold in found}
+        found = shortages(thresholds, node, state.users.values(), state.since)
+        state.since = {threshold: state.since.get(threshold, now) for threshold in found}
         return found
 
     def _pressures(
-        self, site: _Site, short: dict[Threshold, Shortage], now: Instant
+        self, state: _NodeState, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
         """Return the pressures of a node: resources that are, or recently were, short."""
         crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
-                site.seen[report] = now
-            elif report in site.crossed:  # skipped checks would have observed it, too
-                site.seen[report] = max(site.seen[report], now - SYNC_PERIOD)
-        site.crossed = tuple(report for report in Report if report in crossed)
+                state.seen[report] = now
+            elif report in state.crossed:  # skipped checks would have observed it, too
+                state.seen[report] = max(state.seen[report], now - SYNC_PERIOD)
+        state.crossed = tuple(report for report in Report if report in crossed)
         period = self._config.pressure_transition
-        for report, seen in [*site.seen.items()]:
+        for report, seen in [*state.seen.items()]:
             if report in crossed:
                 continue
             if now - seen >= period:
-                del site.seen[report]
+                del state.seen[report]
             else:
-                self._schedule(site, seen + period)
-        return tuple(report for report in Report if report in site.seen)
+                self._schedule(state, seen + period)
+        return tuple(report for report in Report if report in state.seen)
 
     def _reclaim(
-        self, site: _Site, node: Node, short: dict[Threshold, Shortage], now: Instant
+        self, state: _NodeState, node: Node, short: dict[Threshold, Shortage], now: Instant
     ) -> list[Command]:
         """Evict one pod for the first threshold that has been crossed for long enough.
 
         No pod is evicted while a pod that was evicted before is still ending.
         """
-        if site.leaving:
-            self._schedule(site, min(due for due, _ in site.leaving.values()))
+        if state.leaving:
+            self._schedule(state, min(due for due, _ in state.leaving.values()))
             return []
         for threshold, shortage in sorted(short.items(), key=_urgency):
-            due = site.since[threshold] + threshold.grace
+            due = state.since[threshold] + threshold.grace
             if due <= now:
                 what = f"Attempting to reclaim {shortage.resource}"
                 event = _event(node_ref(node), "EvictionThresholdMet", what)
-                return [event, *self._evict(site, threshold, shortage, now)]
-            self._schedule(site, due)
+                return [event, *self._evict(state, threshold, shortage, now)]
+            self._schedule(state, due)
         return []
 
     def _evict(
-        self, site: _Site, threshold: Threshold, shortage: Shortage, now: Instant
+        self, state: _NodeState, threshold: Threshold, shortage: Shortage, now: Instant
     ) -> list[Command]:
-        for pod in ranked(site.users.values(), shortage.resource):
+        for pod in ranked(state.users.values(), shortage.resource):
             if is_terminating(pod) or not may_be_evicted(pod):
                 continue
             why, ref, grace = message(pod, shortage), _pod_ref(pod), self._grace(pod, threshold)
             low = f"low on {shortage.resource}"
-            self._reporter.report(PodEvicted(ref, site.name, low, now))
-            self._schedule(site, now + grace)
+            self._reporter.report(PodEvicted(ref, state.name, low, now))
+            self._schedule(state, now + grace)
             event = _event(ref, "Evicted", why)
-            site.leaving[pod.key] = now + grace, why
+            state.leaving[pod.key] = now + grace, why
             return [event]
         return []
 

@@ -36,7 +36,7 @@ from fairlead.engine.kubelet.annotation import (
     stop_duration,
 )
 from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
-from fairlead.engine.kubelet.pod_status import says_ready
+from fairlead.engine.kubelet.pod_status import is_readiness_current
 
 GRACE_DEFAULT_S: Final[int] = default_of("core.v1.PodSpec", "terminationGracePeriodSeconds")
 GRACE_MIN: Final[DurationNs] = seconds(1)
@@ -134,7 +134,7 @@ def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due 
     """
     if ready_at is None or condition(pod, "Ready") is None:
         return None
-    if says_ready(pod, applies_readiness_gates=config.applies_readiness_gates):
+    if is_readiness_current(pod, applies_readiness_gates=config.applies_readiness_gates):
         return None
     return Due(Act.READY, ready_at)
 

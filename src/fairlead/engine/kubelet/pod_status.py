@@ -51,7 +51,7 @@ def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
     return ready, _CONTAINERS_READY
 
 
-def says_ready(pod: Pod, *, applies_readiness_gates: bool) -> bool:
+def is_readiness_current(pod: Pod, *, applies_readiness_gates: bool) -> bool:
     """Return whether the status of `pod` already has the conditions that `readiness` returns."""
     ready = condition(pod, "Ready")
     wanted = readiness(pod, applies_readiness_gates=applies_readiness_gates)[0]

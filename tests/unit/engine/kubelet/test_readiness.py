@@ -10,7 +10,7 @@ from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.pod_lifecycle import Act, Due, next_act
-from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness, says_ready
+from fairlead.engine.kubelet.pod_status import is_held_by_gates, is_readiness_current, readiness
 
 NOW = seconds(1_000)
 MISSING = 'corresponding condition of pod readiness gate "a/b" does not exist.'
@@ -63,11 +63,13 @@ def test_without_closed_gates_it_is_ready(gates):
 def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
     one = pod(gates=("a/b",))
     assert readiness(one, applies_readiness_gates=False)[0] == Condition("Ready", "True")
-    assert says_ready(pod(row("Ready", "True"), gates=("a/b",)), applies_readiness_gates=False)
+    assert is_readiness_current(
+        pod(row("Ready", "True"), gates=("a/b",)), applies_readiness_gates=False
+    )
 
 
 @pytest.mark.parametrize(
-    ("case", "conditions", "gates", "says"),
+    ("case", "conditions", "gates", "is_current"),
     [
         ("nothing is said", (), (), False),
         ("it is ready", (row("Ready", "True"),), (), True),
@@ -88,10 +90,10 @@ def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
         ),
     ],
 )
-def test_what_is_told_is_not_told_again(case, conditions, gates, says):
+def test_what_is_told_is_not_told_again(case, conditions, gates, is_current):
     one = pod(*conditions, gates=gates)
-    assert says_ready(one, applies_readiness_gates=True) is says, case
-    due = Due(Act.READY, NOW) if conditions and not says else None
+    assert is_readiness_current(one, applies_readiness_gates=True) is is_current, case
+    due = Due(Act.READY, NOW) if conditions and not is_current else None
     assert act_of(one) == due, case
 
 

@@ -45,14 +45,14 @@ from fairlead.engine.state.node_info import NodeInfo
 
 Filter = Callable[[TaskInfo, TaskInfo], bool]
 _BEFORE_RUNNING = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
-Ask = Callable[[Any], Sequence[TaskInfo]]
+AllowedBy = Callable[[Any], Sequence[TaskInfo]]
 _Lacking = Mapping[int, Ints]  # amounts by resource column, each of shape (rows,)
 
 
 class EvictionKind(Struct, frozen=True):
     """The plugins and plugin methods that choose victims for one action.
 
-    `voters` selects the plugins of each tier. `ask(plugin, task, candidates)` returns the
+    `voters` selects the plugins of each tier. `allowed_by(plugin, task, candidates)` returns the
     candidates that the plugin allows to evict. Before that, a plugin of type `excluding` can
     exclude whole jobs: `not_excluded_by(plugin, preemptor, jobs)` returns the jobs in `jobs` that
     the plugin does not exclude. `why` is the reason in events and reports.
@@ -60,7 +60,7 @@ class EvictionKind(Struct, frozen=True):
 
     why: str
     voters: Callable[[Tiers], Voters]
-    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
+    allowed_by: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
     excluding: type[Any]
     not_excluded_by: Callable[[Any, JobInfo, Sequence[JobInfo]], list[JobInfo]]
 
@@ -190,8 +190,8 @@ class EvictionSearch:
         return sorted(found, key=self._session.tiers.task_key, reverse=True)
 
     def _vote(self, voters: Voters, task: TaskInfo, who: Sequence[TaskInfo]) -> list[TaskInfo]:
-        ask = self._kind.ask
-        return vote(voters, partial(_ask, ask, task, who), self._session.defects)
+        allowed_by = partial(_allowed_by, self._kind, task, who)
+        return vote(voters, allowed_by, self._session.defects)
 
     def _take_surplus(
         self, steps: TaskOperations, task: TaskInfo, nodes: RankedNodes, lacking: _Lacking
@@ -298,13 +298,10 @@ def commit_or_discard(session: Session, steps: TaskOperations, job: JobInfo) -> 
         steps.discard()
 
 
-def _ask(
-    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]],
-    task: TaskInfo,
-    who: Sequence[TaskInfo],
-    plugin: object,
+def _allowed_by(
+    kind: EvictionKind, task: TaskInfo, who: Sequence[TaskInfo], plugin: object
 ) -> Sequence[TaskInfo]:
-    return ask(plugin, task, who)
+    return kind.allowed_by(plugin, task, who)
 
 
 def without_gang_protection(voters: Voters) -> Voters:
@@ -315,7 +312,9 @@ def without_gang_protection(voters: Voters) -> Voters:
     )
 
 
-def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> list[TaskInfo]:
+def vote(
+    voters: Iterable[tuple[Any, ...]], allowed_by: AllowedBy, defects: BatchDefects
+) -> list[TaskInfo]:
     """Return the victims that the plugins agree on, in the order of the first plugin's answer.
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
@@ -335,7 +334,7 @@ def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: BatchDefects) -> 
         if not carries:
             left = None
         for plugin in tier:
-            named = ask(plugin)
+            named = allowed_by(plugin)
             left = list(named) if left is None else _intersection(left, named)
             if not left and not first_wins:
                 return []

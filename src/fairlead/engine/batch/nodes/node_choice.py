@@ -111,8 +111,8 @@ class NodeChoice:
         """Return the plan positions of the best nodes, ascending; empty if none is feasible."""
         if found.rejected is not None:
             return _NOWHERE
-        plan, asked = found.plan, _asked(found.plan, pod)
-        if not asked and not plan.static.live and found.is_cached and plan.count_feasible():
+        plan, scorers = found.plan, _varying_scorers(found.plan, pod)
+        if not scorers and not plan.static.live and found.is_cached and plan.count_feasible():
             skipped = found.state.skipped_filters
             if are_comparable(plan, pod) and all(
                 point.name in skipped for point in plan.split.cluster_filters
@@ -122,12 +122,12 @@ class NodeChoice:
         positions = found.positions()
         if not len(positions):
             return positions
-        totals = self._totals(pod, found, positions, asked)
+        totals = self._totals(pod, found, positions, scorers)
         best: Rows = positions[totals == totals.max()]
         return best
 
     def _totals(
-        self, pod: PodInfo, found: Feasibility, positions: Rows, asked: list[ScorePoint]
+        self, pod: PodInfo, found: Feasibility, positions: Rows, scorers: list[ScorePoint]
     ) -> Scores:
         plan, state = found.plan, found.state
         totals = plan.total if positions is plan.rows else plan.total[positions]
@@ -135,7 +135,7 @@ class NodeChoice:
             raw = plan.static.raw_scores[point.name][positions]
             totals = totals + point.weight * point.normalize(state, pod, raw)
         rows = plan.rows[positions]
-        for point in asked:
+        for point in scorers:
             error = self.framework.run_pre_score(state, pod, point.name, rows)
             if error is None and point.name not in state.skipped_scores:
                 raw = point.many(state, pod, self._table, rows)
@@ -154,7 +154,7 @@ class NodeChoice:
         if not len(positions):
             return RankedNodes(positions, positions)
         plan = found.plan
-        totals = self._totals(pod, found, positions, _asked(plan, pod))
+        totals = self._totals(pod, found, positions, _varying_scorers(plan, pod))
         rows = positions if positions is plan.rows else plan.rows[positions]
         at = among[rows].nonzero()[0]
         rows = rows.take(at)
@@ -172,6 +172,6 @@ class NodeChoice:
         return self._name_rank
 
 
-def _asked(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
+def _varying_scorers(plan: ShapePlan, pod: PodInfo) -> list[ScorePoint]:
     """Return the scorers outside `plan` that can change the order of nodes for `pod`."""
     return [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]

@@ -68,7 +68,7 @@ class ResourceClaims:
         self._claims: dict[str, ResourceClaim] = {}
         self._templates: dict[str, ResourceClaimTemplate] = {}
         self._made: dict[tuple[str, str], str] = {}  # (pod uid, pod claim name) -> claim
-        self._asked: dict[tuple[str, str], CreateObject] = {}
+        self._creating: dict[tuple[str, str], CreateObject] = {}
         self._used_by: dict[str, dict[str, None]] = {}  # pod uid -> claims
         self._written: dict[str, str] = {}  # claim -> last version that was handled
         self._deleting: dict[str, None] = {}  # claims whose deletion was requested
@@ -143,7 +143,7 @@ class ResourceClaims:
             self._used_by.setdefault(owner, {})[claim.key] = None
         if owner and name is not None:
             self._made[owner, name] = claim.key
-            self._asked.pop((owner, name), None)
+            self._creating.pop((owner, name), None)
         for consumer in claim.status.reserved_for:
             self._used_by.setdefault(consumer.uid, {})[claim.key] = None
 
@@ -213,18 +213,20 @@ class ResourceClaims:
 
         Yields nothing if the template does not exist or the creation is in flight.
         """
-        asked = (pod.metadata.uid, wanted.name)
+        key_of_claim = (pod.metadata.uid, wanted.name)
         key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
         template = self._templates.get(key)
-        if template is not None and asked not in self._asked:
-            command = self._asked[asked] = CreateObject(claim_manifest(pod, wanted, template))
+        if template is not None and key_of_claim not in self._creating:
+            command = self._creating[key_of_claim] = CreateObject(
+                claim_manifest(pod, wanted, template)
+            )
             yield command
 
     def _not_made(self, command: CreateObject) -> None:
         """Handle a failed creation of a claim; the next change of the pod creates it again."""
-        for asked, known in self._asked.items():
+        for key_of_claim, known in self._creating.items():
             if known is command:
-                del self._asked[asked]
+                del self._creating[key_of_claim]
                 return
 
     def _release(self, pod: Pod) -> list[Command]:

@@ -94,7 +94,7 @@ class Drain:
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
         self._drains: dict[str, _Drain] = {}  # by node
         self._finished: dict[str, None] = {}  # drains that ended, but whose request is not removed
-        self._asked: dict[ObjectRef, str] = {}  # evictions in flight -> node
+        self._evicting: dict[ObjectRef, str] = {}  # evictions in flight -> node
         self._to_cordon: set[str] = set()  # names of nodes; never iterated
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
         self._patches: TimerQueue[PatchObject] = TimerQueue()  # refused patches of nodes
@@ -130,7 +130,7 @@ class Drain:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Retry refused evictions and refused changes of nodes."""
         evictions: list[Command] = [
-            self._ask(drain, ref)
+            self._eviction(drain, ref)
             for drain, ref in self._retries.pop_due(now)
             if self._drains.get(drain.node) is drain and drain.waiting.get(ref.key) == ref
             if not is_terminating(self._pods[drain.node][ref.key])
@@ -243,10 +243,10 @@ class Drain:
             return []
         ref = pod_ref(pod)
         drain.waiting[ref.key] = ref
-        return [] if is_terminating(pod) else [self._ask(drain, ref)]
+        return [] if is_terminating(pod) else [self._eviction(drain, ref)]
 
-    def _ask(self, drain: _Drain, ref: ObjectRef) -> Command:
-        self._asked[ref] = drain.node
+    def _eviction(self, drain: _Drain, ref: ObjectRef) -> Command:
+        self._evicting[ref] = drain.node
         return EvictPod(ref, WHY)
 
     def _remove_pod(self, drain: _Drain, pod: Pod) -> list[Command]:
@@ -276,7 +276,7 @@ class Drain:
 
     def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
         """Report a granted eviction, even if the drain is already complete."""
-        node = self._asked.pop(ref, None)
+        node = self._evicting.pop(ref, None)
         if node is None:
             return
         self._reporter.report(PodEvicted(ref, node, WHY, now))
@@ -286,7 +286,7 @@ class Drain:
     def _see_refusal(
         self, ref: ObjectRef, reason: FailureReason, message: str, now: Instant
     ) -> None:
-        drain = self._drains.get(self._asked.pop(ref, ""))
+        drain = self._drains.get(self._evicting.pop(ref, ""))
         if drain is None or drain.waiting.get(ref.key) != ref or reason in GONE:
             return
         before = drain.refused.get(ref.key)

@@ -71,7 +71,7 @@ class Adoption:
 
     def __init__(self) -> None:
         self._namespaces: dict[str, _Namespace] = {}
-        self._asked: dict[
+        self._patched_owners: dict[
             str, OwnerReference | None
         ] = {}  # uid of a child -> its owner after the patch in flight
         self._unanswered: dict[str, Child] = {}  # by uid, their newest versions
@@ -86,8 +86,8 @@ class Adoption:
                 self._forget(one)
             case ObjectsLoaded(objects):
                 return self._load(list(objects))
-            case CommandFailed(PatchObject(target)) if target.uid in self._asked:
-                del self._asked[target.uid]
+            case CommandFailed(PatchObject(target)) if target.uid in self._patched_owners:
+                del self._patched_owners[target.uid]
                 self._retries.add(now + RETRY_AFTER, target.uid)
             case _:
                 pass
@@ -127,10 +127,10 @@ class Adoption:
         meta, namespace = one.metadata, self._namespace(one)
         key = (type(one).__name__, meta.name)
         reference = controller_of(meta)
-        if self._asked.get(meta.uid, reference) != reference:
+        if self._patched_owners.get(meta.uid, reference) != reference:
             self._unanswered[meta.uid] = one
             return []  # the patch in flight will change it
-        self._asked.pop(meta.uid, None)
+        self._patched_owners.pop(meta.uid, None)
         self._unanswered.pop(meta.uid, None)
         if reference is None:
             namespace.orphans[key] = one
@@ -139,7 +139,7 @@ class Adoption:
         owner = namespace.owners.get(reference.uid)
         if owner is None or _is_ending(owner) or _selects(owner, one):
             return []
-        self._asked[meta.uid], self._unanswered[meta.uid] = None, one
+        self._patched_owners[meta.uid], self._unanswered[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
         return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
 
@@ -150,7 +150,7 @@ class Adoption:
         for owner in owners:
             if not _is_ending(owner) and _may_own(owner, child) and _selects(owner, child):
                 reference = _reference(owner)
-                self._asked[meta.uid], self._unanswered[meta.uid] = reference, child
+                self._patched_owners[meta.uid], self._unanswered[meta.uid] = reference, child
                 references = [as_json(each) for each in meta.owner_references]
                 patch = {"ownerReferences": [*references, controller_reference(reference)]}
                 return [PatchObject(_ref(child), {"metadata": patch})]
@@ -160,7 +160,7 @@ class Adoption:
         namespace = self._namespace(one)
         namespace.owners.pop(one.metadata.uid, None)
         namespace.orphans.pop((type(one).__name__, one.metadata.name), None)
-        self._asked.pop(one.metadata.uid, None)
+        self._patched_owners.pop(one.metadata.uid, None)
         self._unanswered.pop(one.metadata.uid, None)
 
     def _namespace(self, one: ApiObject) -> _Namespace:

@@ -100,7 +100,7 @@ class Volumes:
         self._timers: TimerQueue[tuple[str, StepKind]] = TimerQueue()
         self._volume_timers: TimerQueue[str] = TimerQueue()  # volumes whose write was refused
         self._claim_timers: TimerQueue[str] = TimerQueue()  # claims whose creation was refused
-        self._asked: dict[
+        self._in_flight: dict[
             int, tuple[Command, str]
         ] = {}  # by identity of the command: (command, claim key)
         self._unanswered: dict[str, int] = {}
@@ -200,7 +200,7 @@ class Volumes:
         return commands
 
     def _is_orphan(self, one: ApiObject) -> bool:
-        """Return whether `one` was bound to a claim that does not exist; a dump may lack it."""
+        """Return whether `one` is a volume that was bound to a claim that does not exist."""
         return isinstance(one, PersistentVolume) and self._index.is_orphan(one)
 
     def _see(self, one: ApiObject) -> None:
@@ -327,7 +327,7 @@ class Volumes:
             self._index.assume_volume(step.volume, step.claim)
         if commands:
             self._unanswered[key] = len(commands)
-            self._asked |= {id(command): (command, key) for command in commands}
+            self._in_flight |= {id(command): (command, key) for command in commands}
         return [*commands, *self._output.provisioned(step, commands)]
 
     def _untake(self, key: str) -> None:
@@ -337,7 +337,7 @@ class Volumes:
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
         """Sync the claim again after the last outcome of its step, with a delay after a failure."""
-        _, key = self._asked.pop(id(command), (None, None))
+        _, key = self._in_flight.pop(id(command), (None, None))
         if key is None:
             return []
         if failed:

@@ -90,12 +90,12 @@ class EventWriter:
         self,
         event: RecordEvent,
         key: Key,
-        said: tuple[str, str],
+        note_and_stamp: tuple[str, str],
         component: Component,
         now: Instant,
     ) -> None:
-        """Write a new event; `said` are its note and its timestamp."""
-        ref, (note, stamp) = event.regarding, said
+        """Write a new event with this note and timestamp."""
+        ref, (note, stamp) = event.regarding, note_and_stamp
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
         known = found["metadata"] if found else _NOTHING

@@ -107,10 +107,10 @@ class DrainRules:
 
         If `listers` is None, controllers are not looked up. If `budgets` is None, no budget blocks.
         """
-        asked = _Question(self._options, now, listers, budgets or RemainingBudgets())
+        context = _DrainContext(self._options, now, listers, budgets or RemainingBudgets())
         found = PodsToMove()
         for pod in pods:
-            outcome = asked.about(pod)
+            outcome = context.outcome(pod)
             if isinstance(outcome, BlockingReason):
                 return PodsToMove(blocking=BlockingPod(pod, outcome))
             if outcome is DrainDecision.WAIT:
@@ -127,10 +127,10 @@ class DrainRules:
         the same until `pods` change, because no rule that decided it compares times. Controllers
         and budgets are not looked up.
         """
-        asked = _Question(self._options, now, None, RemainingBudgets())
+        context = _DrainContext(self._options, now, None, RemainingBudgets())
         waits, is_empty, is_lasting = False, True, True
         for pod in pods:
-            outcome, varies = asked.about(pod), depends_on_time(pod)
+            outcome, varies = context.outcome(pod), depends_on_time(pod)
             is_lasting = is_lasting and not varies
             if outcome is DrainDecision.WAIT:
                 waits = True
@@ -145,13 +145,13 @@ def _moves_with_node(outcome: Outcome, pod: Pod) -> bool:
     return outcome is DrainDecision.MOVE and is_daemon_set_pod(pod)
 
 
-class _Question(Struct, frozen=True):
+class _DrainContext(Struct, frozen=True):
     options: AutoscalingOptions
     now: Instant
     listers: Listers | None
     budgets: RemainingBudgets
 
-    def about(self, pod: Pod) -> Outcome:
+    def outcome(self, pod: Pod) -> Outcome:
         """Return the decision or blocking reason of the first rule that applies to `pod`."""
         for rule in _RULES:
             outcome = rule(self, pod)
@@ -245,16 +245,16 @@ def depends_on_time(pod: Pod) -> bool:
 
 # In upstream's order. The controller is looked up before safe-to-evict is read, so a missing
 # ReplicaSet always blocks. Succeeded and failed pods are not in the snapshot.
-_RULES: Final[tuple[Callable[[_Question, Pod], Outcome], ...]] = (
-    _Question.mirror,
-    _Question.long_terminating,
-    _Question.replica_count,
-    _Question.daemon_set,
-    _Question.safe_to_evict,
-    _Question.on_completion,
-    _Question.replicated,
-    _Question.system,
-    _Question.not_safe_to_evict,
-    _Question.local_storage,
-    _Question.disruption_budget,
+_RULES: Final[tuple[Callable[[_DrainContext, Pod], Outcome], ...]] = (
+    _DrainContext.mirror,
+    _DrainContext.long_terminating,
+    _DrainContext.replica_count,
+    _DrainContext.daemon_set,
+    _DrainContext.safe_to_evict,
+    _DrainContext.on_completion,
+    _DrainContext.replicated,
+    _DrainContext.system,
+    _DrainContext.not_safe_to_evict,
+    _DrainContext.local_storage,
+    _DrainContext.disruption_budget,
 )

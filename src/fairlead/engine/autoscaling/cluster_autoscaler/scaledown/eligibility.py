@@ -59,16 +59,16 @@ class EligibilityChecker:
         self.utilizations: dict[str, Utilization] = {}
         self._known: dict[str, tuple[tuple[UtilizationRules, int], Utilization]] = {}
         # The result of the last loop, by node; it holds until the node or a pod on it changes.
-        self._judged: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
+        self._results: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
         """Return the names of the candidates whose removal is worth simulating, in order."""
         self.utilizations = {}
         eligible = []
-        revision, judged = self._context.snapshot.revision, self._judged
+        revision, results = self._context.snapshot.revision, self._results
         for node in candidates:
             name = node.metadata.name
-            known = judged.get(name)
+            known = results.get(name)
             if self._unremovable.is_recent(name):
                 reason: UnremovableReason | None = UnremovableReason.RECENTLY_UNREMOVABLE
             elif known is not None and known[0] is node and known[1] == revision(name):
@@ -137,5 +137,5 @@ class EligibilityChecker:
         known = self._known.get(name)
         is_settled = known is not None and known[0][1] == revision
         if is_settled and not has_taint(node, TO_BE_DELETED):
-            self._judged[name] = node, revision, used, reason
+            self._results[name] = node, revision, used, reason
         return reason

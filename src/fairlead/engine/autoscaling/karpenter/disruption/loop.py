@@ -249,7 +249,7 @@ class DisruptionController:
         if self._loop_at is not None:
             later.append(self._loop_at)
         if self._loop.has_skipped:
-            later.append(cluster.memory.looks_again_at())
+            later.append(cluster.memory.expires_at())
         return max(min(later), now + LOOP_PERIOD_NS) if later else None
 
     def _start(self, command: DisruptionCommand, now: Instant) -> None:

@@ -52,6 +52,6 @@ class ConsolidationMemory:
         """Record that the method has found nothing in the current state."""
         self._seen[method] = self._state(now)
 
-    def looks_again_at(self) -> Instant:
+    def expires_at(self) -> Instant:
         """Return the time at which all methods run again even if nothing changes."""
         return self._changed_at + _FORGET_AFTER_NS
