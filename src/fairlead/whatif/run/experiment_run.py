@@ -26,6 +26,7 @@ from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEVICE_TAINT_RULE,
     POD,
+    POD_GROUP,
     RESOURCE_QUOTA,
     kind_of,
 )
@@ -89,7 +90,7 @@ from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
-from fairlead.whatif.snapshot.dump_note import IGNORED_RULES
+from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES
 from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.worlds.driver import LivelockError
@@ -557,6 +558,8 @@ class ExperimentRun:
             yield unloaded
         if not self._experiment.scheduler.version.device_taint_rules:
             yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
+        if not self._experiment.scheduler.version.pod_groups and self._experiment.batch is None:
+            yield from [IGNORED_GROUPS] if self._world.store.list(POD_GROUP) else ()
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
         if unchecked.plugins and is_dump:

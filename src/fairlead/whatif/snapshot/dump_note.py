@@ -88,6 +88,10 @@ IGNORED_RULES: Final = (
     "DeviceTaintRules have no effect, as in Kubernetes by default; "
     "--feature-gates DRADeviceTaintRules=true turns them on."
 )
+IGNORED_GROUPS: Final = (
+    "PodGroups of scheduling.k8s.io have no effect, as in Kubernetes by default; "
+    "--feature-gates GenericWorkload=true,GangScheduling=true turns them on."
+)
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
 _SYSTEM: Final = "kube-system"

@@ -12,6 +12,7 @@ from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
+from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 NODES = "cluster: {generated: {nodes: 2}}\n"
@@ -158,3 +159,12 @@ def test_gates_of_the_configuration_file_act_everywhere_and_are_named(experiment
     one = experiment(text, gates="WorkloadAwarePreemption=false")
     assert one.followed.gates == {**dict.fromkeys(names, True), names[2]: False}
     assert len(run_experiment(one).outcome.preempted) != 3
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_without_the_gate_a_note_says_that_pod_groups_have_no_effect(experiment, is_on):
+    """Only a cluster with the gate has these PodGroups, but the gate is not part of a dump."""
+    gangs = (EXAMPLES / "pod-groups" / "gang.yaml").read_text()
+    text = re.sub(r"settings: .*", "", gangs)
+    found = run_experiment(experiment(text, gates=f"GenericWorkload={str(is_on).lower()}"))
+    assert (IGNORED_GROUPS in found.outcome.notes) is not is_on
