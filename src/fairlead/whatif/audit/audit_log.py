@@ -25,6 +25,7 @@ from fairlead.whatif.input.error import InputError
 
 API_VERSION: Final = "audit.k8s.io/v1"
 _COMPLETE: Final = "ResponseComplete"
+_CREATED: Final = 201
 _BODY_LEVELS: Final = ("Request", "RequestResponse")
 _WRITES: Final = ("create", "update", "patch", "delete", "deletecollection")
 _SUBRESOURCES: Final = ("", "status", "binding", "eviction", "resize", "ephemeralcontainers")
@@ -236,10 +237,12 @@ def _writes(
     if is_object and event.verb != "deletecollection":
         _require_same_object(source, where, ref, kind, response["metadata"])
     name = ref.name or (response["metadata"]["name"] if is_object else "")
+    # An apply patch or an update of a missing object creates it.
+    is_creation = status.code == _CREATED and not ref.subresource
     yield AuditedWrite(
         where,
         at,
-        event.verb,
+        "create" if is_creation else event.verb,
         kind,
         ref.subresource,
         ref.namespace,

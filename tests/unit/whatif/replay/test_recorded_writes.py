@@ -132,6 +132,16 @@ def test_a_write_that_no_server_accepts_is_refused_by_its_line(replayed, write, 
     assert message.startswith(f"audit.log: line 3: {line}")
 
 
+@pytest.mark.parametrize("verb", ["patch", "update"])
+def test_an_apply_patch_or_an_update_can_create_an_object(replayed, verb):
+    """Server-side apply creates what does not exist; the status code says so."""
+    created = event(verb, "pods", POD, 1)
+    changed = replayed([NODE_CREATED, created, BOUND])
+    assert any("unknown objects" in note for note in changed[1]["notes"])
+    created["responseStatus"] = {"code": 201}
+    assert agreement(replayed([NODE_CREATED, created, BOUND])) == FITS
+
+
 def test_a_grace_period_without_end_is_refused(replayed):
     deletion = event("delete", "pods", {"gracePeriodSeconds": 10**30}, 40)
     code, message = replayed([NODE_CREATED, CREATED, BOUND, deletion])
