@@ -61,12 +61,12 @@ class RecordedCluster(Struct):
     """The objects of a cluster, which `apply` changes; `source` names the log in error messages.
 
     `unknown_bindings` contains the pods that were bound although the cluster did not contain them.
-    `unfollowed` is the number of writes with effects that the log does not show.
+    `unfollowed` names the lines of the writes with effects that the log does not show.
     """
 
     source: str
     unknown_bindings: list[str] = field(default_factory=list)
-    unfollowed: int = 0
+    unfollowed: list[str] = field(default_factory=list)
     _store: Store = field(default_factory=lambda: Store(SeededIds(0), log_capacity=1))
     _versions: dict[_Identity, int] = field(default_factory=dict)
     _unnamed: list[Json] = field(default_factory=list)
@@ -108,7 +108,7 @@ class RecordedCluster(Struct):
         elif write.response is not None:
             yield from self._replace(write, write.response)
         elif old is None or not isinstance(write.request, dict | list):
-            self.unfollowed += 1
+            self.unfollowed.append(write.where)
         else:
             yield from self._replace(write, self._changed(write, old))
 
@@ -122,7 +122,7 @@ class RecordedCluster(Struct):
             case {"metadata": {"name": str()} | {"generateName": str()} as sent}:
                 meta = {**sent}
             case _:
-                self.unfollowed += 1
+                self.unfollowed.append(write.where)
                 return
         meta["creationTimestamp"] = format_timestamp(write.at)
         if write.kind.namespaced:
@@ -168,7 +168,7 @@ class RecordedCluster(Struct):
 
     def _delete_collection(self, write: AuditedWrite) -> Iterator[Stimulus]:
         if write.response is None and not write.deleted:
-            self.unfollowed += 1
+            self.unfollowed.append(write.where)
         for item in write.deleted:
             meta = item["metadata"]
             if self._store.find(write.kind, meta.get("namespace", ""), meta["name"]) is not None:

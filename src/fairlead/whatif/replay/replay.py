@@ -177,6 +177,8 @@ def _followed(
             progress.reach(number, 0.0)
         if write.subresource == "binding" and not shadow.cluster.table.count:
             problem = "no Node is known when the first pod is bound; name a dump with --snapshot"
+            if cluster.unfollowed:
+                problem += f" ({_unfollowed(cluster)})"
             raise InputError(source, problem, object_name=write.where)
         for stimulus in cluster.apply(write):
             shadow.handle(stimulus, write.at)
@@ -198,5 +200,9 @@ def _gaps(cluster: RecordedCluster) -> Iterable[str]:
         pods = counted(unknown, "pod")
         yield f"Not compared: {pods} whose creation is not recorded, such as {first}."
     if cluster.unfollowed:
-        writes = counted(cluster.unfollowed, "write")
-        yield f"Left out: {writes} to unknown objects or with an unknown effect."
+        yield f"{_unfollowed(cluster).capitalize()}."
+
+
+def _unfollowed(cluster: RecordedCluster) -> str:
+    writes, first = counted(len(cluster.unfollowed), "write"), cluster.unfollowed[0]
+    return f"left out: {writes} to unknown objects or with an unknown effect, such as {first}"

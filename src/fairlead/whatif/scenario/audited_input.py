@@ -59,6 +59,7 @@ from fairlead.whatif.change.kubectl_apply import merge_patch_between
 from fairlead.whatif.change.step import ScriptedStep
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
+from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.scenario.simkube_trace import RecordedLifecycle
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
@@ -292,10 +293,10 @@ class _Reader:
                 f"{self.source}: the log records no write of a {kind}, so changes of this kind are "
                 "missing. Record them at level Request."
             )
-        if self.cluster.unfollowed:
+        if unfollowed := self.cluster.unfollowed:
             yield (
-                f"{self.source}: {self.cluster.unfollowed:,} writes to unknown objects or with an "
-                "unknown effect are left out."
+                f"{self.source}: left out: {counted(len(unfollowed), 'write')} to unknown objects "
+                f"or with an unknown effect, such as {unfollowed[0]}."
             )
 
     # --- lifecycles -------------------------------------------------------------------------

@@ -167,6 +167,10 @@ def test_a_lower_level_is_refused_with_the_level_needed():
             "line 1: stageTimestamp: 'noon' is not an RFC 3339 timestamp",
         ),
         (lines(EVENTS[3:]), "line 2: no Node is known when the first pod is bound"),
+        (
+            lines([{**at_level_request(EVENTS[0]), "requestObject": {"metadata": 1}}, *EVENTS[3:]]),
+            r"no Node is known .*\(left out: 1 write .* effect, such as line 1\)",
+        ),
     ],
 )
 def test_a_log_that_cannot_be_replayed_is_refused(text, message):
