@@ -42,9 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Raise UsageError if a single test has the marker but shares its cluster with other tests.
+    """Raise UsageError if a test function has the marker but shares its cluster with other tests.
 
-    The marker of a test has no effect on a shared cluster.
+    A marker `fairlead_cluster` on a function has no effect on a shared cluster.
     """
     scope = config.getini(SCOPE)
     if scope == "function":

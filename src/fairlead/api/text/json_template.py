@@ -32,7 +32,7 @@ from msgspec.structs import force_setattr
 _ESCAPE: Final = b"\\"
 _STRING: Final = re.compile(rb'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _QUOTE: Final = b'"'
-_MARK: Final = "\x7f"  # starts a marker; texts that have this character make no template
+_MARK: Final = "\x7f"  # starts a marker; a text with this character gets no template
 _ESCAPED_MARK: Final = re.compile(rb"\\u007[fF]")
 _BETWEEN: Final = "\n"
 

@@ -33,7 +33,7 @@ class _Tally(Struct):
     sidecars: frozenset[str] = field(default_factory=frozenset)
 
     def count(self, status: Json) -> None:
-        """Add the restarts of one container."""
+        """Add the restarts in `status`, the status of one container."""
         self.restarts += number(status, "restartCount")
         finished = at(status, "lastState", "terminated", "finishedAt")
         if finished:

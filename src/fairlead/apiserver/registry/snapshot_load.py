@@ -223,7 +223,10 @@ def _without_overlaps(
 
 
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
-    """Return the pods of overlapping entries, of which only a single entry may be replicas."""
+    """Return the pods of `run`, one or more entries with overlapping names, as separate entries.
+
+    A single entry of replicas with distinct names stays whole.
+    """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
     return (one for entry in run for one in _divided(entry))

@@ -85,8 +85,8 @@ def ready_status(node: Node) -> str:
 def found_conditions(node: Node) -> Conditions:
     """Return the conditions that the kubelet of a new or loaded node posts.
 
-    They are those of the node. Missing and Unknown conditions, and the Ready condition of a
-    starting node, count as healthy.
+    These are the conditions in the node's status. Missing and Unknown conditions, and the Ready
+    condition of a starting node, are posted as healthy.
     """
     conditions = dict(HEALTHY)
     for kind in HEALTHY:

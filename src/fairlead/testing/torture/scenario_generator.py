@@ -340,7 +340,7 @@ class _Draw:
         self.changes += [Create(at, one) for one in self._any_workload()]
 
     def delete(self, at: int, _node: str, namespace: str) -> None:
-        """Delete a workload."""
+        """Add the deletion of a random workload."""
         kind, name = self._any_name()
         policy = self.chance.of(("Background", "Foreground", "Orphan"))
         self.changes.append(Delete(at, kind, name, namespace, policy))
@@ -386,7 +386,7 @@ class _Draw:
         self.changes.append(Patch(at, "PodDisruptionBudget", name, budget, namespace))
 
     def reweigh(self, at: int, _node: str, _namespace: str) -> None:
-        """Change the weight of a queue."""
+        """Add a change of the weight of a random queue."""
         weight = {"spec": {"weight": 1 + self.chance.below(5)}}
         queue = self.chance.of(tuple(QUEUES))
         self.changes.append(Patch(at, "Queue.scheduling.volcano.sh", queue, weight))

@@ -153,9 +153,9 @@ def new_claims(
 def _unlisted_claims(
     pod: Pod, known: Container[str], cluster: Cluster
 ) -> Iterator[PersistentVolumeClaim | PersistentVolume]:
-    """Yield the claims of the ephemeral volumes of `pod` that are not `known`.
+    """Yield new claims for the ephemeral volumes of `pod`, without claims that exist already.
 
-    The dump lacks the claims that they replace. The new claims have the spec of their template.
+    A claim exists if it is in `known` or in the dump. A new claim has the spec of its template.
     """
     for command in ephemeral_claims(pod):
         claim = decode_as(PersistentVolumeClaim, dict(command.manifest))

@@ -108,13 +108,13 @@ class RecordedKubelet:
 
 
 def behavior_of(pod: Json) -> str:
-    """Return the behavior that a pod's annotation BEHAVIOR plans, or the default behavior.
+    """Return the behavior that a pod's annotation BEHAVIOR sets, or the default behavior.
 
     "" means that the pod keeps running.
     """
-    asked: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
-    if asked:
-        return asked
+    behavior: str = (pod["metadata"].get("annotations") or {}).get(BEHAVIOR, "")
+    if behavior:
+        return behavior
     return "" if pod["spec"].get("restartPolicy") == "Always" else "complete"
 
 

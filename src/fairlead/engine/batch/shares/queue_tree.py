@@ -58,7 +58,7 @@ class _Part(Struct, frozen=True):
 class QueueTree:
     """The resources that each queue requests, deserves and is guaranteed, as a tree of queues.
 
-    A queue is a child of the root if its parent is missing or its chain of parents is a circle.
+    A queue is a child of the root if its parent is missing or its parents form a cycle.
     """
 
     def __init__(self, claims: Mapping[str, Claim]) -> None:

@@ -1,6 +1,6 @@
 """Commands that write a placement to its claims: finalizers, allocations and reservations.
 
-If the pod is not bound in the end, its reservations are taken back; the allocations stay.
+If the pod is not bound after all, its reservations are removed; the allocations stay.
 
 upstream: dynamicresources.go: PreBind, bindClaim, Unreserve
 """

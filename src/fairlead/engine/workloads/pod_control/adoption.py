@@ -1,4 +1,4 @@
-"""Adoption: a controller adopts the orphans that it selects, and releases pods it does not select.
+"""Adoption: owners adopt the orphans that they select, and release objects they no longer select.
 
     a pod without a controller, selected by a ReplicaSet          adopted
     a pod that its ReplicaSet no longer selects                   released, and replaced
@@ -104,7 +104,7 @@ class Adoption:
         return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
-        """Store all owners before any pod is examined, so that no pod is taken for an orphan."""
+        """Store all owners before any pod is examined, so that each pod's owner is known."""
         for one in objects:
             if isinstance(one, OWNERS):
                 self._namespace(one).owners[one.metadata.uid] = one

@@ -219,7 +219,7 @@ class PodSets(Struct):
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan, now)
         if not plan.create and not pods.creations_expected and not plan.is_waiting:
-            # no pod is missing, so earlier losses need no successor
+            # no pod is missing, so pods that were lost earlier need no replacement
             pods.replacements.pop("", None)
         return commands
 

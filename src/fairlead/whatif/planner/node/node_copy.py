@@ -147,7 +147,10 @@ def _owner(pod: Pod) -> str:
 
 
 def pod_on(pod: Pod, node: str) -> Pod:
-    """Return a copy of `pod` on `node`; the name of the node follows the name of `pod`."""
+    """Return a copy of `pod` on `node`, named after both: `web` on `n1` becomes `web-n1`.
+
+    The copy of a static pod has the name of the mirror pod.
+    """
     name = static_pod_name(pod, node) if is_static(pod) else f"{pod.metadata.name}-{node}"
     meta = replace(pod.metadata, name=name, uid=name)
     return replace(pod, metadata=meta, spec=replace(pod.spec, node_name=node))

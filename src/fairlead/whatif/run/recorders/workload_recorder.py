@@ -155,11 +155,14 @@ def _readiness(
     *,
     settled: bool,
 ) -> WorkloadReadiness:
-    """Return the readiness from `since` on; changes at one instant are added up.
+    """Return a workload's readiness from `since` to `until`.
 
-    Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from 9 s.
-    A run that has not settled can end at the instant at which the number falls to its lowest
-    again. Then `lowest_for` is the sum of the earlier times, not None.
+    `deltas` are the changes of the number of ready pods; several changes at one instant count as
+    one. Example: 3 ready at the end, deltas (5 s, -1), (9 s, +1): 3 from 0 s, 2 from 5 s, 3 from
+    9 s.
+
+    A run that has not settled can end at the very instant at which the number falls to its lowest
+    value again. Then `lowest_for` is the time for which it had this value before, not None.
     """
     before = at_end - sum(change for at, change in deltas if at >= since)
     counts = {since: before}

@@ -86,7 +86,7 @@ class _Packing(Struct):
             rest = rest[room:]
 
     def _in_turn(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
-        """Do step (a) with `nodes`; return the number of pods placed."""
+        """Place pods on the added `nodes`, step (a); return the number of pods placed."""
         if not nodes.pods:
             return 0
         snapshot, count = self.snapshot, self.base + len(nodes.pods)
@@ -108,7 +108,7 @@ class _Packing(Struct):
                 self.snapshot.add_pod(pod, name)
 
     def pack(self, pods: Sequence[PodInfo]) -> None:
-        """Do steps (a) and (b) for `pods`, one equivalence group."""
+        """Place `pods`, one equivalence group, by steps (a) and (b) of the module's docstring."""
         rest = self._on_added_nodes(pods)
         if self.is_at_limit:
             return
@@ -139,7 +139,7 @@ class _Packing(Struct):
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Do step (a); return the remaining pods, from the first pod that fits no added node."""
+        """Place pods on added nodes, step (a); return the pods from the first that fits none on."""
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
             if name is None:
