@@ -38,7 +38,7 @@ _BETWEEN: Final = "\n"
 
 Value = TypeVar("Value")
 Places = Mapping[Any, "Places | int"] | int
-"""Where strings belong in a value: by field, key or index; the number of a string at the end."""
+"""The places of strings in a value: by field, key or index; a leaf is the number of a string."""
 _Below = Sequence[tuple[Any, int]]
 _Inner = Sequence[tuple[Any, Callable[[Sequence[str]], Any]]]
 
