@@ -35,7 +35,7 @@ class _NameForm:
 
     @property
     def parts(self) -> int:
-        """The number of parts, separated by colons, of such a name."""
+        """The number of colon-separated parts in a name of this form."""
         return self.text.count(":") + 1
 
 

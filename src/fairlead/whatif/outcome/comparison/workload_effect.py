@@ -290,7 +290,7 @@ def _add_budgets(
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Add the budgets with too few healthy pods to their workloads, which may have lost no pod."""
+    """Add the budgets with too few healthy pods to their workloads, even if these lost no pod."""
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return

@@ -106,7 +106,10 @@ def _verdict(question: SizeQuestion, found: SizeResult) -> str:
 
 
 def _survived(survival: Survival, found: SizeResult) -> str:
-    """Return which failures everything survives, for the verdict; "" if none are known."""
+    """Return the end of the verdict's sentence that names the failures to survive.
+
+    Returns "" if no failures were requested, or if the nodes do not survive them.
+    """
     words = _survival_words(survival)
     if not words or not found.survives:
         return ""

@@ -264,12 +264,13 @@ class DrainPlanner:
             pods = [one.pod for one in left]
 
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
-        """Return whether other nodes take the pods of `workload` on `node` if placed first.
+        """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
-        Return a drain with the moves of these pods, or the blocker for one of them, or None if only
-        `empty` can decide. That is the case if `node` has no pods of `workload`, or if other pods
-        may help them to fit. This method takes a fraction of the time of `empty`, because other
-        pods are not placed. The model does not change.
+        The pods fit other nodes if they are placed before the node's other pods; otherwise the
+        result is the blocker for one of them. Returns None if only `empty` can decide: if `node`
+        has no pods of `workload`, or if other pods may help them to fit. This method takes a
+        fraction of the time of `empty`, because other pods are not placed. The model does not
+        change.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]

@@ -93,7 +93,8 @@ class _Trials:
     ) -> Iterator[tuple[list[PodMove], list[Unplaced]]]:
         """Empty the node until the `with` block ends; yield the moves and the pods without a place.
 
-        The pods of `workload` are placed first, or else last, with the change of `candidate`.
+        The pods of `workload` are placed first if `is_first` is set, otherwise last. The change of
+        `candidate` applies to them.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
