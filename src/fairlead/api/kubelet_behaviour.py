@@ -80,8 +80,8 @@ def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
     if len(modes) > 1:
         raise ValueError(f"{text!r} asks for {modes[0].mode} and {modes[1].mode} at once")
     mode = modes[0] if modes else RUNNING
-    said = tuple(report for report in Report if report in reports)
-    return KubeletBehaviour(mode.mode, mode.every, mode.off, mode.on, said)
+    ordered = tuple(report for report in Report if report in reports)
+    return KubeletBehaviour(mode.mode, mode.every, mode.off, mode.on, ordered)
 
 
 def _mode(word: str) -> KubeletBehaviour:

@@ -30,5 +30,5 @@ def compiled_pattern(expression: str) -> Any:
 
 
 def _text(cause: Exception) -> str:
-    said = cause.args[0] if cause.args else ""
-    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    message = cause.args[0] if cause.args else ""
+    return message.decode(errors="replace") if isinstance(message, bytes) else str(message)

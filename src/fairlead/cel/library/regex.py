@@ -55,9 +55,9 @@ def _read(pattern: str) -> tuple[int, Any]:
         return 0, pattern_problem(str(cause))
 
 
-def pattern_problem(said: str) -> str:
+def pattern_problem(message: str) -> str:
     """Return Go's message for an invalid pattern, translated from RE2's message."""
-    what, _, where = said.partition(": ")
+    what, _, where = message.partition(": ")
     return f"error parsing regexp: {_MESSAGES.get(what, what)}: `{where}`"
 
 

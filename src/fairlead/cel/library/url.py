@@ -86,8 +86,8 @@ def _plain(text: str) -> str:
 def _query(value: URL) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for pair in filter(None, _parts(value.text)[3].partition("#")[0].split("&")):
-        key, _, said = pair.partition("=")
-        found.setdefault(_plain(key), []).append(_plain(said))
+        key, _, text = pair.partition("=")
+        found.setdefault(_plain(key), []).append(_plain(text))
     return found
 
 

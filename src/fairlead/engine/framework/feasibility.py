@@ -186,13 +186,13 @@ def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
         if point.name in skipped:
             continue
         if found.count() == len(found.codes):
-            codes = plan.ask(point, found.state, pod, plan.rows)
+            codes = plan.run_filter(point, found.state, pod, plan.rows)
             found.codes = codes if np.count_nonzero(codes) else found.codes
             continue
         open_at = (found.codes == 0).nonzero()[0]
         if not len(open_at):
             return
-        codes = plan.ask(point, found.state, pod, plan.rows[open_at])
+        codes = plan.run_filter(point, found.state, pod, plan.rows[open_at])
         if np.count_nonzero(codes):
             found.codes = found.codes.copy()
             found.codes[open_at] = codes

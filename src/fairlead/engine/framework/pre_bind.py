@@ -63,7 +63,7 @@ class PreparingPods:
     def __init__(self) -> None:
         """Start without pods."""
         self.works: dict[str, list[_Work]] = {}
-        self._asked: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
+        self._in_flight: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
@@ -78,7 +78,7 @@ class PreparingPods:
             wanted = [command for command in sent if not isinstance(command, RecordEvent)]
             work = _Work(preparing, len(wanted))
             self.works.setdefault(preparing.pod.id, []).append(work)
-            self._asked |= {id(command): (command, work) for command in wanted}
+            self._in_flight |= {id(command): (command, work) for command in wanted}
             commands += sent
             if not wanted:
                 self._wait(work, now)
@@ -100,7 +100,7 @@ class PreparingPods:
         """Drop all preparations of `pod`."""
         for work in self.works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
-                self._asked.pop(id(command), None)
+                self._in_flight.pop(id(command), None)
 
     # --- progress --------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class PreparingPods:
 
         Returns None if the preparation continues, or if no preparation sent the command.
         """
-        _, work = self._asked.pop(id(outcome.command), (None, None))
+        _, work = self._in_flight.pop(id(outcome.command), (None, None))
         if work is None:
             return None
         if isinstance(outcome, CommandFailed):

@@ -92,7 +92,9 @@ class BindingCycles:
         """Start without bindings; an extender in `extenders` may bind instead of the plugins."""
         self._cluster = cluster
         self._extenders = extenders
-        self._asked: dict[str, CallExtender] = {}  # by ID of the pod that an extender binds
+        self._extender_calls: dict[
+            str, CallExtender
+        ] = {}  # by ID of the pod that an extender binds
         self._waiting = waiting
         self._preparing = PreparingPods()
         self._canceled: dict[str, Status] = {}  # by ID of the pod whose preparation was canceled
@@ -162,7 +164,7 @@ class BindingCycles:
         for calls in interested_extenders(self._extenders, binding.pod) if self._extenders else ():
             if calls.extender.bind_verb:
                 call = calls.bind(binding.node)
-                self._asked[binding.pod.id] = call
+                self._extender_calls[binding.pod.id] = call
                 return [call]
         return self._bind_by_plugin(binding)
 
@@ -283,9 +285,9 @@ class BindingCycles:
         upstream: schedule_one.go: extendersBinding
         """
         binding = self._by_pod.get(_id_of(call))
-        if binding is None or self._asked.get(binding.pod.id) is not call:
+        if binding is None or self._extender_calls.get(binding.pod.id) is not call:
             return None
-        del self._asked[binding.pod.id]
+        del self._extender_calls[binding.pod.id]
         calls = ExtenderCalls(call.extender, self._extenders[call.extender], binding.pod)
         try:
             result = read_answer(calls, answer, BindingResult)
@@ -300,7 +302,7 @@ class BindingCycles:
     def _undo(self, binding: PodBinding, status: Status) -> BindingRefused:
         commands = tuple(_release_commands(binding))
         run_unreserve(binding)
-        self._asked.pop(binding.pod.id, None)
+        self._extender_calls.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return BindingRefused(binding, status, commands=commands)

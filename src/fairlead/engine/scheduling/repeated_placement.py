@@ -136,7 +136,7 @@ class RepeatedPlacements:
             if plan.node_names is not None:
                 return
             # In its cycle, the plugin has evaluated only the nodes that were still feasible.
-            mask: Mask = plan.ask(running[0], found.state, pod, plan.rows) == 0
+            mask: Mask = plan.run_filter(running[0], found.state, pod, plan.rows) == 0
             accepted = HighestTotals(self._table.pod_log, mask)
         version = self._equal.version()
         if self._version != version or len(self._kept) >= _KEPT_MAX:

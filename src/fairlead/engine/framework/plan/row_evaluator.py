@@ -91,14 +91,14 @@ class RowEvaluator:
         """Run `filters` on feasible positions; write the codes of rejections to `codes`."""
         for point in filters:
             if not np.count_nonzero(codes):
-                codes[:] = self.ask(point, self._state, pod, self.rows_at(positions))
+                codes[:] = self.run_filter(point, self._state, pod, self.rows_at(positions))
                 continue
             open_at = np.flatnonzero(codes == 0)
             if not len(open_at):
                 return
-            codes[open_at] = self.ask(point, self._state, pod, self.rows[positions[open_at]])
+            codes[open_at] = self.run_filter(point, self._state, pod, self.rows[positions[open_at]])
 
-    def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
+    def run_filter(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
         """Return the verdicts of one plugin on `rows`, as codes of this evaluator."""
         try:
             verdicts = point.many(state, pod, self._table, rows)

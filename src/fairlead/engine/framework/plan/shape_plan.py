@@ -102,7 +102,7 @@ class ShapePlan:
         self.statuses = self._evaluator.statuses
         self.code_counts = CodeCounts(self.statuses)
         self.code = self._evaluator.code
-        self.ask = self._evaluator.ask
+        self.run_filter = self._evaluator.run_filter
         self.static = self._find_static(pod, shared)
         self._static_version = 0
         self._from_static: Codes = np.array((0, NO_NODE), np.int32)

@@ -112,7 +112,7 @@ def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit:
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """Return the largest size of a volume in bytes, None if not set (binder.go: volumeLimit)."""
-    said = (
+    amount = (
         capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     )
-    return None if said is None else parse_quantity(said).whole
+    return None if amount is None else parse_quantity(amount).whole

@@ -83,12 +83,12 @@ def _narrow(
             continue
         [answer] = yield (calls.filter([node.name for node in nodes]),)
         try:
-            nodes, said = _read(calls, answer, nodes)
+            nodes, rejected = _read(calls, answer, nodes)
         except ExtenderError as cause:
             if calls.extender.ignorable:
                 continue
             return error(str(cause))
-        verdicts |= said
+        verdicts |= rejected
     return nodes, verdicts
 
 

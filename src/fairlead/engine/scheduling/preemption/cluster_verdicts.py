@@ -59,7 +59,7 @@ class ClusterVerdicts(Struct, frozen=True):
         for point in self.points:
             open_at = np.flatnonzero(codes == 0)
             if len(open_at):
-                codes[open_at] = found.plan.ask(point, found.state, pod, rows[open_at])
+                codes[open_at] = found.plan.run_filter(point, found.state, pod, rows[open_at])
         self._judge_nominated(pod, found, rows, codes)
         table = found.plan.table
         suspects = np.zeros(len(rows), np.bool_)

@@ -208,7 +208,7 @@ class DryRuns:
         if own is not None:
             columns.unknown[own.row] = True  # the pod's own nomination does not count on its node
         if sample is None:
-            self._ask(run, columns.unknown_rows(potential))
+            self._evaluate_rows(run, columns.unknown_rows(potential))
         else:
             potential = self._evaluate_some(run, potential, sample)
         if own is not None:
@@ -304,7 +304,7 @@ class DryRuns:
         harmless = breaching = 0
         for row in np.roll(potential, -sample.offset).tolist():
             if columns.unknown[row]:
-                self._ask(run, np.array([row]))
+                self._evaluate_rows(run, np.array([row]))
             answer = columns.answer(row)
             if isinstance(answer, Candidate) and not answer.pdb_violations:
                 harmless += 1
@@ -317,7 +317,7 @@ class DryRuns:
                 break
         return np.array(sorted(looked_at), np.int64)
 
-    def _ask(self, run: _Run, rows: Rows) -> None:
+    def _evaluate_rows(self, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`; nodes without pods of lower priority are ruled out first.
 
         This step is skipped for a few rows that are evaluated one by one, because each of these
@@ -329,21 +329,21 @@ class DryRuns:
             run.columns.refuse(rows[~has_victims], NO_VICTIMS)
             rows = rows[has_victims]
         if run.fit is not None:
-            self._ask_by_sums(run.fit, run, rows)
+            self._evaluate_by_sums(run.fit, run, rows)
             return
         if run.verdicts is not None and len(rows):
-            rows = self._ask_by_verdicts(run.verdicts, run, rows)
+            rows = self._evaluate_by_verdicts(run.verdicts, run, rows)
         for row in rows.tolist():
             run.columns.put(row, self._evaluate(run.pod, run.found, None, row))
 
-    def _ask_by_sums(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> None:
+    def _evaluate_by_sums(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> None:
         """Evaluate `rows`, where `fit` is the only Filter that depends on pods."""
         if len(rows) >= _COLUMNS_FROM and can_rate(self._policy):
-            rows = self._ask_columns(fit, run, rows)
+            rows = self._evaluate_columns(fit, run, rows)
         for row in rows.tolist():
             run.columns.put(row, self._evaluate(run.pod, run.found, fit, row))
 
-    def _ask_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
+    def _evaluate_by_verdicts(self, verdicts: ClusterVerdicts, run: _Run, rows: Rows) -> Rows:
         """Evaluate the rows that need no trial; return the other rows.
 
         A node may lack resources even without its pods of lower priority. Then NodeResourcesFit
@@ -372,7 +372,9 @@ class DryRuns:
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)
         by_sums.find = partial(self._evaluate, pod, found, fit)
-        self._ask_by_sums(fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]])
+        self._evaluate_by_sums(
+            fit, _Run(pod, found, by_sums, fit, None), rows[by_sums.unknown[rows]]
+        )
         # An ERROR (`_no_victim`) means that the pod fits without removing a pod: no resources are
         # missing.
         errors = np.array([one.code is Code.ERROR for one in by_sums.statuses], np.bool_)
@@ -399,7 +401,7 @@ class DryRuns:
         found[[node.row for node in nodes if node is not None]] = True
         return found
 
-    def _ask_columns(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> Rows:
+    def _evaluate_columns(self, fit: NodeResourcesFit, run: _Run, rows: Rows) -> Rows:
         """Evaluate `rows` over columns; return the rows that must be evaluated one by one."""
         cluster, columns, plan = self._plans.framework.cluster, run.columns, run.found.plan
         apart = guarded_rows(cluster.table, cluster.budgets())[rows]

@@ -49,19 +49,19 @@ def propose_for_resources(
 def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[RemedyChange]:
     """Yield the change that lowers each request to at most the node's allocatable amount.
 
-    Yield nothing if the node does not have one of the resources: a pod needs the GPU it asks for.
+    Yield nothing if the node does not have one of the resources: a pod needs the GPU it requests.
     """
     names = framework.cluster.table.resources.names
-    lower, said = pod.pod, []
+    lower, changes = pod.pod, []
     for column, amount in pod.shape.wanted:
         offered = node.allocatable_of(column)
         if amount > offered:
             if not offered:
                 return
             lower = with_request(lower, names[column], offered)
-            said.append(f"the {names[column]} request to {amount_text(names[column], offered)}")
-    if said:
-        yield RemedyChange(f"lower {' and '.join(said)}, all that the node has", pod=lower)
+            changes.append(f"the {names[column]} request to {amount_text(names[column], offered)}")
+    if changes:
+        yield RemedyChange(f"lower {' and '.join(changes)}, all that the node has", pod=lower)
 
 
 def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
@@ -84,30 +84,32 @@ def with_request(pod: Pod, name: str, target: int) -> Pod:
     """
     spec = pod.spec
     if spec.resources is not None and name in spec.resources.requests:
-        return replace(pod, spec=replace(spec, resources=_asking(spec.resources, name, target)))
+        return replace(
+            pod, spec=replace(spec, resources=_with_amount(spec.resources, name, target))
+        )
     init = tuple(_capped(c, name, target) for c in spec.init_containers)
     lowered = replace(spec, init_containers=init)
     excess = pod_requests(replace(pod, spec=lowered)).get(name, 0) - target
     containers = list(spec.containers)
-    order = sorted(range(len(containers)), key=lambda i: -_asked(containers[i], name))
+    order = sorted(range(len(containers)), key=lambda i: -_requested(containers[i], name))
     for i in order:
-        give = min(max(excess, 0), _asked(containers[i], name))
-        containers[i] = _capped(containers[i], name, _asked(containers[i], name) - give)
+        give = min(max(excess, 0), _requested(containers[i], name))
+        containers[i] = _capped(containers[i], name, _requested(containers[i], name) - give)
         excess -= give
     return replace(pod, spec=replace(lowered, containers=tuple(containers)))
 
 
-def _asked(container: Container, name: str) -> int:
+def _requested(container: Container, name: str) -> int:
     text = container.resources.requests.get(name, 0)
     return milli_value(text) if name == "cpu" else whole_value(text)
 
 
 def _capped(container: Container, name: str, most: int) -> Container:
-    if _asked(container, name) <= most:
+    if _requested(container, name) <= most:
         return container
-    return replace(container, resources=_asking(container.resources, name, most))
+    return replace(container, resources=_with_amount(container.resources, name, most))
 
 
-def _asking(resources: ResourceRequirements, name: str, amount: int) -> ResourceRequirements:
+def _with_amount(resources: ResourceRequirements, name: str, amount: int) -> ResourceRequirements:
     text = f"{amount}m" if name == "cpu" else str(amount)
     return replace(resources, requests={**resources.requests, name: text})

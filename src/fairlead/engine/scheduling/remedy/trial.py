@@ -49,10 +49,10 @@ def verdict_after(
 ) -> Status | None:
     """Return the status that rejects `pod` on `node` after `changes`, None if the pod fits."""
     with with_changes(framework.cluster, changes):
-        return _ask(framework, as_changed(framework.cluster, pod, changes), node)
+        return _verdict(framework, as_changed(framework.cluster, pod, changes), node)
 
 
-def _ask(framework: Framework, pod: PodInfo, name: str) -> Status | None:
+def _verdict(framework: Framework, pod: PodInfo, name: str) -> Status | None:
     framework.cluster.table.widen()
     node = framework.cluster.table.find(name)
     assert node is not None

@@ -265,8 +265,8 @@ class Disruption:
             return 0
         namespace = budget.view.metadata.namespace
         total = self._scales.total(namespace, budget.owners)
-        is_said = any(self._scales.is_known(namespace, owner) for owner in budget.owners)
-        return total if is_said or not state.expected else state.expected
+        is_known = any(self._scales.is_known(namespace, owner) for owner in budget.owners)
+        return total if is_known or not state.expected else state.expected
 
     def _plan_recheck(self, state: BudgetState, now: Instant) -> None:
         meta = state.budget.view.metadata
