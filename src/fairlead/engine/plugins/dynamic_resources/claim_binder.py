@@ -21,6 +21,7 @@ from fairlead.engine.core.status import Status, error
 from fairlead.engine.framework.interface import PreparationCommand
 from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_reserved_for
 from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_groups import group_key
 from fairlead.engine.state.pod_info import PodInfo
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -93,20 +94,28 @@ class ClaimBinder:
         if shown is None or shown.metadata.deletion_timestamp:
             return error(f"claim {claim.key} got deleted in the meantime")
         if allocation is not None and shown.status.allocation is not None:
-            return error(f"claim {claim.key} got allocated elsewhere in the meantime")
+            if not group_key(pod) or _devices(allocation) != _devices(shown.status.allocation):
+                return error(f"claim {claim.key} got allocated elsewhere in the meantime")
+            allocation = None  # another pod of the same PodGroup wrote it
         if is_reserved_for(shown, pod.pod, self._ledger):
             return ()
+        # Other pods of the same PodGroup write the claim first. Upstream repeats the write with
+        # their version of the claim (RetryOnConflict); here it contains their reservations.
+        is_written = len(self._ledger.consumers(shown)) > len(shown.status.reserved_for)
         self._ledger.assume_reservation(shown, _consumer(pod))
         fields: dict[str, Any] = {
             "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
         }
         if allocation is None:
-            # Until the API shows the allocation, another pod of the same PodGroup writes it first.
-            is_shown = shown.status.allocation is not None
-            version = shown.metadata.resource_version if is_shown else ""
+            version = "" if is_written else shown.metadata.resource_version
             return (PatchStatus(claim_ref(shown), fields, resource_version=version),)
         fields["allocation"] = as_json(with_timestamp(allocation, self._cluster.now))
         return (*_protection(shown), PatchStatus(claim_ref(shown), fields))
+
+
+def _devices(allocation: ClaimAllocation) -> set[tuple[str, str, str, str]]:
+    """Return the devices of `allocation`, each with its driver, pool and share."""
+    return {(one.driver, one.pool, one.device, one.share_id) for one in allocation.devices.results}
 
 
 def _consumer(pod: PodInfo) -> ClaimConsumer:

@@ -511,7 +511,13 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return None
-        commands = self._binder.commands(claims.all, claims.placed, claims.assumed, pod)
+        placed, assumed = claims.placed, claims.assumed
+        for claim in claims.all if claims.shared else ():
+            # Any pod of a PodGroup may be the first to write the allocation of a shared claim.
+            allocation = self._ledger.shared_allocation(claim, group_key(pod))
+            if claim.key in claims.shared and allocation is not None:
+                placed, assumed = (*placed, claim), (*assumed, allocation)
+        commands = self._binder.commands(claims.all, placed, assumed, pod)
         if isinstance(commands, Status):
             return commands
         if claims.special is not None:

@@ -71,14 +71,28 @@ def test_pods_of_a_pod_group_share_an_allocation_that_the_api_does_not_show(scen
     assert plugin.post_filter(state, second, None).commands == ()
     assert plugin.filter(state, second, scene.table.find("a")) is None
     assert plugin.reserve(state, second, "a") is None
-    *_, allocated_first = plugin.pre_bind(before, first, "a").commands
-    (reserved_next,) = plugin.pre_bind(state, second, "a").commands
-    assert "allocation" in allocated_first.fields
-    consumers = [one["name"] for one in reserved_next.fields["reservedFor"]]
-    assert (consumers, reserved_next.resource_version) == (["p", "q"], "")
+    *_, write = plugin.pre_bind(state, second, "a").commands  # it may be the first to write
+    assert "allocation" in write.fields
+    assert [one["name"] for one in write.fields["reservedFor"]] == ["q"]
+    *_, write = plugin.pre_bind(before, first, "a").commands
+    assert [one["name"] for one in write.fields["reservedFor"]] == ["q", "p"]
     plugin.unreserve(state, second, "a")
     plugin.unreserve(before, first, "a")
     assert plugin.filter(scene.started(plugin, second), second, scene.table.find("b")) is None
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [("a", "reservedFor"), ("b", "claim default/c got allocated elsewhere in the meantime")],
+)
+def test_another_pod_of_the_pod_group_wrote_the_allocation(scene, plugin, node, expected):
+    scene.tell(make_resource_claim("c"))
+    pod = scene.pod("p", schedulingGroup={"podGroupName": "gang"}, **wanting("c"))
+    state = placed(scene, plugin, pod, "a")
+    scene.tell(make_resource_claim("c", status=allocated(node, "gpu-0", reserved_for=["q"])))
+    answer = plugin.pre_bind(state, pod, "a")
+    found = answer.message if node == "b" else next(iter(answer.commands[0].fields))
+    assert found == expected
 
 
 @pytest.mark.parametrize("group", [{}, {"schedulingGroup": {"podGroupName": "other"}}])
@@ -191,6 +205,20 @@ def test_a_pod_that_has_its_claim_needs_nothing_written(scene, plugin):
     pod = scene.pod("p", **wanting("c"))
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=[pod.uid])))
     assert plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a") is None
+
+
+def test_reservations_that_are_written_together_do_not_conflict(scene, plugin):
+    """The first write changes the version of the claim; the second contains both reservations."""
+    claim = make_resource_claim("c", status=allocated("a", "gpu-0"))
+    scene.tell(replace(claim, metadata=replace(claim.metadata, resource_version="7")))
+    pods = [scene.pod(name, **wanting("c")) for name in ("p", "q")]
+    states = [placed(scene, plugin, pod, "a") for pod in pods]
+    first, second = (
+        plugin.pre_bind(state, pod, "a").commands[0]
+        for state, pod in zip(states, pods, strict=True)
+    )
+    assert (first.resource_version, second.resource_version) == ("7", "")
+    assert [one["name"] for one in second.fields["reservedFor"]] == ["p", "q"]
 
 
 def test_a_pod_that_is_not_bound_gives_its_claims_back(scene, plugin):
