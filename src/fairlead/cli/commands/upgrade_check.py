@@ -27,8 +27,8 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of nodes to add while the nodes of a pool in one zone are upgraded; 0 "
-            "adds none. Pools are upgraded one after another, and each pool zone by zone.",
+            help="Number of extra nodes during the upgrade; 0 adds none. Pools are upgraded one "
+            "after another, and each pool zone by zone. The extra nodes are added for each zone.",
             metavar="N",
             converter=integer,
         ),

@@ -33,7 +33,8 @@ BatchConfig = Annotated[
         "no batch scheduler runs, and every pod is scheduled on its own. By default, the built-in "
         "configuration fairlead is used if pods need a batch scheduler. Pods with the "
         "schedulerName kube-batch or volcano always need one. Pods with the schedulerName "
-        "fairlead need one only if one of them names a group, or if a PodGroup or a Queue exists.",
+        "fairlead need a batch scheduler only if any of these pods names a group, or if a "
+        "PodGroup or a Queue exists.",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -19,7 +19,7 @@ class ProcessOptions:
         str | None,
         named(
             "URL",
-            "Let the scheduler of a running `fairlead run` process explain a pod. URL is the "
+            "Ask a live scheduler, started with `fairlead run`, to explain the pod. URL is the "
             "address of that process, such as https://localhost:10259 with kubectl port-forward.",
         ),
     ] = None

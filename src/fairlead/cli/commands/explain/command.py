@@ -53,8 +53,8 @@ def explain(
     seeds: Annotated[
         int,
         Parameter(
-            help="Estimate when a waiting pod, workload or pod group starts, from N simulations; "
-            "1 makes no estimate. Each simulation draws the run times of pods from the "
+            help="Run N simulations to estimate when a waiting pod, workload or pod group starts; "
+            "with 1, nothing is estimated. Each simulation draws the run times of pods from the "
             "completed pods in the snapshot.",
             metavar="N",
             converter=integer,

@@ -109,7 +109,7 @@ def up(
     paused: Annotated[
         bool,
         Parameter(
-            help="Start with a stopped clock, which only `fairlead clock advance` moves.",
+            help="Start with the clock stopped; `fairlead clock` moves or starts it.",
             negative=(),
         ),
     ] = False,

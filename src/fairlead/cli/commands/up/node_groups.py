@@ -31,7 +31,7 @@ def autoscaler_config(
 ) -> ClusterAutoscalerConfig | None:
     """Return Cluster Autoscaler's configuration; None if it is not simulated. Raises InputError.
 
-    Without a file and a snapshot, each zone has a group of 1 to 100 nodes.
+    If neither a file nor a snapshot is given, each zone has a group of 1 to 100 nodes.
     """
     if snapshot is not None:
         return read_autoscaling(options, snapshot.manifests).config

@@ -43,7 +43,7 @@ class NodePresence:
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
-        """Return the verdicts for the nodes at `rows`; excluded nodes are rejected."""
+        """Return the verdicts for the nodes at `rows`; nodes outside the session are rejected."""
         codes = self._room.is_left_out[rows].astype(np.int32)
         return Verdicts(codes, (OUT_OF_SYNC, OUT_OF_SYNC))
 

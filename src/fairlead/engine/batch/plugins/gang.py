@@ -55,9 +55,9 @@ class Gang:
     ) -> Sequence[TaskInfo]:
         """Return the candidates whose eviction leaves their job at or above its minimum.
 
-        The victims before a candidate count as evicted, except with kube-batch's defect
-        gang-victims-not-cumulative. A job with minMember 1 may also lose its last member, unless
-        kube-batch's defect gang-min-one-evictable is switched off.
+        Candidates that come earlier in `candidates` and are returned count as evicted. With
+        kube-batch's defect gang-victims-not-cumulative, they do not. With its defect
+        gang-min-one-evictable, the last member of a job with minMember 1 can be evicted, too.
         """
         return self._surplus(candidates)
 

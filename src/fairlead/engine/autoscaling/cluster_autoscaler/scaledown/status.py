@@ -18,7 +18,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.scaledown.planner import Nod
 
 
 class ScaleDownResult(StrEnum):
-    """The outcome of scale-down in one loop, named as in upstream."""
+    """The possible outcomes of scale-down in one loop; the values are upstream's."""
 
     ERROR = "ScaleDownError"
     NO_CANDIDATES = "ScaleDownNoCandidates"

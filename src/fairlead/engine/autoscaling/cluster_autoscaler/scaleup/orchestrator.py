@@ -278,7 +278,10 @@ class _Attempt:
     # --- execution -------------------------------------------------------------------------
 
     def execute(self, best: Option) -> ScaleUpStatus:
-        """Limit and balance the new nodes of `best`, then grow the groups. Return the result."""
+        """Grow the groups by the nodes of the option `best`, and return the result.
+
+        The number of nodes is capped first, and then balanced between similar groups.
+        """
         context, triggered = self._context, [pod.pod for pod in best.pods]
         nodes = _capped(context, best.nodes, len(context.snapshot.node_names))
         if nodes is None:

@@ -367,9 +367,10 @@ class ClusterSnapshot:
     ) -> str | None:
         """Return the name of the next node that fits `pod`; None if no node fits.
 
-        The search starts after the node of the last result. `among` limits the nodes by name, and
-        only nodes from position `first` on are tried. Cordoned nodes are never chosen, even if the
-        pod tolerates the cordon.
+        The search starts after the node of the last result. Only nodes whose names are in `among`
+        (None: all names), and whose index in `node_names` is at least `first`, are tried. Cordoned
+        nodes are never chosen, even if the pod tolerates the cordon.
+
         upstream: plugin_runner.go: RunFiltersUntilPassingNode
         """
         count = len(self._order)
