@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import PodUnschedulable
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.engine import Engine
+from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.torture.auditor import Auditor
 from fairlead.testing.torture.fault.unreliable_plugin import UnreliablePlugin
 from fairlead.testing.torture.law import Law, LawBrokenError
@@ -72,6 +76,37 @@ def test_an_error_that_a_scheduler_caught_is_found(is_meant):
     auditor = Auditor(Counter(), lambda *_: None)
     with nullcontext() if is_meant else pytest.raises(LawBrokenError, match="DefaultPreemption"):
         auditor.report(record)
+
+
+class Evicting:
+    """An engine that deletes `pod` at its deadline, because of a taint."""
+
+    def __init__(self, pod):
+        self.delete = DeleteObject(pod, why="taint")
+
+    def handle(self, _stimulus, _now):
+        return []
+
+    def handle_deadline(self, _now):
+        return [Issued(self.delete, controller_account("taint-eviction-controller"))]
+
+
+@pytest.mark.parametrize(("after_s", "is_legal"), [(299, False), (300, True)])
+@pytest.mark.parametrize("deleted", [False, True])
+def test_tolerations_of_pods_on_deleted_nodes_expire_too(after_s, is_legal, deleted):
+    """As upstream: taint_eviction.go: handleNodeUpdate cancels no timers of a deleted node."""
+    taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
+    node = make_node("a", taints=["node.kubernetes.io/unreachable:NoExecute"])
+    toleration = {**taint, "operator": "Exists", "tolerationSeconds": 300}
+    pod = make_pod("p", node="a", spec={"tolerations": [toleration]})
+    auditor = Auditor(Counter(), lambda *_: None)
+    auditor.attach(Evicting(ObjectRef("Pod", "default", "p", pod.metadata.uid)))
+    for seen in (node, pod):
+        auditor.handle(ObjectChanged(seen), 0)
+    if deleted:
+        auditor.handle(ObjectDeleted(node), seconds(10))
+    with nullcontext() if is_legal else pytest.raises(LawBrokenError, match="default/p"):
+        auditor.handle_deadline(seconds(after_s))
 
 
 class Indiscriminate:

@@ -288,8 +288,9 @@ class Auditor:
                     for members in index.values():
                         members.pop(uid, None)
             case Node():
+                # Its taints stay recorded: the timers of its pods are not cancelled (upstream:
+                # taint_eviction.go: handleNodeUpdate).
                 self._nodes.pop(view.metadata.name, None)
-                self._taints.pop(view.metadata.name, None)
             case PodGroup():
                 self._groups.pop(view.key, None)
             case _:
