@@ -362,8 +362,8 @@ def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, n
         for plugin in speakers:
             if members and not kind.not_excluded_by(plugin, taker, [giver]):
                 for task in taker.with_status(TaskStatus.PENDING):
-                    assert not kind.ask(plugin, task, members)
-                    assert not any(kind.ask(plugin, task, [member]) for member in members)
+                    assert not kind.allowed_by(plugin, task, members)
+                    assert not any(kind.allowed_by(plugin, task, [member]) for member in members)
 
 
 # --- shares ----------------------------------------------------------------------------------
