@@ -78,7 +78,7 @@ def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
         else:
             modes.append(_mode(word))
     if len(modes) > 1:
-        raise ValueError(f"{text!r} asks for {modes[0].mode} and {modes[1].mode} at once")
+        raise ValueError(f"{text!r} combines {modes[0].mode} with {modes[1].mode}")
     mode = modes[0] if modes else RUNNING
     ordered = tuple(report for report in Report if report in reports)
     return KubeletBehaviour(mode.mode, mode.every, mode.off, mode.on, ordered)

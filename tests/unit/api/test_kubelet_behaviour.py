@@ -52,7 +52,7 @@ def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
         ("flap 60s/-1s", "'-1s' is not longer than 0s"),
         ("flap 999ms/60s", "'999ms' is shorter than 1s"),
         ("flap 60s/1ns", "'1ns' is shorter than 1s"),
-        ("stopped,paused", "'stopped,paused' asks for stopped and paused at once"),
+        ("stopped,paused", "'stopped,paused' combines stopped with paused"),
     ],
 )
 def test_what_nobody_understands_is_refused(text: str, words: str) -> None:

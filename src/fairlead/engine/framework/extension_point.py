@@ -15,7 +15,7 @@ from fairlead.engine.framework import cluster_event, interface, points
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.preemption import policy
 
-Ask = Callable[..., Any]
+BoundMethod = Callable[..., Any]
 Kind = TypeVar("Kind", bound=Plugin)
 
 
@@ -110,7 +110,7 @@ ATTRIBUTES: Final = ("events", "locality", "normalization")
 
 
 def wrap_methods(
-    plugin: Kind, wrap: Callable[[Method, Ask], Ask], *, as_built_in: bool = False
+    plugin: Kind, wrap: Callable[[Method, BoundMethod], BoundMethod], *, as_built_in: bool = False
 ) -> Kind:
     """Return `plugin` with each of its methods replaced by `wrap(method, call)`.
 
@@ -127,9 +127,9 @@ def wrap_methods(
             value = getattr(plugin, attribute)
             namespace[attribute] = staticmethod(value) if callable(value) else value
     for method in METHODS + (BUILT_IN_METHODS if as_built_in else ()):
-        ask = getattr(plugin, method.name, None)
-        if ask is not None:
-            namespace[method.name] = staticmethod(wrap(method, ask))
+        bound_method = getattr(plugin, method.name, None)
+        if bound_method is not None:
+            namespace[method.name] = staticmethod(wrap(method, bound_method))
     return cast("Kind", type(type(plugin).__name__, (), namespace)())
 
 

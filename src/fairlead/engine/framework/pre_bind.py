@@ -141,8 +141,8 @@ class PreparingPods:
         if now - work.since >= preparation.timeout:
             return self._refuse(work, error(preparation.on_timeout))
         plugin, pod = preparing.plugin, preparing.pod
-        ask = partial(plugin.is_prepared, preparing.state, pod, preparing.node)
-        answer = attempt(plugin, ask)
+        call = partial(plugin.is_prepared, preparing.state, pod, preparing.node)
+        answer = attempt(plugin, call)
         if answer is not None and answer.code is Code.WAIT:
             self._checks.add(now + preparation.interval, work)
             return None

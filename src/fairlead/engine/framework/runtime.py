@@ -270,9 +270,9 @@ class Framework:
         return None
 
 
-def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:
-    """Return the result of `ask`; if it raises, return an ERROR status that names `plugin`."""
+def attempt(plugin: Plugin, call: Callable[[], Answer]) -> Answer | Status:
+    """Return the result of `call`; if it raises, return an ERROR status that names `plugin`."""
     try:
-        return ask()
+        return call()
     except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
         return crashed(plugin, cause)

@@ -144,14 +144,14 @@ class Kubelets:
         for node in (one for one in loaded.others if isinstance(one, Node)):
             commands += self._see_node(node, now)
         for pod in self._workers.load_settled(loaded, now):
-            asked_at = deletion_requested_at(pod) if is_terminating(pod) else now
-            commands += self._see_pod(pod, now, asked_at)
+            terminating_at = deletion_requested_at(pod) if is_terminating(pod) else now
+            commands += self._see_pod(pod, now, terminating_at)
         return commands
 
-    def _see_pod(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
+    def _see_pod(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
         self._pressure.see_pod(pod, self._heartbeats.find, now)
         self._mirrors.see(pod)
-        return self._workers.see(pod, now, asked_at)
+        return self._workers.see(pod, now, terminating_at)
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         if self._nodes is not None and node.metadata.name not in self._nodes:

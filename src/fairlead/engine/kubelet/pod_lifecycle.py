@@ -73,18 +73,18 @@ def next_act(
     *,
     bound_at: Instant,
     started_at: Instant,
-    asked_at: Instant,
+    terminating_at: Instant,
     config: KubeletConfig,
     ready_at: Instant | None = None,
 ) -> Due | None:
     """Return the next act of the kubelet on `pod`; None if nothing is to be done.
 
-    `bound_at` and `asked_at` are the times at which the binding and the deletion request were
+    `bound_at` and `terminating_at` are the times at which the binding and the deletion request were
     observed. `started_at` is the time at which the pod began to run, `ready_at` the time at which
     it becomes ready (None: never). A time that does not apply to the pod's state is ignored.
     """
     if is_terminating(pod):
-        return Due(Act.REMOVE, removal_due(pod, asked_at, config))
+        return Due(Act.REMOVE, removal_due(pod, terminating_at, config))
     if pod.status.phase in STARTABLE_PHASES:
         if config.accepts_pods and not pod.status.start_time:
             return Due(Act.ACCEPT, bound_at)
@@ -177,22 +177,22 @@ def reads_to_the_end(pod: Pod) -> bool:
     return is_listening and pod.spec.restart_policy != "Always"
 
 
-def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
+def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Instant:
     """Return the time at which the terminating `pod` is removed.
 
-    `asked_at` is the time at which the deletion request was observed. Three kinds of pods are
+    `terminating_at` is the time at which the deletion request was observed. Three kinds of pods are
     removed immediately: finished pods, pods with grace period 0, and mirror pods of static pods,
     whose containers continue to run.
     """
     if is_terminal(pod) or is_static(pod):
-        return asked_at
+        return terminating_at
     grace = grace_period(pod)
     if grace == 0:
-        return asked_at
+        return terminating_at
     own = None if config.removal_delays is None else config.removal_delays(pod)
     if own is not None:
-        return asked_at + own
-    return asked_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
+        return terminating_at + own
+    return terminating_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
 
 
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:

@@ -76,7 +76,7 @@ class _PodWorker(Struct):
     """The worker of a bound pod.
 
     `pending` is the next act, `sent` the act whose effect is not observed yet. `bound_at`,
-    `started_at` and `asked_at` are as in `next_act`. `ready_at` is the time at which the pod
+    `started_at` and `terminating_at` are as in `next_act`. `ready_at` is the time at which the pod
     becomes or became ready; None for a pod that was loaded as not ready. `is_admitted` is set if
     the kubelet has admitted the pod; `rejection` is the reason if it has not. `stopping` is set
     while the kubelet itself stops the pod.
@@ -87,7 +87,7 @@ class _PodWorker(Struct):
     pod: Pod
     bound_at: Instant
     started_at: Instant
-    asked_at: Instant
+    terminating_at: Instant
     ready_at: Instant | None = None
     pending: Due | None = None
     sent: Due | None = None
@@ -205,11 +205,11 @@ class PodWorkers(Struct):
         if workers:
             self._by_node[node] = workers
 
-    def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
+    def see(self, pod: Pod, now: Instant, terminating_at: Instant) -> list[Command]:
         """Apply a new version of `pod`.
 
         For a new pod, return warnings about its annotations, and the events of pods that stop to
-        make room for it. If a new pod is terminating, `asked_at` is the time at which its
+        make room for it. If a new pod is terminating, `terminating_at` is the time at which its
         termination began.
         """
         if not pod.spec.node_name or not self.config.tends_pods:
@@ -221,7 +221,7 @@ class PodWorkers(Struct):
             self._plan(worker)
             return []
         self._remove(key)
-        worker = self._workers[key] = _new_worker(pod, now, asked_at)
+        worker = self._workers[key] = _new_worker(pod, now, terminating_at)
         self._by_node.setdefault(worker.node, {})[key] = worker
         commands = self._admit(worker, now)
         self._plan(worker)
@@ -253,7 +253,7 @@ class PodWorkers(Struct):
         for worker in [*self._by_node.get(node, {}).values()]:
             if is_terminating(worker.pod):
                 takes = removal_due(worker.pod, now, self.config) - now
-                worker.asked_at, worker.pending = now - takes if was_down else now, None
+                worker.terminating_at, worker.pending = now - takes if was_down else now, None
                 self._plan(worker)
             elif was_down:
                 self._restart(worker, now)
@@ -353,7 +353,7 @@ class PodWorkers(Struct):
             pod,
             bound_at=worker.bound_at,
             started_at=worker.started_at,
-            asked_at=worker.asked_at,
+            terminating_at=worker.terminating_at,
             ready_at=worker.ready_at,
             config=self.config,
         )
@@ -450,7 +450,7 @@ class PodWorkers(Struct):
         return [event]
 
 
-def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
+def _new_worker(pod: Pod, now: Instant, terminating_at: Instant) -> _PodWorker:
     meta = pod.metadata
     started_at = start_time(pod)
     return _PodWorker(
@@ -459,7 +459,7 @@ def _new_worker(pod: Pod, now: Instant, asked_at: Instant) -> _PodWorker:
         pod=pod,
         bound_at=now,
         started_at=now if started_at is None else started_at,
-        asked_at=asked_at,
+        terminating_at=terminating_at,
         ready_at=now if is_ready(pod) or is_held_by_gates(pod) else None,
     )
 
@@ -489,7 +489,7 @@ def _update(worker: _PodWorker, pod: Pod, now: Instant) -> None:
     if is_terminating(pod) and (
         not is_terminating(before) or grace_period(pod) < grace_period(before)
     ):
-        worker.asked_at = now
+        worker.terminating_at = now
 
 
 def _was_ready(worker: _PodWorker) -> bool:

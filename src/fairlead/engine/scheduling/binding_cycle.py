@@ -311,8 +311,8 @@ class BindingCycles:
 def _release_commands(binding: PodBinding) -> Iterator[PreparationCommand]:
     for plugin in reversed(binding.framework.reserve):
         if isinstance(plugin, Releaser):
-            ask = partial(plugin.release_commands, binding.state, binding.pod, binding.node)
-            answer = attempt(plugin, ask)
+            call = partial(plugin.release_commands, binding.state, binding.pod, binding.node)
+            answer = attempt(plugin, call)
             if not isinstance(answer, Status):
                 yield from answer
 

@@ -28,7 +28,7 @@ from fairlead.engine.scheduling.preemption.default_preemption import PreemptionS
 from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
 
-Ask = Callable[[CallExtender], Answer]
+Call = Callable[[CallExtender], Answer]
 LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 
@@ -91,13 +91,13 @@ class _ExtenderAccess(Struct, frozen=True):
     """The extenders to call for the pod, and the function that calls them."""
 
     extenders: Sequence[ExtenderCalls] = ()
-    ask: Ask | None = None
+    call: Call | None = None
 
 
-def evaluate(built: BuiltProfile, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
+def evaluate(built: BuiltProfile, pod: PodInfo, call: Call | None = None) -> Evaluation:
     """Evaluate `pod` as if it were scheduled now.
 
-    `ask` calls an extender; if it is None, no extender is called.
+    `call` calls an extender; if it is None, no extender is called.
     """
     result = Evaluation()
     table = built.framework.cluster.table
@@ -110,8 +110,8 @@ def evaluate(built: BuiltProfile, pod: PodInfo, ask: Ask | None = None) -> Evalu
     found = find_nodes_that_fit(built.plans, pod)
     advice = (
         _ExtenderAccess()
-        if ask is None
-        else _ExtenderAccess(interested_extenders(built.extenders, pod), ask)
+        if call is None
+        else _ExtenderAccess(interested_extenders(built.extenders, pod), call)
     )
     broken = _judge(result, found, advice)
     if broken is not None:
@@ -130,7 +130,7 @@ def _judge(result: Evaluation, found: Feasibility, advice: _ExtenderAccess) -> S
         _fill_verdicts(result, found)
         return broken
     table, positions = found.plan.table, found.positions()
-    broken = run_consultation(pass_extenders(advice.extenders, found), advice.ask)
+    broken = run_consultation(pass_extenders(advice.extenders, found), advice.call)
     _fill_verdicts(result, found)
     for at in positions.tolist():
         name, code = table.at(int(found.plan.rows[at])).name, int(found.codes[at])
@@ -183,7 +183,7 @@ def _fill_scores(
 
 
 def _add_extenders(result: Evaluation, advice: _ExtenderAccess) -> None:
-    given = run_consultation(extender_scores(advice.extenders, list(result.totals)), advice.ask)
+    given = run_consultation(extender_scores(advice.extenders, list(result.totals)), advice.call)
     for calls, scores in given:
         name = calls.extender.address(calls.extender.prioritize_verb)
         result.scores[name] = {node: scores[node] for node in result.totals if node in scores}
@@ -201,7 +201,7 @@ def _fill_failure(
     diagnosis = found.diagnosis()
     result.unschedulable_plugins = diagnosis.plugins()
     asking = run_post_filters(built.framework, found, pod, diagnosis, advice.extenders)
-    outcome = run_consultation(asking, advice.ask)
+    outcome = run_consultation(asking, advice.call)
     result.fit_error = fit_error(diagnosis, outcome.message if built.names_preemption else "")
     if outcome.status.is_success:
         result.room = _room(outcome)
@@ -214,7 +214,7 @@ def _fill_failure(
     if search.dry_run is not None and any(one.extender.preempt_verb for one in advice.extenders):
         candidates = list(search.dry_run.candidates())
         left = run_consultation(
-            narrow_candidates(advice.extenders, candidates, diagnosis.table), advice.ask
+            narrow_candidates(advice.extenders, candidates, diagnosis.table), advice.call
         )
         if not isinstance(left, Status):
             dry_run, pick = built.preemption.rank(left, diagnosis)

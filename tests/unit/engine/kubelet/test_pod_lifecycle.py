@@ -43,7 +43,7 @@ def act_of(one, config=None):
         one,
         bound_at=NOW,
         started_at=NOW,
-        asked_at=NOW,
+        terminating_at=NOW,
         config=config or KubeletConfig(start_delay=seconds(0.647)),
     )
 

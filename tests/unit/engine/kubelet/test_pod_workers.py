@@ -121,7 +121,7 @@ def test_a_settled_pod_has_no_next_act(one, config):
                 one,
                 bound_at=start,
                 started_at=start,
-                asked_at=start,
+                terminating_at=start,
                 ready_at=start,
                 config=config,
             )

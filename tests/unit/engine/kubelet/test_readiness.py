@@ -42,7 +42,7 @@ def pod(*conditions, gates=(), generation=0, observed=0):
 
 def act_of(one, *, looks=False):
     config = KubeletConfig(accepts_pods=looks, applies_readiness_gates=True)
-    whens = {"bound_at": NOW, "started_at": NOW, "asked_at": NOW, "ready_at": NOW}
+    whens = {"bound_at": NOW, "started_at": NOW, "terminating_at": NOW, "ready_at": NOW}
     return next_act(one, config=config, **whens)
 
 

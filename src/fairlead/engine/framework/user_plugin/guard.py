@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.reporter import PluginFailed, Reporter
 from fairlead.engine.framework.candidate import Candidate, CandidateRule
-from fairlead.engine.framework.extension_point import Ask, Method, wrap_methods
+from fairlead.engine.framework.extension_point import BoundMethod, Method, wrap_methods
 from fairlead.engine.framework.fault import PluginFault, fault_in, fault_of
 from fairlead.engine.framework.interface import Plugin
 from fairlead.engine.framework.user_plugin.answer_check import CHECKS, Check
@@ -46,7 +46,7 @@ def _nothing(*_arguments: Any) -> None:
 
 
 # Return values to use when a method that returns no status fails.
-_INSTEAD: Final[Mapping[str, Ask]] = {
+_INSTEAD: Final[Mapping[str, BoundMethod]] = {
     "sort_key": _by_priority,
     "concerns": _yes,
     "scores_alike": _no,
@@ -65,8 +65,8 @@ def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
     """
     name = plugin.name
 
-    def wire(method: Method, ask: Ask) -> Ask:
-        checked = _checked(name, method.name, ask)
+    def wire(method: Method, bound_method: BoundMethod) -> BoundMethod:
+        checked = _checked(name, method.name, bound_method)
         if method.name == "candidate_rules":
             checked = _with_checked_costs(name, checked)
         instead = _INSTEAD.get(method.name)
@@ -77,12 +77,12 @@ def guarded(plugin: Plugin, reporter: Reporter) -> Plugin:
     return wrap_methods(plugin, wire)
 
 
-def _checked(plugin: str, method: str, ask: Ask) -> Ask:
+def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod:
     check: Check = CHECKS[method]
 
     def checked(*arguments: Any) -> Any:
         try:
-            answer = ask(*arguments)
+            answer = bound_method(*arguments)
         except Exception as cause:
             raise fault_of(plugin, method, cause) from cause
         try:
@@ -94,11 +94,11 @@ def _checked(plugin: str, method: str, ask: Ask) -> Ask:
 
 
 def _substituted(
-    plugin: str, method: Method, ask: Ask, instead: Ask, reporter: Reporter
+    plugin: str, method: Method, bound_method: BoundMethod, instead: BoundMethod, reporter: Reporter
 ) -> Callable[..., Any]:
     def substituted(*arguments: Any) -> Any:
         try:
-            return ask(*arguments)
+            return bound_method(*arguments)
         except PluginFault as fault:
             reporter.report(PluginFailed(plugin, method.point, str(fault)))
             return instead(*arguments)
@@ -106,9 +106,9 @@ def _substituted(
     return substituted
 
 
-def _with_checked_costs(plugin: str, ask: Ask) -> Ask:
+def _with_checked_costs(plugin: str, bound_method: BoundMethod) -> BoundMethod:
     def rules(*arguments: Any) -> tuple[CandidateRule, ...]:
-        return tuple(replace(rule, cost=_cost(plugin, rule)) for rule in ask(*arguments))
+        return tuple(replace(rule, cost=_cost(plugin, rule)) for rule in bound_method(*arguments))
 
     return rules
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 from msgspec import Struct
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.framework.extension_point import Ask, Kind, Method, wrap_methods
+from fairlead.engine.framework.extension_point import BoundMethod, Kind, Method, wrap_methods
 
 FILTERED: Final = "Computing predicates done"
 SCORED: Final = "Prioritizing done"
@@ -91,15 +91,19 @@ class Meter:
     def measured(self, plugin: Kind) -> Kind:
         """Return `plugin` wrapped so that its calls are counted and timed."""
         return wrap_methods(
-            plugin, lambda method, ask: self._timed(plugin.name, method, ask), as_built_in=True
+            plugin,
+            lambda method, bound_method: self._timed(plugin.name, method, bound_method),
+            as_built_in=True,
         )
 
-    def _timed(self, plugin: str, method: Method, ask: Ask) -> Ask:
+    def _timed(self, plugin: str, method: Method, bound_method: BoundMethod) -> BoundMethod:
         key = (plugin, method.point)
         time = self._times.setdefault(key, PluginTime(*key))
-        return self._timing(key, time, ask)
+        return self._timing(key, time, bound_method)
 
-    def _timing(self, key: tuple[str, str], time: PluginTime, ask: Ask) -> Callable[..., Any]:
+    def _timing(
+        self, key: tuple[str, str], time: PluginTime, bound_method: BoundMethod
+    ) -> Callable[..., Any]:
         stopwatch, before = self._stopwatch, self._before
 
         def timed(*args: Any) -> Any:
@@ -108,7 +112,7 @@ class Meter:
             outside, self._taken_inside = self._taken_inside, 0
             began = stopwatch()
             try:
-                return ask(*args)
+                return bound_method(*args)
             finally:
                 taken = stopwatch() - began
                 time.calls += 1

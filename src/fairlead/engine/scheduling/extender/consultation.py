@@ -20,17 +20,17 @@ Consultation = Generator[Questions, Answers, Result]
 
 
 def run_consultation(
-    consultation: Consultation[Result], ask: Callable[[CallExtender], Answer] | None = None
+    consultation: Consultation[Result], call: Callable[[CallExtender], Answer] | None = None
 ) -> Result:
-    """Run `consultation` to its end and return its result; `ask` performs each call.
+    """Run `consultation` to its end and return its result; `call` performs each call.
 
-    If `ask` is None, the consultation must not make any calls.
+    If `call` is None, the consultation must not make any calls.
     """
     try:
         questions = next(consultation)
         while True:
-            assert ask is not None, questions
-            questions = consultation.send(tuple(map(ask, questions)))
+            assert call is not None, questions
+            questions = consultation.send(tuple(map(call, questions)))
     except StopIteration as end:
         result: Result = end.value
         return result
