@@ -1,8 +1,8 @@
 """The types of expressions, and the assignment of types to type parameters.
 
 Types are written as the checker prints them: `list(int)`, `map(string, dyn)`, `optional_type(A)`.
-Single capital letters, and names that begin with `_var`, are type parameters, as `A` in the
-declaration of `_==_(A, A)`. Worked example: `[1] == dyn(x)`
+Single capital letters, and names that begin with `_var`, are type parameters, such as `A` in the
+declaration `_==_(A, A)`. Worked example: `[1] == dyn(x)`
 
     list(int) for A     A is free; A := list(int)
     dyn       for A     A is list(int), and dyn fits; dyn is the more general type; A := dyn
@@ -148,7 +148,7 @@ def _read(tokens: Iterator[str]) -> tuple[CelType, str]:
 
 
 def unwrapped(type_: CelType) -> tuple[CelType, bool]:
-    """Return (type, True) for an optional value of `type`; (`type_`, False) for other types."""
+    """Return (type of the value, True) for an optional type; (`type_`, False) for other types."""
     return (type_.parameters[0], True) if type_.name == "optional_type" else (type_, False)
 
 
@@ -183,9 +183,9 @@ class TypeSubstitution:
         return False
 
     def filled(self, type_: CelType, *, is_final: bool = False) -> CelType:
-        """Return `type_` with its type parameters replaced.
+        """Return `type_` with its bound type parameters replaced by their types.
 
-        `is_final` replaces unknown type parameters by dyn.
+        If `is_final` is True, unbound type parameters become dyn.
         """
         if type_.is_ground:
             return type_
@@ -201,8 +201,8 @@ class TypeSubstitution:
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
         """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
 
-        The type of a list contains the type object of its items. So filling the types of all nodes
-        takes time linear in their number, regardless of their sizes.
+        A type contains the type objects of its items, so each object is filled only once. Filling
+        the types of all nodes takes time linear in the number of nodes, regardless of type sizes.
         """
         found = known.get(id(type_))
         if found is None:

@@ -76,9 +76,9 @@ def call_cost(
     if by_name is not None:
         return by_name(every)
     if function == "_==_":
-        own_size = _own_size(every)
-        if own_size is not None:
-            return own_size, None
+        comparison = _comparison_cost(every)
+        if comparison is not None:
+            return comparison, None
     return _plain(overload, every)
 
 
@@ -88,7 +88,7 @@ def _sorting(overload: str) -> str:
     return "sort" if overload.endswith("_sort") else overload
 
 
-def _own_size(every: list[Operand]) -> Estimate | None:
+def _comparison_cost(every: list[Operand]) -> Estimate | None:
     """Return the cost of comparing two values of a Kubernetes type; None for other types."""
     one, other = every[0].type_, every[1].type_
     if one != other:
@@ -141,7 +141,10 @@ def _replace(every: list[Operand]) -> Result:
 
 
 def _longest(size: Estimate, old: Estimate, new: Estimate) -> tuple[int, int]:
-    """Return (largest number of replacements, size of the text that is not replaced)."""
+    """Return (number of replacements, size of the text that stays) for the longest result.
+
+    If the new text cannot be longer than the old text, the longest result has no replacements.
+    """
     if old.low == 0:
         return min(size.high + 1, ENDLESS), size.high
     if new.high <= old.low:

@@ -91,7 +91,7 @@ class CostTracker:
         self.add_work(steps * work_of(value, WORK_MAX // steps))
 
     def write(self, characters: int) -> None:
-        """Add the work of building a string with `characters`. Raises CostLimitError."""
+        """Add the work of building a string of length `characters`. Raises CostLimitError."""
         self.add_work(characters // _CHARACTERS_A_STEP)
 
 

@@ -97,7 +97,7 @@ def _is_quantifier(node: Comprehension) -> bool:
 def _addition(node: Comprehension) -> tuple[Node | None, ListLiteral | Call | None]:
     """Return (test of a round, list or call that adds to the accumulator); each may be None.
 
-    `exists_one` adds a number, for which neither a list nor a call is returned.
+    The second is None for `exists_one`, which adds a number.
     """
     step = node.step
     test: Node | None = None
@@ -241,7 +241,10 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
 
 
 def _insert(found: dict[Any, Any], values: list[Any]) -> None:
-    """Add the entry (key, value), or all entries of the one map in `values`. Raises CelError."""
+    """Add to `found` the entry (key, value), or all entries if `values` is a single map.
+
+    Raises CelError.
+    """
     entries = values[0] if len(values) == 1 else {values[0]: values[1]}
     if not isinstance(entries, dict):
         raise no_overload()

@@ -379,7 +379,7 @@ class _Parser:
         return Identifier(self.factory.id_at(start), dot + token.text)
 
     def _object_type(self, first: str) -> str:
-        """Consume the name of an object type and return it, "" if no brace follows the name."""
+        """Consume and return the name of an object type; return "" if no brace follows the name."""
         at, names = self._at, [first]
         while self._tokens[at].kind == "." and self._tokens[at + 1].kind == IDENTIFIER:
             names.append(self._tokens[at + 1].text)
