@@ -49,7 +49,7 @@ def create_as_apiserver(store: Store, manifests: Iterable[Mapping[str, Any]], no
 
 
 def reconcile_at_start(store: Store, gates: Collection[str], now: int) -> None:
-    """Update the objects of an earlier start for `gates`, the feature gates that are enabled now.
+    """Update the objects that an earlier start has created; `gates` are the enabled feature gates.
 
     Missing objects are created. A role whose annotation autoupdate is "true" gets the rules that it
     lacks, and keeps the rules that users have added. APIServices of versions that are no longer

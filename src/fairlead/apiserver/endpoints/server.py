@@ -323,7 +323,7 @@ def _no_request_info(path: str) -> Response:
 
 
 def _with_tracked_status(old: Json, new: Json, now: int) -> Json:
-    """Return the definition `new`, whose status this server has written, with its managedFields."""
+    """Return the definition `new` with managedFields updated for a status write by this server."""
     return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
 
 

@@ -82,7 +82,7 @@ class AdmissionControl:
         return AdmissionAttributes(operation, kind, obj, old, subresource, write, reinvocation)
 
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
-        """Return `attributes` with the object as the mutating plugins have changed it.
+        """Return `attributes` with the changes that the mutating plugins make to the object.
 
         Raises ApiError.
         """
@@ -136,5 +136,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether a webhook or a policy, which can read the requesting user, is configured."""
+    """Return whether any webhook or policy is configured; it may depend on the requesting user."""
     return any(map(storage.count, JUDGING))

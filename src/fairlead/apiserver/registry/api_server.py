@@ -39,7 +39,7 @@ def decode(kind: Kind, obj: Json) -> Json:
 
 
 def default(kind: Kind, obj: Json) -> Json:
-    """Return `obj`, which has been decoded, with its defaults. Raises ApiError 400."""
+    """Return the decoded object `obj` with its defaults. Raises ApiError 400."""
     schema = _schema(kind)
     if schema is not None:
         try:

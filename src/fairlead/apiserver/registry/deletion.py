@@ -52,7 +52,7 @@ class Deletion(Struct, frozen=True, kw_only=True):
 
 
 def with_garbage_finalizer(strategy: ResourceStrategy, obj: Json, deletion: Deletion) -> Json:
-    """Return `obj` with the finalizer of its propagation policy, Foreground or Orphan.
+    """Return `obj` with the finalizer of the propagation policy, Foreground or Orphan.
 
     The finalizer of the other policy is removed. Background deletion removes both finalizers.
     """

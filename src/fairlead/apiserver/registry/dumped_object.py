@@ -24,7 +24,7 @@ Text = msgspec.Raw | bytes | TemplateText
 
 
 class DumpedTemplate(Protocol):
-    """Makes the views and JSON values of similar objects, faster than decoding would.
+    """Makes the views and JSON values of similar objects, which is faster than decoding texts.
 
     `makes_replicas` means that the objects are pods that differ only in name, uid, version, node,
     the node to which they are pinned, the names of their volumes, addresses and times.
@@ -42,7 +42,7 @@ class DumpedTemplate(Protocol):
         """Return the view of the pod whose text has `strings` in the placeholders."""
 
     def number_at(self, path: Sequence[str | int]) -> int | None:
-        """Return the number of the string at `path` in views; None if all views share it."""
+        """Return the column of the string at `path`; None if the string is equal in all views."""
 
 
 class DumpedObject(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +69,7 @@ class DumpedObject(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def value(self) -> Json:
-        """The object as JSON, decoded again at each access; callers must not mutate it."""
+        """The object as JSON, made again at each access; callers must not mutate it."""
         if self.template is not None:
             value = self.template.value_of(self.text)
             if value is not None:

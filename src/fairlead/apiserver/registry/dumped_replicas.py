@@ -1,8 +1,8 @@
 """DumpedReplicas: neighbouring pods of one template in a dump, made when they are first read.
 
 There is a column for each string in which these pods differ. Most of a load needs only some of
-these columns: names, uids, nodes, times. So a pod gets a view, and a text, only if something reads
-that pod: it changes, or it is on a node that is drained.
+these columns: names, uids, nodes, times. So the view and the text of a pod are made only if
+something reads this pod, for example when it changes or when its node is drained.
 
     template  {"name": "▯", "image": "web:1", "nodeName": "▯"}
     columns   ["web-x2k", "web-b7q"]  ["n1", "n3"]          names = columns[0], nodes = columns[1]
@@ -28,7 +28,7 @@ class DumpedReplicas(Replicas):
     """The pods whose texts are `texts`; `template` makes their views, which are in stored form."""
 
     def __init__(self, template: DumpedTemplate, texts: TemplateRows) -> None:
-        """Contain one pod for each text. The template must make replicas."""
+        """Start with one pod for each text. `template.makes_replicas` must be True."""
         super().__init__(())
         self.template = template
         self.texts = texts
@@ -76,9 +76,10 @@ class DumpedReplicas(Replicas):
     # --- columns ---------------------------------------------------------------------------
 
     def column(self, *path: str | int) -> Sequence[str]:
-        """Return the string at `path` in the view of each pod: fields, and indices of lists.
+        """Return, for each pod, the string at `path` in its view.
 
-        Example: `column("status", "conditions", 0, "last_transition_time")`.
+        The path consists of fields and list indices. Example: `column("status", "conditions", 0,
+        "last_transition_time")`.
         """
         number = self.template.number_at(path)
         if number is not None:
@@ -130,5 +131,5 @@ class DumpedReplicas(Replicas):
 
     @cached_property
     def share_pod_affinity(self) -> bool:
-        """Whether the pods differ at most in the affinity to nodes."""
+        """True, because only the node affinity of these pods may differ."""
         return True

@@ -27,5 +27,5 @@ class IdSource(Protocol):
 
 
 def generated_name(prefix: str, suffix: str) -> str:
-    """Return a name for an object whose `generateName` is `prefix`."""
+    """Return `prefix`, a generateName, followed by `suffix`. A long prefix is shortened."""
     return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix

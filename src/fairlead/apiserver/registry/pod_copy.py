@@ -167,7 +167,7 @@ class PodCopies:
     def _is_typical(self, manifest: Mapping[str, Any], write: Write, stored: Json) -> bool:
         """Return whether equal manifests always give equal pods, except for their own strings.
 
-        This is False for requests of nodes, because NodeRestriction reads the node and its pods. It
+        This is False for requests by nodes, because NodeRestriction reads the node and its pods. It
         is False for several owners, because duplicate owners cause warnings that are not recorded.
         """
         is_tracked_alike = write.track is None or write.manager is not None

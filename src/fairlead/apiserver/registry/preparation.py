@@ -1,8 +1,8 @@
 """Sets the fields that the server owns when an object is created or updated.
 
-The server sets uid, timestamps and generation, and what the strategy of the kind adds. If status is
-a subresource, a new object does not keep the status that the client sent. An update of the whole
-object does not change its status.
+The server sets uid, timestamps and generation, and the fields that the kind's strategy sets. If
+status is a subresource, a new object does not keep the status that the client sent. An update of
+the whole object does not change its status.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go:BeforeCreate, BeforeUpdate
 """
@@ -60,7 +60,7 @@ def prepared_for_create(
 
 
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `new` with the server-owned metadata of `old`, and with the resulting generation."""
+    """Return `new` with the server-owned metadata and status of `old`, and with its generation."""
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")
     meta = {key: value for key, value in new["metadata"].items() if key not in ignored}

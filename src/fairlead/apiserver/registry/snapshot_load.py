@@ -48,7 +48,7 @@ _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
 
 
 class _LoadedJson(Struct):
-    """An object that `as_stored` has returned."""
+    """An object that was given as JSON, in the form in which `as_stored` returned it."""
 
     kind: Kind
     value: Json
@@ -129,7 +129,7 @@ def _restored(
 
 
 def _template_of(entry: Loaded) -> object:
-    """Return the template of a pod if all its pods are replicas of each other."""
+    """Return the template of a pod if the template makes replicas; otherwise None."""
     template = entry.template if isinstance(entry, DumpedObject) else None
     return template if template is not None and template.makes_replicas else None
 
@@ -141,7 +141,10 @@ def _is_one(entry: Loaded | DumpedReplicas) -> TypeGuard[Loaded]:
 def as_stored(
     manifest: Mapping[str, Any], now: int, ids: IdSource, registry: Registry
 ) -> tuple[Kind, Json]:
-    """Return (kind, `manifest` as a server would store it, without a version). Raises ApiError."""
+    """Return (kind, `manifest` as a server would store it). Raises ApiError.
+
+    If the resourceVersion is missing, it is not set here.
+    """
     obj = without_nulls(dict(manifest))
     kind = kind_of(obj)
     rules = registry.rules(kind)
@@ -206,9 +209,10 @@ def _in_listing_order(
 def _without_overlaps(
     pods: Iterable[Loaded | DumpedReplicas],
 ) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
-    """Yield `pods`, with replicas sorted by name, or divided if other pods are between them.
+    """Yield `pods` in groups, in listing order of the groups.
 
-    Replicas of which two have the same name are divided as well.
+    DumpedReplicas stay whole, sorted by name, if no other pod is listed between them and their
+    names are unique. Otherwise they are divided into single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -223,9 +227,9 @@ def _without_overlaps(
 
 
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
-    """Return the pods of `run`, one or more entries with overlapping names, as separate entries.
+    """Return the entries of `run`, with DumpedReplicas divided into single pods.
 
-    A single entry of replicas with distinct names stays whole.
+    If `run` has only one entry and its names are unique, the entry stays whole.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run

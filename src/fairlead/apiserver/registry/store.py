@@ -185,7 +185,7 @@ class Store:
         return stored
 
     def _pod_copies(self) -> PodCopies | None:
-        """Return the copies of pods for a new pod; None if it must go through all stages."""
+        """Return the PodCopies for creating a pod; None if the pod must go through all stages."""
         copying = self._copying
         if self._copies is None and copying is not None:
             self._pods_created += 1
@@ -490,9 +490,9 @@ class Store:
         )
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store an object with the fields that `load` sets, and return the stored object.
+        """Store `manifest` in the form that `load` would store; return the stored object.
 
-        Admission is not run. An existing object is replaced. Status, uid and priority are taken
+        Admission does not run. An existing object is replaced. Status, uid and priority are taken
         from the manifest. Raises ApiError if the manifest is malformed.
         """
         kind, obj = snapshot_load.as_stored(manifest, now, self.ids, self.registry)
@@ -544,7 +544,7 @@ class Store:
 
 
 def _is_pod(manifest: Mapping[str, Any]) -> bool:
-    """Return whether `manifest` is a pod. It may be malformed."""
+    """Return whether `manifest` has the apiVersion and kind of a pod."""
     return manifest.get("kind") == POD.kind and manifest.get("apiVersion") == POD.api_version
 
 

@@ -138,7 +138,7 @@ class StoredForm:
         )
 
     def has_replica(self, pod: Pod) -> bool:
-        """Return whether `pod` is in stored form; False if only `has` can tell.
+        """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
         Call this only if `pod` differs from a pod in stored form at most in name, uid, version,
         times, node and volumes, in the status without its phase, and in the node to which it is
@@ -159,9 +159,10 @@ class StoredForm:
         )
 
     def has_replicas(self, pods: DumpedReplicas) -> bool:
-        """Return whether `has_replica` is True for each of `pods`, and `pods` are `Replicas`.
+        """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        Each column is checked once. The names and uids must be unique, which usual pods' are.
+        Each column is checked once. The result is also False if names or uids are not unique, or if
+        only some of the pods have a node or a start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):

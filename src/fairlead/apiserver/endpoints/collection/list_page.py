@@ -197,8 +197,8 @@ def _objects_at(
 ) -> tuple[Iterator[ListEntry], int]:
     """Return the objects as they were at `version`, from the key `start` on, and their number.
 
-    The objects are found when they are iterated over. Raises ApiError 410 if the change log starts
-    after `version`.
+    Each object is looked up when the iterator reaches it. Raises ApiError 410 if the change log
+    starts after `version`.
     """
     before = _changed_since(storage, kind, namespace, version)
     keys = storage.list_keys(kind, namespace)

@@ -77,7 +77,7 @@ _UNLIMITED: Final = sys.maxsize
 
 
 def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
-    """Delete all objects that the selectors match; return the objects as they were before."""
+    """Delete all objects that the selectors match; return their last versions before deletion."""
     # 1. negotiate the media type of the answer
     media_type = scope.negotiate()
     # 2. read the options and selectors

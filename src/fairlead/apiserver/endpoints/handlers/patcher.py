@@ -332,7 +332,7 @@ def _undecodable(prefix: str, value: Any, wanted: str) -> ApiError:
 
 
 def _as_written(made: Json, shown: PatchedObject) -> Json:
-    """Return `made` with its members in the order of the text that `shown` quotes."""
+    """Return `made` with its members in the order in which error messages show them."""
     named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
     written: Json = parse_json(shown.text())
     return {**written, **named}
@@ -356,7 +356,7 @@ _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersi
 
 
 class PatchedObject(Struct, frozen=True):
-    """A patched object, `made`, and the way in which error messages quote it.
+    """A patched object, `made`, and the text with which error messages quote it.
 
     `document` returns the object's JSON. It is called only when an error message quotes the object.
     """

@@ -66,8 +66,7 @@ class DefinitionController:
     ) -> None:
         """Record all existing definitions as changed.
 
-        `track_status` updates the managedFields after a status was written. `late` delays the
-        steps.
+        `track_status` updates the managedFields for each written status. `late` delays the steps.
         """
         self._store = store
         self._registry = registry

@@ -114,7 +114,7 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return the stated (group, version); if it has no version, those of the path's `kind`."""
+    """Return (group, version) of a stated apiVersion; those of `kind` if it has no version."""
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

@@ -79,10 +79,10 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
 
 
 def of_another_version(kind: Kind, obj: Json) -> list[str]:
-    """Return notes that all fields of a custom resource in another version are unknown.
+    """Return a note for each field of a custom resource whose apiVersion differs from the path's.
 
-    Return [] if the apiVersion of `obj` is that of the path, or if `kind` is built in. Upstream
-    decodes an object in another version with a type that has no fields.
+    Every field of such an object is unknown, because upstream decodes it with a type that has no
+    fields. Return [] for any other object.
     """
     if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
         return []

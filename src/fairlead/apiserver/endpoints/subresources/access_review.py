@@ -75,7 +75,7 @@ def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
 
 
 def self_subject_rules_review(scope: RequestScope) -> Response:
-    """Return the review with its result: all rules that apply to the requester in its namespace."""
+    """Return the review with its result: the rules that apply to the requester in a namespace."""
     spec = object_member(posted_body(scope, scope.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
@@ -138,7 +138,7 @@ def _shown_paths(paths: Json) -> Json:
 
 
 def _named(body: Json, why: str) -> Iterator[Cause]:
-    """Yield an error if the review `body` has other metadata than namespace and managedFields."""
+    """Yield an error if the review `body` has metadata other than namespace and managedFields."""
     meta = object_member(body, "metadata")
     left = {key: value for key, value in meta.items() if value and key not in _IGNORED_METADATA}
     if left:

@@ -48,7 +48,7 @@ def binding(scope: RequestScope) -> WebhookCalls[Response]:
 
 
 def _require_node(target: Json) -> None:
-    """Reject a target that is not a node. As upstream, raises ApiError 500."""
+    """Reject a target that is not a node. As in upstream, raises ApiError 500."""
     # upstream: pkg/apis/core/validation/validation.go:ValidatePodBinding
     problems, kind = [], target.get("kind", "")
     if kind not in ("", "Node"):

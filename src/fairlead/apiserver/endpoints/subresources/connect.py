@@ -27,7 +27,7 @@ _ACTS: Final = {
 
 
 def refuse_connection(scope: RequestScope) -> Response:
-    """Always raises ApiError.
+    """Raise ApiError, because a simulated container accepts no connections.
 
     The code is 404 if the object does not exist, 400 if the container does not exist or the pod has
     no node, and 501 otherwise.

@@ -204,7 +204,7 @@ _CONDITIONS: Final = "conditions"
 
 
 def _prepare_status(old: Json, new: Json, timestamp: str) -> Json:
-    """Return `new` with timed conditions, and with the approvals and denials of `old`."""
+    """Return `new` with the approvals and denials of `old`, and with times in all conditions."""
     status = new.get("status") or {}
     rows = status.get(_CONDITIONS) or []
     for verdict in VERDICTS:

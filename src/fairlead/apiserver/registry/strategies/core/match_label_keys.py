@@ -20,7 +20,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_label_keys(pod: Json) -> Json:
-    """Return `pod` with its matchLabelKeys and mismatchLabelKeys merged into their selectors."""
+    """Return `pod` with matchLabelKeys and mismatchLabelKeys merged into its label selectors."""
     spec = pod["spec"]
     affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
     if not affinity and not constraints:
@@ -59,9 +59,9 @@ def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
 
 
 def _merged(term: Json, labels: Json) -> Json:
-    """Return `term` with a selector requirement for each of its matchLabelKeys.
+    """Return `term` with its matchLabelKeys and mismatchLabelKeys merged into its selector.
 
-    `term` is an affinity term or a spread constraint.
+    `term` is an affinity term or a spread constraint. `labels` are the labels of the pod.
     """
     selector = term.get("labelSelector")
     wanted = [

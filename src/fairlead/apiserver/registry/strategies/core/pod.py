@@ -47,7 +47,7 @@ def initial_status(pod: Json, timestamp: str) -> Json:
 
 
 def merge_label_keys(pod: Json, _: PreparationContext) -> Json:
-    """Return `pod` with its matchLabelKeys and mismatchLabelKeys merged into their selectors."""
+    """Return `pod` with matchLabelKeys and mismatchLabelKeys merged into its label selectors."""
     return with_label_keys(pod)
 
 

@@ -135,9 +135,9 @@ _NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
 
 
 def _begin_create(service: Json, preparation: PreparationContext) -> None:
-    """Refuse a new Service whose addresses are unavailable.
+    """Refuse a new Service whose addresses are unavailable, or which lacks the name that it needs.
 
-    This runs before all other validation.
+    This check runs before all other validation.
     """
     if service["metadata"].get("name"):
         check_addresses(service, preparation.storage, dry_run=preparation.dry_run)

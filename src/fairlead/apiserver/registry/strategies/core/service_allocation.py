@@ -49,9 +49,9 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
 
 
 def require_name(service: Json, storage: Storage) -> None:
-    """Refuse a Service without a name, for which an IPAddress would have to be created.
+    """Refuse a Service without a name if it needs an IPAddress.
 
-    The IPAddress refers to the Service by its name. Raises ApiError 422.
+    An IPAddress refers to its Service by name. Raises ApiError 422.
     """
     # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
     spec = service["spec"]
