@@ -13,10 +13,11 @@ _OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
 def with_conditions(
     conditions: Iterable[Json], changes: Iterable[Mapping[str, Any]], timestamp: str
 ) -> list[Json]:
-    """Return `conditions` after each of `changes` has updated or added the condition of its type.
+    """Return `conditions` with `changes` merged in by type.
 
-    A change has type, status, reason and so on. lastTransitionTime becomes `timestamp` if the
-    status changes or the condition is new. Empty reasons and messages are left out.
+    Each change is a condition with type, status, reason and so on. lastTransitionTime becomes
+    `timestamp` if the status changes or the condition is new. Empty reasons and messages are left
+    out.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)
@@ -34,7 +35,7 @@ def with_conditions(
 
 
 def _place(conditions: list[Json], condition_type: str) -> int:
-    """Return the index of the condition of the type `condition_type`.
+    """Return the index of the condition of type `condition_type`.
 
     Return the length of the list if there is none.
     """

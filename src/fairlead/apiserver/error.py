@@ -147,5 +147,5 @@ def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> 
 
 
 def expired(asked: int, oldest: int) -> ApiError:
-    """Return ApiError 410: the change log starts at version `oldest`, after the version `asked`."""
+    """Return ApiError 410: version `asked` is older than `oldest`, where the change log starts."""
     return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

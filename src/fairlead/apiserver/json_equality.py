@@ -25,13 +25,13 @@ def json_equal(value: Any, other: Any) -> bool:
         return True
     if value != other:  # == would take 1 for true
         return False
-    return canonical_key(value) == canonical_key(other) or _is_as_true(value, other)
+    return canonical_key(value) == canonical_key(other) or _same_booleans(value, other)
 
 
-def _is_as_true(value: Any, other: Any) -> bool:
-    """Return whether two values that Python considers equal have booleans in the same places."""
+def _same_booleans(value: Any, other: Any) -> bool:
+    """Return whether two values, equal for Python, have booleans in the same places."""
     if isinstance(value, dict):
-        return all(_is_as_true(item, other[key]) for key, item in value.items())
+        return all(_same_booleans(item, other[key]) for key, item in value.items())
     if isinstance(value, list):
-        return all(map(_is_as_true, value, other))
+        return all(map(_same_booleans, value, other))
     return isinstance(value, bool) == isinstance(other, bool)

@@ -1,7 +1,8 @@
 """Kind: the facts about a kind of objects that the API server needs.
 
 `kind_table` contains the rows. The facts about kinds outside the table (custom resources, other
-versions) are guessed. A server that has their definitions uses `registry` instead.
+versions) are guessed. A server looks up the kinds that it serves in `registry.served_kinds`
+instead.
 
 upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
@@ -29,9 +30,9 @@ _PROXY: Final = ("create", "delete", "get", "patch", "update")
 
 
 class Subresource(Struct, frozen=True):
-    """A subresource, and the kind of the bodies of requests to it.
+    """A subresource, and the kind of its request bodies.
 
-    `group` and `version` are "" if the body has the group and version of the object.
+    `group` and `version` are those of this kind; "" means those of the object.
     """
 
     name: str
@@ -137,9 +138,9 @@ class DefinedType(Protocol):
 class Kind:
     """A kind of objects; `group` is "" for the core group.
 
-    If `feature_gate` is not "", this gate must be enabled for the kind to be served. `custom` is
-    the type of a custom resource, or None if its definition is unknown. `all_types` are the types
-    of all its versions, each with its apiVersion.
+    If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
+    type of a custom resource, or None if its definition is unknown. `all_types` are the types of
+    all versions of the custom resource, each with its apiVersion.
     """
 
     group: str
@@ -175,7 +176,7 @@ class Kind:
 
     @cached_property
     def stored_as(self) -> str:
-        """The apiVersion in which objects of this kind are stored. Several kinds may share it."""
+        """The apiVersion in which objects of this kind are stored."""
         return self.stored_version or self.api_version
 
     @cached_property
@@ -205,7 +206,7 @@ class Kind:
     def list_kind(self) -> str:
         """The kind of a list of these objects, such as `PodList`.
 
-        A custom resource may set another.
+        A custom resource may set a different one.
         """
         return self.list_kind_name or f"{self.kind}List"
 

@@ -68,8 +68,8 @@ Body = Iterable[bytes]
 class Response(Struct, frozen=True):
     """One response. Each of `warnings` is sent as a Warning header.
 
-    `version` is the resourceVersion of the only object in the response. None means that the
-    response may show any change so far, as a list does.
+    If the response shows only one object, `version` is its resourceVersion. If `version` is None,
+    the response may show any change that has been made so far, as a list does.
     """
 
     status: int

@@ -19,5 +19,5 @@ class Cause(Struct, frozen=True):
     field: str = ""
 
     def __str__(self) -> str:
-        """Return the text of this error as messages of refused requests contain it."""
+        """Return the error as text for the message of a refused request."""
         return f"{self.field}: {self.message}" if self.field else self.message

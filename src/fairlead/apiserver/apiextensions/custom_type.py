@@ -92,7 +92,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def fields(self) -> Schema:
         """The schema for managedFields and server-side apply.
 
-        It is made when it is first used, because a large definition takes long.
+        It is built when it is first used, because that takes long for a large definition.
         """
         return object_schema(self.schema)
 

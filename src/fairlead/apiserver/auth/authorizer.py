@@ -70,7 +70,7 @@ class Authorizer(Protocol):
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
-        """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
+        """Return the rules of the role in `reference`, the roleRef of a binding in `namespace`.
 
         Return None if the role does not exist.
         """

@@ -1,8 +1,8 @@
 """Converts HorizontalPodAutoscalers between autoscaling/v1 and v2.
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
-v1, all other metrics, their current values, the conditions and the behavior are JSON in
-annotations. Metrics have the field names of v1's types; the behavior has the field names of a Go
+v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
+in annotations. Metrics have the field names of v1's types; the behavior has the field names of a Go
 type without JSON names. Malformed annotations are dropped. If a v2 object has annotations with
 these names, they are dropped too. A CPU metric that was converted to v1 and back becomes the last
 metric.
@@ -189,7 +189,7 @@ def _new_rules(rules: Json) -> Json:
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
     """Return the fields of the object `found` that are in `types` and have the given types.
 
-    The field names match in upper and lower case.
+    Field names match regardless of case.
     """
     if not isinstance(found, dict):
         return {}
@@ -362,7 +362,7 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """Return `source` with the type of its target, which its values determine."""
+    """Return `source` with the type of its target, which depends on the values in the target."""
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:
         target.pop("value", None)

@@ -60,7 +60,7 @@ class _Kept(Struct, frozen=True):
 
 
 class Documents:
-    """Serves the documents of this module; it is a Document, see `endpoints.server`."""
+    """Serves the documents of this module, as an `endpoints.server.Document`."""
 
     def __init__(
         self,

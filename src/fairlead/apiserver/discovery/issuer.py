@@ -20,7 +20,7 @@ _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
 
 
 class IssuerDocuments:
-    """Serves the issuer's configuration and its keys (as a Document, see `endpoints.server`)."""
+    """Serves the issuer's configuration and its keys, as an `endpoints.server.Document`."""
 
     def __init__(self, identity: Identity, address: str) -> None:
         """`address` is the host and port in the documents."""

@@ -1,5 +1,5 @@
 """HTTP: serves an ApiServer on a socket.
 
-Law: this package makes no decisions. It converts bytes to requests and responses to bytes. Together
-with the log on disk, it is the only part of the API server that uses clocks, sockets and tasks.
+Law: this package makes no decisions. It converts bytes to requests and responses to bytes. Only
+this package and the log on disk use clocks, sockets and tasks.
 """

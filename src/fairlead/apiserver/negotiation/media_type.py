@@ -117,9 +117,9 @@ def require_produced(accept: str, produced: tuple[str, ...]) -> None:
 
 
 def error_media_type(accept: str) -> str:
-    """Return the media type of a Status: of the first JSON or YAML clause without a view.
+    """Return the media type for a Status: the first JSON or YAML clause without a view.
 
-    If there is no such clause, it is JSON.
+    If there is no such clause, the media type is JSON.
     """
     for clause in clauses(accept):
         media_type = _media_type(clause)

@@ -44,7 +44,7 @@ class Column(Struct, frozen=True):
 class Printer(Struct, frozen=True):
     """The printer of a kind; `cells` takes an object and the time, in ns since 1970.
 
-    `conditions` returns the row's conditions, by which clients hide rows. Rows are sorted by
+    `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
     `order`; if it is None, they keep the order of the list. If `is_bare`, the rows of an empty
     table are null instead of an empty list.
     """

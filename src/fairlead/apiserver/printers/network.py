@@ -118,7 +118,10 @@ def _ingress(obj: Json, now: int) -> list[Cell]:
 
 
 def _hosts(rules: list[Json]) -> str:
-    """Return the first hosts; like upstream, "+ N more" counts the rules without a shown host."""
+    """Return the first hosts as text.
+
+    As in upstream, `+ N more...` counts all other rules, including rules without a host.
+    """
     hosts: list[str] = []
     for rule in rules:
         if len(hosts) == MORE_MAX:

@@ -152,8 +152,9 @@ def _recount_sidecars(pod: Json, tally: _Tally) -> None:
 def _count_containers(pod: Json, tally: _Tally) -> None:
     """Count the containers and set the status word.
 
-    The first container sets the status word. If it has completed, the status word of a running or
-    failed container is used instead.
+    The first container that waits or has terminated sets the status word. If the word is Completed,
+    a running container changes it to Running or NotReady; otherwise, a failed container changes it
+    to the reason of its failure.
     """
     has_running, failure = False, ""
     for status in reversed(items(pod, "status", "containerStatuses")):

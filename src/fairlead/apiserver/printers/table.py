@@ -157,7 +157,7 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
 
 
 def _metadata(kind: Kind, obj: Json) -> Json:
-    """Return the metadata that an object has in upstream's internal version."""
+    """Return the metadata of `obj`, without the annotation that upstream drops from DaemonSets."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta: Json = obj.get("metadata", {})
     annotations = meta.get("annotations") or {}

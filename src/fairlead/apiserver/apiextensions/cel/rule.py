@@ -115,7 +115,7 @@ def _broken_rules_of_node(
 
 
 class _RuledValue(Struct, frozen=True):
-    """A value that rules validate, its CEL value, and the CEL value of its old value."""
+    """A value that rules validate, and the CEL values for `self` and `oldSelf`."""
 
     schema: Structural
     value: Any

@@ -30,10 +30,10 @@ _NOT_ESTABLISHED: Final = {
 
 
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """Return `definition` with a condition that says which of its names `others` already use.
+    """Return `definition` with a condition that names a conflict with `others`.
 
-    The names without a conflict are accepted. Return None if no name has a conflict. Return
-    `definition` itself if it already has this condition and these accepted names.
+    A conflict is a name that one of `others` already uses. All other names are accepted. Return
+    None if there is no conflict. Return `definition` itself if nothing changes.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}
@@ -60,7 +60,10 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 
 
 def holder_of_own_plural(definition: Json) -> Json:
-    """Return a placeholder definition that has accepted the plural name of `definition`."""
+    """Return a placeholder definition that has accepted the plural name of `definition`.
+
+    It conflicts with `definition`, so `with_name_conflict` refuses the plural name.
+    """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}
     return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}

@@ -40,7 +40,7 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Yield an error if `expression` exceeds the length limit. Upstream has no such limit."""
+        """Yield an error if the total length is over the limit. Upstream has no such limit."""
         try:
             self._budget.spend(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
@@ -53,7 +53,7 @@ class RuleCostTotal:
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """The schemas of a definition share `length_budget`."""
+        """Start at zero. The schemas of a definition share `length_budget`."""
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []

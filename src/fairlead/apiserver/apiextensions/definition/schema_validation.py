@@ -72,9 +72,9 @@ _WITH_CHILDREN: Final = ("properties", "additionalProperties", "not", "items", *
 class _NodeContext(Struct, frozen=True):
     """The context of a schema node.
 
-    `default_forbidden` is the reason why the node must not have a default; None if it may.
-    `cardinality` is the maximum number of values of the node in an object. For
-    `uncorrelatable_from`, see RuleContext.
+    `default_forbidden` is the reason why the node must not have a default; None if it may have one.
+    `cardinality` is the maximum number of values of the node in an object. `uncorrelatable_from` is
+    described at RuleContext.
     """
 
     cost_total: RuleCostTotal
@@ -254,7 +254,7 @@ def _additional_properties_causes(raw: Json, field: str, context: _NodeContext) 
 
 
 def _property_context(raw: Json, field: str, inner: _NodeContext) -> _NodeContext:
-    """Return the context of the properties of `raw`; `inner` is that of its other children."""
+    """Return the context for the properties of `raw`; `inner` is the context for other children."""
     if raw.get("x-kubernetes-map-type", "granular") in ("atomic", "granular"):
         return inner
     return replace(inner, uncorrelatable_from=inner.uncorrelatable_from or field)
@@ -306,7 +306,7 @@ _RULE_TEXTS: Final = ("rule", "message", "messageExpression", "reason", "fieldPa
 
 
 def malformed_paths(raw: Any, field: str) -> Iterator[str]:
-    """Yield the paths of the values of the wrong JSON type in the schema at `field`."""
+    """Yield the path of each value in the schema at `field` that has the wrong JSON type."""
     if not isinstance(raw, dict):
         yield field
         return

@@ -46,7 +46,7 @@ _MISSING_STORED_VERSION: Final = (
 
 
 def causes(definition: Json, length_budget: ExpressionLengthBudget | None) -> Iterator[Cause]:
-    """Yield the errors of a definition with its defaults.
+    """Yield the errors of a definition whose defaults are set.
 
     If `length_budget` is None, the CEL rules are not compiled.
     """

@@ -105,7 +105,7 @@ def _keeps_null(schema: Structural) -> bool:
 
 
 def _number(value: Any) -> Any:
-    """Return a number as upstream's encoder writes it: a whole number has no fraction."""
+    """Return a number as upstream's JSON encoder writes it: 2.0 becomes 2."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
         return int(value)
     if isinstance(value, int) and value not in _INT64:
@@ -114,7 +114,7 @@ def _number(value: Any) -> Any:
 
 
 def _of_double(number: int) -> int | float:
-    """Return an integer beyond 64 bits after converting it to float64 and back."""
+    """Return an integer beyond 64 bits as Go writes it: decoded as float64, then encoded."""
     # upstream: encoding/json encode.go:floatEncoder.encode
     nearest = float(number)
     return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest

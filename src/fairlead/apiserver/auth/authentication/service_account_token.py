@@ -116,9 +116,10 @@ class ServiceAccountTokens:
         return _user(bound, claims.get("jti", "")) if is_valid else None
 
     def _user_of_secret(self, token: str, claims: Json) -> User | None:
-        """Return the user of a token that a Secret contains; None if the Secret lacks it now.
+        """Return the user of a token that was issued for a Secret.
 
-        Also None if the Secret or the account is being deleted.
+        Return None if the Secret no longer contains the token, or if the Secret or the service
+        account is being deleted or no longer exists.
         """
         # upstream: pkg/serviceaccount/legacy.go:Validate
         namespace = claims[_LEGACY_NAMESPACE]
@@ -150,8 +151,8 @@ class ServiceAccountTokens:
     def _is_bound_to_existing(self, bound: Json) -> bool:
         """Return whether the service account and the bound object still exist with the same uids.
 
-        An object that is being deleted counts until a minute after its deletion time. The node of a
-        bound pod is informational, so it need not exist.
+        An object that is being deleted counts as existing until a minute after its
+        deletionTimestamp. The node of a bound pod is informational, so it need not exist.
         """
         namespace = bound.get("namespace", "")
         if "pod" in bound:
@@ -173,7 +174,7 @@ class ServiceAccountTokens:
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
-    """Return the claims of a token for `account`, as the TokenRequest with `spec` requests."""
+    """Return the claims of the token that a TokenRequest with `spec` requests for `account`."""
     meta = account["metadata"]
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}

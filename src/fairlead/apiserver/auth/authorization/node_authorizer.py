@@ -91,7 +91,10 @@ class NodeAuthorizer:
         return AccessDecision(allowed=True)
 
     def _check_for(self, attributes: AuthorizationAttributes) -> Check:
-        """Return the check for a resource. The check returns None if it allows a request."""
+        """Return the check for the requested resource.
+
+        The check returns None if it allows the request, otherwise the reason why it does not.
+        """
         match attributes.group, attributes.resource:
             case resource if resource in _READABLE_RESOURCES:
                 return self._check_readable

@@ -95,7 +95,7 @@ class Rbac:
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
-        """Return the rules of the role that `reference`, a roleRef in `namespace`, names.
+        """Return the rules of the role in `reference`, the roleRef of a binding in `namespace`.
 
         Return None if the role does not exist.
         """
