@@ -88,8 +88,8 @@ def sign(
 ) -> str:
     """Return the certificate (PEM) for `request`.
 
-    It is valid until `not_after`, or until the authority's certificate expires. Its validity starts
-    with that of the authority's certificate, to tolerate clock skew.
+    It is valid until `not_after` or until the authority's certificate expires, whichever is
+    earlier. Its validity starts with that of the authority's certificate, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)

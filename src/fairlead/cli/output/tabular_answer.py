@@ -54,7 +54,10 @@ def print_tabular(
 
 
 def _sections(answer: TabularAnswer) -> Iterator[Section]:
-    """Yield the sections: the head, the tables and the notes; earlier tables get lines first."""
+    """Yield the sections in the order of output: the head, the tables and the notes.
+
+    If there are not enough lines for all tables, earlier tables get lines first.
+    """
 
     def show_head(console: Console, count: int) -> None:
         del count

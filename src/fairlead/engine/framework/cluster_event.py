@@ -284,7 +284,7 @@ def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
 
 
 def _claims_made(pod: PodInfo) -> object:
-    """Return what the pod's status says of its claims.
+    """Return the statuses of the generated ResourceClaims in the pod's status.
 
     upstream: framework/events.go: extractPodGeneratedResourceClaimChange
     """

@@ -25,7 +25,7 @@ Identity = tuple[str, str, str]  # kind, namespace and name
 def with_generated_names(
     writes: Sequence[AuditedWrite], known: Collection[Identity]
 ) -> list[AuditedWrite]:
-    """Return `writes`, each creation with a name; `known` are the objects before the first one."""
+    """Return `writes` with a name for each creation; `known` existed before the first write."""
     found = list(writes)
     seen = set(known)
     unnamed: list[int] = []

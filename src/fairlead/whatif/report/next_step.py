@@ -102,9 +102,10 @@ def _row(tab: str, value: str) -> str:
 def _room_in(budget: BudgetOutcome, effect: Effect) -> Iterator[NextStep]:
     """Yield a what-if with more replicas, or with one more disruption that the budget allows.
 
-    If a budget needs all pods, or forbids every disruption, more replicas would not help. The
-    same applies if more pods were displaced against the budget than replicas would be added. An
-    absolute number is suggested even if the budget contains a percentage.
+    If minAvailable is a number, more replicas are suggested, unless more pods were displaced
+    against the budget than replicas would be added. For pods without a controller, a number for
+    minAvailable is suggested. For maxUnavailable, a number is suggested even if the budget contains
+    a percentage.
     """
     covered = [one for one in effect.workloads if budget.pdb in dict(one.budgets)]
     kind, _, amount = budget.rule.partition(" ")

@@ -247,7 +247,7 @@ class SimulatedWorld:
     def _call_extender(self, call: CallExtender, now: Instant) -> Stimulus:
         """Call an extender and return its response.
 
-        If it has bound the pod, first bind it in the store.
+        If the extender has bound the pod, this first binds the pod in the store.
         """
         # Few simulations call extenders.
         from fairlead.worlds.extender.request import held_by, request_body  # noqa: PLC0415

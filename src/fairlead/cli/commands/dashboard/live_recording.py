@@ -123,7 +123,7 @@ class LiveRecording:
 
 
 def _without_pods(outcome: RunOutcome) -> list[str]:
-    """Return the names of workloads, except Jobs, whose pods are all without a node in service."""
+    """Return the names of workloads, except Jobs, without any pod on a node that is in service."""
     history = outcome.cluster_history
     silent = set(history.out_of_service) if history is not None else set()
     serving = dict[WorkloadRef, bool]()

@@ -96,7 +96,7 @@ class ZoneQueues:
         return min((due for due in dues if due is not None), default=None)
 
     def accepted(self, now: Instant, last_pass: Instant) -> Iterator[tuple[str, str]]:
-        """Yield (zone, name) for each due entry for which its zone's rate limiter has a token.
+        """Yield (zone, name) for each due entry, if the rate limiter of its zone has a token.
 
         `last_pass` is the time of the last monitor pass, at which requeued entries are due. Before
         the caller continues the iteration, it must finish the entry or retry it; both use up the

@@ -35,9 +35,10 @@ class PreemptionVictim(Struct):
 
     @property
     def importance(self) -> tuple[int, int, int, Instant, str]:
-        """A sort key, most important first: higher priority, in a group, more pods, earlier start.
+        """A sort key that puts the most important victim first.
 
-        Equally important victims are sorted by name.
+        These criteria are compared in order: the higher priority, a pod group rather than a single
+        pod, more pods in the group, the earlier start, and the name.
 
         upstream: podgrouppreemption.go: moreImportantVictim, which does not define the order of
         ties

@@ -240,7 +240,7 @@ class GarbageCollector(Struct):
         return [command for one in ending for command in self._end(one)]
 
     def _are_listed_only(self, alike: _Alike) -> bool:
-        """Return whether the loaded objects `alike` can be indexed later, when one is needed."""
+        """Return whether indexing the loaded objects `alike` can wait until one is needed."""
         meta = alike[0].metadata
         if len(meta.owner_references) != 1 or meta.deletion_timestamp or self.looks_up_owners:
             return False

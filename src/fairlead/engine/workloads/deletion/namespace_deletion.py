@@ -121,9 +121,9 @@ class NamespaceDeletion(Struct):
             self._schedule(meta.name, now + GRACE)
 
     def _forget(self, namespace: Namespace) -> list[Command]:
-        """Handle the end of a namespace; return the deletion of its content.
+        """Stop tracking a removed namespace; return the command that deletes its content.
 
-        Returns [] if the namespace was terminating, because its content was deleted before.
+        Returns [] if the namespace was terminating, because its content has already been deleted.
         """
         name = namespace.metadata.name
         self._due.pop(name, None)

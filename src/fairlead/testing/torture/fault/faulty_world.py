@@ -150,7 +150,10 @@ class FaultyWorld:
         return None
 
     def _do(self, issued: Issued, now: Instant) -> list[Stimulus]:
-        """Perform a command; return the changes and its outcome, after all earlier stimuli."""
+        """Perform a command; return the resulting changes, then the outcome of the command.
+
+        Earlier changes are reported before these.
+        """
         self._ready += self._world.poll(now)
         outcome = self._world.perform(issued, now)
         while self._webhooks is not None and self._world.gateway.pending:

@@ -232,7 +232,10 @@ def _change(
 def _proven(
     trials: _Trials, blocker: Blocker, candidates: Sequence[_Candidate], others: AbstractSet[str]
 ) -> str:
-    """Return the text of the first of `candidates`, or of larger ones, that passes a trial."""
+    """Return the text of the first candidate that passes a trial; "" if none passes.
+
+    If a pod of the owner still has no place in a trial, the candidates for this pod are tried next.
+    """
     owner, waiting, tried = blocker.owner, list(candidates), set[str]()
     while waiting and len(tried) < _TRIALS_MAX:
         candidate = waiting.pop(0)

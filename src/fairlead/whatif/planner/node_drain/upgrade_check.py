@@ -116,9 +116,9 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
 def upgrade_turns(
     model: ClusterModel, plan: DrainPlan, groups: Iterable[SurgeGroup]
 ) -> list[DrainTurn]:
-    """Return the turns of the drains of `plan`, one for each of `groups` that has surge nodes.
+    """Return the turns in which the nodes of `plan` are drained: one turn for each of `groups`.
 
-    Without surge nodes, all nodes have the same turn.
+    If no group has surge nodes, all nodes are drained in one turn.
     """
     drained = {drain.node for drain in plan.drains}
     found = []

@@ -124,10 +124,10 @@ class RuntimeDraw(Struct, frozen=True):
 
 
 class RuntimeCoverage(Struct, frozen=True):
-    """The numbers of `running` pods of a dump, and of those with a `known` runtime.
+    """The number of `running` pods of a dump, and the number of these with a `known` runtime.
 
-    `stated` of the `known` runtimes are from a file. Pods of DaemonSets and static pods do not
-    count. `longest` is the longest known runtime, 0 if there is none.
+    `stated` is the number of known runtimes that come from a file. Pods of DaemonSets and static
+    pods do not count. `longest` is the longest known runtime, 0 if there is none.
     """
 
     running: int = 0

@@ -38,7 +38,7 @@ class OwnerFacts:
         self.belongs_to_node = is_daemon_pod(pod) or is_static(pod)
 
     def has_owner_of(self, pod: Pod) -> bool:
-        """Return whether the facts hold for `pod`: it has the same owner and revision."""
+        """Return whether `pod` has the owner and revision to which these facts apply."""
         mine, their = self._metadata, pod.metadata
         return (
             mine.owner_references is their.owner_references
