@@ -164,7 +164,7 @@ def _highest(metrics: Iterable[_Metric]) -> int | None:
 def _decision(
     view: HorizontalPodAutoscaler, replicas: int, proposal: int, conditions: Sequence[Json]
 ) -> str:
-    """Return what an autoscaler does whose metrics propose `proposal` replicas."""
+    """Return a text about the autoscaler's action if its metrics propose `proposal` replicas."""
     least, most, what = view.spec.min_replicas, view.spec.max_replicas, _reference(view)
     proposed = f"its metrics propose {counted(proposal, 'replica')}"
     if proposal > replicas >= most:

@@ -55,7 +55,7 @@ class FrameOptions:
 
     @property
     def other_rows(self) -> int:
-        """The largest number of pending pods to print, and also of events."""
+        """The largest number of rows for pending pods; the table of events has the same limit."""
         return self._rows((1 - NODE_SHARE - POD_SHARE) / 2)
 
     def _rows(self, share: float) -> int:

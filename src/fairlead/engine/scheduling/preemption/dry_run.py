@@ -258,9 +258,10 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        These rows are the rows in the logs, and all rows in the same topology domains as these
-        rows. The topology keys are the keys in `reach`, and the keys in `reach` at the time of the
-        cached results: since then, affinity terms of placed pods may have changed.
+        The logs contain the changed rows. All rows in the same topology domains as a changed row
+        are marked too. The topology keys are those in `reach` and those in `kept.reach`, because
+        the affinity terms of placed pods may have changed since the results were cached. Every row
+        is marked if the affected rows cannot be determined.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)

@@ -292,7 +292,7 @@ class DaemonSetRule:
         return min((pod for pod in there if not _is_going(pods, pod)), key=_age_order, default=None)
 
     def _available_surplus(self, pods: PodSet, now: Instant) -> int:
-        """Return how many more nodes have an available pod than need one, at least 0.
+        """Return the number of nodes with an available pod beyond the number that need one.
 
         On a node with an outdated pod, only this pod counts.
         """
