@@ -79,6 +79,13 @@ def experiments_of(
     without = _without_change(snapshot, conditions, initial, kubelets)
     templates = _new_nodes(change, conditions, snapshot)
     script = script_of_change(change, snapshot, conditions.seed, templates)
+    if without.karpenter is not None:
+        # Imported only if it is needed.
+        from fairlead.whatif.configuration.autoscaling.karpenter_config import (  # noqa: PLC0415
+            refuse_invalid,
+        )
+
+        refuse_invalid(script.written)
     if change.reschedule and not script.steps:
         # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,32 @@ def node(name: str) -> Json:
             "capacity": size,
             "allocatable": size,
             "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def node_claim(name: str, **meta: Any) -> Json:
+    """The launched NodeClaim of the node `name`."""
+    size = {"cpu": "2", "memory": "8Gi", "pods": "110"}
+    done = [{"type": kind, "status": "True"} for kind in ("Launched", "Registered", "Initialized")]
+    created = "2026-01-01T00:00:00Z"
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {
+            "name": name,
+            "creationTimestamp": created,
+            "labels": node(name)["metadata"]["labels"],
+            "finalizers": ["karpenter.sh/termination"],
+            **meta,
+        },
+        "spec": {"requirements": [], "expireAfter": "Never"},
+        "status": {
+            "providerID": f"fairlead:///{name}",
+            "nodeName": name,
+            "capacity": size,
+            "allocatable": size,
+            "conditions": [{**one, "lastTransitionTime": created} for one in done],
         },
     }
 
@@ -145,6 +172,79 @@ def test_limits_keep_nodes_away(tmp_path: Path) -> None:
     found = answer.changed.autoscaling
     assert found is not None
     assert [text in why for why in found.waiting.values()] == [True]
+
+
+def test_a_change_of_limits_counts(tmp_path: Path) -> None:
+    """As a user who edits the NodePool sees it; equal templates drift no node."""
+    upstream = {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"}
+    limited = pool(limits={"cpu": "2"})
+    limited["metadata"]["annotations"] = upstream
+    objects = [limited, node_claim("n1", annotations=upstream), node("n1"), web(2)]
+    raised = ("nodepool/default:spec.limits.cpu=100",)
+    answer = ask(tmp_path, objects, ClusterChange(set=raised, scale=("deploy/default/web=3",)))
+    assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 3
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert {one.reason for one in found.transitions} == {"Provisioned"}
+
+
+@pytest.mark.parametrize("hashes", [{}, {"hash": "1", "hash-version": "v3"}])
+def test_a_change_of_the_template_makes_nodes_drift(tmp_path: Path, hashes: dict[str, str]) -> None:
+    """Whether the dump has Karpenter's hashes or not."""
+    annotations = {f"karpenter.sh/nodepool-{name}": text for name, text in hashes.items()}
+    old = pool()
+    old["metadata"]["annotations"] = annotations
+    objects = [old, node_claim("n1", annotations=annotations), node("n1"), web(2)]
+    labelled = ("nodepool/default:spec.template.metadata.labels.team=shop",)
+    answer = ask(tmp_path, objects, ClusterChange(set=labelled))
+    assert [one.name for one in answer.without.nodes] == ["n1"]
+    assert "n1" not in [one.name for one in answer.changed.nodes]
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert {one.reason for one in found.transitions} == {"Drifted"}
+
+
+@pytest.mark.parametrize("deleted", ["nodepool/default", "nodeclaim/n1"])
+def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
+    """Only a NodePool that still exists gets new nodes."""
+    objects = [pool(), node_claim("n1"), node("n1"), web(2)]
+    answer = ask(tmp_path, objects, ClusterChange(delete=(deleted,)))
+    placed = [one for one in answer.changed.pods.values() if one.is_placed]
+    assert "n1" not in [one.name for one in answer.changed.nodes]
+    assert len(placed) == (0 if deleted == "nodepool/default" else 2)
+
+
+def test_an_applied_node_pool_gets_nodes(tmp_path: Path) -> None:
+    """If it comes before the others by weight."""
+    path = tmp_path / "pool.json"
+    path.write_text(json.dumps(pool(weight=10) | {"metadata": {"name": "better"}}))
+    change = ClusterChange(apply=(str(path),), scale=("deploy/default/web=4",))
+    answer = ask(tmp_path, [pool(), node("n1"), web(2)], change)
+    found = answer.changed.autoscaling
+    assert found is not None
+    assert [one.group.split()[0] for one in found.groups if one.added] == ["better"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("spec.disruption.consolidateAfter", "soon", "'soon' is not a duration"),
+        ("spec.disruption", "soon", "Expected `object`, got `str`"),
+    ],
+)
+def test_an_invalid_change_is_refused(tmp_path: Path, path: str, value: str, problem: str) -> None:
+    """With pool and field."""
+    change = ClusterChange(set=(f"nodepool/default:{path}={value}",))
+    with pytest.raises(InputError, match=re.escape(f"NodePool default: {path}: {problem}")):
+        ask(tmp_path, [pool(), node("n1")], change)
+
+
+def test_an_invalid_applied_node_pool_is_refused(tmp_path: Path) -> None:
+    """The message names the file."""
+    path = tmp_path / "pool.json"
+    path.write_text(json.dumps(pool(weight=1000) | {"metadata": {"name": "heavy"}}))
+    with pytest.raises(InputError, match=r"pool\.json: NodePool heavy: spec\.weight: 1000 is not"):
+        ask(tmp_path, [pool(), node("n1")], ClusterChange(apply=(str(path),)))
 
 
 def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:

@@ -205,12 +205,14 @@ def _given(flag: bool) -> tuple[str, ...]:  # noqa: FBT001 - an option without a
 class ChangeScript(Struct, frozen=True):
     """The steps of a change in order of time, and notes about its meaning and its assumptions.
 
-    `drain` contains the result of kubectl's checks of the drained nodes.
+    `drain` contains the result of kubectl's checks of the drained nodes. `written` are the objects
+    that manifests and edits create or change, as they are afterwards.
     """
 
     steps: tuple[ScriptedStep, ...]
     notes: tuple[str, ...] = ()
     drain: KubectlDrain = NO_DRAIN
+    written: tuple[Manifest, ...] = ()
 
 
 class _Steps(Struct):
@@ -222,6 +224,7 @@ class _Steps(Struct):
     steps: list[ScriptedStep] = field(default_factory=list)
     new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    written: list[Manifest] = field(default_factory=list)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
@@ -259,7 +262,7 @@ def script_of_change(
     if collected.new_nodes:
         delayed = [replace(step, after=step.after + _NODES_READY_AFTER) for step in steps]
         steps = [*collected.new_nodes, *delayed]
-    return ChangeScript(tuple(steps), tuple(collected.notes), drain)
+    return ChangeScript(tuple(steps), tuple(collected.notes), drain, tuple(collected.written))
 
 
 def _deschedule(collected: _Steps, path: str) -> None:
@@ -358,6 +361,7 @@ def _apply(collected: _Steps) -> None:
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
+            collected.written.append(manifest)
             _add_created(inventory, manifest)
             collected.add(manifest.title, manifest.source, commands.create(manifest))
             continue
@@ -382,6 +386,7 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
     if note and note not in collected.notes:
         collected.notes.append(note)
     changed = replace(existing, content=result)
+    collected.written.append(replace(changed, source=source))
     collected.inventory.add(changed)
     patch = merge_patch_between(existing.value, result)
     collected.add(existing.title, source, *commands.patch(existing.ref, patch))

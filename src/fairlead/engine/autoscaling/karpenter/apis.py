@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.objects import ObjectMeta, PodCondition, ResourceList, Taint
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
@@ -195,6 +196,26 @@ class NodeOverlay(_KarpenterKind, frozen=True):
     """karpenter.sh/v1alpha1 NodeOverlay: changes prices and capacity of instance types."""
 
     spec: NodeOverlaySpec = NodeOverlaySpec()
+
+
+def with_lifetime(obj: Json) -> Json:
+    """Return `obj` with the lifetime of nodes that the API server sets by default.
+
+    Only NodePools are changed. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
+    """
+    if obj.get("kind") != "NodePool":
+        return obj
+    return _with_default(obj, ("spec", "template", "spec"), "expireAfter", DEFAULT_EXPIRE_AFTER)
+
+
+def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) -> Json:
+    """Return `obj` with the default of a missing `field` of the object at `path`."""
+    if not path:
+        return {field: default, **obj}
+    inner = obj.get(path[0]) or {}
+    if not isinstance(inner, dict):  # refused by the decoder
+        return obj
+    return {**obj, path[0]: _with_default(inner, path[1:], field, default)}
 
 
 def duration_or_never(text: str) -> int | None:

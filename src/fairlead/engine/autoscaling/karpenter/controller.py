@@ -6,7 +6,8 @@
     disruption    a loop every ten seconds, if something has changed (disruption/loop)
 
 If `serves_resources` is configured, NodePools and NodeClaims are custom resources of the API server
-(module served_resources). Otherwise NodeClaims exist only in this controller.
+(module served_resources). Otherwise they are in the configuration, and NodeClaims that Karpenter
+creates exist only in this controller. Users can change and delete them in both cases.
 
 If the cluster has not changed, a loop would have the same result as the last loop. Such a loop is
 skipped, so that idle hours cost nothing.
@@ -38,6 +39,7 @@ from fairlead.engine.autoscaling.karpenter.served_resources import (
     karpenter_view,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster, KarpenterObject
+from fairlead.engine.autoscaling.karpenter.template_hash import hash_of, template_hash, with_hash
 from fairlead.engine.core.command import (
     Command,
     CreateObject,
@@ -108,7 +110,9 @@ class Karpenter:
             case ObjectsLoaded(objects):
                 # NodePools and NodeClaims first, because Nodes are joined with them.
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
-                    self._see(one, now)
+                    # Those of a simulation are in its configuration.
+                    if self._context.served is not None or not isinstance(one, Unstructured):
+                        self._see(one, now)
                 self._claims.continue_launches(now)
                 self._claims.finish_vanished(now)
             case ObjectChanged(changed):
@@ -154,21 +158,46 @@ class Karpenter:
 
     def _see_resource(self, obj: Unstructured, now: Instant) -> None:
         """Apply a user's change of a custom resource of Karpenter."""
-        if self._context.served is None:
-            return
         match karpenter_view(obj):
             case NodePool() as pool:
-                old = self.cluster.node_pools.get(pool.name)
-                self.cluster.put(pool, now)
-                if old is None or (old.spec, old.metadata.uid) != (pool.spec, pool.metadata.uid):
-                    self._context.served.pool_changed(pool.name)
-                    self._claims.check_conditions(now)
-                    self._change(now)
+                self._see_pool(pool, now)
             case NodeClaim() as claim:
-                self._claims.see_claim(claim, self._context.served, now)
+                if self._context.served is not None:
+                    self._claims.see_claim(claim, self._context.served, now)
+                elif claim.metadata.deletion_timestamp:
+                    self._delete_claim(claim.name, now)
             case NodeOverlay() as overlay:
                 self.cluster.put(overlay, now)
                 self._change(now)
+
+    def _see_pool(self, pool: NodePool, now: Instant) -> None:
+        old = self.cluster.node_pools.get(pool.name)
+        if self._context.served is None and old is not None:
+            pool = self._with_comparable_hash(pool, old, now)
+        self.cluster.put(pool, now)
+        if old is None or (old.spec, old.metadata.uid) != (pool.spec, pool.metadata.uid):
+            if self._context.served is not None:
+                self._context.served.pool_changed(pool.name)
+            self._claims.check_conditions(now)
+            self._change(now)
+
+    def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
+        """Return the changed `pool` with the hash of `old` if their templates are equal.
+
+        Karpenter wrote the hash in a dump, which is not the number that is computed here. If the
+        template has changed, NodeClaims without a hash get the hash of `old`, so that they drift.
+        """
+        if template_hash(pool) == template_hash(old):
+            return with_hash(pool, hash_of(old))
+        for claim in list(self.cluster.node_claims.values()):
+            if claim.node_pool == pool.name and not hash_of(claim):
+                self.cluster.put(with_hash(claim, template_hash(old)), now)
+        return pool
+
+    def _delete_claim(self, name: str, now: Instant) -> None:
+        claim = self.cluster.node_claims.get(name)
+        if claim is not None:
+            self._claims.delete(claim, "Deleted", now)
 
     def _see_pod(self, pod: Pod, now: Instant) -> None:
         old = self.cluster.pods.get(pod.key)
@@ -222,18 +251,28 @@ class Karpenter:
         self._change(now)
 
     def _forget_resource(self, obj: Unstructured, now: Instant) -> None:
-        if self._context.served is None:
-            return
+        served = self._context.served
         match karpenter_view(obj):
             case NodePool() | NodeOverlay() as gone:
                 self.cluster.remove(gone, now)
-                self._context.served.pool_changed(gone.name)
+                if served is not None:
+                    served.pool_changed(gone.name)
+                elif isinstance(gone, NodePool):
+                    self._delete_claims_of(gone.name, now)
                 self._change(now)
             case NodeClaim() as gone:
-                self._context.served.gone(gone.name)
-                claim = self.cluster.node_claims.get(gone.name)
-                if claim is not None:  # a user removed the finalizer
-                    self._claims.delete(claim, "Deleted", now)
+                if served is not None:
+                    served.gone(gone.name)
+                self._delete_claim(gone.name, now)  # if a user removed the finalizer
+
+    def _delete_claims_of(self, pool: str, now: Instant) -> None:
+        """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
+
+        The NodeClaims of a simulation need not be in its store.
+        """
+        for claim in list(self.cluster.node_claims.values()):
+            if claim.node_pool == pool:
+                self._claims.delete(claim, "Deleted", now)
 
     def _change(self, now: Instant) -> None:
         """Record a change of the cluster, so that the loops run again."""

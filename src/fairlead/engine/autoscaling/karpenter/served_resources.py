@@ -16,10 +16,8 @@ pkg/controllers/nodeclaim/lifecycle/controller.go
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
-from zlib import crc32
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -34,6 +32,7 @@ from fairlead.engine.autoscaling.karpenter.apis import (
     NodeClaim,
     NodeOverlay,
     NodePool,
+    with_lifetime,
 )
 from fairlead.engine.autoscaling.karpenter.labels import (
     GROUP,
@@ -41,6 +40,7 @@ from fairlead.engine.autoscaling.karpenter.labels import (
     NODE_POOL_HASH_VERSION,
 )
 from fairlead.engine.autoscaling.karpenter.state.cluster import KarpenterCluster
+from fairlead.engine.autoscaling.karpenter.template_hash import template_hash, with_hash
 from fairlead.engine.core.command import (
     Command,
     Condition,
@@ -56,7 +56,6 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 RETRY_NS: Final[DurationNs] = seconds(1)
 FINALIZER: Final = "karpenter.sh/termination"
 _API: Final = "karpenter.sh/v1"
-_HASH_VERSION: Final = "v3"
 ObjectWrite = PatchStatus | PatchObject | DeleteObject
 _VIEWS: Final[dict[str, type[NodePool | NodeClaim | NodeOverlay]]] = {
     "NodePool": NodePool,
@@ -72,39 +71,21 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 
 
 def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
-    """Return the typed view of a custom resource of Karpenter.
+    """Return the typed view of a custom resource of Karpenter; a NodePool has its template's hash.
 
     Returns None for an object of any other kind, and for an object whose fields are invalid.
     """
     view = _VIEWS.get(obj.kind)
     if view is None or not obj.api_version.startswith(f"{GROUP}/"):
         return None
-    parts = {"spec": obj.spec, "status": obj.status}
+    parts = {"kind": obj.kind, "spec": obj.spec, "status": obj.status}
     stated = {name: without_nulls(part) for name, part in parts.items() if part is not None}
     try:
-        found = decode_as(view, stated)
+        found = decode_as(view, with_lifetime(stated))
     except DecodeError:  # A schema without validation can hold anything; such an object is ignored.
         return None
-    return _hashed(replace(found, metadata=obj.metadata))
-
-
-def _hashed(one: NodePool | NodeClaim | NodeOverlay) -> NodePool | NodeClaim | NodeOverlay:
-    """Return a NodePool with annotations that contain the hash of its template.
-
-    Requirements and resources do not count for the hash. Other objects are returned unchanged.
-    """
-    # upstream: pkg/apis/v1/nodepool.go:Hash
-    if not isinstance(one, NodePool):
-        return one
-    template: Any = as_json(one.spec.template)
-    for ignored in ("requirements", "resources"):
-        template.get("spec", {}).pop(ignored, None)
-    # The encoder omits a default only if it is the same object, and a decoded text may be another.
-    template.setdefault("spec", {})["expireAfter"] = one.spec.template.spec.expire_after
-    text = json.dumps(template, sort_keys=True)
-    hashes = {NODE_POOL_HASH: str(crc32(text.encode())), NODE_POOL_HASH_VERSION: _HASH_VERSION}
-    annotations = {**one.metadata.annotations, **hashes}
-    return replace(one, metadata=replace(one.metadata, annotations=annotations))
+    found = replace(found, metadata=obj.metadata)
+    return with_hash(found, template_hash(found)) if isinstance(found, NodePool) else found
 
 
 class ServedResources:

@@ -14,13 +14,12 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.autoscaling.karpenter.apis import (
-    DEFAULT_EXPIRE_AFTER,
     WHEN_EMPTY_OR_UNDERUTILIZED,
     NodeClaim,
     NodeOverlay,
     NodePool,
+    with_lifetime,
 )
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
@@ -100,6 +99,16 @@ def karpenter_config(
     return config, notes
 
 
+def refuse_invalid(written: Iterable[Manifest]) -> None:
+    """Raise InputError for an object of Karpenter that an API server would refuse."""
+    for source, value in _karpenter_objects(written):
+        stated = [(source, value)]
+        for pool in _of_kind(stated, "NodePool", NodePool):
+            require_valid(source, pool)
+        _of_kind(stated, "NodeClaim", NodeClaim)
+        _of_kind(stated, "NodeOverlay", NodeOverlay)
+
+
 def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) -> Iterator[str]:
     """Yield a note about NodePools whose consolidation needs spot capacity that no type offers.
 
@@ -135,24 +144,12 @@ def _karpenter_objects(found: Iterable[Manifest]) -> Iterator[tuple[str, Json]]:
             yield manifest.source, manifest.value
 
 
-def _with_lifetime(obj: Json) -> Json:
-    """Return `obj` with the lifetime of nodes that the API server sets by default.
-
-    Only NodePools are changed. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
-    """
-    if obj["kind"] != "NodePool":
-        return obj
-    lifetime = {"expireAfter": DEFAULT_EXPIRE_AFTER}
-    complete: Json = merge_patch({"spec": {"template": {"spec": lifetime}}}, obj)
-    return complete
-
-
 def _of_kind(stated: Iterable[tuple[str, Json]], kind: str, view: type[View]) -> list[View]:
     found: list[View] = []
     for source, value in stated:
         if value["kind"] == kind:
             try:
-                found.append(decode_as(view, _with_lifetime(without_nulls(value))))
+                found.append(decode_as(view, with_lifetime(without_nulls(value))))
             except DecodeError as cause:
                 raise InputError.of_decode(source, cause) from None
     return found
