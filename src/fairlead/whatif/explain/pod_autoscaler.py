@@ -1,8 +1,12 @@
 """Explains a HorizontalPodAutoscaler: what its metrics propose, what limits it, and room for pods.
 
 The metrics and conditions are those that the controller wrote to the status. The proposal of a
-metric is computed from its current and target value; the controller also takes pods into account
-that are not ready or have no metrics (`engine.workloads.horizontal_pod_autoscaler`).
+metric is computed from its current and target value and from the number of replicas in the status;
+the controller also takes pods into account that are not ready or have no metrics
+(`engine.workloads.horizontal_pod_autoscaler`).
+
+The replicas of a custom resource, such as an Argo Rollout, are those of the status. Its pods are
+not simulated.
 """
 
 from __future__ import annotations
@@ -15,15 +19,26 @@ from msgspec import Struct
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
-from fairlead.api.objects import HorizontalPodAutoscaler, ScalingRules
+from fairlead.api.objects import (
+    HorizontalPodAutoscaler,
+    LabelSelector,
+    Pod,
+    ResourceRequirements,
+    ScalingPolicy,
+    ScalingRules,
+)
+from fairlead.api.pods.facts import is_sidecar
 from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
+from fairlead.api.selector import format_selector, selector_matches
 from fairlead.apiserver.kind import (
     DEPLOYMENT,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
+from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.replica_calculator import Tolerances
+from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -43,6 +58,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _SCALABLE: Final = (DEPLOYMENT, STATEFUL_SET, REPLICA_SET, REPLICATION_CONTROLLER)
+_DISABLED: Final = "Disabled"
 _TOLERANCE: Final = 0.1  # --horizontal-pod-autoscaler-tolerance
 _METRIC_COLUMNS: Final = (
     ResultColumn("metric", "metric", NAME),
@@ -90,15 +106,28 @@ def explain_autoscaler(
     except DecodeError as cause:
         raise InputError.of_decode(found.source, cause) from None
     target = _target(found, inventory)
-    replicas = 0 if target is None else _replicas(target)
-    metrics = [_metric(one, view, replicas) for one in _entries(found.value.get("spec"), "metrics")]
+    counted_then = view.status.get("currentReplicas")
+    then = counted_then if isinstance(counted_then, int) else 0
+    replicas = _replicas(target) if target is not None else then if _is_custom(view) else 0
+    metrics = [
+        _metric(one, view, then or replicas) for one in _entries(found.value.get("spec"), "metrics")
+    ]
+    pods = [] if target is None else _pods(model, target)
     conditions = _entries(view.status, "conditions")
-    room = None if target is None else _room(model, inventory, target, view, replicas)
+    room: FitResult | str | None = None
+    if target is not None:
+        room = _room(model, inventory, target, view, replicas)
+    elif _is_custom(view):
+        room = f"The pods of {_reference(view)} are not simulated, so their room is not known."
     return TabularAnswer(
         kind="AutoscalerExplanation",
         source=source,
         verdict=_verdict(view, target, replicas, metrics, conditions),
-        findings=tuple(_findings(view, target, replicas, metrics, room)),
+        findings=(
+            *_missing_requests(metrics, pods),
+            *_behavior_words(view, (_highest(metrics) or replicas) - replicas),
+            *_room_words(view, replicas, room),
+        ),
         tables=(
             ResultTable("metrics", "its metrics", _METRIC_COLUMNS, [
                 {"metric": one.name, "current": one.current, "target": one.target,
@@ -134,26 +163,56 @@ def _verdict(
     conditions: Sequence[Json],
 ) -> str:
     name, what = f"hpa/{view.metadata.namespace}/{view.metadata.name}", _reference(view)
-    if target is None:
+    if target is None and not _is_custom(view):
         return f"{name} scales nothing: {what} is not in the snapshot or has no replicas."
+    if failure := _failure(conditions, "AbleToScale"):
+        return f"{name} does not scale {what}: {failure}."
+    if target is None and "currentReplicas" not in view.status:
+        return f"{name} has no replicas in its status, so those of {what} are not known."
     if not replicas and view.spec.min_replicas:
         return f"{name} is off, because {what} has 0 replicas."
-    for kind in ("AbleToScale", "ScalingActive"):
-        failed = next((one for one in conditions if one.get("type") == kind), {})
-        if failed.get("status") == "False":
-            why = failed.get("message") or failed.get("reason") or kind
-            return f"{name} does not scale {what}: {why}."
-    proposal = _highest(metrics)
+    if step := _step_to_limit(view, replicas):  # the controller does not read the metrics
+        return f"{name} {step}"
+    if failure := _failure(conditions, "ScalingActive"):
+        return f"{name} does not scale {what}: {failure}."
+    return f"{name} {_verdict_of_metrics(view, replicas, metrics, conditions)}"
+
+
+def _step_to_limit(view: HorizontalPodAutoscaler, replicas: int) -> str:
+    """Return what an autoscaler does with a number of replicas outside its limits, else ""."""
+    least, most = view.spec.min_replicas, view.spec.max_replicas
+    if least <= replicas <= most:
+        return ""
+    field, after = ("maxReplicas", most) if replicas > most else ("minReplicas", least)
+    step = f"{_reference(view)} from {replicas:,} to {counted(after, 'replica')}"
+    return f"scales {step}, because {field} is {after:,}."
+
+
+def _verdict_of_metrics(
+    view: HorizontalPodAutoscaler,
+    replicas: int,
+    metrics: Sequence[_Metric],
+    conditions: Sequence[Json],
+) -> str:
+    proposal, what = _highest(metrics), _reference(view)
     if proposal is None:
-        return f"{name} has no metrics in the snapshot; {what} has {counted(replicas, 'replica')}."
+        return f"has no metrics in the snapshot; {what} has {counted(replicas, 'replica')}."
     unknown = [one.name for one in metrics if one.proposal is None]
     if unknown and proposal < replicas:
         # upstream: horizontal.go: computeReplicasForMetrics
         return (
-            f"{name} keeps the {counted(replicas, 'replica')} of {what}: without a value of "
+            f"keeps the {counted(replicas, 'replica')} of {what}: without a value of "
             f"{listed(unknown)}, it does not scale down."
         )
-    return f"{name} {_decision(view, replicas, proposal, conditions)}"
+    return _decision(view, replicas, proposal, conditions)
+
+
+def _failure(conditions: Iterable[Json], kind: str) -> str:
+    """Return the message of the condition `kind` if it is False, else ""."""
+    found = next((one for one in conditions if one.get("type") == kind), {})
+    if found.get("status") != "False":
+        return ""
+    return str(found.get("message") or found.get("reason") or kind)
 
 
 def _highest(metrics: Iterable[_Metric]) -> int | None:
@@ -173,6 +232,9 @@ def _decision(
         return f"keeps {what} at minReplicas ({least:,}); {proposed}."
     if proposal == replicas:
         return f"keeps the {counted(replicas, 'replica')} of {what}, as its metrics propose."
+    rules = _rules(view, proposal - replicas)
+    if rules is not None and rules.select_policy == _DISABLED:
+        return f"keeps the {counted(replicas, 'replica')} of {what}; {proposed}."
     after = min(max(proposal, least), most)
     step = f"{what} from {replicas:,} to {counted(after, 'replica')}"
     if after < replicas and _has_reason(conditions, "ScaleDownStabilized"):
@@ -186,15 +248,9 @@ def _has_reason(conditions: Sequence[Json], reason: str) -> bool:
     return any(one.get("reason") == reason for one in conditions)
 
 
-def _findings(
-    view: HorizontalPodAutoscaler,
-    target: Manifest | None,
-    replicas: int,
-    metrics: Sequence[_Metric],
-    room: FitResult | str | None,
-) -> Iterator[str]:
+def _missing_requests(metrics: Iterable[_Metric], pods: Sequence[Pod]) -> Iterator[str]:
     for one in metrics:
-        lacking = [] if target is None or not one.resource else _without_request(target, one)
+        lacking = _without_request(pods, one) if one.resource else []
         if lacking:
             containers = f"{'Container' if len(lacking) == 1 else 'Containers'} {listed(lacking)}"
             have = "has" if len(lacking) == 1 else "have"
@@ -202,28 +258,55 @@ def _findings(
                 f"{containers} {have} no {one.resource} request, so the percentage of requests "
                 "cannot be computed."
             )
+
+
+def _rules(view: HorizontalPodAutoscaler, change: int) -> ScalingRules | None:
+    """Return the rules of behavior for a `change` of the replicas; None without behavior."""
     behavior = view.spec.behavior
-    for direction, rules in (
-        ("up", None if behavior is None else behavior.scale_up),
-        ("down", None if behavior is None else behavior.scale_down),
-    ):
-        if rules is not None and rules.select_policy == "Disabled":
+    if behavior is None:
+        return None
+    return behavior.scale_up if change > 0 else behavior.scale_down
+
+
+def _behavior_words(view: HorizontalPodAutoscaler, change: int) -> Iterator[str]:
+    """Yield what behavior disables, and how fast it allows the proposed `change` of replicas."""
+    for direction, sign in (("up", 1), ("down", -1)):
+        rules = _rules(view, sign)
+        if rules is None:
+            continue
+        if rules.select_policy == _DISABLED:
             yield f"behavior disables scaling {direction}."
+        elif rules.policies and change * sign > 0:
+            verb = "adds" if sign > 0 else "removes"
+            limits = " or ".join(map(_policy_words, rules.policies))
+            which = "less" if rules.select_policy == "Min" else "more"
+            chosen = f", whichever is {which}" if len(rules.policies) > 1 else ""
+            yield f"behavior {verb} at most {limits}{chosen}."
+
+
+def _policy_words(policy: ScalingPolicy) -> str:
+    is_percentage = policy.type == "Percent"
+    amount = f"{policy.value}% of the pods" if is_percentage else counted(policy.value, "pod")
+    return f"{amount} in {for_readers(seconds(policy.period_seconds))}"
+
+
+def _room_words(
+    view: HorizontalPodAutoscaler, replicas: int, room: FitResult | str | None
+) -> Iterator[str]:
+    if room is None:
+        return
     if isinstance(room, str):
         yield room
-    elif room is not None:
-        yield _room_words(view, replicas, room)
-
-
-def _room_words(view: HorizontalPodAutoscaler, replicas: int, room: FitResult) -> str:
+        return
     more, most = view.spec.max_replicas - replicas, f"maxReplicas ({view.spec.max_replicas:,})"
     if room.count == more:
         pods, verb = ("The pod", "fits") if more == 1 else (f"All {more:,} pods", "fit")
-        return f"{pods} up to {most} {verb} on the present nodes."
+        yield f"{pods} up to {most} {verb} on the present nodes."
+        return
     why = short_reason(room.stop) if room.refused_by == "scheduling" else room.stop
     verb = "fits" if room.count == 1 else "fit"
     fitting = f"{room.count:,} of the {counted(more, 'pod')}" if room.count else "No pod"
-    return f"{fitting} up to {most} {verb if room.count else 'fits'} on the present nodes: {why}."
+    yield f"{fitting} up to {most} {verb if room.count else 'fits'} on the present nodes: {why}."
 
 
 def _room(
@@ -253,13 +336,12 @@ def _room(
 def _metric(entry: Json, view: HorizontalPodAutoscaler, replicas: int) -> _Metric:
     """Return the metric of `entry` in spec.metrics, with its value in status.currentMetrics."""
     kind, source = _source(entry)
-    name = _name(kind, source)
+    name, identity = _name(kind, source), _identity(entry)
     target = _object(source.get("target"))
     current: Json = {}
     for one in _entries(view.status, "currentMetrics"):
-        other_kind, other = _source(one)
-        if (other_kind, _name(other_kind, other)) == (kind, name):
-            current = _object(other.get("current"))
+        if _identity(one) == identity:
+            current = _object(_source(one)[1].get("current"))
     for field in ("averageUtilization", "averageValue", "value"):
         if target.get(field) is None:
             continue
@@ -310,27 +392,55 @@ def _source(entry: Json) -> tuple[str, Json]:
     return kind, _object(entry.get(kind[:1].lower() + kind[1:]))
 
 
+def _identity(entry: Json) -> tuple[str, Json]:
+    """Return the fields that a metric in the spec and its value in the status share."""
+    kind, source = _source(entry)
+    return kind, {key: value for key, value in source.items() if key not in ("target", "current")}
+
+
 def _name(kind: str, source: Json) -> str:
     if kind == "Resource":
         return str(source.get("name", ""))
     if kind == "ContainerResource":
         return f"{source.get('name', '')} of container {source.get('container', '')}"
-    name = str(_object(source.get("metric")).get("name", ""))
+    metric = _object(source.get("metric"))
+    name, labels = str(metric.get("name", "")), _selector_text(metric.get("selector"))
     described = _object(source.get("describedObject"))
     if kind == "Object":
         return f"{name} of {described.get('kind', '')} {described.get('name', '')}"
-    return f"{name} ({kind.lower()})"
+    return f"{name} ({', '.join((kind.lower(), *labels))})"
 
 
-def _without_request(target: Manifest, metric: _Metric) -> list[str]:
-    """Return the containers of the target's pods that lack the request which the metric needs."""
-    template = _object(_object(target.value.get("spec")).get("template"))
-    return [
-        str(one.get("name", ""))
-        for one in _entries(template.get("spec"), "containers")
-        if metric.container in ("", one.get("name"))
-        and metric.resource not in _object(_object(one.get("resources")).get("requests"))
-    ]
+def _selector_text(selector: object) -> tuple[str, ...]:
+    """Return kubectl's notation of a selector; nothing if the selector is empty or malformed."""
+    try:
+        text = format_selector(decode_as(LabelSelector, _object(selector)))
+    except DecodeError:
+        return ()
+    return (text,) if text else ()
+
+
+def _without_request(pods: Iterable[Pod], metric: _Metric) -> list[str]:
+    """Return the containers of `pods` that lack the request which the metric needs.
+
+    upstream: pkg/controller/podautoscaler/replica_calculator.go:calculateRequests
+    """
+    lacking = dict[str, None]()
+    for pod in pods:
+        total = pod.spec.resources
+        if not metric.container and total is not None and _has_amount(total, metric.resource):
+            continue
+        sidecars = (one for one in pod.spec.init_containers if is_sidecar(one))
+        for one in (*pod.spec.containers, *sidecars):
+            is_metered = metric.container in ("", one.name)
+            if is_metered and not _has_amount(one.resources, metric.resource):
+                lacking[one.name] = None
+    return list(lacking)
+
+
+def _has_amount(resources: ResourceRequirements, name: str) -> bool:
+    """Return whether there is a request, or a limit, which the API server takes as the request."""
+    return name in resources.requests or name in resources.limits
 
 
 # --- objects ------------------------------------------------------------------------------------
@@ -340,9 +450,42 @@ def _target(found: Manifest, inventory: Inventory) -> Manifest | None:
     """Return the workload that the autoscaler scales; None if it is not in the snapshot."""
     reference = _object(_object(found.value.get("spec")).get("scaleTargetRef"))
     for kind in _SCALABLE:
-        if kind.kind == reference.get("kind"):
+        if kind.kind == reference.get("kind") and not _has_custom_group(reference):
             return inventory.get(kind, found.ref.namespace, str(reference.get("name", "")))
     return None
+
+
+def _has_custom_group(reference: Json) -> bool:
+    """Return whether the API group has a domain, as those of custom resources do."""
+    return "." in str(reference.get("apiVersion", "")).partition("/")[0]
+
+
+def _is_custom(view: HorizontalPodAutoscaler) -> bool:
+    """Return whether the target is a custom resource."""
+    return "." in view.spec.scale_target_ref.api_version.partition("/")[0]
+
+
+def _pods(model: ClusterModel, target: Manifest) -> list[Pod]:
+    """Return the pods of the workload `target`; without pods, a pod of its template.
+
+    Pods have the defaults of the API server and of LimitRanges, which templates lack.
+    """
+    spec = _object(target.value.get("spec"))
+    selector = _object(spec.get("selector"))
+    if target.kind is REPLICATION_CONTROLLER:
+        selector = {"matchLabels": selector}
+    try:
+        selected = decode_as(LabelSelector, selector)
+        template = decode_as(Pod, _object(spec.get("template")))
+    except DecodeError as cause:
+        raise InputError.of_decode(target.source, cause) from None
+    found = [
+        one.pod
+        for one in model.pods()
+        if one.pod.metadata.namespace == target.ref.namespace
+        and selector_matches(selected, one.pod.metadata.labels)
+    ]
+    return found or [template]
 
 
 def _reference(view: HorizontalPodAutoscaler) -> str:

@@ -102,6 +102,90 @@ def test_the_tolerance_of_the_direction_applies(explained):
     assert explained(autoscaler(percent(30), behavior=behavior)).facts["proposal"] == 3
 
 
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        ({"maxReplicas": 3}, "from 4 to 3 replicas, because maxReplicas is 3."),
+        ({"minReplicas": 6}, "from 4 to 6 replicas, because minReplicas is 6."),
+    ],
+)
+def test_replicas_outside_the_limits_are_set_without_metrics(explained, limits, verdict):
+    answer = explained(autoscaler(percent(50), **limits))
+    assert answer.verdict == f"hpa/default/web scales Deployment default/web {verdict}"
+
+
+@pytest.mark.parametrize(
+    ("value", "direction", "proposed"), [(100, "up", 8), (25, "down", 2), (50, "up", 4)]
+)
+def test_disabled_scaling_keeps_the_replicas(explained, value, direction, proposed):
+    name = f"scale{direction.title()}"
+    answer = explained(autoscaler(percent(value), behavior={name: {"selectPolicy": "Disabled"}}))
+    assert answer.verdict.startswith("hpa/default/web keeps the 4 replicas of Deployment")
+    assert answer.facts["proposal"] == proposed
+    assert answer.findings[0] == f"behavior disables scaling {direction}."
+
+
+@pytest.mark.parametrize(
+    ("value", "rules", "finding"),
+    [
+        (100, {"scaleUp": {}}, "behavior adds at most 1 pod in 10m00s."),
+        (
+            25,
+            {"scaleDown": {"selectPolicy": "Min"}},
+            "behavior removes at most 1 pod in 10m00s or 9% of the pods in 15s, whichever is less.",
+        ),
+        (50, {"scaleUp": {}}, None),
+    ],
+)
+def test_policies_limit_the_speed(explained, value, rules, finding):
+    policies = [{"type": "Pods", "value": 1, "periodSeconds": 600}]
+    if "scaleDown" in rules:
+        policies.append({"type": "Percent", "value": 9, "periodSeconds": 15})
+    behavior = {name: {**one, "policies": policies} for name, one in rules.items()}
+    answer = explained(autoscaler(percent(value), behavior=behavior))
+    assert [one for one in answer.findings if "behavior" in one] == ([finding] if finding else [])
+
+
+def test_metrics_of_the_same_name_differ_by_their_selectors(explained):
+    def of(queue, **more):
+        chosen = {"name": "length", "selector": {"matchLabels": {"queue": queue}}}
+        return {"type": "External", "external": {"metric": chosen, **more}}
+
+    metrics = [of(queue, target={"averageValue": "30"}) for queue in ("a", "b")]
+    current = [of("a", current={"averageValue": "60"}), of("b", current={"averageValue": "15"})]
+    found = rows(explained(autoscaler(*current, metrics=metrics)), "metrics")
+    assert [(row["metric"], row["proposal"]) for row in found] == [
+        ("length (external, queue=a)", 8),
+        ("length (external, queue=b)", 2),
+    ]
+
+
+def test_the_proposals_are_those_of_the_replicas_in_the_status(explained):
+    """The autoscaler has just scaled from 2 to 4; its metrics are older."""
+    one = autoscaler(percent(100))
+    one["status"]["currentReplicas"] = 2
+    assert explained(one).verdict == (
+        "hpa/default/web keeps the 4 replicas of Deployment default/web, as its metrics propose."
+    )
+
+
+def test_a_custom_resource_has_the_replicas_of_the_status(explained):
+    reference = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web"}
+    one = autoscaler(percent(100), scaleTargetRef=reference)
+    assert explained(one).verdict == (
+        "hpa/default/web has no replicas in its status, so those of Rollout default/web are not "
+        "known."
+    )
+    one["status"]["currentReplicas"] = 3
+    answer = explained(one)
+    assert answer.verdict.startswith(
+        "hpa/default/web scales Rollout default/web from 3 to 6 replicas"
+    )
+    assert answer.findings == (
+        "The pods of Rollout default/web are not simulated, so their room is not known.",
+    )
+
+
 def test_the_highest_proposal_counts_and_a_missing_value_prevents_scaling_down(explained):
     metrics = [resource(target=CPU), external(target={"averageValue": "30"})]
     queue = external(current={"averageValue": "45"})
@@ -147,6 +231,49 @@ def test_a_failure_is_quoted_and_containers_without_requests_are_named(explained
         "computed."
     )
     assert rows(answer, "conditions") == [failed]
+
+
+@pytest.mark.parametrize(
+    ("spec", "lacking"),
+    [
+        ({"containers": [{"name": "main", "image": "i", "resources": {"limits": {"cpu": 1}}}]}, 0),
+        (
+            {
+                "resources": {"requests": {"cpu": 1}},
+                "containers": [{"name": "main", "image": "i"}],
+            },
+            0,
+        ),
+        (
+            {
+                "containers": [
+                    {"name": "main", "image": "i", "resources": {"requests": {"cpu": 1}}}
+                ],
+                "initContainers": [{"name": "proxy", "image": "i", "restartPolicy": "Always"}],
+            },
+            1,
+        ),
+    ],
+)
+def test_containers_that_have_a_request_are_not_named(explained, spec, lacking):
+    """A limit is the request; a request of the whole pod suffices; a sidecar needs one."""
+    answer = explained(autoscaler(percent(50)), **spec)
+    sentence = (
+        "Container proxy has no cpu request, so the percentage of requests cannot be computed."
+    )
+    assert [one for one in answer.findings if "request" in one] == [sentence] * lacking
+
+
+def test_a_pods_default_request_counts(snapshot, make):
+    """Admission sets it on pods, not on templates."""
+    bare = {"containers": [{"name": "main", "image": "i"}]}
+    web = make.workload("Deployment", "web", replicas=4, **bare)
+    labels = web["spec"]["template"]["metadata"]["labels"]
+    pod = make.pod("web-1", node_name="n0")
+    pod["metadata"]["labels"] = labels
+    found = snapshot(make.node("n0", cpu="9"), web, pod, autoscaler(percent(50)))
+    answer = explain_object(found, "hpa/web", SchedulerConfig(), NO_CHOICE)
+    assert not any("cpu request" in one for one in answer.findings)
 
 
 def test_without_status(explained):
