@@ -118,6 +118,23 @@ def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):
     assert row.is_harmed
 
 
+@pytest.mark.parametrize(
+    ("change", "untouched"),
+    [
+        (ClusterChange(delete=("deploy/web",)), 1),
+        (ClusterChange(scale=("deploy/web=0",)), 1),
+        (ClusterChange(scale=("deploy/web=2",)), 1),
+        (ClusterChange(cordon=("a",)), 2),
+    ],
+)
+def test_workloads_without_pods_at_the_end_do_not_lower_the_untouched(
+    make, snapshot, change, untouched
+):
+    found = snapshot(make.node("a"), make.workload(replicas=1), make.workload(name="db"))
+    answer = what_if(found, change)
+    assert whatif_result(answer, ())["untouched_workloads"] == untouched
+
+
 def test_a_job_whose_pod_the_quota_refuses_is_not_created_again(make, snapshot):
     """The Job still wants the evicted pod, so it is not gone for good."""
     job = {

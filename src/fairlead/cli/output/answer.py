@@ -100,7 +100,7 @@ def _sections(
     yield Section("", 1, show_head, Rank.HEAD)
     yield _packing(answer)
     yield _certainty(answer)
-    yield _workloads(effect.workloads, changed.workloads_total)
+    yield _workloads(effect.workloads, effect.untouched_workloads)
     yield _pools(answer, group_by)
     yield _budgets(effect.budgets)
     if changed.outage is not None:
@@ -230,7 +230,7 @@ def _amount(what: str, amount: float | None) -> str:
 # --- workloads, pools, budgets -----------------------------------------------------------------
 
 
-def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
+def _workloads(rows: Sequence[WorkloadEffect], untouched: int) -> Section:
     """Return the section of workloads, with room for every harmed workload."""
     columns = (
         TableColumn("WORKLOAD", is_name=True),
@@ -251,7 +251,7 @@ def _workloads(rows: Sequence[WorkloadEffect], total: int) -> Section:
             some = "all" if hidden == rest else f"{hidden:,} of them"
             what = f"{some} harmed ({DETAILS})" if hidden else "all back as wanted"
             print_line(console, f"... and {rest:,} more, {what}", "dim")
-        if untouched := max(total - len(rows), 0):
+        if untouched:
             verb = "workload is" if untouched == 1 else "workloads are"
             print_line(console, f"{untouched:,} {'other ' if rows else ''}{verb} untouched.", "dim")
 

@@ -25,7 +25,6 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
     `group_by` is the label of the node pools, "" for the pool label of `answer`.
     """
     effect, label = answer.effect, group_by or answer.pool_label
-    total = max(effect.changed.workloads_total, len(effect.workloads))
     return {
         "verdict": _verdict(answer.verdict),
         "fail_on": [
@@ -33,7 +32,7 @@ def effect_json(answer: WhatIfAnswer, conditions: Iterable[ConditionResult], gro
             for one in conditions
         ],
         "workloads": [_workload(one) for one in effect.workloads],
-        "untouched_workloads": total - len(effect.workloads),
+        "untouched_workloads": effect.untouched_workloads,
         "group_by": label,
         "node_pools": [_pool(one) for one in node_pools(effect.without, effect.changed, label)],
         "budgets": [_budget(one) for one in effect.budgets],

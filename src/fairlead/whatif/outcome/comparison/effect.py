@@ -47,6 +47,17 @@ class Effect(Struct, frozen=True, kw_only=True):
         """
         return self.difference.is_empty and not self.drain.refused and not self.changed.undrained
 
+    @property
+    def untouched_workloads(self) -> int:
+        """The number of workloads with pods at the end that the change does not affect.
+
+        Affected workloads without pods at the end, such as deleted ones, are not in the total.
+        """
+        affected = {one.workload for one in self.workloads}
+        if affected:
+            affected &= {pod.workload for pod in self.changed.pods.values()}
+        return max(self.changed.workloads_total - len(affected), 0)
+
 
 def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO_DRAIN) -> Effect:
     """Return the effect of `changed` in comparison with `without`.
