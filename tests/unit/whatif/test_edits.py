@@ -469,3 +469,77 @@ def test_recommendations_that_are_missing_or_malformed(ask, make, autoscalers, m
     with pytest.raises(InputError) as refused:
         ask([*running(make, 1), *autoscalers], apply_vpa=True)
     assert message in str(refused.value)
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+}
+
+
+def test_edits_of_one_object_are_one_write(ask, make):
+    """A budget never has both rules, so neither rule could be changed alone in this order."""
+    rules = ("pdb/web:spec.minAvailable=1", "pdb/web:spec.maxUnavailable=null")
+    answer = ask([*running(make, 2), BUDGET], set=rules)
+    [budget] = answer.effect.budgets
+    assert (budget.rule, budget.allowed_without, budget.allowed_at_end) == ("minAvailable 1", 0, 1)
+
+
+def test_edits_of_one_object_may_have_several_options(ask, make):
+    """One rollout follows, not two."""
+    answer = ask(
+        running(make, 1),
+        set=("deploy/web:spec.template.metadata.labels.tier=b", "deploy/web:spec.replicas=3"),
+        set_resources=("deploy/web=cpu=100m",),
+    )
+    pods = [one for one in answer.changed.pods.values() if one.is_placed]
+    assert [one.requests["cpu"] for one in pods] == [100, 100, 100]
+    sets = {one.revision for one in answer.changed.pods.values()}
+    assert len(sets) == 1
+
+
+def job(make, completions, parallelism, **spec):
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "sums", "namespace": "default"},
+        "spec": {
+            "completions": completions,
+            "parallelism": parallelism,
+            "template": {"spec": make.pod()["spec"] | {"restartPolicy": "Never"}},
+            **spec,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("mode", "edit", "problem"),
+    [
+        ("NonIndexed", "spec.completions=5", "spec.completions: Invalid value: 5: field is immut"),
+        ("NonIndexed", "spec.template.spec.priority=7", "spec.template: Invalid value"),
+        ("Indexed", "spec.completions=5", "can only be modified in tandem with spec.parallelism"),
+        ("NonIndexed", "spec.parallelism=3", ""),
+    ],
+)
+def test_immutable_fields_of_a_job(ask, make, mode, edit, problem):
+    objects = [make.node("a", cpu="9"), job(make, 4, 2, completionMode=mode)]
+    if problem:
+        with pytest.raises(InputError, match=problem):
+            ask(objects, set=(f"job/sums:{edit}",))
+    else:
+        assert len(ask(objects, set=(f"job/sums:{edit}",)).difference.placed) == 1
+
+
+def test_an_indexed_job_grows_in_tandem(ask, make):
+    objects = [make.node("a", cpu="9"), job(make, 2, 2, completionMode="Indexed")]
+    both = ("job/sums:spec.completions=4", "job/sums:spec.parallelism=4")
+    assert len(ask(objects, set=both).difference.placed) == 2
+
+
+def test_a_suspended_job_gets_another_template(ask, make):
+    """Its scheduling directives may change; the template has no metadata."""
+    objects = [make.node("a", cpu="9", pool="x"), job(make, 2, 2, suspend=True)]
+    edits = ("job/sums:spec.template.spec.nodeSelector.pool=x", "job/sums:spec.suspend=false")
+    assert len(ask(objects, set=edits).difference.placed) == 2

@@ -7,7 +7,7 @@ names nor images, and only the defaults that scheduling reads are set.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from fairlead.apiserver.registry.strategies import apps, discovery, scheduling
 from fairlead.apiserver.registry.strategies.core import namespace, pod
 from fairlead.apiserver.registry.strategies.table import StrategyTable
 from fairlead.apiserver.registry.strategy import DEFAULT, GarbageCollection, ResourceStrategy
+from fairlead.apiserver.validation.meta.field import Causes
 from fairlead.apiserver.validation.validator import SimulationValidator, defaulted
 
 _ORPHANING: Final = ResourceStrategy(garbage_collection=GarbageCollection.ORPHAN_DEPENDENTS)
@@ -59,6 +60,17 @@ _BEHAVIOR: Final[Mapping[str, ResourceStrategy]] = {
 _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 
+def _check_job(old: Json, new: Json) -> Causes:
+    """Yield the errors of an update of a Job, which may have no selector in a simulation."""
+    # Users rarely change Jobs, and controllers change only their status.
+    from fairlead.apiserver.validation.batch.job import check_job_changes  # noqa: PLC0415
+
+    yield from check_job_changes(old, new)
+
+
+_UPDATE_CHECKS: Final[Mapping[str, Callable[[Json, Json], Causes]]] = {JOB.resource: _check_job}
+
+
 def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | None:
     """Return the strategy of `resource` in a simulation, derived from `served`.
 
@@ -67,7 +79,8 @@ def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | Non
     """
     if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server
         return None
-    update = served.rules.update if resource in _COMPARED else None
+    compared = served.rules.update if resource in _COMPARED else None
+    update = _UPDATE_CHECKS.get(resource, compared)
     behavior = _BEHAVIOR.get(resource, DEFAULT)
     return replace(behavior, rules=replace(served.rules, update=update))
 

@@ -224,7 +224,7 @@ class _Steps(Struct):
     steps: list[ScriptedStep] = field(default_factory=list)
     new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    written: list[Manifest] = field(default_factory=list)
+    written: dict[ObjectRef, Manifest] = field(default_factory=dict)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
@@ -262,7 +262,9 @@ def script_of_change(
     if collected.new_nodes:
         delayed = [replace(step, after=step.after + _NODES_READY_AFTER) for step in steps]
         steps = [*collected.new_nodes, *delayed]
-    return ChangeScript(tuple(steps), tuple(collected.notes), drain, tuple(collected.written))
+    return ChangeScript(
+        tuple(steps), tuple(collected.notes), drain, tuple(collected.written.values())
+    )
 
 
 def _deschedule(collected: _Steps, path: str) -> None:
@@ -361,7 +363,7 @@ def _apply(collected: _Steps) -> None:
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:
-            collected.written.append(manifest)
+            collected.written[manifest.ref] = manifest
             _add_created(inventory, manifest)
             collected.add(manifest.title, manifest.source, commands.create(manifest))
             continue
@@ -379,18 +381,29 @@ def _apply(collected: _Steps) -> None:
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest."""
+    changed = _changed(collected, existing, result, source)
+    _add_patch(collected, existing, changed, source)
+    return changed
+
+
+def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
+    """Return the manifest of `existing` with the content `result`, and store it."""
     from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
-    from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
 
     note = held_rollout(existing, result)
     if note and note not in collected.notes:
         collected.notes.append(note)
     changed = replace(existing, content=result)
-    collected.written.append(replace(changed, source=source))
+    collected.written[changed.ref] = replace(changed, source=source)
     collected.inventory.add(changed)
-    patch = merge_patch_between(existing.value, result)
-    collected.add(existing.title, source, *commands.patch(existing.ref, patch))
     return changed
+
+
+def _add_patch(collected: _Steps, before: Manifest, after: Manifest, source: str) -> None:
+    from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
+
+    patch = merge_patch_between(before.value, after.value)
+    collected.add(before.title, source, *commands.patch(before.ref, patch))
 
 
 def _edit(collected: _Steps) -> None:
@@ -419,6 +432,8 @@ def _edit(collected: _Steps) -> None:
         collected.notes.append(priority_note(before, after.value["value"], inventory))
     if change.apply_vpa:
         _apply_recommendations(collected)
+    # Edits of one object are one write, because some fields can only be changed together.
+    edits: dict[ObjectRef, tuple[Manifest, Manifest, str]] = {}
     for option, texts, edited in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
@@ -426,9 +441,13 @@ def _edit(collected: _Steps) -> None:
         for text in texts:
             target, content, notes = edited(text, inventory, change.namespace)
             collected.notes += notes
-            changed = _change_to(collected, target, content, option)
+            changed = _changed(collected, target, content, option)
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
+            before, _, source = edits.get(changed.ref, (target, changed, option))
+            edits[changed.ref] = before, changed, source
+    for before, changed, source in edits.values():
+        _add_patch(collected, before, changed, source)
 
 
 def _apply_recommendations(collected: _Steps) -> None:

@@ -337,11 +337,16 @@ def check_job_selector(spec: Json) -> Causes:
 
 
 def check_job_update(old: Json, new: Json) -> Causes:
-    """Yield the errors of an update that changes immutable fields of a Job."""
+    """Yield the errors of an update of a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
-    before, after = old["spec"], new["spec"]
-    wrong = list(check_job_selector(after))
+    wrong = list(check_job_selector(new["spec"]))
     yield from (*wrong, *wrong)  # Upstream checks this twice.
+    yield from check_job_changes(old, new)
+
+
+def check_job_changes(old: Json, new: Json) -> Causes:
+    """Yield the errors of an update that changes immutable fields of a Job."""
+    before, after = old["spec"], new["spec"]
     yield from _check_completions(before, after)
     yield from check_unchanged("spec.selector", before.get("selector"), after.get("selector"))
     was, shall = before["template"], after["template"]
@@ -400,9 +405,9 @@ def _with_directions(was: Json, shall: Json) -> Json:
         spec["affinity"] = affinity
     else:
         spec["affinity"] = None
-    meta = dict(was["metadata"])
+    meta, wanted_meta = dict(was.get("metadata") or {}), shall.get("metadata") or {}
     for key in ("labels", "annotations"):
         meta.pop(key, None)
-        if shall["metadata"].get(key) is not None:
-            meta[key] = shall["metadata"][key]
+        if wanted_meta.get(key) is not None:
+            meta[key] = wanted_meta[key]
     return {**was, "metadata": meta, "spec": spec}
