@@ -17,7 +17,9 @@ def run(cluster):
         settings = client.Configuration()
         await config.load_kube_config(str(cluster.kubeconfig), client_configuration=settings)
         async with client.ApiClient(settings) as api:
-            return await act(client.CoreV1Api(api))
+            found = await act(client.CoreV1Api(api))
+        await asyncio.sleep(0.25)  # aiohttp closes connections with TLS in the background
+        return found
 
     return lambda act: asyncio.run(connected(act))
 

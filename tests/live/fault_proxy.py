@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import Counter
+from contextlib import asynccontextmanager
 from random import Random  # noqa: TID251 - seeded
 
 import aiohttp
@@ -134,7 +135,7 @@ class FaultProxy:
         left = self.random.randrange(20_000) if fault else None
         url = self.connection.server + request.path_qs
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        async with self.session.get(url) as answer:
+        async with self.session.get(url) as answer, aborting(answer):
             response.set_status(answer.status)
             await response.prepare(request)
             async for chunk in answer.content.iter_any():
@@ -148,3 +149,17 @@ class FaultProxy:
                 left = None if left is None else left - len(chunk)
                 await response.write(chunk)
         return response
+
+
+@asynccontextmanager
+async def aborting(answer):
+    """Abort the connection of `answer` if it still delivers when the block ends.
+
+    If it were closed, it would wait for the server's closing message, which may arrive after the
+    end of the test.
+    """
+    try:
+        yield
+    finally:
+        if answer.connection is not None and answer.connection.transport is not None:
+            answer.connection.transport.abort()
