@@ -7,13 +7,16 @@ decoded directly into typed views, without an intermediate JSON value.
 from __future__ import annotations
 
 import mmap as mmap_module
+import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from mmap import mmap
 from typing import Any, Final, Protocol
 
 import msgspec
+import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.text.json_template import TemplateRows
@@ -24,6 +27,12 @@ from fairlead.whatif.input.pod_columns import ItemText, with_pods
 Bytes = bytes | mmap
 
 _BLOCK_BYTES: Final = 1 << 20  # a block that fits into the processor's cache
+_LARGE_BYTES: Final = 1 << 20  # of a listing that is split at its indentation
+_ENVELOPE_BYTES: Final = (
+    1 << 16
+)  # the first and the last item of an indented listing are searched here
+_FIRST_INDENT: Final = re.compile(rb'\{\n( +)"')
+_NEWLINE, _BRACE = b"\n{"
 _START_BYTES: Final = 64
 _UNNEEDED: Final[int | None] = getattr(mmap_module, "MADV_DONTNEED", None)  # not on all systems
 
@@ -83,12 +92,14 @@ _decode: Final = msgspec.json.Decoder(_List).decode
 def split(data: Bytes) -> Listing | None:
     """Return the listing in `data`; None if `data` is not a listing and must be decoded.
 
+    An item of a large listing may be malformed. All other items are valid JSON values.
+
     Raises ColumnError for a Snapshot with columns that do not fit together.
     """
     if not data[:_START_BYTES].lstrip().startswith(b"{"):
         return None
     try:
-        found = _decode(data)
+        found = (_split_indented(data) if len(data) > _LARGE_BYTES else None) or _decode(data)
         _require_utf8(data)
         items = _items(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -104,6 +115,62 @@ def split(data: Bytes) -> Listing | None:
     listing = Listing(head, items, data if isinstance(data, mmap) else None)
     listing.release()
     return listing
+
+
+def _split_indented(data: Bytes) -> _List | None:
+    """Return the listing in `data` if it is indented as kubectl does it, otherwise None.
+
+    This takes a third of the time of `_decode`, because it searches only the lines between items:
+
+        {
+            "apiVersion": "v1",
+            "items": [
+                {
+                    "apiVersion": "v1",
+                    ...
+                },              a separator: these two lines
+                {
+
+    A JSON string contains no line breaks, so a separator is never part of a string. But another
+    layout can have a separator within an item. In this case, the item is malformed, so decoding it
+    fails. If all items are valid, the listing is split correctly. Raises msgspec.DecodeError if the
+    text around the items is malformed.
+    """
+    start, end = data[:_ENVELOPE_BYTES], data[-_ENVELOPE_BYTES:]
+    indent = _FIRST_INDENT.match(start)
+    if indent is None:
+        return None
+    outer = b"\n" + indent[1]
+    inner = outer + indent[1]
+    key = outer + b'"items": ['
+    opening, closing = start.find(key + inner + b"{"), end.rfind(inner + b"}" + outer + b"]")
+    if opening < 0 or closing < 0:
+        return None
+    first = opening + len(key + inner)
+    last = len(data) - len(end) + closing + len(inner + b"}")
+    envelope = _decode(data[:first] + data[last:])
+    if envelope.items:
+        return None  # the key occurs twice
+    separator = inner + b"}," + inner + b"{"
+    begins = [first, *_ends(data, separator, len(inner))]
+    gap = len(b"," + inner)  # between two items
+    ends = [*(begin - gap for begin in begins[1:]), last]
+    view = memoryview(data)
+    texts = [msgspec.Raw(view[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+    return replace(envelope, items=texts)
+
+
+def _ends(data: Bytes, separator: bytes, line_bytes: int) -> Iterator[int]:
+    """Yield the position of the last byte of each `separator` in `data`, in order.
+
+    This byte is a brace, and a line break precedes it by `line_bytes`.
+    """
+    whole = np.frombuffer(data, np.uint8)
+    for start in range(0, len(whole), _BLOCK_BYTES):
+        braces = np.flatnonzero(whole[start : start + _BLOCK_BYTES] == _BRACE) + start
+        for at in braces[whole[braces - line_bytes] == _NEWLINE].tolist():
+            if data[max(0, at + 1 - len(separator)) : at + 1] == separator:
+                yield at
 
 
 def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:

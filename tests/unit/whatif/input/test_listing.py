@@ -1,0 +1,124 @@
+"""Large listings that are split at their indentation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.whatif.input import listing
+from fairlead.whatif.input.error import InputError
+from fairlead.whatif.input.listing import split
+from fairlead.whatif.snapshot.snapshot import read_snapshot
+
+PADDING = "x" * 3000
+
+
+def node(name, **more):
+    """A Node that is large, because only large listings are split at their indentation."""
+    annotations = {"padding": PADDING, "quoted": '{"a": [\n        {\n        },\n        {}]}'}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "annotations": annotations},
+        "status": {"images": [{}, {"names": []}, {"names": ["a"]}]},
+        **more,
+    }
+
+
+def nodes(count):
+    return {
+        "apiVersion": "v1",
+        "items": [node(f"node-{at}") for at in range(count)],
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
+
+
+@pytest.fixture
+def whole(monkeypatch):
+    """Calls of the decoder with whole listings, which take longer than splitting at lines."""
+    calls = []
+    decode = listing._decode
+
+    def counted(data):
+        if len(data) > listing._LARGE_BYTES:
+            calls.append(data)
+        return decode(data)
+
+    monkeypatch.setattr(listing, "_decode", counted)
+    return calls
+
+
+def indented(value, indent=4):
+    return json.dumps(value, indent=indent, ensure_ascii=False).encode() + b"\n"
+
+
+@pytest.mark.parametrize("indent", [1, 2, 4, 8])
+@pytest.mark.parametrize("block", [1 << 10, 1 << 20])
+def test_the_lines_between_items_split_a_listing(monkeypatch, whole, indent, block):
+    monkeypatch.setattr(listing, "_BLOCK_BYTES", block)
+    expected = nodes(400)
+    found = split(indented(expected, indent))
+    assert not whole
+    assert [json.loads(bytes(one)) for one in found.items] == expected["items"]
+    assert found.head == {**expected, "items": []}
+
+
+def test_a_listing_with_one_item(whole):
+    expected = {**nodes(0), "items": [node("a", data=["y" * 1000] * 2000)]}
+    found = split(indented(expected))
+    assert not whole
+    assert [json.loads(bytes(one)) for one in found.items] == expected["items"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(nodes(400)).encode(),
+        indented(nodes(400), "\t"),
+        indented({"items": [], **nodes(400), "other": {"items": [1, 2]}}),
+        indented(nodes(400)).replace(b'"kind": "List"', b'"kind": "List", "items": [{}]'),
+        indented(nodes(400)).replace(b"\n", b"\r\n"),
+        b"\n" + indented(nodes(400)),
+    ],
+    ids=["one line", "tabs", "other items", "items twice", "Windows", "blank line"],
+)
+def test_other_layouts(text):
+    found = split(text)
+    assert [json.loads(bytes(one)) for one in found.items] == json.loads(text)["items"]
+
+
+SHIFTED = b'"images": [\n        {\n        },\n        {"names": []}]'
+
+
+def test_an_item_with_the_separator_within_it(tmp_path):
+    """Then the parts are malformed, and the listing is decoded as a whole."""
+    text = indented(nodes(400))
+    begin = text.index(b'"images"')
+    end = text.index(b"\n            }\n        }", begin)
+    path = tmp_path / "nodes.json"
+    path.write_bytes(text[:begin] + SHIFTED + text[end:])
+    found = read_snapshot(str(path)).manifests
+    assert [one.ref.name for one in found] == [f"node-{at}" for at in range(400)]
+    assert found[0].value["status"]["images"][1] == {"names": []}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"name": "node-7"', b'"name": node-7'),
+        (b'"name": "node-7"', b'"name": "node-7'),
+        (b'"name": "node-7"', b'"name": "node-7"}'),
+        (b"\n        },\n        {", b"\n        },\n        ,\n        {"),
+        (b'"kind": "List"', b'"kind": List'),
+        (b"    ],\n", b""),
+    ],
+)
+def test_errors_are_those_of_the_whole_file(tmp_path, old, new):
+    text = indented(nodes(400))
+    assert old in text
+    path = tmp_path / "nodes.json"
+    path.write_bytes(text.replace(old, new, 1))
+    with pytest.raises(InputError, match="is not JSON: "):
+        read_snapshot(str(path))
