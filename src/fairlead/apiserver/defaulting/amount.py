@@ -14,7 +14,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def rounded(amounts: Json) -> Json:
-    """Return `amounts` rounded up to whole thousandths."""
+    """Return `amounts` rounded to whole thousandths, away from zero."""
     made = {name: _whole_millis(text) for name, text in amounts.items()}
     return amounts if made == amounts else made
 
@@ -28,7 +28,7 @@ def _whole_millis(text: str) -> str:
 
 
 def rounding(*fields: str) -> Rule:
-    """Return a rule that rounds the quantities in `fields`."""
+    """Return a rule that applies `rounded` to the amounts in `fields`."""
 
     def rule(obj: Json) -> Json:
         for field in fields:

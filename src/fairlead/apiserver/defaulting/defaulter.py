@@ -121,7 +121,7 @@ _COMPLETERS: Final[dict[Schema, Complete]] = {}
 
 
 def _completer(schema: Schema) -> Complete | None:
-    """Return the compiled function that sets this type's defaults; None if it has no defaults."""
+    """Return the compiled function that sets a type's defaults; None if the type has none."""
     if not _concerned(schema):
         return None
     made = _COMPLETERS.get(schema)

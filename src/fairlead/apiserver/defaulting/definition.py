@@ -13,7 +13,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def with_definition_defaults(definition: Json) -> Json:
-    """Return a CustomResourceDefinition with the defaults of its names."""
+    """Return a CustomResourceDefinition with the defaults of its names and its conversion."""
     return {**definition, "spec": _definition_spec(definition.get("spec") or {})}
 
 

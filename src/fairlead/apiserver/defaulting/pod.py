@@ -1,7 +1,7 @@
 """Defaults of pods and pod templates.
 
-A template gets the defaults of a pod's spec, except two. Requests derived from limits, and
-enableServiceLinks, are set in pods only.
+A template gets the defaults of a pod's spec, with three exceptions that are set in pods only:
+requests derived from limits, the defaults of pod-level resources, and enableServiceLinks.
 
 upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
 pkg/apis/core/v1/conversion.go
@@ -52,7 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with equal values in serviceAccountName and the deprecated serviceAccount."""
+    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec
@@ -69,10 +69,7 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Return a port of a host network container.
-
-    If it has no hostPort, its containerPort becomes its hostPort.
-    """
+    """Return a port of a container in the host network; hostPort defaults to containerPort."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])

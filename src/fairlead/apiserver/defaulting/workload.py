@@ -29,9 +29,9 @@ _BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
 
 
 def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
-    """Return `spec` with an update strategy under `key`.
+    """Return `spec` with the defaults of the update strategy in its field `key`.
 
-    `defaults` are the defaults of a rolling update's parameters.
+    `defaults` are the default parameters of a rolling update.
     """
     update = filled(spec.get(key) or {}, {"type": _ROLLING})
     if update["type"] == _ROLLING:
@@ -63,7 +63,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """Return a DaemonSet with the annotation of its template generation."""
+    """Return a DaemonSet whose annotation of the template generation is "0" by default."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -113,7 +113,7 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """Return a Job's spec; without completions and parallelism, completions is 1.
+    """Return a Job's spec, with completions 1 if it sets neither completions nor parallelism.
 
     A Job that only sets parallelism is a work queue.
     """

@@ -162,6 +162,6 @@ class OpenApi:
 
 
 def _v2_form(accept: str) -> str:
-    """Return the name of the /openapi/v2 document for the client, "" if it accepts none."""
+    """Return the name of the /openapi/v2 document in a form that `accept` allows; "" for none."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
     return next((_ASKED[one] for one in wanted if one in _ASKED), "")

@@ -92,9 +92,9 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 ) -> Json:
     """Return an operation; `action` is its x-kubernetes-action, `name` its operationId.
 
-    `answers` contains pairs of status code and response type; `query` contains parameter names.
-    `body` is the requestBody. `about` is the (group, version, kind) of the operation, by default
-    that of `subject`.
+    `answers` contains (status code, response type) pairs; `query` contains parameter names. `body`
+    is the requestBody. `about` is the operation's (group, version, kind), by default that of
+    `subject`.
     """
     kind = subject.kind
     group, version, title = about or (kind.group, kind.version, kind.kind)
@@ -262,7 +262,7 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 
 
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
-    """Return the operation that watches a kind through the deprecated watch path."""
+    """Return the operation of a deprecated watch path, for the objects of a kind or for one."""
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"

@@ -165,9 +165,9 @@ class Types(Struct):
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
-        """Return an inline type.
+        """Return a type's OpenAPI schema: a reference to a named type, or an inline schema.
 
-        `wraps` puts a reference into allOf, because the reference has siblings.
+        With `wraps`, a reference is put into allOf, so that the caller can add keywords beside it.
         """
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:

@@ -1,7 +1,7 @@
 """OpenAPI v2 as protobuf, which parts of kubectl still request.
 
-Field numbers are those of gnostic's messages. Members that have no protobuf field, such as `x-...`,
-are encoded as a name and a YAML text; the text is JSON, which is valid YAML.
+Field numbers are those of gnostic's messages. Extensions (`x-...`) have no protobuf field, so each
+is encoded as a name and a YAML text. The text is JSON, which is valid YAML.
 
 upstream: github.com/google/gnostic-models/openapiv2/OpenAPIv2.proto
 """
@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the encoded member `key` if its value has nested types or no protobuf field."""
+    """Return the encoded member `key`: an extension or nested types; empty for other keys."""
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))
@@ -126,7 +126,7 @@ def _answer(answer: Json) -> bytes:
 
 
 def _parameter(parameter: Json) -> bytes:
-    """Return a Parameter message for the body, the query (field 3) or the path (field 4)."""
+    """Return the encoded Parameter message of a body, query or path parameter."""
     if parameter["in"] == "body":
         body = _text(2, parameter["name"]) + _text(3, "body")
         body += number_field(4, parameter.get("required", False))
@@ -156,7 +156,7 @@ def _definitions(definitions: Mapping[str, Json]) -> bytes:
 
 
 def _named(number: int, values: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return repeated fields with the number `number`; each contains a name and a value."""
+    """Return one field with the number `number` for each (name, encoded value) pair."""
     return b"".join(
         bytes_field(number, _text(1, name) + bytes_field(2, value)) for name, value in values
     )

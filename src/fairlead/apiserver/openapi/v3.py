@@ -43,7 +43,7 @@ def head() -> Json:
 
 
 def document(registry: ServedKinds, group: str, version: str, *, described: bool = True) -> Json:
-    """Return the document of a served version; `described` includes descriptions."""
+    """Return the document of a served version, with descriptions if `described` is set."""
     types = Types(V3, described=described)
     paths = {f"{root(group, version)}/": _resources(group, version)}
     kinds = registry.kinds(group, version)
@@ -194,7 +194,7 @@ _CONVENTIONS: Final = (
 
 
 def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
-    """Return the schemas of a custom resource with the type name `name`, and of its list."""
+    """Return the schemas of a custom resource, whose type is called `name`, and of its list."""
     raw: Json = dict(kind.custom.raw) if kind.custom else {"type": "object"}
     properties_of_object: Json = raw.get("properties") or {}
     items = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
@@ -216,7 +216,7 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """Return the schemas of apiVersion, kind and metadata, with the words of `definition`."""
+    """Return the schemas of apiVersion, kind and metadata, described as in `definition`."""
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},

@@ -286,7 +286,7 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 def _message(message_type_: MessageType, message: bytes, partial: Json | None = None) -> Json:
     """Decode a message into an object with the fields in the schema's order.
 
-    If `partial` is given, an earlier part of the same object, the fields are added to it.
+    The fields are added to `partial`, an earlier part of the same object, if there is one.
     """
     obj: Json = {} if partial is None else partial
     for number, value in fields(message, message_type_.name, message_type_.layouts):
@@ -321,9 +321,9 @@ def _items(schema: Schema, value: Any) -> list[Any]:
 
 
 def _entry(schema: Schema, value: Any) -> Any:
-    """Return the value of a map entry.
+    """Return the value of a map entry; a missing value is the zero value.
 
-    A missing value is the zero value; a list is wrapped in a message.
+    If `schema` is a list, `value` is a message that contains the items.
     """
     if schema.type is Type.LIST and schema.items is not None:
         items = fields(_bytes(value or b""))

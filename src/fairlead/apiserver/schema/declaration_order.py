@@ -1,4 +1,4 @@
-"""Sorts the fields of objects in the order of Go's declarations, and the keys of maps by name.
+"""Sorts the fields of objects in the order in which Go declares them, and keys of maps by name.
 
 upstream: encoding/json, over the structs of staging/src/k8s.io/api
 """

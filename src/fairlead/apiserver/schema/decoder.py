@@ -67,7 +67,7 @@ def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
-    """Return the stored form of an empty object of this type.
+    """Return the stored form of an empty object of type `schema`.
 
     The object is shared, so do not mutate it.
     """

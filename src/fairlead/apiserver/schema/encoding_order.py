@@ -128,13 +128,13 @@ def _map(inner: _Order | None, value: Any, _before: Any) -> Any:
     return _by_name(made, made if _is_changed(value, made) else value)
 
 
-def _by_name(made: Json, like_that: Json) -> Json:
+def _by_name(made: Json, equal: Json) -> Json:
     """Return `made` with its members sorted by name.
 
-    `like_that` is an equal value. It is returned instead if `made` is already sorted.
+    If `made` is already sorted, return `equal`, a value equal to `made`.
     """
     keys, names = list(made), sorted(made)
-    return like_that if keys == names else {key: made[key] for key in names}
+    return equal if keys == names else {key: made[key] for key in names}
 
 
 def _is_changed(before: Json, after: Json) -> bool:

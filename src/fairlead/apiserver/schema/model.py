@@ -52,7 +52,7 @@ class Type(StrEnum):
 
 
 class ElementRelationship(StrEnum):
-    """The way a list, map or object is merged and owned.
+    """How a list, map or object is merged and owned.
 
     ATOMIC: as a whole; GRANULAR: by field or key; SET: by element; MAP: by item with the same keys.
     """
@@ -94,13 +94,11 @@ class Field(Struct, frozen=True):
 class Schema:
     """A type; OBJECT types have `fields`, and `items` is the element type of a LIST, MAP or OBJECT.
 
-    `topology` is the way in which patches and server-side apply merge values of the type.
-
-    A granular ANY is treated according to its value: a JSON object has fields, any other value is a
-    single field.
+    `topology` is how patches and server-side apply merge values of the type. A granular ANY is
+    treated according to its value: a JSON object has fields, any other value is a single field.
 
     `keys` are the fields that identify an item of a LIST with the relationship MAP. `key_defaults`
-    are the values of keys that items of this type omit. `definition` is the full name of a named
+    are the values of keys that an item of this type omits. `definition` is the full name of a named
     type.
     """
 
@@ -121,7 +119,7 @@ class Schema:
     def long_name(self) -> str:
         """The group, version and name of the type, such as `core.v1.Event`.
 
-        Types of two groups can have the same name.
+        Types of two groups can have the same `short_name`.
         """
         return ".".join(self.definition.split(".")[-3:])
 

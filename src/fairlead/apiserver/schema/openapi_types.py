@@ -104,7 +104,7 @@ def add_document(tables: TypeTables, document: Json) -> None:
 def _kinds(body: Json) -> Iterator[tuple[str, str]]:
     """Yield (kind, apiVersion) of the objects that a type describes.
 
-    A type that describes only a part of objects yields nothing.
+    Kinds of all groups, such as DeleteOptions, are left out. A type of a field yields nothing.
     """
     for one in body.get("x-kubernetes-group-version-kind", ()):
         if one["kind"] not in _SHARED_KINDS:
@@ -115,7 +115,7 @@ def _kinds(body: Json) -> Iterator[tuple[str, str]]:
 
 
 def descriptions(body: Json) -> dict[str, str]:
-    """Return the descriptions of a type's fields; the key "" is the type itself."""
+    """Return the descriptions of a type's fields; the key "" has that of the type itself."""
     found = {"": body.get("description", "")}
     for name, schema in body.get("properties", {}).items():
         found[name] = schema.get("description", "")
@@ -168,7 +168,7 @@ def _zero(name: str, schema: Json, type_: Any, *, needed: bool, top: bool) -> st
 
 
 def _numbers(body: Json) -> dict[str, str]:
-    """Return the field names by protobuf number, as texts.
+    """Return the field names by protobuf number; the numbers are decimal text.
 
     By default, a number is one more than the previous one.
     """

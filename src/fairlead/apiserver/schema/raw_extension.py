@@ -46,7 +46,8 @@ def with_raw_data(obj: dict[str, Any], body: bytes) -> dict[str, Any]:
 def differs_as_text(before: Any, after: Any) -> bool:
     """Return whether the texts of `before` and `after` differ; False if `before` has no text.
 
-    A value copied from `before` is compact, because clients read it in compact form.
+    The text of an `after` that the client did not send, such as `before` itself, is the compact
+    text, because clients read it in this form.
     """
     if not isinstance(before, RawObject):
         return False

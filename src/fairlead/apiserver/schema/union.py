@@ -35,7 +35,7 @@ def is_union(schema: Schema) -> bool:
 def read_union(schema: Schema, value: Any, read: Read) -> Any:
     """Return `value`, decoded by `read` as the member of the union that it fits.
 
-    If it fits no member, return None, or raise NeitherError if the union is JSONSchemaPropsOrBool.
+    If the value fits no member, return None; for JSONSchemaPropsOrBool raise NeitherError.
     """
     match value:
         case dict():

@@ -1,4 +1,4 @@
-"""JSON patch (RFC 6902) without mutation; accepts the same deviations as evanphx/json-patch.
+"""Applies JSON patches (RFC 6902) without mutation, with the deviations of evanphx/json-patch.
 
 - `replace` of an absent member adds it; `copy` of an absent member adds null.
 - `add` without a value adds null.
@@ -6,10 +6,10 @@
 - Text before the first slash of a path is ignored.
 
 If any other operation is impossible, the whole patch fails. The size of copied values is limited,
-because copies of copies double with each operation.
+because a document that is copied into itself doubles with each operation.
 
-Values in the patch stay JSON text until a path refers to a part of them, because `test` compares
-texts.
+A value in the patch stays JSON text until a path refers to a part of it, because `test` compares
+JSON texts.
 
 upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
 apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
@@ -44,7 +44,7 @@ _MISSING: Final = object()
 class TestFailedError(ApiError):
     """ApiError 422: a `test` operation failed.
 
-    Upstream reports it like any other failed operation.
+    Its message is that of any other failed operation, as in upstream.
     """
 
     def __init__(self) -> None:

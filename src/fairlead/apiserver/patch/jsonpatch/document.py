@@ -3,8 +3,10 @@
 A part of a document has one of three forms:
 - a decoded JSON value, which is never changed;
 - JSON text (`msgspec.Raw`);
-- a `PartialObject` or `PartialArray`, which contains parts. When an operation changes a part of one
-of the first two forms, a PartialObject or PartialArray replaces this part.
+- a `PartialObject` or `PartialArray`, which contains parts.
+
+When an operation refers to a member of an object or an item of a list, the object or list is
+replaced by its partial form.
 
 upstream: gopkg.in/evanphx/json-patch.v4/patch.go:lazyNode
 """
@@ -178,7 +180,7 @@ def _members_or_items(part: Any) -> Any:
 
 
 def _decoded(part: Any) -> Any:
-    """Return `part`; if it is the JSON text of an object or list, decode one level of it."""
+    """Return `part`, decoded by one level if it is the JSON text of an object or list."""
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)

@@ -1,7 +1,7 @@
 """The JSON text of a patched document, as evanphx/json-patch writes it.
 
-Upstream quotes this text in errors about the patched object. The members of an object that the
-patch changed are sorted. All other parts stay as the server or the client wrote them.
+Upstream quotes this text in errors about the patched object. Objects on the paths of operations
+have their members sorted by name. All other parts stay as the server or the client wrote them.
 
 upstream: gopkg.in/evanphx/json-patch.v4/{patch,merge}.go
 """
@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the JSON text of a part; `schema` orders the fields in parts that are JSON values."""
+    """Return the JSON text of a part; `schema` defines the field order of decoded JSON values."""
     match part:
         case PartialObject():
             members = sorted(part.members.items())
@@ -51,7 +51,7 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """Return `part` with the merge patch `patch` applied; both are parts of documents."""
+    """Return `part` with the merge patch `patch` applied; each is a part as in `document`."""
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):
         return _without_nulls(patch)

@@ -101,7 +101,7 @@ def set_of_path(*names: str) -> FieldSet:
 
 
 def set_of_paths(*paths_: tuple[str, ...]) -> FieldSet:
-    """Return the set of the fields `paths_`."""
+    """Return the set of the fields at `paths_`; a path is a tuple of field names."""
     made: FieldSet = {}
     for path in paths_:
         made = union(made, set_of_path(*path))

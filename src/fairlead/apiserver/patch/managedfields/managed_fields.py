@@ -90,7 +90,7 @@ class ManagerIdentifier(Struct, frozen=True):
 
 
 class ManagedFieldsEntry(Struct, frozen=True):
-    """The fields that a manager owns, and the time of the last added field ("" if unknown)."""
+    """The fields that a manager owns, and the time when it last wrote them ("" if unknown)."""
 
     fields: FieldSet
     time: str = ""
@@ -104,8 +104,8 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
 
     `reset_fields` are fields that cannot be owned through the resource. `other_versions` are the
     API versions served besides `api_version`. An entry in a version that is not served is dropped,
-    or raises UnknownVersionError if `rejects_unknown_versions` is set. If `api_version` is "", all
-    entries are treated as entries in this version.
+    or raises UnknownVersionError if `rejects_unknown_versions` is set. If `api_version` is "", an
+    entry in any version except `other_versions` is read with `schema`.
     """
 
     schema: Schema
@@ -116,11 +116,11 @@ class TrackedResource(Struct, frozen=True, kw_only=True):
 
     @property
     def version(self) -> OwnedVersion:
-        """The version in which the object is written."""
+        """The API version `api_version`, in which the object is written."""
         return OwnedVersion(self.schema, self.reset_fields)
 
     def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
-        """Return the version in which each manager writes, except those that use `api_version`."""
+        """Return the version of each manager whose entry is in one of `other_versions`."""
         return {
             owner: self.other_versions[owner.api_version]
             for owner in managed
@@ -138,8 +138,9 @@ def updated(
     """Return `new` with managedFields that record how `owner` updated `old`.
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. If it sent none, or for a subresource, the update starts from the
-    managedFields of `old`. If the changed fields cannot be determined, `new` gets no managedFields.
+    client sent in `new`. If it sent none or malformed ones, or for a subresource, the update starts
+    from the managedFields of `old`. If the changed fields cannot be determined, `new` gets no
+    managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -166,8 +167,8 @@ def entries_after_update(
     Raises ItemKeyError if a list item has no usable key, or UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
-    # The update runs under a temporary manager, so that the fields it takes can be compared with
-    # those that `owner` had: only an owner that gained fields gets a new timestamp.
+    # The update runs under a temporary manager, so that the fields that it writes are known:
+    # `owner` gets a new timestamp only if there are any.
     current = ManagerIdentifier("", "", "")
     owners = {one: entry.fields for one, entry in managed.items()}
     other_versions = resource.versions_of(managed)
@@ -272,8 +273,8 @@ def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> Manage
     """Return the entries before a write.
 
     They are the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. With
-    `from_live`, or if the client sent no managedFields, they are the entries of the stored object
-    `old`.
+    `from_live`, or if the client sent no managedFields or malformed ones, they are the entries of
+    the stored object `old`.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:
@@ -355,11 +356,11 @@ def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
 
 
 def _capped(managed: ManagedFields) -> ManagedFields:
-    """Return `managed` with at most UPDATERS_MAX updaters.
+    """Return `managed`, with its oldest updaters merged if there are more than UPDATERS_MAX.
 
-    The entries of the oldest updaters are merged into an entry `ancient-changes`. Appliers are
-    never merged. There is one merged entry for each API version, because a field set belongs to a
-    version. So more updaters remain if their versions differ.
+    The merged entry is called `ancient-changes`. There is one for each API version, because a field
+    set belongs to a version. So more than UPDATERS_MAX updaters remain if they use many versions.
+    Appliers are never merged.
     """
     # upstream: capmanagers.go:capUpdateManagers
     updaters = [owner for owner in managed if owner.operation == UPDATE]

@@ -1,8 +1,8 @@
 """Presence: the set of all fields of a value, at every level.
 
 It includes the structs that contain fields. `typed.field_set` returns the fields that an applier
-claims; presence is the set of fields added or removed together with a whole value. Almost every
-write adds such values, so each type is compiled once into a function that returns the field set of
+claims. Presence is the set of fields that are added or removed when a whole value is. Almost every
+write adds a whole value, so each type is compiled once into a function that returns the presence of
 a value.
 """
 
@@ -28,7 +28,7 @@ _MADE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
-    """Return a function that returns the field set of a value of type `schema`."""
+    """Return a function that returns the presence of a value of type `schema`."""
     made = _MADE.get(schema)
     if made is not None:
         return made
@@ -54,7 +54,7 @@ def _leaf(_: Any) -> FieldSet:
 
 
 def _inner_presence(schema: Schema | None) -> Presence | None:
-    """Return the function for values of type `schema`; None if they have no fields below them."""
+    """Return the function for values of type `schema`; None if such values contain no fields."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 

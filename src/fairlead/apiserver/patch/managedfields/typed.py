@@ -92,7 +92,7 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
 
 
 def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
-    """Return `fields`, which an earlier schema recorded, in the form that `schema` requires.
+    """Return `fields`, recorded with an earlier schema, in the form that `schema` requires.
 
     If a value has become atomic, the owner of a part of it owns the whole value:
     {.spec.selector["a"]} becomes {.spec.selector}. Return the same Python object if nothing
@@ -183,9 +183,9 @@ def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
 
 
 def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
-    """Compare the items of one path element, if `old` or `new` is a list of duplicate items.
+    """Compare the items that share one path element; `old`, `new` or both are `_Duplicates`.
 
-    The duplicates are one leaf, regardless of their content.
+    Duplicates are one leaf, regardless of their content.
     """
     # upstream: compare.go:visitListItems
     if type(old) is type(new):

@@ -15,16 +15,17 @@ Worked example, with spec = {replicas, image}:
     ann applies {replicas: 1, image: a}    ann owns {replicas, image}
     bob updates replicas to 5              ann owns {image}, bob owns {replicas}
     ann applies {replicas: 1, image: a}    conflict with bob over replicas
-    ann applies it with force              ann owns {replicas, image}, bob nothing
+    ann applies it with force              ann owns {replicas, image}, bob owns nothing
     cat applies {image: a}                 cat shares image with ann
     ann applies {replicas: 1}              image stays in the object: cat owns it
     cat applies {}                         image is removed: only cat owned it
 
-Invariant: `owners` never contains an empty set, and no path of a set is in its `reset_fields`.
+Invariant: `owners` never contains an empty set, and no manager owns a field in the `reset_fields`
+of its version.
 
-A manager's set is recorded in the API version in which the manager wrote. If that is not the
-version of the current write (`OwnerVersions`), the object is converted to find the changes in that
-version.
+A manager's set is recorded in the API version in which the manager wrote. If this is not the
+version of the current write, it is in `OwnerVersions`, and the object is converted to find the
+changes in the manager's version.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -125,8 +126,9 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
 ) -> tuple[Any, dict[Name, FieldSet]]:
     """Return (object, owners) after `manager` applies a configuration.
 
-    The object is None if it is unchanged. If `other_versions` contains `manager`, that is the
-    version of the manager's last apply. Raises OwnershipConflictError unless `force` is set.
+    The object is None if it is unchanged. If `other_versions` contains `manager`, this entry is the
+    version of the manager's last apply. Raises OwnershipConflictError for a conflict unless `force`
+    is set.
     """
     # upstream: update.go:Apply
     # 1. The applier claims all fields of its configuration, even if they do not change.
@@ -185,7 +187,7 @@ def _release_changed(
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """Return `owners`, where every manager except `manager` has lost the changed fields.
+    """Return `owners` after every manager except `manager` has lost the changed fields.
 
     Raises OwnershipConflictError for written fields unless `force` is set. Removed fields never
     conflict.

@@ -75,7 +75,7 @@ def without_directives(value: Any) -> Any:
 
 
 def internal_error(message: str) -> ApiError:
-    """Return ApiError 500 without a reason, as upstream does for most malformed patches."""
+    """Return ApiError 500 without a reason, upstream's response to most malformed patches."""
     return ApiError("", 500, message)
 
 
@@ -101,8 +101,11 @@ def missing_merge_key(item: Json, key: str) -> ApiError:
 
 
 def panic_error() -> ApiError:
-    """Return ApiError 422, for patches that make upstream's own code panic."""
-    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery answers with 500
+    """Return ApiError 422, for patches that make upstream's own code panic.
+
+    Upstream responds to these patches with a plain 500.
+    """
+    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery
     return unprocessable()
 
 

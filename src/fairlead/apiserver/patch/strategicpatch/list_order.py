@@ -44,9 +44,9 @@ def in_set_order(
 ) -> list[Any]:
     """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    An item of `from_patch` comes before an item of `rest`, unless `before` contains both items. In
-    that case they keep their order in `before`. `key` is the merge key, "" for scalars. Raises
-    ApiError 500.
+    The sorted lists are merged from the front. An item of `rest` comes next if `before` has it in
+    front of the next item of `from_patch`; otherwise the item of `from_patch` comes next. `key` is
+    the merge key, "" for scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -74,7 +74,7 @@ def split_by_patch(
 def _sorted_by_order(
     items: list[Any], order: list[Any], key: str, *, are_objects: bool
 ) -> list[Any]:
-    """Return `items` in the order that they have in `order`.
+    """Return `items`, sorted by their positions in `order`.
 
     Delete directives are moved to the end.
     """
@@ -94,7 +94,7 @@ def _sorted_by_order(
 
 
 def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
-    """Return `items` in the order that upstream's comparison and Go's stable sort give.
+    """Return `items` in the order that Go's stable sort produces with upstream's comparison.
 
     `found` contains the position of each item, or -1. The comparison is not a total order: an item
     at position -1 is less than every other item, and every other item is less than it. So the
@@ -115,7 +115,7 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 def _merge_sorted(
     rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
 ) -> list[Any]:
-    """Merge both lists; items of `rest` stay in front of patch items that they preceded."""
+    """Return both lists as one; items of `rest` stay in front of patch items that they preceded."""
     # upstream: patch.go:mergeSortedSlice
     result = []
     index = 0
@@ -188,6 +188,6 @@ def _positions(items: list[Any], key: str) -> Positions:
 
 
 def _item_key(item: Any, key: str) -> str | bytes:
-    """Return the merge key's value of an object, or a scalar, in canonical form."""
+    """Return the canonical form of an object's value of the merge key, or of a scalar."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

@@ -60,7 +60,8 @@ _POINTERS: Final = (Zero.KEEP, Zero.NULL)
 def apply_strategic_merge(schema: Schema, obj: Json, patch: Json) -> Json:
     """Return `obj`, of type `schema`, with `patch` applied. Raises ApiError 400, 422, 500.
 
-    Executed directives are removed from `patch`, because errors about the result quote `patch`.
+    Directives that were executed are removed from `patch`, because errors about the result quote
+    `patch`.
     """
     return _merged(Field(schema, Zero.EMIT), obj, patch)
 
@@ -158,7 +159,7 @@ def _struct_field(parent: Field, key: str) -> Field:
 
 
 def _case_insensitive_field(schema: Schema, key: str) -> Field | None:
-    """Return the field whose name equals `key` if case is ignored; None if there is none."""
+    """Return the field whose name equals `key` regardless of case; None if there is none."""
     same = (field for name, field in schema.fields.items() if name.lower() == key.lower())
     return next(same, None)
 
@@ -274,7 +275,7 @@ def _go_kind_of(schema: Schema | None) -> str:
 def _follow_list_directives(
     original: list[Json], patch: list[Json], key: str
 ) -> tuple[list[Json], list[Json]]:
-    """Return (`original`, `patch`) after the directives in `patch` were followed."""
+    """Return (`original`, `patch`) after execution of the directives in `patch`."""
     plain = []
     deleted: set[str | bytes] = set()
     replaces = False

@@ -49,7 +49,7 @@ class JsonError(ValueError):
 
 
 class Repeating(dict[str, Any]):
-    """An object in which a member occurs twice; `pairs` contains all members in order."""
+    """An object that repeats a member; `pairs` contains all occurrences of members in order."""
 
     pairs: list[tuple[str, Any]]
 

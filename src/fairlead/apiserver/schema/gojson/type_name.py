@@ -1,8 +1,8 @@
 """Names of Go types, which decoding errors quote.
 
-Most names follow from a schema. Strings, lists and maps of named types are listed in
-`data/…-types.txt`, one line per type that has such fields. Embedded structs contribute their name
-to the path of their fields (`_EMBEDDED`).
+Most names follow from a schema. Fields whose type is a named string, list or map type are listed in
+`data/…-types.txt`, one line per type that has such fields. The path of a field of an embedded
+struct contains the struct's name (`_EMBEDDED`).
 
 upstream: the types of staging/src/k8s.io/api; sigs.k8s.io/json decode.go:addErrorContext
 """
