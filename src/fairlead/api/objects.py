@@ -135,7 +135,7 @@ class PodAffinity(_View, frozen=True):
 
 
 class Affinity(_View, frozen=True):
-    """The field spec.affinity."""
+    """The field spec.affinity of a pod."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None

@@ -221,7 +221,7 @@ def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ())
 def _are_equal(
     some: Sequence[object], others: Sequence[object], parts: attrgetter[tuple[object, ...]]
 ) -> bool:
-    """Return whether `parts` returns the same of every item of `some` and of `others`."""
+    """Return whether items at equal positions of `some` and `others` have equal `parts`."""
     if len(some) != len(others):
         return False
     for one, other in zip(some, others, strict=True):

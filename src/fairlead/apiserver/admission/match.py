@@ -49,9 +49,9 @@ def is_exempt(kind: Kind) -> bool:
 def matched_kind(
     rules: Sequence[Json], attributes: AdmissionAttributes, storage: Storage, *, is_exact: bool
 ) -> Kind | None:
-    """Return the kind that `rules` match, if possible the request's kind.
+    """Return a kind that `rules` match: the request's kind, or else an equivalent kind.
 
-    Return None if no rule matches.
+    Return None if no rule matches. With `is_exact`, equivalent kinds do not count.
     """
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind

@@ -426,7 +426,7 @@ def _object_key(place: Sequence[str]) -> _ObjectKey:
 
 
 def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
-    """Yield the versions that `rows` supersede. The last version of a deleted object is one."""
+    """Yield the versions that `rows` supersede, including the last version of a deleted object."""
     for row in rows:
         if row[-1]:
             yield row[-1]

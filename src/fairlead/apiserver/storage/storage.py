@@ -352,7 +352,7 @@ class Storage:
         self._record(change)
 
     def _keep_new(self, change: StoredChange) -> None:
-        """Store the new object of a change that has its text."""
+        """Store the new object of `change`, which also contains the object's text."""
         self._of(change.kind)[change.key] = change.object
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:

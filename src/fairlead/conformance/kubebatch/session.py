@@ -104,7 +104,10 @@ def _changes(case: Json, found: Json) -> Iterator[str]:
 
 
 def _corrected_values(case: Json, projection: str, recorded: object) -> str:
-    """Return a text with the values of the projection when one defect at a time is corrected."""
+    """Return a text with the value of `projection` after the correction of each single defect.
+
+    Defects whose correction does not change the value are left out.
+    """
     texts = []
     for defect, changed in case.get("corrected", {}).items():
         if projection in changed:

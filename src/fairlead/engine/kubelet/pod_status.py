@@ -101,7 +101,7 @@ def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | N
     """Return the status patch of a running pod.
 
     startTime stays if it is set; otherwise it is `accepted_at`, rounded down to whole seconds.
-    `ready` are the readiness conditions if the containers are ready, too, otherwise None.
+    `ready` are the readiness conditions if the containers are ready, otherwise None.
     """
     # upstream: pkg/kubelet/status/status_manager.go:updateStatusInternal
     start_time = pod.status.start_time or format_timestamp(accepted_at)

@@ -99,7 +99,7 @@ class Representatives:
         return self._by_id[id(replicas)][1]
 
     def of(self, pods: Mapping[str, PodInfo]) -> Iterable[PodInfo]:
-        """Return the PodInfo of each pod in `pods`; if it is not built yet, that of its group."""
+        """Return the PodInfo of each pod; for a pod that is not built yet, that of its group."""
         if not isinstance(pods, LateDict):
             return pods.values()
         by_id = self._by_id

@@ -160,7 +160,10 @@ class _Collection(Struct):
     loads: dict[ScaleTargetKey, dict[str, LoadCurve]] = field(default_factory=dict)
 
     def add(self, where: str, workloads: str, resource: str, curve: LoadCurve) -> None:
-        """Add the load of all `workloads`, which is a name or a selector. Raises InputError."""
+        """Add `curve` as the load of all workloads that `workloads` names or selects.
+
+        Raises InputError.
+        """
         for found in self._workloads(where, workloads):
             ref = found.ref
             load = self.loads.setdefault((ref.kind, ref.namespace, ref.name), {})

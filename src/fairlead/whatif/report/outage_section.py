@@ -247,7 +247,7 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
-    """Return the numbers of tainted and of allowed nodes, at the instants of both lines."""
+    """Return the tainted and the allowed number of nodes at each instant when either changes."""
     turns = [turn.at for turn in found.turns if turn.zone == line.zone]
     instants = sorted({*turns, *(at for at, _ in line.points)})
     return {

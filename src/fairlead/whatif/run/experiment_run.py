@@ -516,8 +516,8 @@ class ExperimentRun:
     ) -> Iterator[Recurrence]:
         """Yield the repeated displacements from `since` on, ordered by time.
 
-        A workload does not starve if the number of its displacements is at most the number of pods
-        that it wants. A rolling update of another workload can displace each of its pods once.
+        A workload is left out if it was displaced at most as often as it has wanted pods, because a
+        rolling update of another workload can displace each of its pods once.
         """
         recorder = self._recorder
         found = (*recorder.recurrences, *eviction_loops(recorder.evicted))

@@ -145,8 +145,8 @@ def snapshot_annotations(taken_at: Instant, unreadable: Iterable[str] = ()) -> d
 def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """Return `objects` as one JSON List in kubectl's form, which `read_snapshot` can read.
 
-    The annotation with the name of the pod that a pod replaced in a simulation is removed. So
-    answers about the snapshot call each pod by its own name.
+    A pod that replaced another pod in a simulation loses the annotation with the other pod's name.
+    So answers about the snapshot call each pod by its own name.
     """
     metadata = {"annotations": snapshot_annotations(taken_at)}
     items = [_with_own_name(one) for one in objects]

@@ -66,9 +66,10 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a description of a kubelet's status write, made from `inputs`; see PodWriteCopies.
+        """Return the description of a kubelet's status write that has no details yet.
 
-        Returns None if the write must go through webhooks and policies, or cannot be described.
+        `inputs` are the values from which the details would be made (see PodWriteCopies). Returns
+        None if the write must go through webhooks and policies, or cannot be described.
         """
         if judges_users(self._store.storage):
             return None

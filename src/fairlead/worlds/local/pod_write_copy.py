@@ -118,9 +118,10 @@ class PodWriteCopies:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return a description of a kubelet's status write, made from the inputs of its details.
+        """Return the description of a kubelet's status write that has no details yet.
 
-        Returns None if the write cannot be described.
+        `inputs` are the values from which the details would be made. Returns None if the write
+        cannot be described.
         """
         pod, fields = self._pod(command.target), command.fields
         if pod is None or fields.get("nominatedNodeName") or command.resource_version:

@@ -42,7 +42,7 @@ _Write = tuple[tuple[Condition, ...], str]  # the conditions, and the time of th
 
 
 class PatchedPod(msgspec.Struct, frozen=True, gc=False):
-    """A stored pod after `writes` to the conditions of `base`, whose newest view is `view`."""
+    """The stored pod `base` after `writes` to its conditions; `view` is its typed view."""
 
     base: DumpedObject | Json
     writes: tuple[_Write, ...]

@@ -84,8 +84,8 @@ def admission_review(
 def verified_response(body: bytes, review: Json, uid: str, *, is_mutating: bool) -> Json:
     """Return the field `response` of `body`, the webhook's answer to `review`.
 
-    `uid` is the uid of the review. Only if `is_mutating`, the response may contain a patch. Raises
-    ValueError if the answer is invalid.
+    `uid` is the uid of the review. The response may contain a patch only if `is_mutating` is set.
+    Raises ValueError if the answer is invalid.
     """
     answer = _decoded(body)
     response = answer.get("response")

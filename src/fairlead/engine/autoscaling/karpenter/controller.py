@@ -184,8 +184,9 @@ class Karpenter:
     def _with_comparable_hash(self, pool: NodePool, old: NodePool, now: Instant) -> NodePool:
         """Return the changed `pool` with the hash of `old` if their templates are equal.
 
-        Karpenter wrote the hash in a dump, which is not the number that is computed here. If the
-        template has changed, NodeClaims without a hash get the hash of `old`, so that they drift.
+        The hash in a dump was written by Karpenter, so it differs from the hash that is computed
+        here. If the template has changed, NodeClaims without a hash get the hash of `old`, so that
+        they drift.
         """
         if template_hash(pool) == template_hash(old):
             return with_hash(pool, hash_of(old))

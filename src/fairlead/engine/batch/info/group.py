@@ -129,6 +129,6 @@ def shadow_group(pod: Pod) -> GroupInfo:
 
 
 def _shadow_minimum(text: str) -> int:
-    """Return the minimum number of members in an annotation, or 1 if it is not an integer."""
+    """Return the annotated minimum number of members; 1 if `text` is not an integer."""
     minimum = parse_int64(text)
     return 1 if minimum is None else minimum

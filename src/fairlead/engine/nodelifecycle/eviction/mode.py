@@ -1,8 +1,8 @@
 """EvictionMode: the interface of upstream's two ways to evict the pods of not-ready nodes.
 
 Since 1.13, not-ready nodes get NoExecute taints, and pods that do not tolerate these taints are
-evicted (`NoExecuteTaintMode`). Before 1.13, and without the gate TaintBasedEvictions or the taint
-manager, the pods of a node are deleted once its heartbeat has been overdue for long enough
+evicted (`NoExecuteTaintMode`). Before 1.13, or if the gate TaintBasedEvictions or the taint manager
+is disabled, the pods of a node are deleted once its heartbeat has been overdue for long enough
 (`PodEvictionMode`).
 """
 

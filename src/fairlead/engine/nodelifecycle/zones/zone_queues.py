@@ -133,7 +133,7 @@ class RateLimitedQueue:
         return name in self._due
 
     def requeue_each_pass(self, name: str) -> None:
-        """Make `name` wait with the time of the last pass, even if it was handled before."""
+        """Queue `name` as a requeued entry, even if it was handled before."""
         if name in self._waiting and self._due[name] is None:
             return
         self.remove(name)

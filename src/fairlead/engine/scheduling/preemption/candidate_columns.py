@@ -120,9 +120,10 @@ class CandidateColumns:
         self._lowest = self.costs[:, best[0]].tolist()
 
     def best_of(self, potential: Rows) -> list[int]:
-        """Return the kept best candidates in `potential`, updated for the rows stored since.
+        """Return the best candidates of the last search, updated for rows that changed since.
 
-        Returns [] if all candidates must be searched. The list is valid until the next call.
+        Returns [] if all candidates in `potential` must be searched. The list is valid until the
+        next call.
         """
         if potential is not self._potential:
             return []

@@ -135,7 +135,7 @@ class _Reading(Struct):
 
 
 class PodReadings:
-    """Caches the data of each version of a pod for each metered resource."""
+    """Caches, for each metered resource, the data of each pod until the pod changes."""
 
     def __init__(self) -> None:
         self._known: dict[MeteredResource, dict[str, _Reading]] = {}

@@ -85,7 +85,10 @@ def _ready_since(replicas: Replicas, index: int) -> Instant:
 
 
 class Slots(Protocol):
-    """Protocol for the slots of an owner's pods; "" if they have none."""
+    """Protocol for an owner that assigns its pods to slots, such as the ordinals of a StatefulSet.
+
+    A pod without a slot has the slot "".
+    """
 
     def slot_of(self, pod: Pod) -> str:
         """Return the slot of `pod`."""

@@ -15,7 +15,7 @@ WAITED_MIN: Final = seconds(60)
 
 
 class WaitedPod(Struct, frozen=True):
-    """A pod with a node that waited for it; `pod.reason` is the last FailedScheduling message."""
+    """A pod that waited for its node; `pod.reason` is the last FailedScheduling message."""
 
     pod: PodEnd
     waited: DurationNs

@@ -19,7 +19,7 @@ _UNNOTICED: Final = seconds(120)
 
 
 class PauseRecorder(Struct):
-    """Records the `longest` pause (ns) that the objects of a run can cause; 0 without any."""
+    """Records the `longest` pause (ns) that the objects of a run can cause; 0 for no pause."""
 
     longest: DurationNs = 0
 

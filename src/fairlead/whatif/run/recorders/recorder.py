@@ -454,7 +454,7 @@ class Recorder(Struct):
         self.counts.shift(pod_priority(first), RUNNING, len(replicas), self.now)
 
     def _loaded_track(self, replicas: Replicas, index: int) -> PodTrack:
-        """Return the track for a row; both dictionaries of tracks refer to the same track."""
+        """Make the track of a loaded pod, store it under the pod's key and uid, and return it."""
         track, row = self._loaded[id(replicas)].track(index), replicas.rows[index]
         self._tracks.replace_row(replicas.keys[index], row, track)
         self._known.replace_row(replicas.uids[index], row, track)

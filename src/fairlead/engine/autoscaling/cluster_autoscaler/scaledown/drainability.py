@@ -74,8 +74,8 @@ Outcome = DrainDecision | BlockingReason | None
 class PodsToMove(Struct, frozen=True):
     """The pods of a node, classified for its removal.
 
-    `pods` and `daemon_set_pods` are evicted, `on_completion` must complete first. `blocking` is the
-    pod that prevents the removal.
+    `pods` and `daemon_set_pods` are evicted. The pods in `on_completion` must complete first.
+    `blocking` is the pod that prevents the removal.
     """
 
     pods: list[Pod] = field(default_factory=list)
