@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
@@ -42,13 +42,17 @@ from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
 from fairlead.whatif.planner.node.readiness import is_ready
-from fairlead.whatif.planner.refusal import REMEDIES_MAX, siblings_of
+from fairlead.whatif.planner.refusal import (
+    REMEDIES_MAX,
+    NewNode,
+    find_new_node,
+    siblings_of,
+)
 from fairlead.whatif.result.result_json import API_VERSION
 from fairlead.whatif.snapshot.api_refusal import refusal_of
-from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
+from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
-from fairlead.worlds.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
 
@@ -59,7 +63,9 @@ class Explanation(Struct, frozen=True):
     `remedies` contains small changes that would make an infeasible node feasible, keyed by node;
     nodes that are not Ready have none, because the pod would not start there.
     `unasked` is the number of infeasible nodes after the first REMEDIES_MAX, for which no remedy
-    was searched. `notes` name what the explanation assumes.
+    was searched. `notes` name what the explanation assumes. For a pending pod that fits no node,
+    `new_node` is the node of which a copy would take the pod. It is None for other pods, and with
+    extenders, whose rules are unknown.
     """
 
     pod: str
@@ -69,6 +75,7 @@ class Explanation(Struct, frozen=True):
     remedies: dict[str, Remedy]
     unasked: int
     notes: tuple[str, ...] = ()
+    new_node: NewNode | None = None
 
 
 def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -> Explanation:
@@ -80,12 +87,15 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
     model = ClusterModel(snapshot, config)
     objects = list(model.objects)
     try:
-        objects += [model.create(claim) for claim in new.claims(0)]
+        for claim in new.claims(0):
+            created = model.create(claim)
+            model.put(created)
+            objects.append(created)
         pod = model.create(_named(new.pod(0), new))
     except ApiError as refused:
         raise refusal_of(new.source, new.title, refused) from None
     assert isinstance(pod, Pod)
-    return _explanation(new.source, model.store, pod, objects, config)
+    return _explanation(new.source, model, pod, objects, config)
 
 
 def _named(pod: Json, new: NewPods) -> Json:
@@ -104,28 +114,32 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     manifest = snapshot.inventory().find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
-    store = Store(SeededIds(0))
-    objects = load_objects(snapshot, store)
-    found = next(o for o in objects if isinstance(o, Pod) and o.key == manifest.ref.key)
+    model = ClusterModel(snapshot, config)
+    found = next(o for o in model.objects if isinstance(o, Pod) and o.key == manifest.ref.key)
     if is_terminal(found):
         raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
-    others = [one for one in objects if one is not found]
-    return _explanation(manifest.source, store, found, others, config)
+    others = [one for one in model.objects if one is not found]
+    return _explanation(manifest.source, model, found, others, config)
 
 
 def _explanation(
-    source: str, store: Store, found: Pod, others: list[ApiObject], config: SchedulerConfig
+    source: str, model: ClusterModel, found: Pod, others: list[ApiObject], config: SchedulerConfig
 ) -> Explanation:
     pending = _as_pending(found)
     built = _build(source, config, pending, others)
     info = PodInfo(pending, built.framework.cluster.shapes.shape_of(pending))
     with reaching(config.extenders) as extenders:
-        evaluation = evaluate(built, info, _extender_calls(extenders, store, info))
+        evaluation = evaluate(built, info, _extender_calls(extenders, model.store, info))
     remedies, unasked = _remedies(built, info, evaluation)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     notes = (DEPLOYED_NOTE,) if is_guessed else ()
-    return Explanation(found.key, node, info.priority, evaluation, remedies, unasked, notes)
+    new_node = None
+    if evaluation.fit_error and not node and not config.extenders:
+        new_node = find_new_node(model, model.pod_info(pending))
+    return Explanation(
+        found.key, node, info.priority, evaluation, remedies, unasked, notes, new_node
+    )
 
 
 def _remedies(
@@ -228,6 +242,7 @@ def explanation_json(explanation: Explanation) -> Json:
             for name, remedy in explanation.remedies.items()
         },
         "preemption": None if found.preemption is None else _preemption(found.preemption),
+        "new_node": None if explanation.new_node is None else asdict(explanation.new_node),
         "room": None if found.room is None else _room(found.room),
         "notes": list(explanation.notes),
     }

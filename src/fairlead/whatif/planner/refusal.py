@@ -1,13 +1,17 @@
-"""Refusal: a reason why nodes refuse a pod, with the smallest change that makes one accept it."""
+"""Refusal: a reason why nodes refuse a pod, with the smallest change that makes one accept it.
+
+NewNode: a copy of a node that would accept a pod which fits no existing node.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 from msgspec import Struct
 
+from fairlead.api.well_known_label import ZONE
 from fairlead.engine.scheduling.decision import Placement
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.search import find_remedy
@@ -15,12 +19,14 @@ from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.planner.node.node_copy import copy_node
+from fairlead.whatif.planner.node.node_copy import copy_node, node_to_copy
 from fairlead.whatif.planner.node.readiness import is_ready
+from fairlead.whatif.snapshot.node_pool import node_traits
 
 # The number of nodes for which a change is searched; each is verified by a trial of milliseconds.
 REMEDIES_MAX: Final = 200
-_COPIES_MAX: Final = 8  # number of nodes of which one more is tried
+_BYTES_PER_GIB: Final = 1 << 30
+_COPIES_MAX: Final = 200  # number of kinds of nodes of which a copy is tried
 
 
 class Refusal(Struct, frozen=True):
@@ -36,6 +42,16 @@ class Refusal(Struct, frozen=True):
     change: str
 
 
+class NewNode(Struct, frozen=True):
+    """The result of adding a copy of the node `like` for a pod that fits no existing node.
+
+    `refusal` is the reason why the copy does not take the pod; "" if it takes the pod.
+    """
+
+    like: str
+    refusal: str = ""
+
+
 def siblings_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     """Return whether a pod has the workload of `pod`, as a function.
 
@@ -46,10 +62,49 @@ def siblings_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
     return lambda other: workload_of(other.pod) == workload
 
 
-def _fits_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> bool:
+def find_new_node(model: ClusterModel, pod: PodInfo) -> NewNode | None:
+    """Return the smallest node of which a copy would take `pod`, which fits no node of `model`.
+
+    If no copy would take the pod, the result is the largest node, with the refusal of its copy.
+    Copies are placed in the zone of the original and run the pods of DaemonSets. Only one node of
+    each kind is tried. Returns None for a cluster without nodes.
+    """
+    kinds: dict[Hashable, list[NodeInfo]] = defaultdict(list)
+    for info in model.table.nodes():
+        kinds[_kind_of(info)].append(info)
+    found = None
+    for node in sorted(map(node_to_copy, kinds.values()), key=_size)[-_COPIES_MAX:]:
+        found = NewNode(node.name, _refusal_of_copy(model, pod, node))
+        if not found.refusal:
+            break
+    return found
+
+
+def _kind_of(info: NodeInfo) -> Hashable:
+    """Return a value that is equal for nodes whose copies take the same pods."""
+    cpu, memory, _, *devices = info.allocatable
+    # The memory of nodes of one instance type differs slightly.
+    amounts = (cpu, memory // _BYTES_PER_GIB, tuple(devices), info.allowed_pods)
+    return node_traits(info.node), info.labels.get(ZONE, ""), amounts
+
+
+def _size(info: NodeInfo) -> tuple[int, int, int, str]:
+    """Return the sort key of nodes; nodes with devices come last, so that others keep them free."""
+    cpu, memory, _, *devices = info.allocatable
+    return sum(amount > 0 for amount in devices), cpu, memory, info.name
+
+
+def _refusal_of_copy(model: ClusterModel, pod: PodInfo, node: NodeInfo) -> str:
+    """Return the reason why a copy of `node` refuses `pod`; "" if it takes the pod."""
     with model.hypothesis():
-        copy_node(model, node, f"{node.name}-copy").add_to(model)
-        return isinstance(model.schedule(pod), Placement)
+        copy = copy_node(model, node, f"{node.name}-copy")
+        copy.add_to(model)
+        decision = model.schedule(pod)
+        if isinstance(decision, Placement):
+            return ""
+        diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
+        row = model.node(copy.node.metadata.name).row
+        return ", ".join(diagnosis.status_of(row).reasons) or decision.message
 
 
 def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> list[Refusal]:
@@ -79,12 +134,11 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
                 found = len(remedy.changes), f"{node.name}: {remedy.what}"
                 for reason in status.reasons:
                     remedies[status.plugin, reason].append(found)
-        for node in () if remedies else searched[:_COPIES_MAX]:
-            if _fits_copy(model, pod, node):
-                status = statuses[node.name]
-                for reason in status.reasons:
-                    remedies[status.plugin, reason].append((1, f"add a node like {node.name}"))
-                break
+        new = None if remedies else find_new_node(model, pod)
+        if new is not None and not new.refusal:
+            status = diagnosis.status_of(model.node(new.like).row)
+            for reason in status.reasons:
+                remedies[status.plugin, reason].append((1, f"add a node like {new.like}"))
     return [
         Refusal(*key, nodes, min(remedies[key], default=(0, ""))[1])
         for key, nodes in sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -115,3 +115,75 @@ def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
     assert found["message"].startswith("plugin 'PodTopologySpread' failed: ")
     assert "was not prepared" in found["verdicts"]["a"]["reasons"][0]
     assert (found["via"], found["preemption"]) == ("", None)
+
+
+def daemon_set(make, cpu, **spec):
+    template = {
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {**make.pod(cpu=cpu)["spec"], **spec},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default", "uid": "agent"},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": template},
+    }
+
+
+def full(make, name, cpu, **labels):
+    """A node without room."""
+    node = make.node(name, cpu=cpu, **{"kubernetes.io/hostname": name}, **labels)
+    return [node, make.pod(f"on-{name}", cpu=cpu, node_name=name, priority=10)]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        ("1", {"like": "small", "refusal": ""}),
+        ("3", {"like": "large", "refusal": ""}),
+        ("7500m", {"like": "gpu", "refusal": ""}),
+        ("9", {"like": "gpu", "refusal": "Insufficient cpu"}),
+    ],
+)
+def test_the_smallest_node_of_which_one_more_would_take_a_pod(explained, make, cpu, expected):
+    """Nodes with devices are last; the new nodes run the pod of the DaemonSet, too."""
+    objects = [*full(make, "large", "4"), *full(make, "small", "2"), *full(make, "gpu", "8")]
+    objects[4]["status"]["allocatable"]["nvidia.com/gpu"] = "1"
+    found = explained("pod/web", *objects, daemon_set(make, "500m"), make.pod("web", cpu=cpu))
+    assert found["new_node"] == expected
+
+
+def test_one_more_node_helps_against_affinity_but_not_against_taints(explained, make):
+    term = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    node = make.node("a", **{"kubernetes.io/hostname": "a"})
+    pods = [
+        make.pod("other", node_name="a"),
+        make.pod("web", affinity={"podAntiAffinity": terms}),
+    ]
+    for pod in pods:
+        pod["metadata"]["labels"] = {"app": "web"}
+    found = explained("pod/web", node, *pods)
+    assert found["new_node"] == {"like": "a", "refusal": ""}
+    node["spec"] = {"taints": [{"key": "pool", "value": "db", "effect": "NoSchedule"}]}
+    found = explained("pod/web", node, *pods)
+    assert found["new_node"]["refusal"] == "node(s) had untolerated taint(s)"
+
+
+def test_a_node_that_is_cordoned_or_failed_is_copied_in_service(explained, make):
+    node = make.node("a")
+    node["spec"] = {"unschedulable": True}
+    node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    found = explained("pod/web", node, make.pod("web"))
+    assert found["new_node"] == {"like": "a", "refusal": ""}
+
+
+@pytest.mark.parametrize("gates", [(), ({"name": "later"},)])
+def test_no_new_node_is_tried_for_a_pod_that_fits_or_is_gated_or_placed(explained, make, gates):
+    small, large = full(make, "a", "1"), make.node("b", cpu="4")
+    nodes = small if gates else [*small, large]
+    assert explained("pod/web", *nodes, make.pod("web", schedulingGates=gates))["new_node"] is None
+    assert explained("pod/on-a", make.node("a", cpu="500m"), small[1])["new_node"] is None

@@ -48,6 +48,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.planner.baseline import read_baseline
+from fairlead.whatif.planner.refusal import NewNode
 from fairlead.whatif.question import waiting_starts
 from fairlead.whatif.result.effect_json import start_times_json
 from fairlead.whatif.result.tabular_answer import (
@@ -427,6 +428,16 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
         searched = len(rows) - explanation.unasked
         unasked = f"Changes that would make a node fit were searched for {searched:,} nodes only."
         print_line(console, unasked, "dim")
+    if explanation.new_node is not None:
+        print_line(console, _one_more_node(explanation.new_node))
+
+
+def _one_more_node(new: NewNode) -> str:
+    """Return whether the pod would fit one more node, as a sentence."""
+    if new.refusal:
+        return f"One more node like {new.like} would not take the pod: {new.refusal}"
+    option = f"--add-nodes 1 --like {new.like}"
+    return f"One more node like {new.like} would take the pod (fairlead whatif {option})."
 
 
 def _would_fit(explanation: Explanation, node: str) -> str:
