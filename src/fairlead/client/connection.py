@@ -53,8 +53,8 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
 
     `name` identifies the connection in messages ("context prod"). `authority`, `certificate` and
     `key` are PEM texts, "" if absent. `authority_file`, `certificate_file` and `key_file` are the
-    files that they were read from, "" if they come from elsewhere. A client certificate is always
-    presented if it exists; if it is not given, `exec_plugin` may supply it. The Authorization
+    files that they were read from, "" if they come from elsewhere. Every connection presents the
+    client certificate; if none is configured, `exec_plugin` may supply one. The Authorization
     header uses the first credential that is set: token_file, token, username with password,
     exec_plugin.
     """

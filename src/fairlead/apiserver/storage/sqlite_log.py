@@ -279,7 +279,7 @@ class SqliteLog:
         self._written = Mark(last, before.time if time is None else time, checksum)
 
     def shrink(self) -> None:
-        """Return free pages and the space of SQLite's own log to the disk.
+        """Free the disk space of unused pages and of SQLite's own log.
 
         Raises SqliteLogError.
         """

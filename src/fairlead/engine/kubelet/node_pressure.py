@@ -343,8 +343,8 @@ def _written(amount: int) -> str:
 class Shortage(Struct, frozen=True):
     """A crossed threshold: `available` is the available amount, `threshold` the limit.
 
-    Both are in whole units. Until the `reclaim` amount has been reclaimed, `available` may be above
-    the limit.
+    Both are in whole units. `available` may be above the limit, because a shortage lasts until the
+    `reclaim` amount of the Threshold is also available.
     """
 
     signal: Signal

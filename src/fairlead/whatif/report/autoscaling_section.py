@@ -136,8 +136,9 @@ def _lines(
 ) -> list[NodeLine]:
     """Return a line for each distinct value of `names`, largest peak first.
 
-    `names` maps groups to names. The smallest lines are added up to one line. Return [] if a name
-    is empty, which means that an instance type is unknown.
+    `names` maps groups to names. If there are more than LINES_MAX lines, the smallest lines are
+    added up to one line. Return [] if a name is empty, which means that an instance type is
+    unknown.
     """
     if not all(names.values()):
         return []

@@ -165,7 +165,10 @@ class PodWriteCopies:
         return numbered
 
     def write_report(self, report: PodWrite) -> bool:
-        """Store the result of an earlier write with the same inputs; see `write`."""
+        """Store the result of an earlier write with the same inputs.
+
+        Returns False if there is no such write; nothing is stored then.
+        """
         template = self._reports.get(report.text)
         if template is not None:
             self._store_copy(report, template)

@@ -96,7 +96,7 @@ _BATCH_DEFAULT: Final = "fairlead"
 class RunRequest:
     """The arguments of `fairlead run`.
 
-    `batch` is (--batch-config, --batch-plugin), `dashboard` is (--dashboard, --dashboard-port).
+    `batch` is (--batch-config, --batch-plugin), and `dashboard` is (--dashboard, --dashboard-port).
     """
 
     controllers: Names

@@ -125,7 +125,10 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     heights = [0] * len(sections)
 
     def grow(at: int, count: int) -> bool:
-        """Give the section `at` `count` rows if they fit on the screen, or if its rank is 0."""
+        """Give the section `at` `count` rows; return False if they do not fit on the screen.
+
+        Sections of rank 0 get their rows even if they do not fit.
+        """
         section = sections[at]
         height = _height(section, count, width)
         if section.rank and sum(heights) - heights[at] + height > lines:

@@ -156,7 +156,10 @@ def _pipeline(session: Session, statement: TaskOperations, task: TaskInfo) -> bo
 
 
 def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) -> bool:
-    """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch)."""
+    """Allocate or pipeline `task` on the best node that can hold it now or later (kube-batch).
+
+    Returns False if there is no such node.
+    """
     node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)

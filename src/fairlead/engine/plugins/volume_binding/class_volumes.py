@@ -5,7 +5,7 @@ are matched in one array operation. The other volumes are grouped by the nodes t
 
     capacities[i], volumes[i]   sorted; position i identifies the volume
     is_free[i]                  the volume is Available and not bound, assumed or being deleted
-    _only_row[i]                    the only row that can reach the volume, else NO_ROW
+    _only_row[i]                the only row that can reach the volume, else NO_ROW
     _reaches                    groups of the other volumes: rows (None for all) and positions
 """
 

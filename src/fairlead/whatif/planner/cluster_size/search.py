@@ -486,7 +486,10 @@ class SizeSearch:
                     break
 
     def _rebuild(self, count: int) -> bool:
-        """Remove `count` random nodes and build new nodes for their pods, if that is cheaper."""
+        """Replace `count` random nodes by new nodes for their pods, if that is cheaper.
+
+        Returns whether the nodes were replaced.
+        """
         names = sorted(self.result.nodes)
         if len(names) < count:
             return False

@@ -71,9 +71,10 @@ class StatedRuntime(Struct, frozen=True, kw_only=True):
 
 
 class Runtimes(Struct, frozen=True):
-    """The known runtimes, sorted: `stated` in a file, or of pods with the same owner or template.
+    """The known runtimes: `stated` in a file, and those of pods with the same owner or template.
 
-    They apply in this order. If several stated entries match a pod, the first entry applies.
+    They apply in this order. If several stated entries match a pod, the first entry applies. The
+    durations of an entry are ascending.
     """
 
     stated: tuple[StatedRuntime, ...] = ()

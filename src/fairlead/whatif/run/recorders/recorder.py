@@ -522,7 +522,7 @@ class Recorder(Struct):
         return [end for _, end in sorted(self._ends().items())]
 
     def existing_pods(self) -> Iterable[Pod]:
-        """Return the existing pods; their readiness may be out of date."""
+        """Yield the existing pods; their readiness may be out of date."""
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
@@ -540,7 +540,7 @@ class Recorder(Struct):
                 yield one[0].uids[one[1]], one[0][0]
 
     def samples(self) -> Iterable[Pod]:
-        """Return the existing pods; of unchanged replicas of an owner, return only one."""
+        """Yield the existing pods, but only one of the unchanged replicas of an owner."""
         yield from (replicas[0] for replicas in self._tracks.groups())
         yield from (track.pod for _, track in self._tracks.made())
 

@@ -138,7 +138,7 @@ def map_large_blocks() -> None:
 
 
 async def _return_memory() -> None:
-    """Return freed memory to the system every 20 seconds, if the C library is glibc.
+    """Release freed memory to the system every 20 seconds, if the C library is glibc.
 
     After many slow clients at the same time, glibc would otherwise keep freed memory that lies
     below a block in use.
