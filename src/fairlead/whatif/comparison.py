@@ -68,7 +68,7 @@ class Alternative(Struct, frozen=True):
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
     """Return the comparison of `alternatives`, in this order.
 
-    With `is_choice` the answers are alternatives, and the verdict names the best alternative.
+    With `is_choice`, users can choose one alternative, and the verdict names the best of them.
     """
     notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     return TabularAnswer(

@@ -14,7 +14,7 @@ Headers = Sequence[tuple[str, str]]
 
 
 class HttpAnswer(Struct, frozen=True):
-    """A response; header names are in lower case, `body` is the unchanged body."""
+    """A response. Header names are in lower case, and `body` is the unchanged body."""
 
     status: int
     headers: Headers

@@ -142,8 +142,8 @@ class NodeStatusRow(TypedDict):
 class HistoryRows(TypedDict, total=False):
     """The changes over time of the nodes and of the pods on them, ordered by time.
 
-    `statuses` begin with the state of each changing node at the start; `deleted` are nodes that do
-    not exist at the end, `out_of_service` are nodes that do not work at the end, because they are
+    `statuses` begin with the state of each changing node at the start. `deleted` are nodes that do
+    not exist at the end. `out_of_service` are nodes that do not work at the end, because they are
     not Ready or their kubelet does not run.
     """
 

@@ -139,7 +139,10 @@ class _Packing(Struct):
             self.placed += rest[at : at + per_node]
 
     def _on_added_nodes(self, pods: Sequence[PodInfo]) -> Sequence[PodInfo]:
-        """Place pods on added nodes, step (a); return the pods from the first that fits none on."""
+        """Place pods on added nodes, step (a), up to the first pod that fits no added node.
+
+        Returns this pod and all later pods.
+        """
         for index, pod in enumerate(pods):
             name = self.snapshot.find_place(pod, first=self.base)
             if name is None:
