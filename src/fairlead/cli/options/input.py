@@ -11,7 +11,7 @@ from cyclopts import Parameter, Token
 def size(_: type, tokens: Sequence[Token]) -> int:
     """Return the size in `tokens`, such as 4Gi or 500M, in bytes.
 
-    Raises ValueError if it is not a positive quantity.
+    Raises ValueError if it is not a positive whole number of bytes.
     """
     from fairlead.api.quantity import NANOS_PER_UNIT, QuantityError, parse_quantity
 
