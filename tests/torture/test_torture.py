@@ -109,6 +109,22 @@ def test_tolerations_of_pods_on_deleted_nodes_expire_too(after_s, is_legal, dele
         auditor.handle_deadline(seconds(after_s))
 
 
+def test_a_refused_eviction_is_tried_five_times_at_most():
+    """As upstream, also after the taint is gone, and after a jump of the clock."""
+    tainted, free = make_node("a", taints=["t:NoExecute"]), make_node("a")
+    pod = make_pod("p", node="a")
+    auditor = Auditor(Counter(), lambda *_: None)
+    auditor.attach(Evicting(ObjectRef("Pod", "default", "p", pod.metadata.uid)))
+    for seen in (tainted, pod):
+        auditor.handle(ObjectChanged(seen), 0)
+    auditor.handle_deadline(0)
+    auditor.handle(ObjectChanged(free), 0)
+    for _ in range(4):
+        auditor.handle_deadline(seconds(3600))
+    with pytest.raises(LawBrokenError, match="default/p"):
+        auditor.handle_deadline(seconds(3600))
+
+
 class Indiscriminate:
     """A controller that gets every stimulus, and is asked for its deadline each time."""
 

@@ -46,6 +46,7 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.engine import Engine
+from fairlead.engine.nodelifecycle.eviction.taint_eviction import TRIES_MAX
 from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.testing.torture.fault.unreliable_plugin import UnreliablePlugin
 from fairlead.testing.torture.karpenter_auditor import KarpenterAuditor
@@ -64,8 +65,6 @@ _RATE_TOLERANCE: Final = seconds(0.1)  # the period of the passes that take turn
 # A delay within the tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
 _LATE: Final = _RATE_TOLERANCE
-# Longer than five refusals with late outcomes, with a jump of the clock (900 s) between them.
-_RETRIES: Final = seconds(960)
 
 
 class Auditor:
@@ -89,7 +88,7 @@ class Auditor:
         self._changed_at: dict[str, Instant] = {}  # by node, when its capacity changed
         self._arrived: dict[str, Instant] = {}  # by uid, when a pod got its node
         self._taints: dict[str, list[tuple[str, Instant]]] = {}
-        self._evicted: dict[str, Instant] = {}  # by uid, the last eviction that a taint allowed
+        self._retries_left: dict[str, int] = {}  # by uid, since an eviction that a taint allowed
         self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
         self._binding: dict[str, str] = {}  # by uid; the Bind has no outcome yet
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
@@ -417,12 +416,11 @@ class Auditor:
             and max(since, placed) + seconds(limit) <= self.now
             for key, since in stretch
         )
-        # Upstream repeats a refused deletion five times without checking the taints again.
+        # Upstream repeats a refused deletion without checking the taints again.
         uid = deletion.target.uid
-        is_repeated = self.now - self._evicted.get(uid, -_RETRIES) < _RETRIES
-        if may:
-            self._evicted[uid] = self.now
-        may = may or is_repeated
+        left = TRIES_MAX if may else self._retries_left.get(uid, 0)
+        self._retries_left[uid] = left - 1
+        may = left > 0
         self._require(may, Law.TOLERATION, f"{deletion.target.key}: {deletion.why}, {stretch}")
 
     def validate(self) -> None:
