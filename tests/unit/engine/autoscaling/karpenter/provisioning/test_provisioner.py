@@ -191,3 +191,39 @@ def test_reservations_of_a_pool_without_usable_types_count():
     )
     assert [one.pods for one in found.requests] == [("default/p",)]
     assert "could not be reserved" in found.errors["default/q"]
+
+
+def pod_with_resource_claim(name):
+    spread = {
+        "topologyKey": "nolabel",
+        "maxSkew": 1,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    found = pod(name, "1", {"app": "x"}, topologySpreadConstraints=[spread])
+    found["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    found["spec"]["containers"][0]["resources"]["claims"] = [{"name": "gpu"}]
+    return found
+
+
+def test_a_pod_with_resource_claims_is_relaxed_if_such_pods_are_not_ignored():
+    # upstream: scheduler.go:trySchedule, which relaxes after every error except two kinds of error
+    found = passed(
+        options={"ignoreDRARequests": False},
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[pod_with_resource_claim("p1")],
+    )
+    assert len(found.relaxations) == 1
+    assert [one.pods for one in found.requests] == [("default/p1",)]
+
+
+def test_an_ignored_pod_with_resource_claims_is_not_relaxed():
+    # upstream: scheduler.go:trySchedule, IsDRAError
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[pod_with_resource_claim("p1")],
+    )
+    assert not found.relaxations
+    assert "Dynamic Resource Allocation" in found.errors["default/p1"]

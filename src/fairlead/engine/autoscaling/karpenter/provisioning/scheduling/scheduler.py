@@ -206,7 +206,7 @@ class ProvisioningScheduler:
             refusals = self._add(pod)
             if refusals is None:
                 return None
-            if any(one.reserved for one in refusals) or pod.facts.has_resource_claims:
+            if any(one.reserved for one in refusals) or self._is_ignored(pod):
                 return refusals
             step = relaxed(pod.pod, tolerates_prefer_no_schedule=self._tolerates_prefer_no_schedule)
             if step is None:
@@ -216,6 +216,11 @@ class ProvisioningScheduler:
             self._topology.update(pod)
             pod.facts = self._facts.of(pod.pod)
 
+    def _is_ignored(self, pod: PendingPod) -> bool:
+        """Return whether the pod uses ResourceClaims, and such pods get no node."""
+        # upstream: scheduler.go:add; trySchedule never relaxes a pod after this error
+        return pod.facts.has_resource_claims and self._options.ignore_dra_requests
+
     def _restore(self, pod: PendingPod) -> None:
         """Revert the pod's relaxation, so that its next attempt starts with all preferences."""
         if pod.pod is not pod.original:
@@ -224,7 +229,7 @@ class ProvisioningScheduler:
             pod.facts = self._facts.of(pod.pod)
 
     def _add(self, pod: PendingPod) -> list[AddRefusal] | None:
-        if pod.facts.has_resource_claims and self._options.ignore_dra_requests:
+        if self._is_ignored(pod):
             return [refusal(_DRA_ERROR)]
         if self._add_to_existing(pod) or self._add_to_claim(pod):
             return None
