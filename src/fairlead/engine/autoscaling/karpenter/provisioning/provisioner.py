@@ -222,6 +222,9 @@ class Provisioner:
         pending = [self.pending(pod) for pod in pods]
         for one in pending:
             topology.update(one)
+            # Each of upstream's updates adds matchLabelKeys to the pod itself, so the texts of
+            # relaxations repeat them.
+            one.original = one.pod
         existing = [
             ExistingNode(node, self._cluster, topology, self.free_on(node, settled.pods))
             for node in (nodes if onto is None else onto)

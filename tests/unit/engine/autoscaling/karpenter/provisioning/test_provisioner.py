@@ -227,3 +227,44 @@ def test_an_ignored_pod_with_resource_claims_is_not_relaxed():
     )
     assert not found.relaxations
     assert "Dynamic Resource Allocation" in found.errors["default/p1"]
+
+
+def pod_that_fits_nowhere(name, cpu):
+    spread = {
+        "topologyKey": ZONE,
+        "maxSkew": 1,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+        "matchLabelKeys": ["version"],
+    }
+    labels = {"app": "x", "version": "1"}
+    return pod(name, cpu, labels, nodeSelector={"ghost": "y"}, topologySpreadConstraints=[spread])
+
+
+def test_each_update_of_a_pod_adds_its_match_label_keys_again():
+    # upstream: topology.go:newForTopologies changes the pod; scheduler.go:Solve updates it after
+    # each failed attempt
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[pod_that_fits_nowhere("p1", "2"), pod("p2", "1")],
+    )
+    assert [one.reason.count('"key":"version"') for one in found.relaxations] == [1, 2]
+
+
+def test_ignored_constraints_do_not_get_match_label_keys():
+    # upstream: topology.go:newForTopologies skips them before it adds the keys
+    found = passed(
+        options={"preferencePolicy": "Ignore"},
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[pod_that_fits_nowhere("p1", "2")],
+    )
+    constraint = (
+        '{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone",'
+        '"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"x"}},'
+        '"matchLabelKeys":["version"]}'
+    )
+    assert [one.reason for one in found.relaxations] == [
+        f"removing: spec.topologySpreadConstraints = {constraint}"
+    ]

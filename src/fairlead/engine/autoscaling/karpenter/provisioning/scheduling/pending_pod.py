@@ -56,7 +56,8 @@ class PodFacts:
 class PendingPod:
     """A pod in a pass.
 
-    `volumes` are alternative requirements of the pod's volumes, None if there are none.
+    `volumes` are alternative requirements of the pod's volumes, None if there are none. `original`
+    is the pod with all its preferences.
     """
 
     __slots__ = ("facts", "groups", "key", "labels_shape", "original", "pod", "volumes")

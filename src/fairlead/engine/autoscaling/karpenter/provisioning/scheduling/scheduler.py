@@ -226,6 +226,7 @@ class ProvisioningScheduler:
         if pod.pod is not pod.original:
             pod.pod = pod.original
             self._topology.update(pod)
+            pod.original = pod.pod
             pod.facts = self._facts.of(pod.pod)
 
     def _add(self, pod: PendingPod) -> list[AddRefusal] | None:

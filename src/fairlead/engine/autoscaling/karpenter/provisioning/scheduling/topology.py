@@ -99,7 +99,7 @@ class Topology:
 
     def update(self, pending: PendingPod) -> None:
         """Set the pod's groups to the groups of its current terms."""
-        pod = pending.pod = _with_match_label_keys(pending.pod)
+        pod = pending.pod = self._with_match_label_keys(pending.pod)
         if not pod.spec.topology_spread_constraints and pod.spec.affinity is None:
             pending.groups = []
             return
@@ -115,9 +115,28 @@ class Topology:
             found[existing.identity] = existing
         pending.groups = sorted(found.values(), key=lambda one: one.sort_key)
 
+    def _respects(self, constraint: TopologySpreadConstraint) -> bool:
+        return self._respects_preferences or constraint.when_unsatisfiable == "DoNotSchedule"
+
+    def _with_match_label_keys(self, pod: Pod) -> Pod:
+        """Return the pod with matchLabelKeys resolved in the spread constraints that form groups.
+
+        The pod's values of these labels are added to the constraints' selectors.
+        """
+        # upstream: topology.go:newForTopologies
+        constraints = pod.spec.topology_spread_constraints
+        if not any(one.match_label_keys for one in constraints):
+            return pod
+        labels = pod.metadata.labels
+        merged = tuple(
+            _constraint_with_labels(one, labels) if self._respects(one) else one
+            for one in constraints
+        )
+        return replace(pod, spec=replace(pod.spec, topology_spread_constraints=merged))
+
     def _groups_of(self, pod: Pod) -> Iterable[TopologyGroup]:
         for constraint in pod.spec.topology_spread_constraints:
-            if self._respects_preferences or constraint.when_unsatisfiable == "DoNotSchedule":
+            if self._respects(constraint):
                 yield self._spread_group(pod, constraint)
         affinity = pod.spec.affinity
         if affinity is None:
@@ -317,19 +336,6 @@ class Topology:
                 group.record(domains.values)
         for group in self._inverse_owned.get(pending.key, {}).values():
             group.record((host if group.key == HOSTNAME else node.get(group.key)).values)
-
-
-def _with_match_label_keys(pod: Pod) -> Pod:
-    """Return the pod with matchLabelKeys resolved in its spread constraints.
-
-    The pod's values of these labels are added to the constraints' selectors.
-    """
-    constraints = pod.spec.topology_spread_constraints
-    if not any(one.match_label_keys for one in constraints):
-        return pod
-    labels = pod.metadata.labels
-    merged = tuple(_constraint_with_labels(one, labels) for one in constraints)
-    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=merged))
 
 
 def _constraint_with_labels(
