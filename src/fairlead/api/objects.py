@@ -150,8 +150,8 @@ class TopologySpreadConstraint(_View, frozen=True):
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
     min_domains: int | None = None
-    node_affinity_policy: str = "Honor"
-    node_taints_policy: str = "Ignore"
+    node_affinity_policy: str | None = None  # if missing, Honor
+    node_taints_policy: str | None = None  # if missing, Ignore
     match_label_keys: tuple[str, ...] = ()
 
 

@@ -66,7 +66,7 @@ def compile_constraint(
         topology_key=constraint.topology_key,
         selector=selector,
         min_domains=1 if constraint.min_domains is None else constraint.min_domains,
-        honors_affinity=constraint.node_affinity_policy == HONOR,
+        honors_affinity=constraint.node_affinity_policy in (None, HONOR),
         honors_taints=constraint.node_taints_policy == HONOR,
     )
 

@@ -59,7 +59,7 @@ def _check_constraint(field: str, constraint: TopologySpreadConstraint) -> Cause
         ("nodeAffinityPolicy", constraint.node_affinity_policy),
         ("nodeTaintsPolicy", constraint.node_taints_policy),
     ):
-        if policy not in POLICIES:
+        if policy is not None and policy not in POLICIES:
             yield not_supported(f"{field}.{key}", policy, POLICIES)
     yield from _check_keys(f"{field}.matchLabelKeys", constraint)
     yield from check_label_selector(f"{field}.labelSelector", constraint.label_selector)

@@ -229,13 +229,14 @@ def test_an_ignored_pod_with_resource_claims_is_not_relaxed():
     assert "Dynamic Resource Allocation" in found.errors["default/p1"]
 
 
-def pod_that_fits_nowhere(name, cpu):
+def pod_that_fits_nowhere(name, cpu, **policies):
     spread = {
         "topologyKey": ZONE,
         "maxSkew": 1,
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": {"app": "x"}},
         "matchLabelKeys": ["version"],
+        **policies,
     }
     labels = {"app": "x", "version": "1"}
     return pod(name, cpu, labels, nodeSelector={"ghost": "y"}, topologySpreadConstraints=[spread])
@@ -268,3 +269,15 @@ def test_ignored_constraints_do_not_get_match_label_keys():
     assert [one.reason for one in found.relaxations] == [
         f"removing: spec.topologySpreadConstraints = {constraint}"
     ]
+
+
+def test_the_text_of_a_relaxed_constraint_has_the_policies_that_the_pod_states():
+    # upstream: preferences.go:removeTopologySpreadScheduleAnyway prints the JSON of the constraint
+    policies = {"nodeAffinityPolicy": "Honor", "nodeTaintsPolicy": "Ignore"}
+    found = passed(
+        instanceTypes=[instance_type("t4", 4)],
+        nodePools=[pool("open")],
+        pods=[pod_that_fits_nowhere("p1", "2", **policies)],
+    )
+    stated = '"nodeAffinityPolicy":"Honor","nodeTaintsPolicy":"Ignore","matchLabelKeys"'
+    assert [stated in one.reason for one in found.relaxations] == [True]

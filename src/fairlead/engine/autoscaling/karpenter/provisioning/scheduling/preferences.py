@@ -202,9 +202,9 @@ def _constraint(one: TopologySpreadConstraint) -> Json:
         found["labelSelector"] = _selector(one.label_selector)
     if one.min_domains is not None:
         found["minDomains"] = one.min_domains
-    if one.node_affinity_policy != "Honor":
+    if one.node_affinity_policy is not None:
         found["nodeAffinityPolicy"] = one.node_affinity_policy
-    if one.node_taints_policy != "Ignore":
+    if one.node_taints_policy is not None:
         found["nodeTaintsPolicy"] = one.node_taints_policy
     if one.match_label_keys:
         found["matchLabelKeys"] = list(one.match_label_keys)

@@ -79,7 +79,7 @@ def node_filter(pod: Pod, constraint: TopologySpreadConstraint) -> TopologyNodeF
     return TopologyNodeFilter(
         alternatives,
         constraint.node_taints_policy == HONOR,
-        constraint.node_affinity_policy == HONOR,
+        constraint.node_affinity_policy in (None, HONOR),
         pod.spec.tolerations,
     )
 
