@@ -17,6 +17,7 @@ from typing import Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from fairlead.api.objects import NodeSelectorRequirement
 from fairlead.engine.autoscaling.karpenter.apis import NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import (
     InstanceType,
@@ -27,7 +28,10 @@ from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type_table imp
 )
 from fairlead.engine.autoscaling.karpenter.labels import NODE_POOL
 from fairlead.engine.autoscaling.karpenter.options import KarpenterOptions
-from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
+from fairlead.engine.autoscaling.karpenter.provisioning.pod_validation import (
+    requirement_problems,
+)
+from fairlead.engine.autoscaling.karpenter.scheduling.requirement import NOT_IN, requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import (
     Requirements,
     combined,
@@ -38,6 +42,8 @@ from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
 
 SUCCEEDED = "True/ValidationSucceeded"
 CONFLICT = "False/Conflict"
+INVALID = "False/RuntimeValidation"
+_RESTRICTED_RESOURCES: Final = frozenset(("cpu", "memory", "ephemeral-storage", "pods"))
 _TABLES_MAX: Final = 256
 
 Target = tuple[str, str, str]
@@ -122,6 +128,8 @@ class OverlaidTypes:
             self._status[overlay.metadata.name] = self._apply(overlay)
 
     def _apply(self, overlay: NodeOverlay) -> str:
+        if _is_invalid(overlay, self._options):
+            return INVALID
         weight = overlay.spec.weight or 0
         prices = list(self._price_targets(overlay))
         capacity = list(self._capacity_targets(overlay))
@@ -190,6 +198,20 @@ class OverlaidTypes:
             if (pool_name, type_name) == (pool.name, plain.name):
                 found[resource] = amounts({resource: overlay.spec.capacity[resource]})[resource]
         return found
+
+
+def _is_invalid(overlay: NodeOverlay, options: KarpenterOptions) -> bool:
+    """Return whether the overlay has an invalid requirement, or changes a restricted resource."""
+    # upstream: nodeoverlay_validation.go:RuntimeValidate
+    if not _RESTRICTED_RESOURCES.isdisjoint(overlay.spec.capacity or ()):
+        return True
+    for one in overlay.spec.requirements:
+        stated = NodeSelectorRequirement(key=one.key, operator=one.operator, values=one.values)
+        if any(requirement_problems(stated, options)):
+            return True
+        if one.operator == NOT_IN and not one.values:
+            return True
+    return False
 
 
 def adjusted_price(price: float, overlay: NodeOverlay) -> float:

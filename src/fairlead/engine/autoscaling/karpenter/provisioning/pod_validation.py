@@ -68,12 +68,13 @@ def _term_problems(term: NodeSelectorTerm, options: KarpenterOptions) -> Iterato
     if term.match_fields:
         yield "node selector term with matchFields is not supported"
     for one in term.match_expressions:
-        yield from _requirement_problems(one, options)
+        yield from requirement_problems(one, options)
 
 
-def _requirement_problems(
+def requirement_problems(
     stated: NodeSelectorRequirement, options: KarpenterOptions
 ) -> Iterator[str]:
+    """Yield upstream's texts about a requirement that is invalid or restricted."""
     # upstream: nodeclaim_validation.go:ValidateRequirement
     key, operator, values = normalized_label(stated.key), stated.operator, stated.values
     if operator not in _OPERATORS:
