@@ -89,14 +89,8 @@ def claim_name(pod: Pod, volume: Volume) -> str:
 
 
 def _volume_driver(volume: PersistentVolume) -> str:
-    spec = volume.spec
-    if spec.csi is not None:
-        return spec.csi.driver
-    in_tree = (
-        (spec.aws_elastic_block_store, "kubernetes.io/aws-ebs"),
-        (spec.gce_persistent_disk, "kubernetes.io/gce-pd"),
-        (spec.azure_disk, "kubernetes.io/azure-disk"),
-        (spec.cinder, "kubernetes.io/cinder"),
-        (spec.portworx_volume, "kubernetes.io/portworx-volume"),
-    )
-    return next((_CSI_NAMES[name] for source, name in in_tree if source is not None), "")
+    # upstream: volumeusage.go:driverFromVolume, which ignores other in-tree volumes
+    if volume.spec.csi is not None:
+        return volume.spec.csi.driver
+    is_ebs = volume.spec.aws_elastic_block_store is not None
+    return _CSI_NAMES["kubernetes.io/aws-ebs"] if is_ebs else ""
