@@ -39,7 +39,9 @@ def lifetime_remaining(claim: NodeClaim, now: Instant) -> float:
     """
     # upstream: pkg/utils/disruption/disruption.go:LifetimeRemaining
     expire_after = duration_or_never(claim.spec.expire_after)
-    if not expire_after:
+    if expire_after is None:
         return 1.0
+    if not expire_after:
+        return 0.0
     age = now - parse_timestamp(claim.metadata.creation_timestamp)
     return min(max((expire_after - age) / expire_after, 0.0), 1.0)
