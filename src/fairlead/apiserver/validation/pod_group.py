@@ -112,7 +112,7 @@ def _wrong_type(kind: Kind, obj: Json) -> Cause | None:
 def _check_group(field: str, of: str, group: Json) -> Causes:
     """Yield the errors of the fields that PodGroups and their templates share.
 
-    `of` is the name of the type.
+    `of` is the name of the type of `group`, such as `PodGroupSpec`.
     """
     policy = group.get("schedulingPolicy") or {}
     yield from _check_union(f"{field}.schedulingPolicy", policy, _POLICIES)

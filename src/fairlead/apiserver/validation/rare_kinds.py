@@ -1,6 +1,7 @@
-"""The part of validation that simulations use, for kinds that few questions about pods concern.
+"""Validates, for simulations, the kinds that few simulations contain or change.
 
-It is a module of its own because its rules import many others.
+`simulation` imports this module when it validates such a kind, because the rules import many other
+modules.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from fairlead.apiserver.validation.pod_group import (
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that are refused in both new and stored objects."""
+    """Yield the errors that new and stored objects must not have."""
     match view:
         case Job():
             yield from check_scheduled_job(view)
@@ -64,7 +65,7 @@ def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
-    """Yield the errors of the bounds within which a HorizontalPodAutoscaler acts."""
+    """Yield the errors of minReplicas and maxReplicas of a HorizontalPodAutoscaler."""
     yield from non_negative("spec.minReplicas", spec.min_replicas)
     if spec.max_replicas < 1:
         yield required("spec.maxReplicas", "must be set and greater than 0")
@@ -74,7 +75,7 @@ def _check_replica_bounds(spec: HorizontalPodAutoscalerSpec) -> Iterator[Cause]:
 
 
 def _check_quantities_parse(view: ApiObject) -> Iterator[Cause]:
-    """Yield the first quantity that does not parse."""
+    """Yield an error for the first malformed quantity."""
     check = quantity_check(type(view))
     wrong = None if check is None else check(view)
     if wrong is not None:

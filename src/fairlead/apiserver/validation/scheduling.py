@@ -131,7 +131,7 @@ def check_pod_group(group: PodGroup) -> Causes:
 
 
 def _check_count(field: str, count: int) -> Causes:
-    """Yield the error of `count`, which upstream stores as an int32."""
+    """Yield an error if `count` is negative or exceeds an int32."""
     if not 0 <= count <= INT32_MAX:
         yield invalid(field, count, f"must be between 0 and {INT32_MAX}, inclusive")
 

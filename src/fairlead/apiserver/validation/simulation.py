@@ -83,7 +83,7 @@ _FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that are refused in both new and stored objects."""
+    """Yield the errors that new and stored objects must not have."""
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -145,7 +145,7 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that a stored object may have but a new object must not have."""
+    """Yield the errors that only a stored object may have."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -164,11 +164,11 @@ def check_new(view: ApiObject) -> Iterator[Cause]:
 
 
 def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
-    """Yield the errors of an update that changes a fixed field of a workload.
+    """Yield the errors of an update that changes an immutable field of a workload.
 
-    Other fixed fields, such as the claims of a StatefulSet, are not compared, because the objects
-    of a simulation have only some defaults. A field that the old object lacks is not compared
-    either.
+    Only the fields in `_FIXED_FIELDS` that the old object has are compared. The objects of a
+    simulation have only some defaults, so other immutable fields, such as volumeClaimTemplates,
+    may differ without a change.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

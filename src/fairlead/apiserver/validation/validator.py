@@ -1,8 +1,8 @@
 """Validators, which a store calls before it writes an object.
 
 `ApiValidator` is for API servers. `SimulationValidator` checks less (see `simulation`). Both raise
-an ApiError that contains the object's name and all invalid fields: 400 for a field of the wrong
-type, otherwise 422.
+an ApiError that contains the object's name and all invalid fields. Its code is 400 for a field of
+the wrong type, otherwise 422.
 
 upstream: apiserver/pkg/registry/rest/{create,update}.go
 """
@@ -110,7 +110,7 @@ class ApiValidator:
     ) -> None:
         """Refuse an invalid update of a subresource, which changes `old` to `new`.
 
-        `causes` are the errors of that subresource. Raises ApiError.
+        `causes` are the errors by the rules of the subresource itself. Raises ApiError.
         """
         view = _decoded(kind, new, decode_stored)
         kept = check_metadata_update(rules, old, new)
@@ -143,7 +143,7 @@ class ApiValidator:
 class SimulationValidator:
     """Applies the rules that affect decisions. Objects contain no nulls.
 
-    Containers need neither names nor images, because dumps and scenarios may lack them.
+    Containers may lack names and images, as in some dumps and scenarios.
     """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
@@ -203,8 +203,8 @@ def defaulted(kind: Kind, obj: Json) -> Json:
 def validated_stored(kind: Kind, rules: KindRules, obj: Json) -> Json:
     """Return the snapshot object `obj` with the defaults that simulations need.
 
-    `obj` must be JSON without nulls. An API server has already accepted the object, so this only
-    refuses errors with which controllers cannot work. Raises ApiError.
+    `obj` must be JSON without nulls. An API server has already accepted the object, so this refuses
+    only objects that controllers cannot process. Raises ApiError.
     """
     obj, view = _defaulted(kind, obj)
     _refuse(kind, obj, stored_problems(rules, obj, view))
@@ -257,12 +257,12 @@ def _stored_metadata(rules: KindRules, view: ApiObject) -> Iterator[Cause]:
 
 
 def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
-    """Return whether `new` has the same objects as `old` in all of `members`."""
+    """Return whether each of `members` is the same Python object in `old` and `new`."""
     return all(new.get(member) is old.get(member) for member in members)
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that a stored object may have but a new object must not have."""
+    """Yield the errors that only a stored object may have."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 

@@ -1,4 +1,1 @@
-"""Webhook configurations and admission policies.
-
-Their CEL expressions are compiled and type-checked.
-"""
+"""Validates webhook configurations and admission policies, including their CEL expressions."""

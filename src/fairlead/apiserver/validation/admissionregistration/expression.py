@@ -89,12 +89,12 @@ _RIGHTS: Final = {
 
 
 class ExpressionVariables(Struct):
-    """The variables, besides `request` and the objects, that expressions of an object may use.
+    """The optional variables of the CEL expressions in one policy or webhook configuration.
 
     `has_params` and `has_rights` allow `params` and `authorizer`. `makes_objects` allows
     expressions to build objects. `variables` are the variables that a policy has defined so far;
-    None if the object cannot define variables. `left` contains the number of characters that may
-    still be parsed.
+    None if the object cannot define variables. `left[0]` is the number of characters that the
+    remaining expressions may have.
     """
 
     has_params: bool = False
@@ -157,7 +157,7 @@ def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """Return the variables that only some expressions may use, with their types."""
+    """Return (name, type) of the variables that only some expressions may use."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

@@ -1,7 +1,7 @@
-"""Types and required fields of admission policies and webhooks that admission reads.
+"""Checks the fields of admission policies and webhooks that admission reads.
 
-These kinds have no typed view, so this module checks them when a snapshot is loaded. An API server
-checks more (see `policy` and `webhook`).
+These kinds have no typed view, so this module checks types and required fields when a snapshot is
+loaded. An API server checks more (see `policy` and `webhook`).
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def _check_url(field: str, text: str) -> Causes:
 
 
 def _not_url(text: str) -> str:
-    """Return the text with which Go's net/url refuses to parse `text`."""
+    """Return the error text of Go's net/url for `text`, which is not a URL."""
     if text.startswith(":"):
         why = "missing protocol scheme"
     elif "://" not in text:

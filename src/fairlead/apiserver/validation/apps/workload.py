@@ -1,4 +1,4 @@
-"""Deployments, ReplicaSets, StatefulSets, DaemonSets, their revisions, and ReplicationControllers.
+"""Validates the kinds of the group apps, ReplicationControllers and PodTemplates.
 
 `check_deployment` and the similar functions apply every rule of their kind, in upstream's order.
 The functions with `scheduled` in their names apply only the rules that simulations use.
@@ -81,7 +81,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors that a stored workload may have but a new workload must not have."""
+    """Yield the errors that only a stored workload may have."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -109,9 +109,9 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """Return the kind in error messages.
+    """Return the kind that errors about the template of `workload` name.
 
-    A Deployment's template is checked as a ReplicaSet's template.
+    Upstream checks a Deployment's template as a ReplicaSet's template.
     """
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
@@ -124,15 +124,16 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield errors that matter for new ReplicationControllers, but not for stored ones."""
+    """Yield the errors that only a stored ReplicationController may have."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
 
 def _check_controller_selector(controller: ReplicationController) -> Causes:
-    """Yield the errors of the selector. It must match the template's labels.
+    """Yield the errors of the selector, which must match the template's labels.
 
-    By default, the selector equals the template's labels.
+    By default, the selector equals these labels. This also yields an error if the template is
+    missing or its pods would not run forever.
     """
     spec = controller.spec
     if not spec.template:
@@ -165,7 +166,7 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yield the errors that a stored template may have but a new template must not have."""
+    """Yield the errors that only the template of a stored workload may have."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
@@ -328,7 +329,10 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 
 
 def _check_claimed_template(spec: Json) -> Causes:
-    """Yield the errors of the template with an added volume for each volumeClaimTemplate."""
+    """Yield the errors of a StatefulSet's template.
+
+    The check adds a volume for each volumeClaimTemplate, because containers may mount it.
+    """
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
     claimed = [{"name": name, "emptyDir": {}} for name in claims]
@@ -388,7 +392,7 @@ def check_revision(obj: Json) -> Causes:
 
 
 def check_revision_update(old: Json, new: Json) -> Causes:
-    """Yield an error if the data of a ControllerRevision differ."""
+    """Yield an error if an update changes the data of a ControllerRevision."""
     before, after = old.get("data"), new.get("data")
     if before == after and differs_as_text(before, after):
         yield invalid("data", after, IMMUTABLE)

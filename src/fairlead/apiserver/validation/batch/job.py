@@ -79,7 +79,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yield the errors that a stored Job may have but a new Job must not have.
+    """Yield the errors that only a stored Job may have.
 
     The selector is not checked, because the server generates it.
     """
@@ -265,7 +265,7 @@ def _check_conditions(field: str, conditions: list[Json]) -> Causes:
 
 
 def _bare(field: str, why: str) -> Cause:
-    """Return an error that does not quote the value of the field."""
+    """Return an "Invalid value" error that does not quote the value of the field."""
     return Cause("FieldValueInvalid", f"Invalid value: {why}", field)
 
 
@@ -368,7 +368,10 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether the Job is suspended and has no active pods."""
+    """Return whether the Job is suspended and has no active pods.
+
+    It must also have no startTime, or have the condition Suspended.
+    """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs
     status = job.get("status") or {}
@@ -380,7 +383,7 @@ def _is_waiting(job: Json) -> bool:
 
 
 def _with_resources(was: Json, shall: Json) -> Json:
-    """Return the Job template `was`, with the resources that the containers have in `shall`."""
+    """Return the pod template `was` with the container resources of the pod template `shall`."""
     spec, wanted = dict(was["spec"]), shall["spec"]
     for kind in ("initContainers", "containers"):
         had, wants = spec.get(kind) or [], wanted.get(kind) or []
@@ -391,7 +394,7 @@ def _with_resources(was: Json, shall: Json) -> Json:
 
 
 def _with_directions(was: Json, shall: Json) -> Json:
-    """Return the Job template `was`, with the scheduling directives of `shall`.
+    """Return the pod template `was` with the scheduling directives of the template `shall`.
 
     Labels and annotations are also taken from `shall`.
     """

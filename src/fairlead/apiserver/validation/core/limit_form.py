@@ -1,7 +1,7 @@
-"""Types and amounts of the LimitRange and ResourceQuota fields that admission reads.
+"""Checks the fields of LimitRanges and ResourceQuotas that admission reads.
 
-These kinds have no typed view, so this module checks them when a snapshot is loaded. An API server
-checks more (see `limit_range` and `resource_quota`).
+These kinds have no typed view, so this module checks types and amounts when a snapshot is loaded.
+An API server checks more (see `limit_range` and `resource_quota`).
 """
 
 from __future__ import annotations

@@ -124,9 +124,9 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
 
 
 def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
-    """Yield an error if the two default amounts of the resource `name` differ.
+    """Yield an error if `default` and `defaultRequest` of the resource `name` differ.
 
-    There is no error for resources that can be over-committed, such as cpu.
+    They may differ for resources that can be over-committed, such as cpu.
     """
     limit, request = bounds["default"], bounds["defaultRequest"]
     if may_be_overcommitted(name) or limit is None or request is None or limit == request:

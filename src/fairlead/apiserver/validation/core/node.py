@@ -46,7 +46,10 @@ def check_node(obj: Json, view: Node) -> Causes:
 
 
 def check_scheduled_node(node: Node) -> Causes:
-    """Yield the errors in the fields of a Node that the scheduler reads, named as in a file."""
+    """Yield the errors in the fields of a Node that the scheduler reads.
+
+    The paths of errors are those of the Node's YAML, unlike in `check_node`.
+    """
     yield from _check_scheduled_node(node, "spec.taints")
 
 

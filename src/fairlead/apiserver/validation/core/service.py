@@ -88,9 +88,10 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """Yield the errors of an ExternalName Service, and of headless Services with an exposed type.
+    """Yield the errors of externalName, and of addresses that the type of a Service forbids.
 
-    An ExternalName Service needs an externalName and must not have addresses.
+    An ExternalName Service needs an externalName and must not have addresses. A Service of type
+    NodePort or LoadBalancer must not be headless.
     """
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):

@@ -19,9 +19,9 @@ _BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of the 
 
 
 def internal_of(definition: str, value: Any) -> Any:
-    """Return `value` of the type `definition` as upstream's internal type prints it.
+    """Return `value` as upstream's errors print it, with the fields of its internal Go type.
 
-    An example of `definition` is `core.v1.PodSpec`.
+    `definition` is the type of `value`, such as `core.v1.PodSpec`.
     """
     return as_internal(_schema(definition), value)
 

@@ -1,7 +1,7 @@
-"""Checks single fields by their facts, in upstream's words.
+"""Checks single fields against the facts in `api/data/facts`, with upstream's error texts.
 
-The code of a group calls these checks in upstream's order, because kubectl prints the errors in
-that order. The facts are rows of `api/data/facts`.
+Examples of facts are: the field is required, its allowed values, its maximum length. The code of a
+group calls these checks in upstream's order, because kubectl prints the errors in that order.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """

@@ -145,7 +145,7 @@ def check_at_least(field: str, value: int | None, least: int) -> Causes:
 
 
 def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
-    """Yield an error if an immutable field differs between `old` and `new`.
+    """Yield an error if `old` and `new`, two values of an immutable field, differ.
 
     An absent value equals an empty list or map. `shape` is the type of an object, or of the items
     of a list, that upstream prints as a Go struct.
@@ -161,7 +161,7 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """Return `value`, or each item of a list, as upstream's internal type `shape` prints it."""
+    """Return `value`, or each item of a list, as errors print the internal Go type `shape`."""
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]
     return internal_of(shape, value)

@@ -1,4 +1,4 @@
-"""Validates the annotations of pods that upstream interprets.
+"""Validates the pod annotations that upstream interprets.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpecificAnnotations,
 validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate

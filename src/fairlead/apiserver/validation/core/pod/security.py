@@ -186,7 +186,7 @@ def _check_windows(field: str, options: Json | None) -> Causes:
 
 
 def check_system(field: str, spec: Json) -> Causes:
-    """Yield an error for each field of `spec` that its operating system does not support."""
+    """Yield an error for each field of `spec` that the pod's operating system does not support."""
     match (spec.get("os") or {}).get("name"):
         case "linux":
             yield from _check_linux(field, spec)

@@ -125,7 +125,7 @@ def check_scheduled_pod(pod: Pod) -> Causes:
 
 
 def check_changed_pod(pod: Pod) -> Causes:
-    """Yield the errors of an updated pod that do not depend on its previous version."""
+    """Yield the errors of an updated pod, without comparing it to its previous version."""
     yield from check_scheduled_pod(pod)
     yield from check_new_scheduled_spec("spec", pod.spec)
     yield from check_runnable_spec("spec", pod.spec)
@@ -209,9 +209,9 @@ def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") ->
 
 
 def _check_scheduled_overhead(field: str, overhead: ResourceList) -> Causes:
-    """Yield the errors of a pod's overhead, with the names that its amounts have in a snapshot.
+    """Yield the errors of a pod's overhead; `field` is its path in the pod's YAML.
 
-    Upstream names them `spec.overhead.limits` (validation.go: validateOverhead).
+    Upstream reports the path `spec.overhead.limits` instead (validation.go: validateOverhead).
     """
     for cause in check_requirements(field, ResourceRequirements(limits=overhead)):
         yield replace(cause, field=cause.field.replace(f"{field}.limits", field, 1))
@@ -244,7 +244,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors that a stored pod spec may have but a new pod spec must not have."""
+    """Yield the errors that only the spec of a stored pod may have."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)

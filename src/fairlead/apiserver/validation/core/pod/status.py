@@ -1,7 +1,7 @@
 """Validates updates of a pod's status.
 
-A simulation writes thousands of statuses per second, so only the new fields are validated. A write
-that changes only `CHECKED_FIELDS` needs no typed view of the pod.
+A simulation writes thousands of statuses per second, so only the written fields are validated. A
+write that changes only `CHECKED_FIELDS` needs no typed view of the pod.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodStatusUpdate
 """

@@ -141,7 +141,7 @@ def _is_narrower(term: Json, wanted: Json) -> bool:
 
 
 def _with_changeable(before: Json, after: Json) -> Json:
-    """Return `after` with the mutable fields taken from `before`."""
+    """Return the new spec `after`, with its mutable fields taken from the old spec `before`."""
     fixed = _as_before(before, after, _CHANGEABLE)
     for key in _IMAGES:
         if key in after:
@@ -154,7 +154,7 @@ def _with_changeable(before: Json, after: Json) -> Json:
 
 
 def _without_directions(before: Json, fixed: Json) -> Json:
-    """Return `fixed` with the nodeSelector and nodeAffinity of `before`, a gated pod."""
+    """Return the spec `fixed` of a gated pod, with nodeSelector and nodeAffinity of `before`."""
     fixed = _as_before(before, fixed, ("nodeSelector",))
     had, wants = before.get("affinity") or {}, fixed.get("affinity") or {}
     if had.get("nodeAffinity") == wants.get("nodeAffinity"):
@@ -259,7 +259,7 @@ def _check_fit(field: str, container: Json) -> Causes:
 
 
 def check_resize(old: Json, new: Json) -> Causes:
-    """Yield the errors of a resize, which changes the containers' resources from `old` to `new`."""
+    """Yield the errors of a resize, which changes the container resources of a pod."""
     if MIRROR in (old["metadata"].get("annotations") or {}):
         yield forbidden("", "static pods cannot be resized")
         return
@@ -285,7 +285,7 @@ def _check_kept(field: str, had: Json, wants: Json) -> Causes:
 
 
 def _incompressible(spec: Json) -> list[Json]:
-    """Return the resources of each container, without its requests and limits of cpu and memory."""
+    """Return the resources of each container, without requests and limits of cpu and memory."""
     return [
         {
             "claims": resources.get("claims"),

@@ -68,7 +68,7 @@ def _check_size(field: str, spec: Json) -> Causes:
 def is_kept_source(source: Json | None) -> bool:
     """Return whether the API server keeps the dataSource `source` of a claim.
 
-    The API server silently drops a dataSource of any other kind.
+    It keeps references to PersistentVolumeClaims and VolumeSnapshots, and silently drops others.
     """
     # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
     named = source or {}

@@ -62,8 +62,8 @@ def check_claim(obj: Json) -> Causes:
 def check_claim_update(old: Json, new: Json) -> Causes:
     """Yield the errors of an update that changes immutable fields of a claim's spec.
 
-    A bound claim can change its requested storage, but only to more than status.capacity. The name
-    of its volume can be set once.
+    The requested storage of a bound claim can grow. It can also shrink, but only to an amount above
+    status.capacity. The name of the claim's volume can be set once.
     """
     # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])

@@ -153,7 +153,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yield (path, value that an error shows) for each file that a source writes."""
+    """Yield (path, value that errors quote) for each file of a source."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -60,9 +60,9 @@ _HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by
 
 
 def disk(name: str, shown: str = "") -> Check:
-    """Return the check of a disk source whose field `name` identifies the disk.
+    """Return a function that checks a disk source; its field `name` identifies the disk.
 
-    Error paths contain `shown` as the name of the source, unless it is "".
+    If `shown` is not "", it replaces the source's field name in the paths of errors.
     """
 
     def check(field: str, source: Json) -> Causes:
@@ -117,7 +117,7 @@ def check_flocker(field: str, source: Json) -> Causes:
 
 
 def cinder(*, is_persistent: bool) -> Check:
-    """Return the check of an OpenStack Cinder volume in a pod or a PersistentVolume."""
+    """Return a function that checks an OpenStack Cinder volume in a pod or a PersistentVolume."""
 
     def check(field: str, source: Json) -> Causes:
         yield from _check_secret_reference(field, source, is_persistent=is_persistent)
