@@ -1,4 +1,4 @@
-"""CompactStorage: keeps all objects except the most recently used objects as JSON text.
+"""CompactStorage: keeps only the most recently used objects decoded, the others as JSON text.
 
 A decoded JSON value takes five times the memory of its text, and slows down every garbage
 collection. So only the objects that were written most recently, or read one by one, stay decoded;
@@ -9,7 +9,7 @@ The log of changes keeps decoded objects for watches. Both the number of these o
 size of their texts are limited, so the log covers less time when large objects are written often.
 
 As in etcd, the size of each object and the total size of all objects are limited. A full store
-still accepts deletions and changes that make an object smaller.
+still accepts deletions, and changes that do not make an object larger.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class CompactStorage(Storage):
         objects[change.key] = change.text
 
     def _record(self, change: StoredChange) -> None:
-        """Add `change` to the log and call the listeners; the object's text is stored first."""
+        """Count the text of `change`, add `change` to the log, and call the listeners."""
         self._weigh(change)
         key = change.key
         objects: dict[Key, Any] = self._of(change.kind)
@@ -194,7 +194,7 @@ class CompactStorage(Storage):
         self._log_bytes -= self._sizes.popleft()
 
     def _warm(self, kind: Kind, meta: Json) -> None:
-        """Decode the object that is about to change, if the object exists."""
+        """Decode the object that is about to change, if it exists."""
         key = _key(meta)
         objects: dict[Key, Any] = self._of(kind)
         found = objects.get(key)

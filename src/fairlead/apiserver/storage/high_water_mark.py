@@ -75,6 +75,6 @@ def chained(checksum: int, row: LoggedRow) -> int:
 
 
 def _check(mark: Mark) -> int:
-    """Return the checksum of the mark's own line."""
+    """Return the checksum by which `read` detects a damaged mark."""
     text = f"{mark.version} {mark.time} {mark.checksum}".encode()
     return int.from_bytes(blake2b(text, digest_size=4).digest())

@@ -37,7 +37,7 @@ from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StoredC
 
 
 class _Meta(msgspec.Struct):
-    """The metadata fields with their required types; only `name` must be present."""
+    """The metadata fields of a stored object, with their types; only `name` must be present."""
 
     name: str
     namespace: str = ""
@@ -54,7 +54,7 @@ class _Meta(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """The object fields with their required types; `spec` and `status` may be absent."""
+    """The fields of a stored object, with their types; `spec` and `status` may be absent."""
 
     apiVersion: str  # noqa: N815
     kind: str
@@ -210,7 +210,7 @@ class SqliteLog:
             raise SqliteLogError(f"{self._path}: is damaged: {cause}") from cause
 
     def _newest(self) -> dict[_ObjectKey, bytes]:
-        """Return the newest text of each object, and note the superseded versions in the log."""
+        """Return the newest text of each object; find the superseded versions in the log."""
         newest: dict[_ObjectKey, bytes] = {}
         for *place, blob in self._connection.execute(_OBJECTS):
             newest[_object_key(place)] = blob
@@ -331,8 +331,8 @@ class SqliteLog:
     def _logged(self) -> Iterator[StoredChange]:
         """Return the newest logged changes, as many as a log in memory would keep.
 
-        They start at the first change from which the previous version of each changed object is
-        known.
+        They start after the last change whose previous version is not in the log, because each
+        returned change must contain its previous version.
         """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[StoredChange] = []
@@ -353,7 +353,10 @@ class SqliteLog:
         return iter(changes)
 
     def _first_logged(self) -> int:
-        """Return the oldest version since which all changes are logged, with LOG_BYTES_MAX."""
+        """Return the version of the first logged change to load.
+
+        All changes since this version are logged, and have at most LOG_BYTES_MAX bytes together.
+        """
         first, size = self.version + 1, 0
         for version, length in self._connection.execute(
             "SELECT version, length(object) FROM log WHERE version > ? ORDER BY version DESC",
@@ -435,7 +438,7 @@ def _superseded_by(rows: Sequence[Row]) -> Iterator[int]:
 
 
 def _newest_of(rows: Sequence[Row]) -> list[Row]:
-    """Return the last of `rows` of each object that still exists."""
+    """Return the last row of each object in `rows`, without deleted objects."""
     last = {row[2:5]: row for row in rows}
     return [row for row in last.values() if row[1] != ChangeType.DELETED]
 

@@ -49,8 +49,8 @@ class StoredChange:
     """One entry of the log; `previous` is the object's previous version, None for a new object.
 
     The last version of a deleted object has the resourceVersion of its deletion, as in a watch
-    event. `key` is the object's namespace and name. Entries are never changed. The class is not
-    frozen. Each write creates an entry, and creating a frozen one takes three times as long.
+    event. `key` is the object's namespace and name. Entries are never changed, but the class is not
+    frozen: each write creates an entry, and a frozen entry would take three times as long.
     """
 
     type: ChangeType
@@ -71,12 +71,12 @@ class StoredChange:
 
 
 class AddedText(StoredChange):
-    """The creation of an object with a known text, which is decoded when it is first read."""
+    """The creation of an object from its JSON text. `object` is decoded when it is first read."""
 
     __slots__ = ()
 
     def __init__(self, kind: Kind, key: Key, text: bytes, version: int) -> None:
-        """`text` is the JSON text of the new object `key`, with `version`."""
+        """Store `text`, the JSON of the new object `key` with the resourceVersion `version`."""
         super().__init__(ChangeType.ADDED, kind, {}, None, version, key, text)
         del self.object
 
@@ -108,7 +108,10 @@ def _as_it_is(_kind: Kind, obj: Json, _before: Json | None) -> Json:
 
 
 def list_key(key: Key, namespace: str) -> str:
-    """Return the key of an object in a list: its name, or "namespace/name" in all namespaces."""
+    """Return the key of an object in a list of `namespace`; "" means all namespaces.
+
+    The key is the object's name, or "namespace/name" in a list of all namespaces.
+    """
     own, name = key
     return name if namespace or not own else f"{own}/{name}"
 
@@ -130,7 +133,7 @@ _meta_of: Final = msgspec.json.Decoder(type=_Stored).decode
 
 
 def version_of(stored: StoredObject) -> int:
-    """Return the resource version of a stored object. If it is a text, only this is decoded."""
+    """Return the resourceVersion of a stored object, without decoding the rest of a text."""
     if isinstance(stored, bytes):
         return int(_meta_of(stored).metadata.resource_version)
     return int(stored["metadata"]["resourceVersion"])
@@ -170,7 +173,7 @@ class DeferredRows(Protocol):
 
     @property
     def rows(self) -> Iterable[tuple[Any, int]]:
-        """For each object these rows and its position in them."""
+        """The pair (this DeferredRows, position) of each object; see `object_at`."""
         ...
 
     def object_at(self, index: int) -> Deferred:

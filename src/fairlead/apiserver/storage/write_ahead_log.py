@@ -6,8 +6,8 @@ Changes are recorded in order and written by one thread. All changes that arrive
 transaction are written in the next transaction (group commit), so writers share the cost of an
 fsync. A transaction begins when a caller waits for it, and otherwise after COLLECT_S.
 `wait_until_durable` returns when all previously recorded changes are on disk. A server that
-acknowledges writes only after that never loses an acknowledged write. A response with one object
-waits for the version of this object only, so reads do not wait for unrelated writes.
+acknowledges writes only after this wait never loses an acknowledged write. A response with one
+object waits only for the version of this object, so reads do not wait for unrelated writes.
 
 A failed write is retried until it succeeds. The writer thread also watches the free disk space:
 `has_room` returns False before the disk is full, so that all accepted changes can still be written.
@@ -273,7 +273,7 @@ class WriteAheadLog:
             self._file.shrink()
 
     def _advance_mark(self) -> None:
-        """Set the high-water mark to the newest change; a mark that stays older does no harm."""
+        """Set the high-water mark to the newest change, if its file can be written."""
         with suppress(OSError):
             self._mark.write(self._file.mark)
 
