@@ -50,7 +50,7 @@ class ScenarioFiles(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A digest of the paths and contents."""
+        """The SHA-256 of the paths and contents of the files, in hexadecimal."""
         digest = hashlib.sha256()
         for path, content in sorted(self.contents.items()):
             digest.update(f"{path}\0{len(content)}\0".encode() + content)

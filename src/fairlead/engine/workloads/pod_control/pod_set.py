@@ -80,7 +80,7 @@ def ready_since(pod: Pod) -> Instant | None:
 
 
 def _ready_since(replicas: Replicas, index: int) -> Instant:
-    """Return `ready_since` of a loaded pod that is ready."""
+    """Return `ready_since` of the pod `index` of `replicas`, which are ready."""
     return ready_since(replicas[index]) or 0
 
 

@@ -41,10 +41,7 @@ class ConsolidationMemory:
         return self._seen.get(method) == self._state(now)
 
     def still_holds(self, method: str, now: Instant) -> bool:
-        """Return whether the method has found nothing in the current state.
-
-        Unlike `is_consolidated`, this method never changes the memory.
-        """
+        """Return the result of `is_consolidated`, without changing the memory."""
         is_recent = now - self._changed_at < _FORGET_AFTER_NS
         return is_recent and self._seen.get(method) == (self._changes, self._changed_at)
 
