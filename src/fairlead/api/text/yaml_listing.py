@@ -285,7 +285,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the JSON text of a scalar or an empty collection on one line, None for other texts."""
+    """Return the YAML `text` as JSON; None if it is no simple scalar and no empty collection."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

@@ -28,7 +28,7 @@ def demo(
         ),
     ] = _FOLDER,
 ) -> int:
-    """Answer three questions about a small cluster, and print the same commands for your cluster.
+    """Answer three questions about a small cluster, and print the commands for your own cluster.
 
     The cluster's objects were dumped from a Kubernetes 1.36 control plane: 12 nodes in two zones,
     51 pods, PriorityClasses and a disruption budget. The demo takes a few seconds, and needs no

@@ -29,8 +29,9 @@ def rebalance(
         tuple[AutoscalerRule, ...],
         repeatable(
             "RULE",
-            "Also move pods that autoscalers do not move because of this rule: annotations, "
-            "local-storage, unmanaged (pods without a controller) or system-pods.",
+            "Also move pods that this rule protects: annotations, local-storage, unmanaged (pods "
+            "without a controller) or system-pods. By default, only pods that a node autoscaler "
+            "would evict are moved.",
         ),
     ] = (),
     connection: ConnectionOptions = NO_CONNECTION,

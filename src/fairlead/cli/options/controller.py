@@ -93,9 +93,9 @@ class NodeFlags:
         str,
         named(
             "DURATION",
-            "Time that a node is unready before its pods are deleted (default: 5m). Needs "
-            "--behave-like 1.16 --feature-gates TaintBasedEvictions=false, or "
-            "--enable-taint-manager false.",
+            "Time that a node is unready before its pods are deleted (default: 5m). Needs either "
+            "--enable-taint-manager false, or both --behave-like 1.16 and --feature-gates "
+            "TaintBasedEvictions=false.",
         ),
     ] = ""
     enable_taint_manager: Annotated[

@@ -29,12 +29,12 @@ BatchConfig = Annotated[
     named(
         "FILE",
         "Configuration of the batch scheduler: a kube-batch or Volcano file, or a built-in "
-        "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. With single-pods, "
-        "no batch scheduler runs, and every pod is scheduled on its own. By default, the built-in "
-        "configuration fairlead is used if pods need a batch scheduler. Pods with the "
-        "schedulerName kube-batch or volcano always need one. Pods with the schedulerName "
-        "fairlead need a batch scheduler only if any of these pods names a group, or if a "
-        "PodGroup or a Queue exists.",
+        "configuration: fairlead, kube-batch, kube-batch-upstream or volcano. The value "
+        "single-pods means that no batch scheduler runs and every pod is scheduled on its own. By "
+        "default, the built-in configuration fairlead is used if pods need a batch scheduler. "
+        "Pods with the schedulerName kube-batch or volcano always need one. Pods with the "
+        "schedulerName fairlead need a batch scheduler only if any of these pods names a group, or "
+        "if a PodGroup or a Queue exists.",
     ),
 ]
 RunningBatchConfig = Annotated[

@@ -40,7 +40,7 @@ _STARTED: Final = (
 
 
 def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
-    """Return the conditions Ready and ContainersReady of `pod` while all its containers are ready.
+    """Return the conditions Ready and ContainersReady that `pod` has with ready containers.
 
     If `applies_readiness_gates` is set, readiness gates that are not true make Ready False.
     """

@@ -106,7 +106,7 @@ class ClientScript:
 
 
 def change_name(change: Change) -> str:
-    """Return the name under which reports count a change."""
+    """Return the name under which a change is counted in reports."""
     match change:
         case Patch(kind="Node", patch=patch):
             return _node_change_name(patch)

@@ -16,8 +16,8 @@ from fairlead.cli.options.release import NO_RELEASE, ReleaseOptions
 WITHOUT_HELP: Final = (
     "Components that the cluster does not run, separated by commas, so that you can run your own: "
     "kubelet, workloads, volumes, provisioner, disruption, node-lifecycle, scheduler, metrics. "
-    "Without kubelet, nodes, also those of --autoscale, are NotReady until another program posts "
-    "their status."
+    "Without kubelet, all nodes (including those that --autoscale adds) are NotReady until another "
+    "program posts their status."
 )
 HOST_HELP: Final = (
     "Address to listen on (default: 127.0.0.1, which only this machine can reach). With 0.0.0.0, "
@@ -42,7 +42,7 @@ SNAPSHOT_HELP: Final = (
 )
 DASHBOARD_HELP: Final = (
     "Also serve a dashboard to browsers on this machine. The first line of output contains a link"
-    " that works once; `fairlead dashboard` prints a new link."
+    " that works once. Run `fairlead dashboard` to get a new link."
 )
 JOB_HELP: Final = (
     "How long pods with restartPolicy Never or OnFailure run, such as pods of Jobs: a duration "
@@ -109,7 +109,7 @@ def up(
     paused: Annotated[
         bool,
         Parameter(
-            help="Start with the clock stopped; `fairlead clock` moves or starts it.",
+            help="Start with the clock stopped. Use `fairlead clock` to advance or start it.",
             negative=(),
         ),
     ] = False,

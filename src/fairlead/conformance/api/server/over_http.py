@@ -79,7 +79,7 @@ class OverHttp:
             self._kept = None
 
     def reach(self, at_ms: int) -> None:
-        """Pass the time to `on_reach`, if it is set."""
+        """Call `on_reach`, if there is one, with the time `at_ms` of the recording."""
         if self.on_reach is not None:
             self.on_reach(at_ms)
 

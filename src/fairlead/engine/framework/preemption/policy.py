@@ -20,7 +20,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 @runtime_checkable
 class VictimEligibility(Plugin, Protocol):
-    """A plugin that protects pods: a victim must be allowed by all plugins with this method."""
+    """A plugin that can protect pods: a pod can be a victim only if all such plugins allow it."""
 
     def is_eligible_victim(self, pod: PodInfo, victim: PodInfo) -> bool:
         """Return whether `pod` may preempt `victim`, which has a lower priority."""

@@ -64,11 +64,13 @@ def _newest(pool: Pool, slices: Sequence[ResourceSlice]) -> list[ResourceSlice]:
 def _pool_utilization(slices: Sequence[ResourceSlice], used: set[str]) -> float:
     """Return the average utilization of the pool's devices, between 0 and 1.
 
-    Devices that consume shared counters are partitions of larger devices, one for each counter set.
-    If only whole devices or only partitions are in use, the others do not count.
+    A device that consumes shared counters is a partition of a larger device. Each counter set
+    stands for one larger device, the partitioned device. If only whole devices are in use, the
+    average does not include partitioned devices, and the reverse.
 
-    Example: a pool of two whole devices and one partitioned device; one whole device and half of
-    the partitioned device are in use. The result is 1/2 * 2/3 + 1/2 * 1/3 = 1/2.
+    Example: a pool of three whole devices, of which one is in use, and one partitioned device, of
+    which half is in use. Three quarters of the devices are whole, so the result is
+    1/3 * 3/4 + 1/2 * 1/4 = 3/8.
 
     upstream: calculatePoolUtil
     """

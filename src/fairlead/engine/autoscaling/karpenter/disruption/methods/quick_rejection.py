@@ -328,7 +328,10 @@ class _Outcome(Struct, frozen=True):
 
     @property
     def sequence(self) -> Sequenced:
-        """The pods that are left, as runs of (identity of their facts, number of pods)."""
+        """The pods without a place, in order.
+
+        Each entry is (id of the facts, number of pods) for neighbours that share their facts.
+        """
         return tuple((id(facts), count) for facts, count in self.placed.left)
 
     def left_pods(self) -> list[PlainPod]:
