@@ -18,7 +18,7 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import in_queue_order, is_placed_anew, moves_with_drain
-from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, Unplaced
+from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker, DrainPlanner, Unplaced
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -59,8 +59,7 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
             on_node[node].append(pod)
     nodes = Counter({node: len(found) for node, found in on_node.items()})
     unready = [pod for pod in pods if not is_ready(pod.pod)]
-    blocked = {node: planner.budget_blockers(node) for node in nodes} if limit.now < 1 else {}
-    refusing = {node for node, found in blocked.items() if found}
+    blocked = {node: planner.budget_blockers(node) for node in nodes}
     unplaced = {node: _unplaced(planner, node, on_node[node]) for node in nodes}
     edits = dict.fromkeys(
         one.edit for found in blocked.values() for one in found if f"pdb/{key}" == one.owner
@@ -80,7 +79,7 @@ def explain_budget(planner: DrainPlanner, key: str, source: str) -> TabularAnswe
             ]),
             ResultTable("nodes", "nodes with its pods", _NODE_COLUMNS, [
                 {"node": node, "pods": count, "unplaced": len(unplaced[node]),
-                 "drain": _drain(limit, count, unplaced[node], is_blocked=node in refusing)}
+                 "drain": _refusal(limit, blocked[node]) or _drain(limit, count, unplaced[node])}
                 for node, count in sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
             ]),
         ),
@@ -157,15 +156,23 @@ def _unplaced(planner: DrainPlanner, node: str, pods: Sequence[PodInfo]) -> list
         return planner.place(node, in_queue_order(pod for pod in pods if is_placed_anew(pod)))[1]
 
 
-def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced], *, is_blocked: bool) -> str:
+def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:
+    """Return why the drain of a node with these `blockers` is refused; "" if it is not."""
+    if not blockers:
+        return ""
+    if any(one.cause is BlockCause.SEVERAL_BUDGETS for one in blockers):
+        return "is refused: several budgets select a pod"
+    owners = dict.fromkeys(one.owner for one in blockers)
+    if f"pdb/{limit.key}" not in owners:
+        return f"is refused now by {listed([*owners], 1)}"
+    return "is refused" if limit.is_permanent else "is refused now"
+
+
+def _drain(limit: BudgetLimit, pods: int, unplaced: Sequence[Unplaced]) -> str:
     """Return the effect of a drain of a node that has `pods` pods of the budget.
 
     The replacements of the pods `unplaced` fit no node.
     """
-    if limit.is_permanent:
-        return "is refused"
-    if is_blocked:
-        return "is refused now"
     if unplaced:
         missing = len(unplaced)
         why = f"fits no node ({short_reason(unplaced[0].message)})"

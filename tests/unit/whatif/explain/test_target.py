@@ -145,6 +145,41 @@ def test_a_budget_says_if_a_replacement_fits_no_node(explained, make, minimum, p
     assert second["drain"] == "is allowed"
 
 
+def drains(answer):
+    return {row["node"]: row["drain"] for row in rows(answer, "nodes")}
+
+
+def test_no_node_with_pods_of_two_budgets_can_be_drained(explained, make):
+    pods = [replica(make, number, "a") for number in range(2)]
+    objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods]
+    answer = explained("pdb/web", *objects, budget(1), budget(1, "other"))
+    assert drains(answer) == {"a": "is refused: several budgets select a pod"}
+    assert [row["edit"] for row in rows(answer, "edits")] == ["kubectl -n default delete pdb web"]
+
+
+def test_a_budget_with_always_allow_does_not_keep_pods_that_are_not_ready(explained, make):
+    pods = [replica(make, 0, "a", ready=False), replica(make, 1, "b")]
+    nodes = [make.node("a"), make.node("b")]
+    strict = budget(2)
+    strict["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    answer = explained("pdb/web", *nodes, replica_set(make, 2), *pods, strict)
+    assert drains(answer) == {"a": "is allowed", "b": "is refused"}
+
+
+def test_a_drain_that_another_budget_refuses_is_not_called_allowed(explained, make):
+    pods = [replica(make, number, "a") for number in range(2)]
+    single = make.pod("db-0", node_name="a", owner="db")
+    single["metadata"]["labels"] = {"app": "db"}
+    single["status"]["conditions"] = READY
+    other = budget(1, "db")
+    other["spec"]["selector"] = {"matchLabels": {"app": "db"}}
+    database = make.workload("ReplicaSet", "db", replicas=1)
+    database["metadata"]["uid"] = "db"
+    objects = [make.node("a"), make.node("b"), replica_set(make, 2), database, *pods, single]
+    answer = explained("pdb/web", *objects, budget(1), other)
+    assert drains(answer) == {"a": "is refused now by pdb/default/db"}
+
+
 def test_a_budget_without_pods_or_with_another_one_says_so(explained, make):
     answer = explained("pdb/web", make.node("a"), budget(1))
     assert "selects no pod, so it protects nothing" in answer.verdict
