@@ -32,7 +32,7 @@ def of_deployment(server: Server) -> Figures:
         target=6,
         note=f"{cpu_s / REPLICAS * 1e6:.0f} µs each; {last_s:.1f} s",
     )
-    # Simulated kubelets start a pod one second after its binding.
+    # Simulated kubelets start a pod half a second after its binding.
     yield Figure(what=f"{what}: first pod Running", value=first_s, unit="s", target=1)
     delays.sort()
     yield Figure(

@@ -43,6 +43,8 @@ from fairlead.worlds.local.events.writer import HOST
 from fairlead.worlds.local.world import LocalWorld, StoreListener
 from fairlead.worlds.metrics import SchedulerMetrics
 
+# Containers start this time after the binding of their pod. It is short, because users wait for it.
+STARTING: Final[DurationNs] = seconds(0.5)
 # Containers stop after this time, so users need not wait for grace periods.
 STOPPING: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
@@ -53,6 +55,7 @@ LISTENING: Final[DurationNs] = seconds(2)
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
+        start_delay=STARTING,
         stop=StopAfter(STOPPING),
         accepts_pods=True,
         applies_readiness_gates=True,

@@ -285,7 +285,7 @@ def test_a_workload_follows_its_annotated_load(cluster, version):
     current = {"averageUtilization": 133, "averageValue": "133m"}
     assert status["currentMetrics"][0]["resource"]["current"] == current
     assert [one["reason"] for one in status["conditions"]] == [
-        "ScaleDownStabilized",
+        "ReadyForNewScale",
         "ValidMetricFound",
         "TooManyReplicas",
     ]
@@ -338,7 +338,7 @@ def test_a_pod_is_taken_on_before_it_runs(cluster):
         ],
     }
     cluster.ask("POST", PODS, {**POD, "spec": spec})
-    cluster.pass_time(0.5)
+    cluster.pass_time(0.2)
     status = cluster.find("pod", "a")["status"]
     assert status["phase"] == "Pending"
     assert status["hostIP"]
