@@ -144,7 +144,7 @@ def main() -> None:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     nodes, pods = openb()
     print(f"GPUs allocated, mean of {seeds} seeds (lowest to highest)\n")
-    print("| policy | when the first pod fails | at the end | pods that got none |")
+    print("| policy | when the first pod does not fit | at the end | pods that got no GPU |")
     print("|---|---|---|---|")
     for policy in POLICIES:
         trials = [measure(policy, nodes, pods, seed) for seed in range(seeds)]
