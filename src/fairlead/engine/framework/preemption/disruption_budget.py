@@ -20,14 +20,16 @@ def split_by_budget(
     `pods` are sorted by importance; both lists keep the order. Each pod counts against all budgets
     that match it, even if it violates another budget.
     """
-    if not budgets:
+    namespaces = {pod.namespace for pod in pods}
+    concerned = [budget for budget in budgets if budget.metadata.namespace in namespaces]
+    if not concerned:
         return [], list(pods)
-    allowed = [budget.status.disruptions_allowed for budget in budgets]
+    allowed = [budget.status.disruptions_allowed for budget in concerned]
     violating: list[PodInfo] = []
     others: list[PodInfo] = []
     for pod in pods:
         violates = False
-        for i, budget in enumerate(budgets):
+        for i, budget in enumerate(concerned):
             if matches_budget(pod, budget):
                 allowed[i] -= 1
                 violates = violates or allowed[i] < 0
