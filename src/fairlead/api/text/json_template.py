@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress, count, pairwise, repeat
+from itertools import chain, compress, count, pairwise, repeat
 from operator import itemgetter, ne
 from typing import Any, Final, TypeVar
 
@@ -168,6 +168,13 @@ class TemplateRows:
         if not self.columns:
             return repeat(TemplateText(self.template, ()), self._count)
         return map(partial(TemplateText, self.template), zip(*self.columns, strict=True))
+
+    @classmethod
+    def joined(cls, parts: Sequence[TemplateRows]) -> TemplateRows:
+        """Return the texts of `parts`, at least one part; all have the same template."""
+        columns = zip(*(one.columns for one in parts), strict=True)
+        together = [list(chain.from_iterable(some)) for some in columns]
+        return cls(parts[0].template, together, sum(map(len, parts)))
 
     def part(self, begin: int, end: int) -> TemplateRows:
         """Return the texts from `begin` to before `end`."""

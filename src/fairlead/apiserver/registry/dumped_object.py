@@ -41,6 +41,12 @@ class DumpedTemplate(Protocol):
     def view_of(self, strings: Sequence[str]) -> Pod:
         """Return the view of the pod whose text has `strings` in the placeholders."""
 
+    def replica_strings(self, text: Text) -> Sequence[str] | None:
+        """Return the strings in the placeholders of `text`, the text of a pod that is a replica.
+
+        Returns None if `text` does not match the template, or if the pod is not a replica.
+        """
+
     def number_at(self, path: Sequence[str | int]) -> int | None:
         """Return the column of the string at `path`; None if the string is equal in all views."""
 

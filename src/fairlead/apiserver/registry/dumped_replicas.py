@@ -129,6 +129,11 @@ class DumpedReplicas(Replicas):
         """The startTimes of the statuses; empty strings for pods that have not started."""
         return self.column("status", "start_time")
 
+    @property
+    def have_equal_state(self) -> bool:
+        """Whether all or none of the pods have a node, and all or none a start time."""
+        return len({*map(bool, self.nodes)}) == len({*map(bool, self.start_times)}) == 1
+
     @cached_property
     def share_pod_affinity(self) -> bool:
         """True, because only the node affinity of these pods may differ."""

@@ -28,6 +28,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject
 from fairlead.api.pods.replicas import LoadedObjects, Replicas, neighbouring_replicas
 from fairlead.api.text.integer import parse_int64
+from fairlead.api.text.json_template import TemplateRows
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.error import invalid
@@ -211,8 +212,9 @@ def _without_overlaps(
 ) -> Iterator[Iterable[Loaded | DumpedReplicas]]:
     """Yield `pods` in groups, in listing order of the groups.
 
-    DumpedReplicas stay whole, sorted by name, if no other pod is listed between them and their
-    names are unique. Otherwise they are divided into single pods.
+    DumpedReplicas stay whole, sorted by name, if their names are unique and no other pod is listed
+    between them. Pods that are listed between them are added to them if they match their template.
+    Otherwise the replicas are divided into single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -229,11 +231,42 @@ def _without_overlaps(
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
     """Return the entries of `run`, with DumpedReplicas divided into single pods.
 
-    If `run` has only one entry and its names are unique, the entry stays whole.
+    If `run` has only one entry and its names are unique, the entry stays whole. If all pods of the
+    run are replicas of each other, the result is one entry.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run
+    joined = _joined(run)
+    if joined is not None:
+        return (joined,)
     return (one for entry in run for one in _divided(entry))
+
+
+def _joined(run: Sequence[Loaded | DumpedReplicas]) -> DumpedReplicas | None:
+    """Return the pods of `run` if all are replicas of each other; otherwise None.
+
+    The first pods of a workload are decoded before there is a template, but their texts match it.
+    """
+    replicas = [one for one in run if isinstance(one, DumpedReplicas)]
+    if not replicas:
+        return None
+    template, same = replicas[0].template, replicas[0].texts.template
+    parts = [one.texts for one in replicas if one.texts.template is same]
+    rows: list[Sequence[str]] = []
+    for entry in run:
+        if isinstance(entry, DumpedReplicas) and entry.texts.template is same:
+            continue
+        if isinstance(entry, _LoadedJson):
+            return None
+        for text in entry.texts if isinstance(entry, DumpedReplicas) else (entry.text,):
+            row = template.replica_strings(text)
+            if row is None:
+                return None
+            rows.append(row)
+    if rows:
+        parts.append(TemplateRows.of(same, rows))
+    found = DumpedReplicas(template, TemplateRows.joined(parts)).by_name()
+    return found if found.have_own_keys and found.have_equal_state else None
 
 
 def _first_key(entry: Loaded | DumpedReplicas) -> Key:

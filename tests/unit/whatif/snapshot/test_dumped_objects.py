@@ -463,6 +463,42 @@ def test_only_columns_with_other_pods_between_their_names_are_divided(tmp_path):
     assert [*kept.names] == [f"api-{letter}" for letter in "bcdfghjk"]
 
 
+def loaded_replicas(tmp_path, objects):
+    path = written(tmp_path, [*objects, node()])
+    store = Store(SeededIds(0), storage=DeferredStorage(0))
+    return store.load(contents_of(read_snapshot(path).manifests), 0).replicas
+
+
+@pytest.mark.parametrize(
+    ("rows_max", "order"),
+    [
+        (9, (3, 4, 5, 0, 1, 2, 6, 7)),
+        (9, (1, 3, 5, 7, 6, 4, 2, 0)),
+        (2, (3, 4, 5, 0, 7, 1, 6, 2)),
+    ],
+)
+def test_first_pods_of_a_workload_join_its_columns(tmp_path, monkeypatch, rows_max, order):
+    """They are decoded before there is a template, and other pods are listed around them."""
+    monkeypatch.setattr(pod_texts, "_ROWS_MAX", rows_max)
+    pods = list(pods_of_a_workload())
+    found = loaded_replicas(tmp_path, [pods[index] for index in order])
+    (kept,) = (one for one in found if isinstance(one, DumpedReplicas))
+    others = [one.names[0] for one in found if one is not kept]
+    assert sorted([*others, *kept.names]) == [f"web-{letter}" for letter in "bcdfghjk"]
+    assert len(kept) >= 7  # a pod before or after all others stays alone
+    assert all(one.metadata.name in kept.names for one in kept)
+
+
+def test_a_pod_with_another_priority_does_not_join_the_columns_of_its_workload(tmp_path):
+    pods = list(pods_of_a_workload())
+    pods[4]["spec"]["priority"] = 1
+    found = loaded_replicas(tmp_path, [*pods[:4], *pods[5:], pods[4]])
+    assert not any(isinstance(one, DumpedReplicas) for one in found)
+    assert [one.metadata.name for replicas in found for one in replicas] == [
+        f"web-{letter}" for letter in "bcdfghjk"
+    ]
+
+
 def test_conditions_of_pods_in_columns_are_written_to_their_views(tmp_path):
     path = written_as_columns(tmp_path, [*pods_of_a_workload(), node()])
     contents = list(contents_of(read_snapshot(path).manifests))

@@ -152,13 +152,7 @@ class PodTemplate:
 
     def value_of(self, text: Text) -> Json | None:
         """Return the JSON value of `text`, see DumpedObject; None if `text` must be decoded."""
-        if self.texts.opaque:
-            return None
-        strings = (
-            text.strings
-            if isinstance(text, TemplateText) and text.template is self.texts
-            else self.texts.strings(bytes(text))
-        )
+        strings = None if self.texts.opaque else self._strings(text)
         if strings is None:
             return None
         if self._value_of is None:
@@ -168,6 +162,17 @@ class PodTemplate:
                 return None
             self._value_of = substitution(value, places_in(value))
         return self._value_of(strings)
+
+    def replica_strings(self, text: Text) -> Sequence[str] | None:
+        """Return the strings of a replica, see DumpedTemplate."""
+        strings = self._strings(text)
+        return strings if strings is not None and self.makes_replicas_of(strings) else None
+
+    def _strings(self, text: Text) -> Sequence[str] | None:
+        """Return the strings in the placeholders of `text`; None if `text` does not match."""
+        if isinstance(text, TemplateText) and text.template is self.texts:
+            return text.strings
+        return self.texts.strings(bytes(text))
 
 
 @dataclass(slots=True)
