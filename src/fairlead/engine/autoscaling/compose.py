@@ -44,7 +44,13 @@ def cluster_autoscaler(
         ClusterAutoscaler,
     )
 
-    provider = SimulatedProvider(config.groups, config.outages, seed=seed, start=start)
+    provider = SimulatedProvider(
+        config.groups,
+        config.outages,
+        seed=seed,
+        start=start,
+        cloud_provider=config.options.cloud_provider,
+    )
     return ClusterAutoscaler(
         config.options, provider, seed=seed, start=start, priorities=config.priorities
     )

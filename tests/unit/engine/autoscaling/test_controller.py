@@ -122,6 +122,31 @@ def test_the_priority_expander_reads_its_config_map_and_knows_the_names_of_the_p
     assert [(one.group, one.new) for one in growths] == [("b", 1)]
 
 
+@pytest.mark.parametrize(
+    ("provider", "label"),
+    [
+        ("aws", "k8s.amazonaws.com/accelerator"),
+        ("azure", "accelerator"),
+        ("clusterapi", "cluster-api/accelerator"),
+        ("gce", "cloud.google.com/gke-accelerator"),
+        ("", "nvidia.com/gpu.product"),
+    ],
+)
+def test_a_node_with_the_gpu_label_of_its_cloud_provider_is_not_ready_without_a_gpu(
+    provider, label
+):
+    """Labels of other providers, such as that of GPU feature discovery, do not matter."""
+    labels = {"nvidia.com/gpu.product", "accelerator", "cloud.google.com/gke-accelerator", label}
+    run = Run([(5, 0)], **{"cloud-provider": provider})
+    for at, one in enumerate(sorted(labels)):
+        manifest = node(f"gpu-{at}")
+        manifest["metadata"]["labels"][one] = "k80"
+        run.world.load([manifest])
+    run.until(60)
+    unready = run.controller.autoscaler.context.registry.total.unready
+    assert unready == [f"gpu-{sorted(labels).index(label)}"]
+
+
 def test_pending_pods_get_nodes_and_unneeded_nodes_go():
     run = Run([(5, 20), (1200, 3)]).until(1000)
     assert len(run.nodes) == 5

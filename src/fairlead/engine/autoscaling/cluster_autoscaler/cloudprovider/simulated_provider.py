@@ -49,6 +49,15 @@ _CORE_PRICE: Final = 0.03
 _GIB_PRICE: Final = 0.004
 _NO_CAPACITY: Final = InstanceError("OutOfResource", "STOCKOUT", "insufficient capacity")
 _NOT_IN_NAME: Final = re.compile(r"[^a-z0-9.-]+")
+# The label of nodes with a GPU, by --cloud-provider (upstream: each cloud provider's GPULabel).
+_GPU_LABELS: Final[Mapping[str, str]] = {
+    "aws": "k8s.amazonaws.com/accelerator",
+    "azure": "accelerator",
+    "clusterapi": "cluster-api/accelerator",
+    "gce": "cloud.google.com/gke-accelerator",
+}
+# The label that NVIDIA's GPU feature discovery sets, for other providers.
+_GPU_PRODUCT_LABEL: Final = "nvidia.com/gpu.product"
 
 
 class NodeGroupSpec(Struct, frozen=True, kw_only=True):
@@ -183,10 +192,9 @@ class SimulatedNodeGroup:
 class SimulatedProvider:
     """A provider that simulates machines for all node groups.
 
-    `commands` collects the commands that create and delete the machines' Nodes.
+    `commands` collects the commands that create and delete the machines' Nodes. `gpu_label` is the
+    node label whose value is the type of the node's GPU.
     """
-
-    gpu_label = "nvidia.com/gpu.product"
 
     def __init__(
         self,
@@ -195,12 +203,14 @@ class SimulatedProvider:
         *,
         seed: int,
         start: Instant,
+        cloud_provider: str = "",
     ) -> None:
         """Create groups in the order of `specs`; `seed` determines provision times.
 
         The times of `outages` and of periods without capacity are relative to `start`, the start of
-        the run.
+        the run. `cloud_provider` is upstream's name of the provider, which determines `gpu_label`.
         """
+        self.gpu_label = _GPU_LABELS.get(cloud_provider, _GPU_PRODUCT_LABEL)
         self._outages = outages
         self.undelivered: dict[str, int] = {}  # failed machines by group
         self._groups = {spec.id: SimulatedNodeGroup(spec, self) for spec in specs}
