@@ -151,6 +151,8 @@ class Manifest(Struct, frozen=True):
     @property
     def node(self) -> Node:
         """The typed view of a Node. Raises InputError if the object is not a valid Node."""
+        if isinstance(self.view, Node):
+            return self.view  # checked when it was decoded, see StoredForm
         node = self._as(Node)
         for cause in check_scheduled_node(node):
             raise self.refuse(cause.message, field=cause.field)

@@ -154,7 +154,18 @@ def with_finalizer(template: Json, finalizer: str) -> Json:
 def same_template(left: Json, right: Json) -> bool:
     """Return whether two templates are equal except for nulls, defaults and IGNORED fields."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
+    if _images(left) != _images(right):
+        return False  # as most templates of old revisions
     return _are_alike(_without_restart_default(left), _without_restart_default(right))
+
+
+def _images(template: Json) -> list[Any]:
+    """Return the images of the containers in `template`, which may be malformed."""
+    spec = template.get("spec")
+    containers = spec.get("containers") if isinstance(spec, dict) else None
+    if not isinstance(containers, list):
+        return []
+    return [one.get("image") for one in containers if isinstance(one, dict)]
 
 
 def resembles(template: Json, pod: Pod) -> bool:

@@ -89,6 +89,20 @@ def with_spec(**spec):
         ),
         ("labels count", PLAIN | {"metadata": {"labels": {"app": "x"}}}, PLAIN, False),
         ("nulls do not count", with_spec(nodeSelector=None), PLAIN, True),
+        (
+            "an image counts",
+            with_spec(containers=[{"name": "c", "image": "a"}]),
+            with_spec(containers=[{"name": "c", "image": "b"}]),
+            False,
+        ),
+        (
+            "an image that is null does not",
+            with_spec(containers=[{"name": "c", "image": None}]),
+            with_spec(containers=[{"name": "c"}]),
+            True,
+        ),
+        ("malformed containers count", with_spec(containers="c"), PLAIN, False),
+        ("a malformed container counts", with_spec(containers=["c"]), PLAIN, False),
     ],
 )
 def test_same_template(case, one, other, same):
