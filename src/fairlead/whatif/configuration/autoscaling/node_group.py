@@ -54,6 +54,17 @@ _GROUP_LABELS: Final = (
 )
 # the values of --cloud-provider
 _PROVIDERS: Final = {"EKS": "aws", "GKE": "gce", "AKS": "azure", "Cluster API": "clusterapi"}
+# Flags that change decisions and are not simulated, with the values that change nothing.
+_NOT_SIMULATED: Final = {
+    "capacity-buffer-pod-injection-enabled": ("false",),
+    "capacity-quotas-enabled": ("false",),
+    "enable-proactive-scaleup": ("false",),
+    "enable-provisioning-requests": ("false",),
+    "frequent-loops-enabled": ("false",),
+    "node-deletion-candidate-ttl": ("0", "0s"),
+    "scale-up-from-zero": ("true",),
+    "scheduler-config-file": ("",),
+}
 _CAPI_OWNER: Final = "cluster.x-k8s.io/owner-name"
 _ASSUMED: Final = (1, 100)
 
@@ -192,8 +203,10 @@ def _parsed_flags(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _ignored(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a note for each of `flags` that is simulated, but not with its value."""
+    """Yield a note for each of `flags` that changes decisions, but is not simulated as stated."""
     for name, value in flags:
+        if value.lower() not in _NOT_SIMULATED.get(name, (value.lower(),)):
+            yield f"A flag of the Cluster Autoscaler is ignored: --{name} is not simulated."
         try:
             if is_known(name):
                 parse_options({name: value})

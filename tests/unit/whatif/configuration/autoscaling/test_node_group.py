@@ -87,6 +87,11 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
         ("--expander=grpc", ["is ignored: expander: grpc asks a server outside"]),
         ("--scale-down-unneeded-time=soon", ["is ignored: --scale-down-unneeded-time: 'soon'"]),
         ("--leader-elect=false", []),
+        ("--enable-proactive-scaleup", ["is ignored: --enable-proactive-scaleup is not simulated"]),
+        ("--enable-proactive-scaleup=False", []),
+        ("--scale-up-from-zero=false", ["is ignored: --scale-up-from-zero is not simulated"]),
+        ("--scale-up-from-zero=true", []),
+        ("--node-deletion-candidate-ttl=0s", []),
     ],
 )
 def test_flags_that_change_decisions_and_are_not_simulated_are_named(of_labels, make, flag, notes):
