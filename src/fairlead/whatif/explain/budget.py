@@ -18,7 +18,12 @@ from fairlead.engine.workloads.pod_control.scale_down import is_ready
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.planner.cluster_model import in_queue_order, is_placed_anew, moves_with_drain
-from fairlead.whatif.planner.node_drain.drain_planner import BlockCause, Blocker, DrainPlanner, Unplaced
+from fairlead.whatif.planner.node_drain.drain_planner import (
+    BlockCause,
+    Blocker,
+    DrainPlanner,
+    Unplaced,
+)
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
