@@ -110,6 +110,7 @@ def test_a_second_replica_waits_and_takes_over_when_the_first_leaves(cluster, cl
         command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", cluster]
         second = subprocess.Popen([*command, "--listen", "none"], stderr=subprocess.PIPE, text=True)
         try:
+            assert "waiting for it" in second.stderr.readline()
             create(pod("before"))
             eventually(lambda: read("before").spec.node_name)
             first.send_signal(signal.SIGTERM)
