@@ -4,7 +4,8 @@ A path is a file, a directory (every .yaml, .yml, .json, .gz, .tar and .tgz file
 or `-` for standard input. A file can be compressed with gzip, or be a tar archive of such files.
 Text is UTF-8, or UTF-16 with a byte order mark, as some shells on Windows write it. If the file
 name or the first character suggests JSON, JSON is tried first, because it parses a hundred times
-faster than YAML.
+faster than YAML. A file can contain several JSON objects, each beginning on a line of its own, as
+`jq -c '.items[]'` writes them and as repeated `kubectl get -o json >> FILE` does.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from fairlead.whatif.input.content import (
     read_silently,
 )
 from fairlead.whatif.input.error import InputError
-from fairlead.whatif.input.listing import Bytes, Listing, split
+from fairlead.whatif.input.listing import Bytes, Listing, split, value_ranges
 from fairlead.whatif.input.pod_columns import ColumnError, encode_list, texts_of
 from fairlead.whatif.input.repeated_key import CHARACTERS_MAX, require_distinct_keys
 
@@ -230,19 +231,24 @@ def decode_text(source: str, data: bytes) -> str:
 
 
 def _json(source: str, text: str, *, must: bool) -> list[Any] | None:
-    """Return the JSON value of `text` in a list; None if `text` must be parsed as YAML."""
+    """Return the JSON values of `text`; None if `text` must be parsed as YAML."""
     if not must and not text.lstrip().startswith(("{", "[")):
         return None
-    try:
-        value = msgspec.json.decode(text)
-    except RecursionError:
-        raise InputError(source, "is nested too deeply") from None
-    except msgspec.DecodeError as cause:
-        if must or text.lstrip().startswith('{"'):
-            raise InputError(source, f"is not JSON: {cause}") from None
-        return None  # a YAML flow mapping has the same first character
-    require_distinct_keys(source, text)
-    return [value]
+    found: list[Any] = []
+    data = text.encode()
+    parts = [data[start:end].strip() for start, end in value_ranges(data)]
+    for number, part in enumerate(parts, 1):
+        subject = f"document {number} " if len(parts) > 1 else ""
+        try:
+            found.append(msgspec.json.decode(part))
+        except RecursionError:
+            raise InputError(source, f"{subject}is nested too deeply") from None
+        except msgspec.DecodeError as cause:
+            if must or part.startswith(b'{"'):
+                raise InputError(source, f"{subject}is not JSON: {cause}") from None
+            return None  # a YAML flow mapping has the same first character
+        require_distinct_keys(source, part.decode())
+    return found
 
 
 def _yaml(source: str, text: str) -> Iterator[Any]:

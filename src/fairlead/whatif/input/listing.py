@@ -10,6 +10,7 @@ import mmap as mmap_module
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from mmap import mmap
 from typing import Any, Final, Protocol
 
@@ -33,6 +34,7 @@ _ENVELOPE_BYTES: Final = (
 )  # the first and the last item of an indented listing are searched here
 _FIRST_INDENT: Final = re.compile(rb'\{\n( +)"')
 _NEWLINE, _BRACE = b"\n{"
+_BETWEEN_VALUES: Final = re.compile(rb"\}[ \t\r]*\n[ \t\r\n]*\{")
 _START_BYTES: Final = 64
 _UNNEEDED: Final[int | None] = getattr(mmap_module, "MADV_DONTNEED", None)  # not on all systems
 
@@ -86,7 +88,12 @@ class _List(msgspec.Struct, rename="camel"):
     pods: msgspec.Raw = msgspec.Raw()  # not optional: msgspec would expect null
 
 
+class _Kind(msgspec.Struct):
+    kind: str
+
+
 _decode: Final = msgspec.json.Decoder(_List).decode
+_decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 
 
 def split(data: Bytes) -> Listing | None:
@@ -103,7 +110,7 @@ def split(data: Bytes) -> Listing | None:
         _require_utf8(data)
         items = _items(found)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return _joined(data) if len(data) > _LARGE_BYTES else None
     if items is None:
         return None
     head = {
@@ -152,7 +159,7 @@ def _split_indented(data: Bytes) -> _List | None:
     if envelope.items:
         return None  # the key occurs twice
     separator = inner + b"}," + inner + b"{"
-    begins = [first, *_ends(data, separator, len(inner))]
+    begins = [first, *_ends(data, first, separator, len(inner))]
     gap = len(b"," + inner)  # between two items
     ends = [*(begin - gap for begin in begins[1:]), last]
     view = memoryview(data)
@@ -160,17 +167,51 @@ def _split_indented(data: Bytes) -> _List | None:
     return replace(envelope, items=texts)
 
 
-def _ends(data: Bytes, separator: bytes, line_bytes: int) -> Iterator[int]:
-    """Yield the position of the last byte of each `separator` in `data`, in order.
+def _ends(data: Bytes, first: int, separator: bytes, line_bytes: int) -> Iterator[int]:
+    """Yield the position of the last byte of each `separator` in `data` after `first`, in order.
 
-    This byte is a brace, and a line break precedes it by `line_bytes`.
+    This byte is a brace, and a line break precedes it by `line_bytes`. Raises msgspec.DecodeError
+    if a second JSON value follows, which begins with a brace after a line break.
     """
     whole = np.frombuffer(data, np.uint8)
-    for start in range(0, len(whole), _BLOCK_BYTES):
+    for start in range(first + 1, len(whole), _BLOCK_BYTES):
         braces = np.flatnonzero(whole[start : start + _BLOCK_BYTES] == _BRACE) + start
+        if (whole[braces - 1] == _NEWLINE).any():
+            raise msgspec.DecodeError
         for at in braces[whole[braces - line_bytes] == _NEWLINE].tolist():
             if data[max(0, at + 1 - len(separator)) : at + 1] == separator:
                 yield at
+
+
+def value_ranges(data: Bytes) -> list[tuple[int, int]]:
+    """Return (start, end) of each JSON value in `data`, values that follow each other by lines.
+
+    Only a line break may separate two values. Within a value, a comma separates two objects, and a
+    string contains no line break, so a value is never split. If `data` is not JSON, the ranges mean
+    nothing.
+    """
+    starts = [0, *(gap.end() - 1 for gap in _BETWEEN_VALUES.finditer(data))]
+    return list(pairwise([*starts, len(data)]))
+
+
+def _joined(data: Bytes) -> Listing | None:
+    """Return the objects of `data`, JSON values that follow each other without a comma.
+
+    A List stands for its items. Returns None if a value is not a Kubernetes object, or is invalid.
+    """
+    view = memoryview(data)
+    items: list[msgspec.Raw] = []
+    try:
+        _require_utf8(data)
+        for start, end in value_ranges(data):
+            value = msgspec.Raw(view[start:end])
+            kind = _decode_kind(value).kind
+            if kind == SNAPSHOT:
+                return None
+            items += _decode(value).items if kind.endswith("List") else [value]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return Listing({"apiVersion": "v1", "kind": "List", "metadata": None, "items": []}, items)
 
 
 def _items(found: _List) -> Sequence[ItemText | TemplateRows] | None:

@@ -68,9 +68,21 @@ def test_json_and_yaml_come_from_standard_input_in_any_encoding_a_shell_writes(d
     assert document.source == "stdin"
 
 
+@pytest.mark.parametrize("reader", [read, read_listings])
+@pytest.mark.parametrize("end", ["\n", " \r\n\r\n ", "\n\n"])
+def test_json_objects_can_follow_each_other_by_lines(reader, end):
+    text = end.join(['{"a": "} {"}', '{\n "a": [{"b": 1},\n {"b": 2}\n]}', '{"a": 3}', ""])
+    found = reader("-", io.BytesIO(text.encode()))
+    assert [one.value["a"] for one in found] == ["} {", [{"b": 1}, {"b": 2}], 3]
+    assert [one.place for one in found] == ["document 1", "document 2", "document 3"]
+
+
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
+        (b'{"a": 1}\n{"a": }\n', "stdin: document 2 is not JSON: "),
+        (b'{"a": 1}\n{"a": 1, "a": 2}\n', "stdin: the key 'a' is given twice"),
+        (b'{"a": 1}\n{"a": ' + b"[" * 5000, "stdin: document 2 is nested too deeply"),
         (b"", "stdin: is empty"),
         (b" \n\t", "stdin: is empty"),
         (b"# nothing\n", "stdin: contains only comments"),

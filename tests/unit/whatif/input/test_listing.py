@@ -122,3 +122,51 @@ def test_errors_are_those_of_the_whole_file(tmp_path, old, new):
     path.write_bytes(text.replace(old, new, 1))
     with pytest.raises(InputError, match="is not JSON: "):
         read_snapshot(str(path))
+
+
+def lines(objects):
+    return b"".join(json.dumps(one).encode() + b"\n" for one in objects)
+
+
+@pytest.mark.parametrize("count", [2, 400])
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(lines, id="a line for each object"),
+        pytest.param(lambda found: b"\n".join(map(indented, found)), id="indented objects"),
+        pytest.param(
+            lambda found: (
+                indented({**nodes(0), "items": found[:-1]})
+                + indented({**nodes(0), "items": found[-1:]})
+            ),
+            id="two lists of kubectl",
+        ),
+        pytest.param(
+            lambda found: lines([{**nodes(0), "items": found[:-1]}]) + lines(found[-1:]),
+            id="a list and an object",
+        ),
+    ],
+)
+def test_a_file_can_contain_several_json_values(tmp_path, whole, count, written):
+    path = tmp_path / "nodes.json"
+    path.write_bytes(written(nodes(count)["items"]))
+    found = read_snapshot(str(path)).manifests
+    assert [one.ref.name for one in found] == [f"node-{at}" for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(lines, id="a line for each object"),
+        pytest.param(
+            lambda found: b"\n".join(indented({**nodes(0), "items": [one]}) for one in found),
+            id="lists of kubectl",
+        ),
+    ],
+)
+def test_errors_name_the_value_of_several(tmp_path, written):
+    text = written(nodes(400)["items"])
+    path = tmp_path / "nodes.json"
+    path.write_bytes(text.replace(b'"node-7"', b"node-7", 1))
+    with pytest.raises(InputError, match=r"nodes\.json: document 8 is not JSON: "):
+        read_snapshot(str(path))
