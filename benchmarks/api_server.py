@@ -60,8 +60,11 @@ def _watches(directory: Path, _: int) -> Iterator[Figure]:
 
 
 def _rollout(directory: Path, _: int) -> Iterator[Figure]:
-    with serving((*UP, "--nodes", str(rollout.NODES)), directory) as server:
-        yield from rollout.of_deployment(server)
+    command = (*UP, "--nodes", str(rollout.NODES))
+    with serving(command, _new(directory, "memory"), is_durable=False) as server:
+        yield from rollout.of_deployment(server, "in memory")
+    with serving(command, _new(directory, "disk")) as server:
+        yield from rollout.of_deployment(server, "--data-dir")
 
 
 PARTS: Final[dict[str, Part]] = {

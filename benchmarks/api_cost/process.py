@@ -51,15 +51,19 @@ def resident_mib(pid: int | None = None) -> float:
 
 
 @contextmanager
-def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
-    """Run the server `command` with its objects in `directory` within the `with` block.
+def serving(
+    command: tuple[str, ...], directory: Path, *, is_durable: bool = True
+) -> Iterator[Server]:
+    """Run the server `command` within the `with` block, with its kubeconfig in `directory`.
 
-    The server must print a line when it is ready, and end on SIGINT.
+    A durable server also has its objects in `directory`; another keeps them only in memory. The
+    server must print a line when it is ready, and end on SIGINT.
     """
+    stored_in = ("--data-dir", str(directory)) if is_durable else ()
     config = directory / "kubeconfig"
     started = perf_counter()
     process = subprocess.Popen(  # noqa: S603 - our own
-        [*command, "--data-dir", str(directory), "--kubeconfig", str(config)],
+        [*command, *stored_in, "--kubeconfig", str(config)],
         stdout=subprocess.PIPE,
     )
     assert process.stdout is not None

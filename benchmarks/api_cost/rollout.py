@@ -21,10 +21,13 @@ GET_EVERY_S: Final = 0.02
 SETTLED_S: Final = 3  # a new cluster is idle after this time
 
 
-def of_deployment(server: Server) -> Figures:
-    """Measure the server's CPU time, and the delays of answers, until all pods run."""
+def of_deployment(server: Server, stored: str) -> Figures:
+    """Measure the server's CPU time, and the delays of answers, until all pods run.
+
+    `stored` says in the table where the server stores objects.
+    """
     first_s, last_s, cpu_s, delays = uvloop.run(_rolled_out(server))
-    what = f"{REPLICAS:,} replicas on {NODES:,} nodes"
+    what = f"{REPLICAS:,} replicas on {NODES:,} nodes, {stored}"
     yield Figure(
         what=f"{what}, from creation to the last pod Running",
         value=cpu_s,
@@ -36,7 +39,7 @@ def of_deployment(server: Server) -> Figures:
     yield Figure(what=f"{what}: first pod Running", value=first_s, unit="s", target=1)
     delays.sort()
     yield Figure(
-        what="GET of a namespace meanwhile, p99",
+        what=f"GET of a namespace meanwhile, {stored}, p99",
         value=delays[len(delays) * 99 // 100] * 1e3,
         unit="ms",
         target=50,
