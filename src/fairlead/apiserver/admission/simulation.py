@@ -52,7 +52,7 @@ _POD_GROUPS: Final = "checks PodGroups"
 # The plugins of a server that a simulation leaves out, with the reason.
 NOT_SIMULATED: Final[Mapping[str, str]] = {
     "NodeRestriction": _USERS,
-    "StorageObjectInUseProtection": "no controller of a simulation removes its finalizers",
+    "StorageObjectInUseProtection": "no new claim or volume is deleted before the pods that use it",
     "PodGroupProtection": _POD_GROUPS,
     "CertificateSigningRequests": _USERS,
     "PodTopologyLabels": "changes pods when they are bound",

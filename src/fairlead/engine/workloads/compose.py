@@ -6,6 +6,7 @@ from fairlead.engine.core.controller import Controller
 from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
 from fairlead.engine.workloads.deletion.garbage_collector import GarbageCollector
+from fairlead.engine.workloads.deletion.in_use_protection import InUseProtection
 from fairlead.engine.workloads.disruption.budget_status import full_conditions
 from fairlead.engine.workloads.disruption.controller import Disruption
 from fairlead.engine.workloads.environment import served_environment, simulated_environment
@@ -23,10 +24,10 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
             Workloads(config, simulated_environment()),
             GarbageCollector(config=config),
             EndedJobPods(),
+            InUseProtection(),
         )
     # A simulation has none of these, and importing them is slow (a tenth of a small run).
     from fairlead.engine.workloads.cron_job.controller import CronJobs  # noqa: PLC0415
-    from fairlead.engine.workloads.deletion.in_use_protection import InUseProtection  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints  # noqa: PLC0415
     from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import (  # noqa: PLC0415
         EndpointMirroring,

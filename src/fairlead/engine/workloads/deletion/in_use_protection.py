@@ -16,7 +16,7 @@ pkg/controller/scheduling/podgroupprotection
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -29,7 +29,7 @@ from fairlead.api.objects import (
     Unstructured,
 )
 from fairlead.api.pods.facts import is_terminal, is_terminating
-from fairlead.api.pods.volumes import all_claims, named_claims
+from fairlead.api.pods.volumes import all_claims, is_claimed, named_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.interest import Interest
@@ -61,7 +61,7 @@ class InUseProtection(Struct):
     """The controllers that remove protection finalizers from terminating objects without users."""
 
     issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
-    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,))
+    interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
     _sent: dict[Key, ApiObject] = field(default_factory=dict)  # those that lose their finalizer
@@ -78,8 +78,8 @@ class InUseProtection(Struct):
                 self._held.pop(_key(one), None)
                 self._sent.pop(_key(one), None)
                 return [*self._use(one.metadata.uid, ())]
-            case ObjectsLoaded(objects):
-                return self._load(objects)
+            case ObjectsLoaded():
+                return self._load(stimulus)
             case CommandFailed(PatchObject(target)) if _kind(target) in FINALIZERS:
                 key = (_kind(target), target.namespace, target.name)
                 if key in self._sent:
@@ -87,6 +87,13 @@ class InUseProtection(Struct):
             case _:
                 pass
         return []
+
+    def handle_pod(self, pod: Pod, now: Instant) -> Sequence[Command]:
+        """Handle a changed pod, as `handle` does."""
+        user = pod.metadata.uid
+        if not _may_use(pod) and user not in self._uses:
+            return ()
+        return tuple(self._use(user, _used_by(pod)))
 
     def next_deadline(self) -> Instant | None:
         """Return the time at which the next refused write is repeated, or None."""
@@ -102,12 +109,15 @@ class InUseProtection(Struct):
                 commands += self._released(key)
         return commands
 
-    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
+    def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Record the users of all objects before any finalizer is removed."""
-        held = list(objects)
-        for one in held:
+        for some in loaded.replicas:
+            if _may_use(some[0]):  # as the other replicas
+                for pod in some:
+                    list(self._use(pod.metadata.uid, _used_by(pod)))
+        for one in loaded.others:
             list(self._use(one.metadata.uid, _used_by(one)))
-        return [command for one in held for command in self._see(one)]
+        return [command for one in loaded.others for command in self._see(one)]
 
     def _see(self, one: ApiObject) -> Iterator[Command]:
         yield from self._use(one.metadata.uid, _used_by(one))
@@ -174,6 +184,11 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
             return ((CLASS_KIND, "", name),) if name else ()
         case _:
             return ()
+
+
+def _may_use(pod: Pod) -> bool:
+    """Return False for a pod without claims and PodGroup, which uses nothing."""
+    return any(map(is_claimed, pod.spec.volumes)) or pod.spec.scheduling_group is not None
 
 
 def _mounted(pod: Pod) -> Iterator[Key]:
