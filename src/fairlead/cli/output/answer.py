@@ -28,6 +28,7 @@ from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import known_outage, outage_sections, rolling_drains
 from fairlead.cli.output.pod_summary import (
+    deleted_claims,
     displaced,
     kubectl_drain,
     other_pods,
@@ -117,6 +118,7 @@ def _sections(
         yield start_time_section(answer.start_times)
     yield displaced(answer.difference, start)
     yield from other_pods(answer.difference)
+    yield deleted_claims(effect.deleted_claims)
     yield from _problems(answer)
     yield _notes(answer)
     yield waiting_groups(changed.jobs, start)

@@ -1,4 +1,7 @@
-"""The sections of an answer that list pods: not drained, pending, displaced, gone, new."""
+"""The sections of an answer that list pods: not drained, pending, displaced, gone, new.
+
+Deleted claims are listed in the same way.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.comparison.difference import Difference
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.comparison.workload_effect import short_cause
-from fairlead.whatif.outcome.run_outcome import NODE_DELETED, Undrained
+from fairlead.whatif.outcome.run_outcome import NODE_DELETED, DeletedClaim, Undrained
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.result.tabular_answer import counted
 
@@ -188,6 +191,24 @@ def other_pods(difference: Difference) -> Iterator[Section]:
     columns = (named, TableColumn("BUDGET", is_name=True), TableColumn("BY"))
     what = f"{counted(len(breaches), 'pod')} displaced against a budget"
     yield table_section(what, columns, breaches, Rank.MOVES, least=MOVES_MIN)
+
+
+def deleted_claims(claims: Sequence[DeletedClaim]) -> Section:
+    """Return the section of deleted claims, with the effect on their volumes."""
+    named = TableColumn(f"CLAIMS DELETED ({len(claims):,})", is_name=True)
+    columns = (named, TableColumn("VOLUME", rank=1, is_name=True), TableColumn("ITS DATA"))
+    rows = [(one.claim, one.volume or "-", _data_of(one)) for one in claims]
+    what = counted(len(claims), "deleted claim")
+    return table_section(what, columns, rows, Rank.CAUSES)
+
+
+def _data_of(claim: DeletedClaim) -> str:
+    if not claim.volume:
+        return "-"
+    if not claim.reclaim_policy:
+        return "unknown reclaim policy"
+    is_kept = "kept" if claim.keeps_data else "deleted"
+    return f"{is_kept} (reclaim policy {claim.reclaim_policy})"
 
 
 def _first_name(names: Sequence[str]) -> str:

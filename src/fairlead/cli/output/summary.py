@@ -15,6 +15,7 @@ from fairlead.cli.output.console.screen import Section
 from fairlead.cli.output.console.terminal import print_line, stdout_console
 from fairlead.cli.output.jobs_summary import queues, waiting_groups
 from fairlead.cli.output.outage_summary import outage_sections, rolling_drains
+from fairlead.cli.output.pod_summary import deleted_claims
 from fairlead.cli.output.summary_table import (
     print_allocation,
     print_breaches,
@@ -55,6 +56,7 @@ def print_simulation(
     print_pending(console, "pending", outcome.pending())
     print_breaches(console, outcome.pdb_breaches, start)
     print_undrained(console, outcome.undrained)
+    _print_sections(console, [deleted_claims(outcome.deleted_claims)])
     print_skipped(console, outcome.skipped, start)
     print_errors(console, outcome.errors)
     print_recurrences(console, outcome.recurrences, start)

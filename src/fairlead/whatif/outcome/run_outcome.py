@@ -274,6 +274,25 @@ class ObjectError(Struct, frozen=True):
     is_failed_job: bool = False
 
 
+class DeletedClaim(Struct, frozen=True):
+    """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.
+
+    `volume` is the name of its volume; "" if it had none. `reclaim_policy` is the policy of the
+    volume; "" if it is not known, or without a volume. Unless the policy is Retain, the volume is
+    deleted too.
+    """
+
+    claim: str
+    volume: str
+    reclaim_policy: str
+    at: Instant
+
+    @property
+    def keeps_data(self) -> bool:
+        """Whether no data is lost: the claim had no volume, or the volume is retained."""
+        return not self.volume or self.reclaim_policy == "Retain"
+
+
 class Recurrence(Struct, frozen=True):
     """A repeated displacement; `message` describes it.
 
@@ -309,8 +328,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
     changed since the cluster was loaded; None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
-    None if it was too large to keep. `notes` are sentences about rules that did not apply and
-    defaults that were filled in.
+    None if it was too large to keep. `deleted_claims` does not contain claims that belong to a pod.
+    `notes` are sentences about rules that did not apply and defaults that were filled in.
     """
 
     started_at: Instant
@@ -342,6 +361,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     waits: tuple[PodWait, ...] = ()
     pod_autoscalers: tuple[PodAutoscalerOutcome, ...] = ()
     cluster_history: ClusterHistory | None = None
+    deleted_claims: tuple[DeletedClaim, ...] = ()
 
     @property
     def virtual_seconds(self) -> float:

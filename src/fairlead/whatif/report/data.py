@@ -233,6 +233,7 @@ class ReportData(TypedDict, total=False):
     placed: Sequence[Json]
     updated: Sequence[Json]
     removed: Sequence[Json]
+    deleted_claims: Sequence[Json]
     skipped: Sequence[Json]
     errors: Sequence[Json]
     recurrences: Sequence[Json]

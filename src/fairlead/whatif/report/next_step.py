@@ -27,6 +27,7 @@ from fairlead.whatif.report.new_nodes import (
 )
 
 STEPS_MAX: Final = 5
+_VOLUMES_MAX: Final = 5  # in one command
 SEEDS: Final = 20
 _SHUT_DOWN: Final = f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute"
 _MINIMUM: Final = "minAvailable"
@@ -204,6 +205,20 @@ def _gone(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {"words": "See which pods are gone for good.", "place": "tab=gone"}
 
 
+def _data_deleted(answer: WhatIfAnswer) -> Iterator[NextStep]:
+    """Yield the list of the claims, and the command that lets a volume outlive its claim."""
+    yield {"words": "See which claims are deleted.", "place": "tab=deleted_claims"}
+    lost = [one for one in answer.effect.deleted_claims if not one.keeps_data]
+    volumes = sorted({one.volume for one in lost})
+    if len(volumes) <= _VOLUMES_MAX:
+        retain = '{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}'
+        which = "volume" if len(volumes) == 1 else "volumes"
+        yield {
+            "words": f"Before the change, let the {which} outlive the deletion:",
+            "command": shlex.join(("kubectl", "patch", "pv", *volumes, "-p", retain)),
+        }
+
+
 def _not_created(_answer: WhatIfAnswer) -> Iterator[NextStep]:
     yield {
         "words": "See which pods are not created again, and what they wait for.",
@@ -258,6 +273,7 @@ _STEPS: Final[dict[OutcomeKind, Callable[[WhatIfAnswer], Iterator[NextStep]]]] =
     OutcomeKind.LOOP: _displacements,
     OutcomeKind.REFUSED: _refused,
     OutcomeKind.UNDRAINED: _blocked,
+    OutcomeKind.DATA_DELETED: _data_deleted,
     OutcomeKind.PENDING: _pending,
     OutcomeKind.GONE: _gone,
     OutcomeKind.NOT_CREATED: _not_created,

@@ -49,6 +49,7 @@ TABLES = {
     "placed": ("pod", "node"),
     "updated": ("pod", "node", "instead_of"),
     "removed": ("pod", "node"),
+    "deleted_claims": ("claim", "volume", "reclaim_policy", "at_s"),
     "skipped": ("event", "at_s", "why"),
     "errors": ("object", "missing", "message"),
     "recurrences": ("kind", "message", "at_s"),

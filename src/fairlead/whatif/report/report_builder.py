@@ -49,7 +49,7 @@ _LISTS: Final = (
     "workloads", "node_pools", "budgets", "fail_on", "packing", "certainty", "start_times",
     "drain_refused",
     "undrained", "returned", "waited", "gone", "not_created", "placed", "updated", "removed",
-    "skipped", "errors", "recurrences", "notes",
+    "deleted_claims", "skipped", "errors", "recurrences", "notes",
 )  # fmt: skip
 """The lists of the JSON that the report takes as they are."""
 

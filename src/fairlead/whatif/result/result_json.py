@@ -19,7 +19,14 @@ from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 from fairlead.whatif.outcome.comparison.difference import Difference, Move, PodUpdate, moves_within
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod
 from fairlead.whatif.outcome.rest import Rest
-from fairlead.whatif.outcome.run_outcome import Evicted, PdbBreach, PodEnd, Preempted, RunOutcome
+from fairlead.whatif.outcome.run_outcome import (
+    DeletedClaim,
+    Evicted,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    RunOutcome,
+)
 from fairlead.whatif.result.autoscaling_json import (
     autoscaling_json,
     pod_autoscalers_json,
@@ -67,6 +74,7 @@ def whatif_result(
         "gone": _placed(found.gone),
         "not_created": _not_created(found),
         "removed": _placed(found.removed),
+        "deleted_claims": _deleted_claims(answer.effect.deleted_claims, start),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
@@ -103,6 +111,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "evicted": [_evicted(one, start) for one in outcome.evicted],
         "pending": _pending(outcome.pending(), start),
         "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
+        "deleted_claims": _deleted_claims(outcome.deleted_claims, start),
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
         "undrained": _undrained(outcome),
         "skipped": _skipped(outcome),
@@ -210,6 +219,18 @@ def _waited(one: WaitedPod) -> Json:
         "waited_s": _rounded(to_seconds(one.waited)),
         "reason": one.pod.reason,
     }
+
+
+def _deleted_claims(claims: Iterable[DeletedClaim], start: Instant) -> list[Json]:
+    return [
+        {
+            "claim": one.claim,
+            "volume": one.volume or None,
+            "reclaim_policy": one.reclaim_policy or None,
+            "at_s": _at_s(one.at, start),
+        }
+        for one in claims
+    ]
 
 
 def _breach(one: PdbBreach, start: Instant) -> Json:

@@ -69,6 +69,8 @@ TABLES: Final = (
     _table("updated", "Updated", pod="pod", node="node", instead_of="instead of"),
     _table("placed", "Newly placed", pod="pod", node="node"),
     _table("removed", "Removed", pod="pod", node="node"),
+    _table("deleted_claims", "Deleted claims", claim="claim", volume="volume",
+           reclaim_policy="reclaim policy", at_s="after (s)"),
     _table("pdb_breaches", "Disruption budgets breached", pdb="budget", pod="pod", by="by",
            at_s="after (s)"),
     _table("outage.nodes", "Failed nodes", node="node", zone="zone", unready_s="not ready (s)",

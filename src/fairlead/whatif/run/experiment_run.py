@@ -503,6 +503,7 @@ class ExperimentRun:
             waits=tuple(recorder.waits(since)),
             pod_autoscalers=autoscalers,
             cluster_history=recorder.cluster_history(since),
+            deleted_claims=tuple(recorder.claims.deleted_since(since)),
         )
 
     def _failed_jobs(self) -> Iterator[ObjectError]:

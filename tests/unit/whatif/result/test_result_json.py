@@ -72,6 +72,7 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         "updated",
         "gone",
         "not_created",
+        "deleted_claims",
         "undrained",
         "skipped",
         "recurrences",

@@ -19,7 +19,8 @@ from fairlead.cli.options.provision_time import ProvisionTimes
 
 CONDITIONS: Final = """\
 Exit with status 3 if CONDITION holds: pending>0 (number of pending pods), undrained (a node \
-could not be drained), pdb-breached, loop (pods are displaced repeatedly), \
+could not be drained), pdb-breached, data-deleted (PersistentVolumeClaims are deleted together \
+with their volumes), loop (pods are displaced repeatedly), \
 workload-below=80% (fewer than 80% of a workload's wanted pods were ready at some time), or a \
 property that any displaced pod has: priority>=1000, namespace=store, name=web-* or \
 labels.app=web. A displaced pod is a pod that had to leave its node, for example because it was \

@@ -1,6 +1,7 @@
 """The conditions of `--fail-on`; if any of them is true, a what-if exits with status 3.
 
-    condition  = pods | count | workload-below=SHARE | undrained | pdb-breached | loop
+    condition  = pods | count | workload-below=SHARE | flag
+    flag       = undrained | pdb-breached | data-deleted | loop
     pods       = field operator value           displaced pods that match, such as priority>=1000
     field      = priority | namespace | name | labels.KEY
     count      = list operator number           such as pending>0
@@ -10,7 +11,8 @@
                  is true if a workload had fewer ready pods at any time
 
 Texts must match completely; `*` matches any characters and `?` one character. A missing label
-satisfies `!=` but not `=`. `loop` is true if any pods are displaced repeatedly.
+satisfies `!=` but not `=`. `data-deleted` is true if PersistentVolumeClaims are deleted and their
+volumes are not retained, and `loop` if any pods are displaced repeatedly.
 """
 
 from __future__ import annotations
@@ -87,6 +89,9 @@ _FLAGS: Final[dict[str, Callable[[Effect], list[str]]]] = {
     "undrained": _undrained,
     "pdb-breached": lambda effect: [
         one.pdb for one in effect.budgets if one.state is BudgetResult.BREACHED
+    ],
+    "data-deleted": lambda effect: [
+        one.claim for one in effect.deleted_claims if not one.keeps_data
     ],
     LOOP: lambda effect: [one.message for one in effect.loops],
 }

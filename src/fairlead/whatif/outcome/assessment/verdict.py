@@ -1,8 +1,9 @@
 """Verdict: the result of a what-if in one sentence, from an ordered table of outcomes.
 
 The first row of the table that applies is the verdict; further rows that apply are its findings.
-Rows are ordered by severity: loops that never end, requests that are not completed, workloads
-without any ready pod, damage that remains at the end, temporary damage, and harmless effects.
+Rows are ordered by severity: loops that never end, requests that are not completed, deleted data,
+workloads without any ready pod, other damage that remains at the end, temporary damage, and
+harmless effects.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
 from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
-from fairlead.whatif.outcome.run_outcome import UNSTOPPED, PodEnd, Recurrence, Undrained
+from fairlead.whatif.outcome.run_outcome import (
+    UNSTOPPED,
+    DeletedClaim,
+    PodEnd,
+    Recurrence,
+    Undrained,
+)
 from fairlead.whatif.outcome.scheduling_message import short_reason
 from fairlead.whatif.outcome.workload import POD
 
@@ -39,6 +46,7 @@ class OutcomeKind(StrEnum):
     LOOP = "loop"
     REFUSED = "refused"
     UNDRAINED = "undrained"
+    DATA_DELETED = "data_deleted"
     UNAVAILABLE = "unavailable"
     PENDING = "pending"
     ERROR = "error"
@@ -59,6 +67,7 @@ class OutcomeKind(StrEnum):
     BUDGET_CHANGED = "budget_changed"
     INTERRUPTED = "interrupted"
     RESIZED = "resized"
+    CLAIMS_DELETED = "claims_deleted"
     UNCHANGED = "unchanged"
 
 
@@ -195,6 +204,32 @@ def _causes(undrained: Sequence[Undrained], why: str) -> Iterator[str]:
         if pods:
             nodes = _counted(len({pod.node for pod in pods}), "node")
             yield f"{_pods(len(pods))} on {nodes} {what}"
+
+
+def _data_deleted(effect: Effect) -> str | None:
+    lost = [one for one in effect.deleted_claims if not one.keeps_data]
+    if not lost:
+        return None
+    are_known = all(one.reclaim_policy for one in lost)
+    verb = "is" if len(lost) == 1 else "are"
+    data = f"and so {verb} {'its volume' if len(lost) == 1 else 'their volumes'} with all data"
+    if not are_known:
+        whose = "its volume" if len(lost) == 1 else "their volumes"
+        data = f"perhaps with {whose} (the dump lacks the reclaim policy)"
+    return f"{_claims(lost)} {verb} deleted, {data}: {_names([one.claim for one in lost])}."
+
+
+def _claims_deleted(effect: Effect) -> str | None:
+    kept = [one for one in effect.deleted_claims if one.keeps_data]
+    if not kept:
+        return None
+    verb = "is" if len(kept) == 1 else "are"
+    names = _names([one.claim for one in kept])
+    return f"{_claims(kept)} {verb} deleted, and no volume: {names}."
+
+
+def _claims(claims: Sequence[DeletedClaim]) -> str:
+    return _counted(len(claims), "PersistentVolumeClaim")
 
 
 def _pending(effect: Effect) -> str | None:
@@ -503,6 +538,8 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     # Requests that are not completed.
     (OutcomeKind.REFUSED, _refused),
     (OutcomeKind.UNDRAINED, _undrained),
+    # Damage that nothing can undo.
+    (OutcomeKind.DATA_DELETED, _data_deleted),
     # Users are not served until the end, or for long enough to notice.
     (OutcomeKind.UNAVAILABLE, _unavailable),
     # Damage that remains: pods that are pending, not even created, lost, or down.
@@ -529,6 +566,7 @@ _TABLE: Final[tuple[tuple[OutcomeKind, Row], ...]] = (
     (OutcomeKind.BUDGET_CHANGED, _budget_changed),
     (OutcomeKind.INTERRUPTED, _interrupted),
     (OutcomeKind.RESIZED, _resized),
+    (OutcomeKind.CLAIMS_DELETED, _claims_deleted),
 )
 
 

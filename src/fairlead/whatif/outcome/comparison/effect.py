@@ -14,7 +14,7 @@ from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect, workload_effects
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.packing import PackingRow
-from fairlead.whatif.outcome.run_outcome import ObjectError, Recurrence, RunOutcome
+from fairlead.whatif.outcome.run_outcome import DeletedClaim, ObjectError, Recurrence, RunOutcome
 
 
 class Effect(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,8 @@ class Effect(Struct, frozen=True, kw_only=True):
     `errors` are failures of controllers; each list contains only entries that the change causes.
     `drain` contains the flags that `kubectl drain` needs for the drained nodes, and the nodes that
     it refuses. `packing` compares the placements of pods that both runs schedule again. `waited`
-    are the pods that waited long for a node and have one at the end.
+    are the pods that waited long for a node and have one at the end. `deleted_claims` are the
+    PersistentVolumeClaims that are deleted only with the change.
     """
 
     without: RunOutcome
@@ -38,14 +39,16 @@ class Effect(Struct, frozen=True, kw_only=True):
     drain: KubectlDrain = NO_DRAIN
     packing: tuple[PackingRow, ...] = ()
     waited: tuple[WaitedPod, ...] = ()
+    deleted_claims: tuple[DeletedClaim, ...] = ()
 
     @property
     def is_none(self) -> bool:
-        """Whether the change affects no pod, and all of its drains are complete.
+        """Whether the change affects no pod, deletes no claim, and completes all of its drains.
 
         A refused or incomplete drain counts as an effect, even if no pod leaves its node.
         """
-        return self.difference.is_empty and not self.drain.refused and not self.changed.undrained
+        is_complete = not self.drain.refused and not self.changed.undrained
+        return self.difference.is_empty and is_complete and not self.deleted_claims
 
     @property
     def untouched_workloads(self) -> int:
@@ -72,6 +75,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
     lost = _lost(without, changed)
     loops = {(one.kind, one.message) for one in without.recurrences}
+    deleted = {one.claim for one in without.deleted_claims}
     return Effect(
         without=without,
         changed=changed,
@@ -83,6 +87,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         errors=tuple(one for one in changed.errors if one not in without.errors),
         drain=drain,
         waited=waited_pods(changed, found),
+        deleted_claims=tuple(one for one in changed.deleted_claims if one.claim not in deleted),
     )
 
 

@@ -92,6 +92,17 @@ const CHANGE_TABLES = [
   podListTable("updated", "Updated", [{ key: "instead_of", label: "Instead of", kind: "pod" }]),
   podListTable("removed", "Removed", []),
   {
+    key: "deleted_claims",
+    label: "Deleted claims",
+    empty: "",
+    fields: [
+      { key: "at_s", label: "Time", kind: "time" },
+      { key: "claim", label: "PersistentVolumeClaim", kind: "name" },
+      { key: "volume", label: "Volume", kind: "text" },
+      { key: "reclaim_policy", label: "Reclaim policy", kind: "text" },
+    ],
+  },
+  {
     key: "skipped",
     label: "Without effect",
     empty: "",

@@ -15,6 +15,7 @@ const LISTS = [
   "placed",
   "updated",
   "removed",
+  "deleted_claims",
   "skipped",
   "errors",
   "recurrences",

@@ -20,6 +20,7 @@ from fairlead.api.objects import (
     DaemonSet,
     Deployment,
     Node,
+    PersistentVolumeClaim,
     Pod,
     PodDisruptionBudget,
     PriorityClass,
@@ -73,6 +74,7 @@ from fairlead.whatif.outcome.run_outcome import (
 )
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
+from fairlead.whatif.run.recorders.claim_recorder import ClaimRecorder
 from fairlead.whatif.run.recorders.cluster_history_recorder import ClusterHistoryRecorder
 from fairlead.whatif.run.recorders.drain_recorder import DrainRecorder
 from fairlead.whatif.run.recorders.kept_ends import KeptEnds, listed
@@ -137,6 +139,7 @@ class Recorder(Struct):
     # an order that matters.
     _changed: set[str] = field(default_factory=set)
     budgets: BudgetRecorder = field(default_factory=BudgetRecorder)
+    claims: ClaimRecorder = field(default_factory=ClaimRecorder)
 
     def __post_init__(self) -> None:
         """Let the dictionaries of tracks make the tracks of loaded pods."""
@@ -347,6 +350,7 @@ class Recorder(Struct):
                 self._load_replicas(some)
             else:
                 self._record(some)
+                self.claims.load(some)
         self.history.is_loading = False
         self.counts.end_load(self.now)
 
@@ -406,6 +410,8 @@ class Recorder(Struct):
                 self._forget_pod(gone)
             case PodDisruptionBudget():
                 self.budgets.forget(gone)
+            case PersistentVolumeClaim():
+                self.claims.forget(gone, self.now)
 
     def _record_pod(self, pod: Pod) -> None:
         key = pod.key

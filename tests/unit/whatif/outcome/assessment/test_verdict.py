@@ -23,6 +23,7 @@ from fairlead.whatif.outcome.outage import (
 from fairlead.whatif.outcome.packing import NODES_IN_USE, PRICE, ROOM, PackingRow
 from fairlead.whatif.outcome.run_outcome import (
     BudgetHistory,
+    DeletedClaim,
     Evicted,
     NodeEnd,
     ObjectError,
@@ -128,6 +129,14 @@ ROWS = {
     OutcomeKind.UNDRAINED: (
         outcome(HERE, undrained=(Undrained(pod=HERE, why="no"),)),
         "The drain does not complete: 1 pod on 1 node cannot be evicted.",
+    ),
+    OutcomeKind.DATA_DELETED: (
+        outcome(HERE, deleted_claims=(DeletedClaim("ns/data", "v", "Delete", 1),)),
+        "1 PersistentVolumeClaim is deleted, and so is its volume with all data: ns/data.",
+    ),
+    OutcomeKind.CLAIMS_DELETED: (
+        outcome(HERE, deleted_claims=(DeletedClaim("ns/data", "v", "Retain", 1),)),
+        "1 PersistentVolumeClaim is deleted, and no volume: ns/data.",
     ),
     OutcomeKind.PENDING: (
         outcome(pod("p", reason="0/2 nodes are available: 2 Insufficient cpu.")),
