@@ -85,3 +85,25 @@ def test_a_pod_that_cannot_start_again_is_missing_to_the_end(cluster):
     change = ClusterChange(drain=("n5",), cordon=tuple(f"n{n}" for n in range(5)))
     found = what_if(cluster(rollout.at_rest()), change).changed.workloads[API]
     assert (found.wanted, found.lowest, found.lowest_for, found.at_end) == (2, 0, None, 0)
+
+
+def test_a_daemonset_wants_one_pod_per_node_while_a_surge_pod_is_pending(make, snapshot):
+    """The new pod is created beside the old one, and each needs more than half of the node."""
+    daemon = make.workload("DaemonSet", "agent", cpu="3")
+    del daemon["spec"]["replicas"]
+    daemon["metadata"]["uid"] = "ds-1"
+    rolling = {"maxSurge": 1, "maxUnavailable": 0}
+    daemon["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "ds-1"}
+    pods = [make.pod(f"agent-{node}", cpu="3", node_name=node) for node in "abc"]
+    for one in pods:
+        one["metadata"] |= {
+            "labels": {"app": "agent", "controller-revision-hash": "old"},
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+    objects = [*map(make.node, "abc"), daemon, *pods]
+    image = "ds/agent:spec.template.spec.containers[0].image=new"
+    answer = what_if(snapshot(*objects), ClusterChange(set=(image,)))
+    (row,) = answer.effect.workloads
+    assert row.pending == 1
+    assert (row.readiness.wanted, row.readiness.at_end) == (3, 3)

@@ -79,7 +79,8 @@ def explain_workload(
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
-    wanted = wanted_pods(model.store, (pod.pod for pod in pods), [ref])[ref]
+    with_nodes = ((pod.pod, model.cluster.node_of(pod)) for pod in pods)
+    wanted = wanted_pods(model.store, with_nodes, [ref])[ref]
     decision, message, refusals = _one_more(planner, snapshot, workload)
     limits = {one.key: one for pod in pods for one in planner.budgets.of(pod.pod)}
     cron = _cron_schedule(workload, snapshot.taken_at) if workload.kind == CRON_JOB else None

@@ -541,13 +541,15 @@ class ExperimentRun:
         recorder = self._recorder.workloads
         concerned = recorder.touched(since) | others
         pods = list(self._recorder.pods_of(concerned))
-        wanted = wanted_pods(self._world.store, (pod for _, pod in pods), concerned)
+        with_nodes = ((pod, node) for _, pod, node in pods)
+        wanted = wanted_pods(self._world.store, with_nodes, concerned)
         for ref, _ in self._controllers.workloads.failed_jobs():
             job = WorkloadRef(ref.kind, ref.namespace, ref.name)
             if job in wanted:
                 wanted[job] = 0  # a simulation does not write the status of Jobs
         begin = until + 1 if self._experiment.compares_packings else since
-        return dict(recorder.readiness(pods, wanted, begin, until, settled=settled))
+        with_uids = ((uid, pod) for uid, pod, _ in pods)
+        return dict(recorder.readiness(with_uids, wanted, begin, until, settled=settled))
 
     def _notes(self, autoscalers: Iterable[PodAutoscalerOutcome]) -> Iterator[str]:
         """Yield notes: missing objects, stated loads that are missing, ignored rules and webhooks.

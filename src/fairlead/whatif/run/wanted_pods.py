@@ -10,6 +10,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
 from fairlead.apiserver.kind import (
+    DAEMON_SET,
     DEPLOYMENT,
     JOB,
     REPLICA_SET,
@@ -17,6 +18,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.apiserver.registry.store import Store
+from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 
 _SCALED: Final = {
@@ -26,27 +28,30 @@ _ENDS: Final = frozenset({"Complete", "Failed", "SuccessCriteriaMet", "FailureTa
 
 
 def wanted_pods(
-    store: Store, pods: Iterable[Pod], workloads: Collection[WorkloadRef]
+    store: Store, pods: Iterable[tuple[Pod, str]], workloads: Collection[WorkloadRef]
 ) -> dict[WorkloadRef, int]:
-    """Return how many pods each of `workloads` should have.
+    """Return how many pods each of `workloads` should have; `pods` are pairs (pod, its node).
 
     The number comes from the workload's spec (`wanted_by`). If the workload is not in `store`, or
     its kind states no number, the pods of the workload in `pods` are counted, except finished and
     terminating pods. The pods of DaemonSets are counted, because a simulation does not update the
-    status of DaemonSets.
+    status of DaemonSets. A node may have two of them during an update (`maxSurge`), but wants one.
     """
     wanted = {ref: desired_pods(store, ref) for ref in workloads}
     counted = {ref for ref, number in wanted.items() if number is None}
     namespaces = {ref.namespace for ref in counted}  # to skip most pods quickly
     existing: Counter[WorkloadRef] = Counter()
-    for pod in pods if counted else ():
+    nodes: set[tuple[WorkloadRef, str]] = set()  # of the counted pods
+    for pod, node in pods if counted else ():
         if (
             pod.metadata.namespace in namespaces
             and not is_terminal(pod)
             and not is_terminating(pod)
             and (ref := workload_of(pod)) in counted
         ):
-            existing[ref] += 1
+            place = ref, node or target_node(pod)
+            existing[ref] += ref.kind != DAEMON_SET.kind or place not in nodes
+            nodes.add(place)
     return {ref: existing[ref] if number is None else number for ref, number in wanted.items()}
 
 

@@ -532,18 +532,21 @@ class Recorder(Struct):
         for one in self._tracks.raw():
             yield one[0][one[1]] if isinstance(one, tuple) else one.pod
 
-    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod]]:
-        """Yield (uid, pod) for the existing pods of `workloads`; readiness may be out of date.
+    def pods_of(self, workloads: Collection[WorkloadRef]) -> Iterator[tuple[str, Pod, str]]:
+        """Yield (uid, pod, node) for the existing pods of `workloads`.
 
-        For an unchanged loaded pod, `pod` is any of its replicas, so that it need not be made.
+        The readiness in `pod` may be out of date. For an unchanged loaded pod with a node, `pod` is
+        any of its replicas, so that it need not be made; `node` is always its own.
         """
         loaded = {key for key, tracks in self._loaded.items() if tracks.owner in workloads}
         for one in self._tracks.raw() if workloads else ():
             if not isinstance(one, tuple):
                 if workload_of(one.pod) in workloads:
-                    yield one.pod.metadata.uid, one.pod
+                    yield one.pod.metadata.uid, one.pod, one.pod.spec.node_name
             elif id(one[0]) in loaded:
-                yield one[0].uids[one[1]], one[0][0]
+                replicas, index = one
+                node = replicas.nodes[index]
+                yield replicas.uids[index], replicas[0 if node else index], node
 
     def samples(self) -> Iterable[Pod]:
         """Yield the existing pods, but only one of the unchanged replicas of an owner."""
