@@ -591,9 +591,11 @@ def _clean(source: str, value: Json) -> Json:
     kind = value["kind"]
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") in (None, ""):
+        is_generated = isinstance(metadata, dict) and metadata.get("generateName")
+        hint = "; generateName needs kubectl create, not apply" if is_generated else ""
         raise InputError(
             source,
-            "is required",
+            f"is required{hint}",
             object_name=f"{kind} {display_name(value)}",
             field="metadata.name",
         )

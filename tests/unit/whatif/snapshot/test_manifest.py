@@ -140,6 +140,11 @@ NO_TEXT = "expected text, got"
         ),
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
         (
+            {**pod(""), "metadata": {"generateName": "run-"}},
+            "f.yaml: Pod run-: metadata.name: is required; generateName needs kubectl create, not "
+            "apply",
+        ),
+        (
             pod(5),
             f"f.yaml: Pod 5: metadata.name: {NO_TEXT} a number; put it in quotes",
         ),
