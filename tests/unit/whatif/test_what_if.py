@@ -183,6 +183,19 @@ def test_a_static_pod_of_a_failed_node_is_last_and_not_in_the_verdict(ask, make)
     assert not [one for one in sentences if "proxy-a" in one]
 
 
+def test_a_pod_whose_deletion_a_failed_node_cannot_complete_is_not_new(ask, make):
+    leaving = make.pod("leaving", node_name="a", labels={"app": "web"})
+    leaving["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:30Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    answer = ask([make.node("a"), make.node("b"), leaving], failures=Failures(fail_node=("a",)))
+    assert "default/leaving" not in answer.without.pods
+    assert answer.changed.pods["default/leaving"].is_terminating
+    assert not answer.difference.placed
+    assert not [one for one in verdict_of(answer.effect).findings if "runs" in one.sentence]
+
+
 def test_cordon_displaces_nobody(ask, make):
     pods = [make.pod("p", node_name="a", owner="rs")]
     assert ask([make.node("a"), make.node("b"), *pods], cordon=("a",)).difference.is_empty

@@ -91,8 +91,13 @@ class PodRole(Struct, frozen=True):
 
     @property
     def is_newly_placed(self) -> bool:
-        """Whether the pod has a node only with the change."""
-        return self.after.is_placed and not self.had_node
+        """Whether the pod has a node only with the change.
+
+        A pod that the change only keeps from ending does not count: its deletion began before, and
+        the kubelet of a failed node cannot complete it.
+        """
+        is_late = self.after.is_initial and self.after.is_terminating
+        return self.after.is_placed and not self.had_node and not is_late
 
     def is_updated(self, displaced: Collection[str]) -> bool:
         """Return whether the pod has a new revision, or was recreated or resized on its node."""
