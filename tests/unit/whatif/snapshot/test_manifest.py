@@ -141,8 +141,10 @@ NO_TEXT = "expected text, got"
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
         (
             {**pod(""), "metadata": {"generateName": "run-"}},
-            "f.yaml: Pod run-: metadata.name: is required; generateName needs kubectl create, not "
-            "apply",
+            (
+                "f.yaml: Pod run-: metadata.name: is required; generateName needs kubectl create, not "
+                "apply"
+            ),
         ),
         (
             pod(5),
