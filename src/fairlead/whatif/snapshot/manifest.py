@@ -592,7 +592,7 @@ def _clean(source: str, value: Json) -> Json:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or metadata.get("name") in (None, ""):
         is_generated = isinstance(metadata, dict) and metadata.get("generateName")
-        hint = "; generateName needs kubectl create, not apply" if is_generated else ""
+        hint = "; kubectl apply refuses generateName" if is_generated else ""
         raise InputError(
             source,
             f"is required{hint}",

@@ -140,11 +140,8 @@ NO_TEXT = "expected text, got"
         ),
         (pod(""), "f.yaml: Pod (unnamed): metadata.name: is required"),
         (
-            {**pod(""), "metadata": {"generateName": "run-"}},
-            (
-                "f.yaml: Pod run-: metadata.name: is required; generateName needs kubectl create, not "
-                "apply"
-            ),
+            {**pod(""), "metadata": {"generateName": "a-"}},
+            "f.yaml: Pod a-: metadata.name: is required; kubectl apply refuses generateName",
         ),
         (
             pod(5),
