@@ -116,6 +116,7 @@ def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):
     [row] = answer.effect.workloads
     assert (row.readiness.wanted, row.readiness.at_end, row.missing) == (3, 1, 2)
     assert row.is_harmed
+    assert not answer.effect.is_none
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,12 @@ class Effect(Struct, frozen=True, kw_only=True):
 
     @property
     def is_none(self) -> bool:
-        """Whether the change affects no pod, deletes no claim, and completes all of its drains.
+        """Whether the change affects no pod, deletes no claim, and is completed without errors.
 
-        A refused or incomplete drain counts as an effect, even if no pod leaves its node.
+        A refused or incomplete drain counts as an effect, even if no pod leaves its node, and so
+        does a rollout whose first pod cannot be created.
         """
-        is_complete = not self.drain.refused and not self.changed.undrained
+        is_complete = not self.drain.refused and not self.changed.undrained and not self.errors
         return self.difference.is_empty and is_complete and not self.deleted_claims
 
     @property
