@@ -240,7 +240,7 @@ class Cluster:
         found = [info for info in nodes if info is not None]
         is_usual = len(found) == len(replicas) and self._are_usual(replicas)
         shape = self.shapes.shape_of(replicas[0]) if is_usual else None
-        if shape is None or shape.has_volumes:
+        if shape is None or shape.has_volumes or self.shapes.has_huge:
             self._add_placed(placed)  # a pod in `replicas` may replace a pod in `placed`
             if not self.pods.keys().isdisjoint(replicas.keys):
                 self.changes = [one for change in self.changes for one in _each(change)]

@@ -24,6 +24,7 @@ from msgspec import Struct
 from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import Node
 from fairlead.api.pods.replicas import Replicas
+from fairlead.api.quantity import INT64_MAX
 from fairlead.engine.state.change_log import ChangeLog
 from fairlead.engine.state.label_column import LabelColumn
 from fairlead.engine.state.loaded_pods import LoadedGroup, LoadedPods, Representatives
@@ -340,11 +341,22 @@ class NodeTable:
         row, load = info.row, pod.shape.load
         if load and load[-1][0] >= len(self.requested):
             self.widen()
-        for column, _ in load:
-            self.requested[column, row] = info.requested[column]
-        self.nonzero_cpu[row] = info.nonzero_cpu
-        self.nonzero_memory[row] = info.nonzero_memory
+        try:
+            for column, _ in load:
+                self.requested[column, row] = info.requested[column]
+            self.nonzero_cpu[row] = info.nonzero_cpu
+            self.nonzero_memory[row] = info.nonzero_memory
+        except OverflowError:
+            self._write_limited(info)
         self.pod_count[row] = len(info.pods)
+
+    def _write_limited(self, info: NodeInfo) -> None:
+        """Write the sums of `info`; a sum above int64 becomes the largest int64."""
+        row = info.row
+        for column, amount in enumerate(info.requested):
+            self.requested[column, row] = min(amount, INT64_MAX)
+        self.nonzero_cpu[row] = min(info.nonzero_cpu, INT64_MAX)
+        self.nonzero_memory[row] = min(info.nonzero_memory, INT64_MAX)
 
     # --- capacity --------------------------------------------------------------------------
 

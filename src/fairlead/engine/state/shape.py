@@ -26,6 +26,7 @@ from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
+_HUGE: Final = 1 << 48  # 2 ** 15 pods that request less do not exceed int64
 _RESIZE_PENDING: Final = "PodResizePending"
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
@@ -312,6 +313,7 @@ class ShapeTable:
         self._sums: WeakValueDictionary[bytes, _Sums] = WeakValueDictionary()
         self._shapes: WeakValueDictionary[_Key, Shape] = WeakValueDictionary()
         self._ids = count()
+        self.has_huge = False  # whether sums of requests may exceed int64
         self._latest: _Latest | None = None
 
     def shape_of(self, pod: Pod) -> Shape:
@@ -331,6 +333,7 @@ class ShapeTable:
             sums = self._sums.get(sums_key)
             if sums is None:
                 sums = self._sums[sums_key] = _Sums(pod, self._columns)
+                self.has_huge |= any(amount > _HUGE for _, amount in sums.load)
             shape = self._shapes[key] = Shape(next(self._ids), pod, sums)
         self._latest = _Latest(pod, shape, key)
         return shape

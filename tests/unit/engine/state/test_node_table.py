@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairlead.engine.core.stimulus import ObjectDeleted, ObjectsLoaded
+from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_table import _CAPACITY_INITIAL
+from fairlead.engine.state.resource_columns import MEMORY
 from fairlead.testing.builders import make_node, make_pod
 
 GPU = "nvidia.com/gpu"
@@ -31,6 +34,23 @@ def test_a_pod_is_counted_in_everywhere(believer):
     assert (table.nonzero_cpu[node.row], table.nonzero_memory[node.row]) == (1000, 200 << 20)
     assert list(node.used_ports) == [("0.0.0.0", "TCP", 80)] or len(node.used_ports) == 1
     assert table.pod_count[node.row] == 1
+
+
+@pytest.mark.parametrize("first", ["huge", "usual"])
+def test_sums_above_int64_stop_at_its_maximum(first):
+    """The columns are limited, the sums of the NodeInfo are exact, so pods can leave again."""
+    huge = [make_pod(f"h{i}", node="n1", requests={"memory": "7E"}, uid=f"h{i}") for i in range(3)]
+    usual = [make_pod(f"u{i}", node="n1", requests={"memory": "1"}, uid=f"u{i}") for i in range(2)]
+    pods = [*huge, *usual] if first == "huge" else [*usual, *huge]
+    cluster = Cluster()
+    cluster.apply(ObjectsLoaded([make_node("n1"), *pods]))
+    node = cluster.table.find("n1")
+    assert node.requested_of(MEMORY) == 21 * 10**18 + 2
+    assert cluster.table.requested[MEMORY, node.row] == 2**63 - 1
+    for pod in huge:
+        cluster.apply(ObjectDeleted(pod))
+    assert cluster.table.requested[MEMORY, node.row] == 2
+    cluster.table.validate()
 
 
 def test_resources_get_columns_when_they_are_first_seen(believer):
