@@ -9,6 +9,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.question import what_if
+from fairlead.whatif.snapshot.dump_note import IGNORED_MAX_UNAVAILABLE
 
 TRACKING = "batch.kubernetes.io/job-tracking"
 
@@ -113,3 +114,4 @@ def test_max_unavailable_of_a_stateful_set_needs_its_feature_gate(
     conditions = Conditions(releases=Releases(release, release))
     outcome = what_if(snapshot(make.node("a"), workload, *pods), change, conditions).changed
     assert {f"db-{n}" for n in range(3)} - {pod.name for pod in outcome.placed()} == gone
+    assert (IGNORED_MAX_UNAVAILABLE in outcome.notes) is not is_on

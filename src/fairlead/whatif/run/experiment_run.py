@@ -28,6 +28,7 @@ from fairlead.apiserver.kind import (
     POD,
     POD_GROUP,
     RESOURCE_QUOTA,
+    STATEFUL_SET,
     kind_of,
 )
 from fairlead.apiserver.registry.store import Store
@@ -90,7 +91,11 @@ from fairlead.whatif.run.recorders.recorder import Recorder
 from fairlead.whatif.run.rest import rest_of
 from fairlead.whatif.run.wanted_pods import desired_pods, wanted_pods
 from fairlead.whatif.snapshot.api_refusal import as_input_error, refusal_of
-from fairlead.whatif.snapshot.dump_note import IGNORED_GROUPS, IGNORED_RULES
+from fairlead.whatif.snapshot.dump_note import (
+    IGNORED_GROUPS,
+    IGNORED_MAX_UNAVAILABLE,
+    IGNORED_RULES,
+)
 from fairlead.whatif.snapshot.manifest import contents_of
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.worlds.driver import LivelockError
@@ -559,10 +564,7 @@ class ExperimentRun:
         yield from self._controllers.notes()
         if unloaded := unloaded_note(autoscalers):
             yield unloaded
-        if not self._experiment.scheduler.version.device_taint_rules:
-            yield from [IGNORED_RULES] if self._world.store.list(DEVICE_TAINT_RULE) else ()
-        if not self._experiment.scheduler.version.pod_groups and self._experiment.batch is None:
-            yield from [IGNORED_GROUPS] if self._world.store.list(POD_GROUP) else ()
+        yield from self._ignored()
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
         if unchecked.plugins and is_dump:
@@ -571,6 +573,23 @@ class ExperimentRun:
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."
+
+    def _ignored(self) -> Iterator[str]:
+        """Yield notes about objects and fields whose feature gate is off."""
+        experiment, store = self._experiment, self._world.store
+        if not experiment.scheduler.version.device_taint_rules:
+            yield from [IGNORED_RULES] if store.list(DEVICE_TAINT_RULE) else ()
+        if not experiment.scheduler.version.pod_groups and experiment.batch is None:
+            yield from [IGNORED_GROUPS] if store.list(POD_GROUP) else ()
+        if not experiment.followed.general.max_unavailable_stateful_set:
+            sets = store.list(STATEFUL_SET)
+            yield from [IGNORED_MAX_UNAVAILABLE] if any(map(_has_max_unavailable, sets)) else ()
+
+
+def _has_max_unavailable(stateful_set: Json) -> bool:
+    """Return whether the pods of `stateful_set` would not be updated one after the other."""
+    rolling = (stateful_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return rolling.get("maxUnavailable") not in (None, 1)
 
 
 def _count_quota(written: ObjectRef, store: Store, now: Instant) -> None:

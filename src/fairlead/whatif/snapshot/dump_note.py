@@ -92,6 +92,10 @@ IGNORED_GROUPS: Final = (
     "PodGroups of scheduling.k8s.io have no effect, as in Kubernetes by default; "
     "--feature-gates GenericWorkload=true,GangScheduling=true turns them on."
 )
+IGNORED_MAX_UNAVAILABLE: Final = (
+    "maxUnavailable of StatefulSets has no effect, as in Kubernetes by default; "
+    "--feature-gates MaxUnavailableStatefulSet=true turns it on."
+)
 _OWNER_EFFECT: Final = "their pods are replaced one for one"
 _NAMED_MAX: Final = 3
 _SYSTEM: Final = "kube-system"
