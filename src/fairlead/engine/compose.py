@@ -34,6 +34,7 @@ from fairlead.engine.workloads.deletion.namespace_deletion import NamespaceDelet
 from fairlead.engine.workloads.devices.device_taint_eviction import DeviceTaintEviction
 from fairlead.engine.workloads.devices.resource_claims import ResourceClaims
 from fairlead.engine.workloads.drain.controller import Drain
+from fairlead.engine.workloads.drain.node_finalizers import NodeFinalizers
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
 from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
@@ -83,7 +84,7 @@ def build_engine(
         ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
-        ("", (Drain(watch), RollingDrains())),
+        ("", (Drain(watch), RollingDrains(), *_node_finalizers(config))),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", _autoscalers(config)),
         ("", (watch,)),
@@ -111,6 +112,12 @@ def _reads_readiness(config: EngineConfig) -> bool:
         or scheduler.version.queue is not SchedulingQueue
         or others != (None,) * len(others)
     )
+
+
+def _node_finalizers(config: EngineConfig) -> tuple[Controller, ...]:
+    if not config.removes_node_finalizers:
+        return ()
+    return (NodeFinalizers(drains=config.karpenter is None),)
 
 
 def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTaintEviction:

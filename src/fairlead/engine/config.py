@@ -25,7 +25,9 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     `seed` decides ties between equally good choices, and determines the names and provision times
     of Karpenter's machines. `start` is the time in ns at which periodic work starts.
     If `autoscaler` is None, no node group grows or shrinks. If `batch` is None, there is no batch
-    scheduler. The pod scheduler ignores pods whose schedulerName selects the batch scheduler.
+    scheduler. The pod scheduler ignores pods whose schedulerName selects the batch scheduler. If
+    `removes_node_finalizers` is set, the finalizers of deleted nodes are removed, because the
+    programs that added them are not part of the simulation.
     """
 
     seed: int = 0
@@ -41,3 +43,4 @@ class EngineConfig(Struct, frozen=True, kw_only=True):
     )
     karpenter: KarpenterConfig | None = None
     autoscaler: ClusterAutoscalerConfig | None = None
+    removes_node_finalizers: bool = False

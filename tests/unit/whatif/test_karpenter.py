@@ -33,6 +33,7 @@ def node(name: str) -> Json:
         "kind": "Node",
         "metadata": {
             "name": name,
+            "finalizers": ["karpenter.sh/termination"],
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": {
                 "kubernetes.io/hostname": name,
@@ -204,7 +205,7 @@ def test_a_change_of_the_template_makes_nodes_drift(tmp_path: Path, hashes: dict
     assert {one.reason for one in found.transitions} == {"Drifted"}
 
 
-@pytest.mark.parametrize("deleted", ["nodepool/default", "nodeclaim/n1"])
+@pytest.mark.parametrize("deleted", ["nodepool/default", "nodeclaim/n1", "node/n1"])
 def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
     """Only a NodePool that still exists gets new nodes."""
     objects = [pool(), node_claim("n1"), node("n1"), web(2)]

@@ -327,7 +327,11 @@ def _rolling(change: ClusterChange) -> RollingDrainOptions | None:
 def _delete(collected: _Steps) -> None:
     if not collected.change.delete:
         return
-    from fairlead.whatif.change.deletion import claims_in_use, deleted_with  # noqa: PLC0415
+    from fairlead.whatif.change.deletion import (  # noqa: PLC0415
+        claims_in_use,
+        deleted_with,
+        drained_nodes,
+    )
 
     targets: list[Manifest] = []
     for text in collected.change.delete:
@@ -336,7 +340,7 @@ def _delete(collected: _Steps) -> None:
                 collected.inventory.remove(one)
             collected.add(target.title, "--delete", commands.delete(target.ref))
             targets.append(target)
-    collected.notes += claims_in_use(targets, collected.inventory)
+    collected.notes += (*claims_in_use(targets, collected.inventory), *drained_nodes(targets))
 
 
 def _apply(collected: _Steps) -> None:

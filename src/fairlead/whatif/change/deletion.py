@@ -4,7 +4,8 @@ The engine's namespace controller deletes the contents once the Namespace termin
 is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
 replacement.
 
-A PersistentVolumeClaim that a pod uses is not deleted before the pod; a note says so.
+A PersistentVolumeClaim that a pod uses is not deleted before the pod, and a Node of Karpenter is
+drained first; notes say so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
@@ -65,6 +67,21 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
                 "pod that names it cannot start before a new claim with this name exists; a "
                 "StatefulSet creates one from its template, without the old data."
             )
+
+
+def drained_nodes(targets: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note about the Nodes in `targets` that are drained before they are removed."""
+    names = [
+        one.ref.name
+        for one in targets
+        if one.kind is NODE and TERMINATION in one.value["metadata"].get("finalizers", ())
+    ]
+    if names:
+        more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+        yield (
+            "Karpenter drains its nodes within budgets before it removes them, so a deletion of "
+            f"such a node starts a drain: {names[0]}{more}."
+        )
 
 
 def _refuse_unknown(

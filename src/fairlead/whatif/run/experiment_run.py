@@ -240,6 +240,7 @@ class ExperimentRun:
             pod_autoscaler=HorizontalPodAutoscalerConfig(loads=experiment.loads),
             karpenter=experiment.karpenter,
             autoscaler=experiment.autoscaler,
+            removes_node_finalizers=True,
         )
         reporter: Reporter = self._metrics or self._jobs
         self._decision_log = None if logging is None else logging(reporter)

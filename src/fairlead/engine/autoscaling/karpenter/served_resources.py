@@ -22,6 +22,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.codec import DecodeError, as_json, decode_as, without_nulls
+from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.objects import PodCondition, Unstructured
 from fairlead.api.quantity import Format, Quantity, canonical, parse_quantity
@@ -54,7 +55,6 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 RETRY_NS: Final[DurationNs] = seconds(1)
-FINALIZER: Final = "karpenter.sh/termination"
 _API: Final = "karpenter.sh/v1"
 ObjectWrite = PatchStatus | PatchObject | DeleteObject
 _VIEWS: Final[dict[str, type[NodePool | NodeClaim | NodeOverlay]]] = {
@@ -198,7 +198,7 @@ class ServedResources:
             "name": claim.name,
             "labels": dict(claim.metadata.labels),
             "annotations": dict(claim.metadata.annotations),
-            "finalizers": [FINALIZER],
+            "finalizers": [TERMINATION],
         }
         pool = self._cluster.node_pools.get(claim.node_pool)
         if pool is not None and pool.metadata.uid:
@@ -317,8 +317,8 @@ def _changed_metadata(old: NodeClaim, claim: NodeClaim) -> Json:
     if old.metadata.labels != claim.metadata.labels:
         changed["labels"] = dict(claim.metadata.labels)
     finalizers = old.metadata.finalizers
-    if not old.status.provider_id and claim.status.provider_id and FINALIZER not in finalizers:
-        changed["finalizers"] = [*finalizers, FINALIZER]
+    if not old.status.provider_id and claim.status.provider_id and TERMINATION not in finalizers:
+        changed["finalizers"] = [*finalizers, TERMINATION]
     return changed
 
 

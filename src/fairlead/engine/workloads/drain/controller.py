@@ -12,8 +12,9 @@ that had not seen the cordon, is also evicted, unless it tolerates the cordon's 
 
 An eviction that a PodDisruptionBudget refuses is retried every five seconds. Any other refusal of
 an eviction is final. Refused changes of the node are retried. `blocked` lists the pods that block
-each drain, with the message of the refusal. For a node in a rolling drain, the annotation becomes
-`done` once the node is empty; `rolling_drain` continues from there.
+each drain, with the message of the refusal. For a node in a rolling drain, and for a deleted node,
+the annotation becomes `done` once the node is empty; `rolling_drain` or `node_finalizers` continues
+from there.
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """
@@ -68,11 +69,14 @@ class Blocked(Struct, frozen=True):
 
 
 class _Drain(Struct):
-    """A drain in progress: the remaining pods by key, and the pods with a refused eviction."""
+    """A drain in progress: the remaining pods by key, and the pods with a refused eviction.
+
+    If `marks_end` is set, another controller needs to know when the node is empty.
+    """
 
     node: str
     is_cordoned: bool
-    is_in_turn: bool
+    marks_end: bool
     waiting: dict[str, ObjectRef] = field(default_factory=dict)
     refused: dict[str, Blocked] = field(default_factory=dict)
 
@@ -184,12 +188,15 @@ class Drain:
         if node.spec.unschedulable:
             self._to_cordon.discard(name)
         drain = self._drains.get(name)
+        if drain is None and name in self._finished:
+            return [PatchObject(_ref(node), FINISHED)] if _is_deleted(node) else []
         if drain is None:
-            return [] if name in self._finished else self._begin(node)
+            return self._begin(node)
         if drain.is_cordoned and not node.spec.unschedulable:
             del self._drains[name]  # a user uncordoned the node, which cancels the drain
             self._finished[name] = None
         drain.is_cordoned = node.spec.unschedulable
+        drain.marks_end = _marks_end(node)
         return []
 
     def _see_pod(self, pod: Pod) -> list[Command]:
@@ -224,7 +231,7 @@ class Drain:
     def _begin(self, node: Node) -> list[Command]:
         name = node.metadata.name
         drain = self._drains[name] = _Drain(
-            name, is_cordoned=node.spec.unschedulable, is_in_turn=is_in_turn(node)
+            name, is_cordoned=node.spec.unschedulable, marks_end=_marks_end(node)
         )
         commands: list[Command] = []
         if not node.spec.unschedulable:
@@ -262,7 +269,7 @@ class Drain:
             return []
         del self._drains[drain.node]
         self._finished[drain.node] = None
-        if not drain.is_in_turn:
+        if not drain.marks_end:
             return []
         return [PatchObject(ObjectRef("Node", "", drain.node), FINISHED)]
 
@@ -294,6 +301,15 @@ class Drain:
         drain.refused[ref.key] = Blocked(drain.node, ref, message, since)
         if reason is FailureReason.TOO_MANY_REQUESTS:
             self._retries.add(now + RETRY_AFTER, (drain, ref))
+
+
+def _marks_end(node: Node) -> bool:
+    """Return whether `rolling_drain` or `node_finalizers` waits for the end of the drain."""
+    return is_in_turn(node) or _is_deleted(node)
+
+
+def _is_deleted(node: Node) -> bool:
+    return bool(node.metadata.deletion_timestamp)
 
 
 def _ref(node: Node) -> ObjectRef:

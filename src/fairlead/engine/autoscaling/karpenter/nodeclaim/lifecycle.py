@@ -18,6 +18,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
+from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.objects import Node, Taint
 from fairlead.api.timestamp import format_timestamp
@@ -218,6 +219,7 @@ class NodeClaimLifecycle:
         is_new = name not in self._context.cluster.node_objects
         self._context.cluster.put(node, now)
         if not is_new:
+            self._terminate(node, now)
             return
         provider_id = node.spec.provider_id
         claims = self._context.cluster.node_claims.values()
@@ -229,6 +231,14 @@ class NodeClaimLifecycle:
             self._context.cluster.put(adopted_claim(node, pool, now), now)
         self._conditions_at = now
         self._context.changed(now)
+
+    def _terminate(self, node: Node, now: Instant) -> None:
+        """Delete the NodeClaim of a Node that a user deletes; its node is drained first."""
+        # upstream: pkg/controllers/node/termination/controller.go:finalize
+        if node.metadata.deletion_timestamp and TERMINATION in node.metadata.finalizers:
+            claim = self._claim_on(node.metadata.name)
+            if claim is not None:
+                self.delete(claim, "Deleted", now)
 
     def see_claim(self, claim: NodeClaim, served: ServedResources, now: Instant) -> None:
         """Apply a NodeClaim that was read from the API server.
@@ -310,9 +320,9 @@ class NodeClaimLifecycle:
             self._machines.register_again(name, now)
 
     def see_failed_write(self, command: PatchObject | DeleteObject, now: Instant) -> None:
-        """Schedule a retry of the failed taint patch or the failed deletion of a Node."""
+        """Schedule a retry of the failed taint patch or the failed removal of a Node."""
         name = command.target.name
-        if isinstance(command, PatchObject):
+        if isinstance(command, PatchObject) and "spec" in command.patch:
             self._failed_taints[name] = now + DRAIN_RETRY_NS
             return
         claim = self._claim_on(name)
@@ -449,7 +459,18 @@ class NodeClaimLifecycle:
             self._draining[name] = now + DRAIN_RETRY_NS
         else:
             del self._draining[name]
-            self._context.commands.append(DeleteObject(node_ref(node_name), why="karpenter"))
+            self._remove_node(node_name)
+
+    def _remove_node(self, name: str) -> None:
+        """Delete the drained node, and remove the finalizer with which Karpenter protects it."""
+        # upstream: pkg/controllers/node/termination/controller.go:removeFinalizer
+        node, ref = self._context.cluster.node_objects[name], node_ref(name)
+        if not node.metadata.deletion_timestamp:
+            self._context.commands.append(DeleteObject(ref, why="karpenter"))
+        if TERMINATION in node.metadata.finalizers:
+            kept = [one for one in node.metadata.finalizers if one != TERMINATION]
+            release = PatchObject(ref, {"metadata": {"finalizers": kept or None}})
+            self._context.commands.append(release)
 
     def _finish(self, claim: NodeClaim, now: Instant) -> None:
         """Remove a NodeClaim whose machine is gone, and record the removal in the history."""

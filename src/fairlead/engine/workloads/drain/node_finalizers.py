@@ -1,0 +1,71 @@
+"""NodeFinalizers: removes the finalizers of deleted nodes, which keep them from being removed.
+
+The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
+deletion. A simulation has none of these programs. Without this controller, a deleted node would
+stay, and its pods would not move. What it does depends on the finalizer:
+
+    karpenter.sh/termination   drains the node first (`drain.controller`), as Karpenter does
+    others                     removes them at once
+
+If Karpenter is simulated, it drains its nodes itself and removes its finalizer.
+
+upstream: sigs.k8s.io/karpenter pkg/controllers/node/termination/controller.go:finalize
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairlead.api.finalizer import TERMINATION
+from fairlead.api.objects import Node
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.issuer import Issuer, controller_account
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED
+
+
+class NodeFinalizers:
+    """Removes the finalizers of deleted nodes; first drains nodes that Karpenter would drain."""
+
+    issuer: ClassVar[Issuer] = controller_account("node-controller")
+    interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
+
+    def __init__(self, *, drains: bool) -> None:
+        """Leave the finalizer of Karpenter alone unless `drains` is set."""
+        self._drains = drains
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Return the next changes of the deleted nodes in `stimulus`."""
+        match stimulus:
+            case ObjectChanged(Node() as node):
+                return self._see(node)
+            case ObjectsLoaded():
+                nodes = (one for one in stimulus.others if isinstance(one, Node))
+                return [command for node in nodes for command in self._see(node)]
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """Return None, because the controller has no deadlines."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Return no commands."""
+        return []
+
+    def _see(self, node: Node) -> list[Command]:
+        meta = node.metadata
+        if not meta.deletion_timestamp or not meta.finalizers:
+            return []
+        drain = meta.annotations.get(DRAIN)
+        is_drained = self._drains and drain == DONE
+        kept = [] if is_drained else [one for one in meta.finalizers if one == TERMINATION]
+        change: dict[str, object] = {}
+        if len(kept) < len(meta.finalizers):
+            change["finalizers"] = kept or None
+        if kept and self._drains and drain is None:
+            change["annotations"] = {DRAIN: REQUESTED}
+        ref = ObjectRef("Node", "", meta.name, meta.uid)
+        return [PatchObject(ref, {"metadata": change})] if change else []

@@ -1,0 +1,66 @@
+"""What-ifs that delete nodes with finalizers, whose controllers a simulation does not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.question import what_if
+
+KARPENTER = "karpenter.sh/termination"
+
+
+@pytest.fixture
+def cluster(make):
+    """Makes three nodes; node a, with `finalizers`, runs two of the three pods of web."""
+
+    def objects(*finalizers):
+        pods = [make.pod(f"web-{at}", node_name=node, owner="rs") for at, node in enumerate("aab")]
+        for one in pods:
+            one["metadata"]["labels"] = {"app": "web"}
+        replica_set = make.workload("ReplicaSet", "rs", replicas=3)
+        replica_set["spec"]["selector"] = {"matchLabels": {"app": "web"}}
+        replica_set["spec"]["template"]["metadata"] = {"labels": {"app": "web"}}
+        replica_set["metadata"]["uid"] = pods[0]["metadata"]["ownerReferences"][0]["uid"]
+        found = [*map(make.node, "abc"), replica_set, *pods]
+        found[0]["metadata"]["finalizers"] = list(finalizers)
+        return found
+
+    return objects
+
+
+def budget(**spec):
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec},
+    }
+
+
+def names(answer):
+    return [one.name for one in answer.changed.nodes]
+
+
+def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
+    answer = what_if(snapshot(*cluster(KARPENTER)), ClusterChange(delete=("node/a",)))
+    assert names(answer) == ["b", "c"]
+    assert [one.why for one in answer.difference.evicted] == ["drain", "drain"]
+    assert len(answer.difference.moved) == 2
+    [note] = [one for one in answer.changed.notes if "Karpenter" in one]
+    assert note.endswith("starts a drain: a.")
+
+
+def test_a_budget_keeps_a_deleted_node_of_karpenter(cluster, snapshot):
+    objects = [*cluster(KARPENTER, "example.com/other"), budget(maxUnavailable=0)]
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
+    assert names(answer) == ["a", "b", "c"]
+    assert [one.pod.node for one in answer.changed.undrained] == ["a", "a"]
+
+
+@pytest.mark.parametrize("finalizers", [(), ("wrangler.cattle.io/node", "example.com/other")])
+def test_other_finalizers_are_removed_at_once(cluster, snapshot, finalizers):
+    answer = what_if(snapshot(*cluster(*finalizers)), ClusterChange(delete=("node/a",)))
+    assert names(answer) == ["b", "c"]
+    assert not answer.difference.evicted
+    assert not [one for one in answer.changed.notes if "Karpenter" in one]
