@@ -73,7 +73,10 @@ _DROPPED_FIELDS: Final = frozenset(
     """)
 )
 _LABEL_MAPS: Final = frozenset(("labels", "annotations", "matchLabels", "nodeSelector"))
-_LABEL_KEYS: Final = frozenset(_words("topologyKey topologyKeys matchLabelKeys mismatchLabelKeys"))
+# Fields whose values have the form of a label key; managedBy is the controller of a Job.
+_LABEL_KEYS: Final = frozenset(
+    _words("topologyKey topologyKeys matchLabelKeys mismatchLabelKeys managedBy")
+)
 # Fields with types of conditions, which are enumerated or have the form of a label key.
 _CONDITION_TYPES: Final = frozenset(
     _words("type conditionType bindingConditions bindingFailureConditions")
@@ -114,6 +117,18 @@ _KEPT_FIELDS: Final = frozenset(
     failedIndexes succeededIndexes controlledResources consolidateAfter expireAfter duration zone
     """)
 )
+# Fields whose values are names, even if they look like a number or a time: a Node may be named
+# 10.0.0.1, a namespace 2026. Fields that end with one of _NAME_ENDINGS are names, too.
+_NAME_FIELDS: Final = frozenset(
+    _words("""
+    name generateName namespace namespaces uid container containers counterSet currentRevision
+    device devicePath directory endpoints gateway group hostname hostnameOverride keyring monitors
+    path pool portals preferredHolder protectionDomain queue registry repository request server
+    serviceAccount storagePool subdomain system targetPortal targetWWNs tenant updateRevision user
+    volume volumesInUse wwids
+    """)
+)
+_NAME_ENDINGS: Final = ("Name", "Namespace", "ID", "Identity")
 _KEPT_VALUES: Final = re.compile(
     r"\*|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)|[+-]?[0-9.]+(e[0-9]+)?[A-Za-z%]{0,2}"
 )
@@ -172,6 +187,8 @@ _SYSTEMS: Final = ("linux", "windows")
 _OWN: Final = "fairlead.dev/"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PLAIN_VALUE: Final = re.compile(r"-?[0-9]+|true|false|yes|no|")
+# Published labels whose values are names or hashes, even if they look like a number.
+_NAMING_KEY: Final = re.compile(r".*(name|hash|uid|nodepool|nodegroup|queue)")
 _ENUMERATED: Final = re.compile(r"([A-Z][A-Za-z]*)?")
 _FINALIZERS: Final = ("kubernetes", "foregroundDeletion", "orphan")
 _COMPARING: Final = ("Gt", "Lt")
@@ -277,6 +294,8 @@ class _Rewriter(Struct, frozen=True):
     def object(self, obj: Json) -> Json:
         """Return the anonymised `obj`."""
         rewritten: Json = self._value("", obj)
+        if obj.get("kind") == "CSIDriver":  # its name is the driver, which other objects refer to
+            rewritten["metadata"]["name"] = obj["metadata"]["name"]
         return rewritten
 
     def _value(self, field: str, value: Any) -> Any:
@@ -307,6 +326,7 @@ class _Rewriter(Struct, frozen=True):
         keeps_name = (
             field in _RESOURCE_METRICS and bool(value.keys() & {"target", "current"})
         ) or (field == "os" and value.get("name") in _SYSTEMS)
+        keeps_name |= field == "drivers" and "nodeID" in value  # of a CSINode
         # The data of a device are the driver's; those of a ControllerRevision are a template.
         is_device = value.keys() >= {"driver", "device"}
         keeps_group = isinstance(value.get("group"), str) and value.keys() >= {"kind", "name"}
@@ -361,8 +381,8 @@ class _Rewriter(Struct, frozen=True):
         is_number = key in self.compared and value.lstrip("-").isdecimal()
         if is_number or key in _WELL_KNOWN or key.startswith(_OWN):
             return value
-        is_plain = _is_published(key) and _PLAIN_VALUE.fullmatch(value)
-        return value if is_plain else self.replace(value)
+        is_plain = _is_published(key) and not _NAMING_KEY.fullmatch(key)
+        return value if is_plain and _PLAIN_VALUE.fullmatch(value) else self.replace(value)
 
     def _finalizer(self, name: Any) -> Any:
         if not isinstance(name, str):
@@ -381,9 +401,8 @@ class _Rewriter(Struct, frozen=True):
             return text
         if field in ("image", "names", "reference"):
             return self._image(text)
-        if field in ("name", "generateName", "namespace", "uid") or not _KEPT_VALUES.fullmatch(
-            text
-        ):
+        is_name = field in _NAME_FIELDS or field.endswith(_NAME_ENDINGS)
+        if is_name or not _KEPT_VALUES.fullmatch(text):
             ending = "-" if field == "generateName" and text.endswith("-") else ""
             return self.replace(text.removesuffix(ending)) + ending
         return text

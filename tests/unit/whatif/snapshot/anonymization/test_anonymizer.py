@@ -105,8 +105,9 @@ def test_no_text_of_any_field_is_left():
     text = json.dumps(anonymised(marked.objects).objects)
     left = {".".join(path[-3:]) for mark, path in marked.paths.items() if mark in text}
     names = {".".join(path[-3:]) for path in marked.paths.values() if is_published(path)}
-    # Metrics of a HorizontalPodAutoscaler name a resource.
-    assert {one for one in left if not one.endswith(("esource.name",))} <= names
+    # Metrics of a HorizontalPodAutoscaler name a resource, and these two objects name drivers.
+    published = ("esource.name", "CSIDriver.metadata.name", "spec.drivers.name")
+    assert {one for one in left if not one.endswith(published)} <= names
 
 
 def enumerated():
@@ -196,6 +197,39 @@ def test_keys_of_labels_are_the_same_wherever_they_stand():
 )
 def test_what_decisions_depend_on_stays(fields):
     assert {**rewritten(POD, fields), "metadata": None} == {**POD, **fields, "metadata": None}
+
+
+@pytest.mark.parametrize("name", ["10.0.0.1", "2026", "5m", "2026-11-20T05:00:00Z"])
+def test_names_that_look_like_numbers_are_names(name):
+    """They are replaced as in the object they refer to."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+    hashes = {"metadata": {"labels": {"pod-template-hash": name, "karpenter.sh/nodepool": name}}}
+    spec = {"nodeName": name, "volumes": [{"nfs": {"server": name, "path": "/"}}], "queue": name}
+    found, labelled, pod = anonymised([node, {**POD, **hashes}, {**POD, "spec": spec}]).objects
+    pseudonym = found["metadata"]["name"]
+    assert set(labelled["metadata"]["labels"].values()) == {pseudonym}
+    assert pod["spec"]["nodeName"] == pod["spec"]["queue"] == pseudonym
+    assert name not in str((found, labelled, pod))
+
+
+def test_drivers_have_the_same_name_in_all_kinds():
+    """Otherwise no volume would count towards the limit of its driver on a node."""
+    driver, storage = "ebs.csi.aws.com", {"apiVersion": "storage.k8s.io/v1"}
+    limit = {"name": driver, "nodeID": "10.0.0.1", "allocatable": {"count": 3}}
+    objects = [
+        {**storage, "kind": "CSINode", "metadata": {"name": "n"}, "spec": {"drivers": [limit]}},
+        {**storage, "kind": "CSIDriver", "metadata": {"name": driver}},
+        {"apiVersion": "v1", "kind": "PersistentVolume", "spec": {"csi": {"driver": driver}}},
+    ]
+    node, info, volume = anonymised(objects).objects
+    (limit,) = node["spec"]["drivers"]
+    assert limit["name"] == info["metadata"]["name"] == volume["spec"]["csi"]["driver"] == driver
+    assert limit["nodeID"] != "10.0.0.1"
+
+
+def test_the_controller_of_a_job_stays():
+    own = {"spec": {"managedBy": "kubernetes.io/job-controller"}}
+    assert rewritten(POD, own)["spec"] == own["spec"]
 
 
 def test_a_reference_keeps_its_group():
