@@ -330,6 +330,7 @@ def _delete(collected: _Steps) -> None:
     from fairlead.whatif.change.deletion import (  # noqa: PLC0415
         claims_in_use,
         deleted_with,
+        deletion_of,
         drained_nodes,
     )
 
@@ -338,7 +339,9 @@ def _delete(collected: _Steps) -> None:
         for target in collected.inventory.select("--delete", text, collected.change.namespace):
             for one in deleted_with("--delete", target, collected.inventory):
                 collected.inventory.remove(one)
-            collected.add(target.title, "--delete", commands.delete(target.ref))
+            steps, note = deletion_of(target)
+            collected.add(target.title, "--delete", *steps)
+            collected.notes += [note] if note else []
             targets.append(target)
     collected.notes += (*claims_in_use(targets, collected.inventory), *drained_nodes(targets))
 

@@ -18,12 +18,20 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.workloads.deletion.garbage_collector import FOREGROUND, ORPHAN
+from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
+from fairlead.engine.workloads.job.progress import TRACKING
+from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
 # upstream: plugin/pkg/admission/namespace/lifecycle/admission.go:NewLifecycle
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_SIMULATED_FINALIZERS: Final = frozenset(
+    (*FINALIZERS.values(), TERMINATION, TRACKING, FOREGROUND, ORPHAN)
+)
 
 
 def deleted_with(source: str, target: Manifest, inventory: Inventory) -> list[Manifest]:
@@ -72,9 +80,7 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
 def drained_nodes(targets: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note about the Nodes in `targets` that are drained before they are removed."""
     names = [
-        one.ref.name
-        for one in targets
-        if one.kind is NODE and TERMINATION in one.value["metadata"].get("finalizers", ())
+        one.ref.name for one in targets if one.kind is NODE and TERMINATION in _finalizers(one)
     ]
     if names:
         more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
@@ -82,6 +88,31 @@ def drained_nodes(targets: Iterable[Manifest]) -> Iterator[str]:
             "Karpenter drains its nodes within budgets before it removes them, so a deletion of "
             f"such a node starts a drain: {names[0]}{more}."
         )
+
+
+def deletion_of(target: Manifest) -> tuple[list[Command], str]:
+    """Return (the commands that delete `target`, a note or "").
+
+    Finalizers that no controller of a simulation removes are removed before the deletion. The
+    engine removes those of a Node. A Pod counts as removed even while a finalizer keeps it.
+    """
+    delete = commands.delete(target.ref)
+    finalizers = () if target.kind in (NODE, POD) else _finalizers(target)
+    foreign = [one for one in finalizers if one not in _SIMULATED_FINALIZERS]
+    if not foreign:
+        return [delete], ""
+    kept = [one for one in finalizers if one in _SIMULATED_FINALIZERS]
+    release = PatchObject(target.ref, {"metadata": {"finalizers": kept or None}})
+    note = (
+        f"{target.title} is deleted at once, although it has finalizers of controllers that are "
+        f"not simulated: {', '.join(foreign)}."
+    )
+    return [release, delete], note
+
+
+def _finalizers(target: Manifest) -> list[str]:
+    found: list[str] = target.value["metadata"].get("finalizers") or []
+    return found
 
 
 def _refuse_unknown(

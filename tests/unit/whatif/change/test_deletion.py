@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.change.cluster_change import ClusterChange, script_of_change
 from fairlead.whatif.input.error import InputError
+from fairlead.whatif.question import what_if
 
 SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
 
@@ -55,3 +56,25 @@ def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
     done["status"]["phase"] = "Succeeded"
     finished = snapshot(make.node("n"), SHOP, claim, done)
     assert script_of_change(ClusterChange(delete=("pvc/shop/data",)), finished).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "noted"),
+    [
+        ([], []),
+        (["example.com/a", "example.com/b"], ["example.com/a, example.com/b."]),
+        (["kubernetes.io/pvc-protection", "example.com/a"], ["example.com/a."]),
+    ],
+)
+def test_finalizers_of_other_controllers_do_not_keep_an_object(snapshot, make, finalizers, noted):
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default", "finalizers": finalizers},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    cluster = snapshot(make.node("a"), claim)
+    answer = what_if(cluster, ClusterChange(delete=("pvc/data",)))
+    assert [one.claim for one in answer.effect.deleted_claims] == ["default/data"]
+    notes = [one for one in answer.changed.notes if "finalizers" in one]
+    assert [one.split(": ")[1] for one in notes] == noted
