@@ -147,7 +147,8 @@ def _state(node: Node) -> Iterator[str]:
     """Yield sentences if the node is not Ready, is cordoned, or has lasting taints."""
     ready = next((one for one in node.status.conditions if one.type == "Ready"), None)
     if ready is not None and ready.status != "True":
-        yield f"It is not Ready ({ready.reason or ready.status}): {ready.message or 'no message'}."
+        message = ready.message.rstrip(".") or "no message"
+        yield f"It is not Ready ({ready.reason or ready.status}): {message}."
     if node.spec.unschedulable:
         yield "It is cordoned: no new pods are placed on it."
     taints = [
