@@ -71,21 +71,30 @@ _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
     "extensions/v1beta1": "apps/v1",
+    "batch/v1beta1": "batch/v1",
+    "node.k8s.io/v1beta1": "node.k8s.io/v1",
     "policy/v1beta1": "policy/v1",
     "scheduling.k8s.io/v1alpha1": "scheduling.k8s.io/v1",
     "scheduling.k8s.io/v1beta1": "scheduling.k8s.io/v1",
+    "storage.k8s.io/v1beta1": "storage.k8s.io/v1",
     "resource.k8s.io/v1alpha3": "resource.k8s.io/v1beta2",
 }
 _VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
 _AUTOSCALING_V1: Final = "autoscaling/v1"
 _AUTOSCALING_BETA: Final = "autoscaling/v2beta"
 _AUTOSCALING_V2BETA2: Final = "autoscaling/v2beta2"
+_POLICY_V1BETA1: Final = "policy/v1beta1"
 _RENAMED: Final = frozenset(
     {
         "Deployment",
         "ReplicaSet",
         "StatefulSet",
         "DaemonSet",
+        "CronJob",
+        "RuntimeClass",
+        "CSINode",
+        "CSIDriver",
+        "CSIStorageCapacity",
         "PodDisruptionBudget",
         "PriorityClass",
         "DeviceTaintRule",
@@ -614,6 +623,8 @@ def _clean(source: str, value: Json) -> Json:
         clean = _current_autoscaler(clean)
     elif kind == DEVICE_TAINT_RULE.kind:
         _check_device_selector(source, clean)
+    elif clean["apiVersion"] == _POLICY_V1BETA1:
+        clean = _current_budget(clean)
     clean["apiVersion"] = _current_api_version(source, clean)
     return clean
 
@@ -644,6 +655,21 @@ def _current_autoscaler(value: Json) -> Json:
     if value["apiVersion"] != _AUTOSCALING_V1 or not all(isinstance(one, dict) for one in parts):
         return value
     return {**new_autoscaler(value), "apiVersion": HORIZONTAL_POD_AUTOSCALER.api_version}
+
+
+def _current_budget(value: Json) -> Json:
+    """Return a PodDisruptionBudget of v1beta1 with the selector that means the same in v1.
+
+    An empty selector matches no pod in v1beta1, but every pod in v1; in both versions, a budget
+    without a selector matches no pod.
+    """
+    # upstream: pkg/apis/policy/v1beta1/zz_generated.conversion.go, pkg/apis/policy/helper.go:
+    # NonV1beta1MatchNoneSelector
+    spec = value.get("spec")
+    selector = spec.get("selector") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(selector, dict) or any(selector.values()):
+        return value
+    return {**value, "spec": {name: one for name, one in spec.items() if name != "selector"}}
 
 
 def _current_api_version(source: str, value: Json) -> str:

@@ -47,11 +47,34 @@ def test_namespaces_are_filled_in_where_a_kind_has_them():
     assert [each.title for each in found] == ["Pod store/web", "Pod own/b", "Node n"]
 
 
-def test_former_api_versions_are_read_as_todays():
-    value = {"apiVersion": "policy/v1beta1", "kind": "PodDisruptionBudget",
-             "metadata": {"name": "b"}}  # fmt: skip
-    [found] = read(value)
-    assert found.value["apiVersion"] == "policy/v1"
+@pytest.mark.parametrize(
+    ("version", "kind"),
+    [
+        ("policy/v1beta1", "PodDisruptionBudget"),
+        ("batch/v1beta1", "CronJob"),
+        ("node.k8s.io/v1beta1", "RuntimeClass"),
+        ("storage.k8s.io/v1beta1", "CSINode"),
+        ("storage.k8s.io/v1beta1", "CSIDriver"),
+        ("storage.k8s.io/v1beta1", "CSIStorageCapacity"),
+    ],
+)
+def test_former_api_versions_are_read_as_todays(version, kind):
+    """Kubernetes 1.16 to 1.23 print these kinds in these versions."""
+    [found] = read({"apiVersion": version, "kind": kind, "metadata": {"name": "b"}})
+    assert found.value["apiVersion"] == version.replace("v1beta1", "v1")
+
+
+@pytest.mark.parametrize("selector", [{}, {"matchLabels": {}}, {"matchLabels": {"app": "web"}}])
+def test_an_empty_selector_of_a_former_budget_matches_no_pod(selector):
+    budget = {"kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+    spec = {"minAvailable": 1, "selector": selector}
+    former, current = (
+        {**budget, "apiVersion": f"policy/{version}", "spec": spec} for version in ("v1beta1", "v1")
+    )
+    [found] = read(former)
+    has_terms = any(selector.values())
+    assert found.value["spec"] == (spec if has_terms else {"minAvailable": 1})
+    assert read(current)[0].value["spec"] == spec
 
 
 def test_unknown_versions_of_kinds_that_matter_are_refused():
