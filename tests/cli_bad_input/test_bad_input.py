@@ -195,6 +195,14 @@ AUDITED = (
 CASES = [
     change("a label that is not UTF-8", "--set node/n1:metadata.labels.a=\udcff",
            "arguments: 'node/n1:metadata.labels.a=?' is not UTF-8"),
+    snapshot("a copied pod with the uid of the first", documents(
+                 NODE, POD.replace("name: web", "name: a, uid: u"),
+                 POD.replace("name: web", "name: b, uid: u")),
+             "Pod shop/b: metadata.uid: is also the uid of Pod shop/a"),
+    snapshot("two nodes with one uid", documents(
+                 NODE.replace("name: n1", "name: n1, uid: u"),
+                 NODE.replace("name: n1", "name: n2, uid: u")),
+             "Node n2: metadata.uid: is also the uid of Node n1"),
     snapshot("a quota with a list of used amounts", documents(NODE, QUOTA +
              "{hard: {pods: 1}}\nstatus: {used: [{pods: 1}]}"),
              "ResourceQuota shop/q: status.used: "),

@@ -420,6 +420,37 @@ def refuse_duplicates(manifests: Iterable[Manifest]) -> None:
             raise manifest.refuse(f"appears twice{where}", field="metadata.name")
 
 
+def refuse_shared_uids(manifests: Iterable[Manifest]) -> None:
+    """Raise InputError if two objects of one kind have the same uid, such as copied objects.
+
+    Owner references, and the pods on a node, would refer to both. Objects without a uid get one
+    later.
+    """
+    if _have_own_uids(manifests):
+        return
+    seen: dict[tuple[str, str], Manifest] = {}
+    for manifest in manifests:
+        first = seen.setdefault((manifest.kind.resource, manifest.ref.uid), manifest)
+        if first is not manifest and manifest.ref.uid:
+            problem = f"is also the uid of {first.title}; remove it or give it another value"
+            raise manifest.refuse(problem, field="metadata.uid")
+
+
+def _have_own_uids(manifests: Iterable[Manifest]) -> bool:
+    """Return whether no objects of one kind in `manifests` share a uid."""
+    seen: set[tuple[str, str]] = set()
+    count = 0
+    for entry in entries_of(manifests):
+        if isinstance(entry, ReplicaManifests):
+            uids = [uid for uid in entry.replicas.uids if uid]
+            count += len(uids)
+            seen.update(zip(repeat(POD.resource), uids, strict=False))
+        elif entry.ref.uid:
+            count += 1
+            seen.add((entry.kind.resource, entry.ref.uid))
+    return len(seen) == count
+
+
 def _are_distinct(manifests: Iterable[Manifest]) -> bool:
     """Return whether no object appears twice in `manifests`."""
     seen: set[tuple[str, str, str]] = set()

@@ -37,6 +37,7 @@ from fairlead.whatif.snapshot.manifest import (
     contents_of,
     entries_of,
     manifests_of_cluster,
+    refuse_shared_uids,
 )
 from fairlead.whatif.snapshot.size_limit import refuse_excess
 
@@ -118,6 +119,7 @@ def snapshot_of_texts(source: str, items: ItemTexts, metadata: Json) -> Snapshot
 
 def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_silently) -> Snapshot:
     found = manifests_of_cluster(documents, on_read=on_read)
+    refuse_shared_uids(found)
     if not any(entry.kind is NODE for entry in entries_of(found)):
         raise InputError(source, _without_nodes(found))
     refuse_excess(found)
