@@ -357,6 +357,7 @@ def _apply(collected: _Steps) -> None:
     # Importing the schemas that patches need takes as long as simulating a small cluster.
     from fairlead.whatif.change.kubectl_apply import applied, applied_by_server  # noqa: PLC0415
     from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+    from fairlead.whatif.snapshot.bound_node import refuse_absent_nodes  # noqa: PLC0415
     from fairlead.whatif.snapshot.namespace import refuse_absent_namespaces  # noqa: PLC0415
     from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields  # noqa: PLC0415
 
@@ -367,6 +368,7 @@ def _apply(collected: _Steps) -> None:
     refuse_unknown_fields(found)
     refuse_excess(found)
     refuse_absent_namespaces(found, inventory)
+    refuse_absent_nodes(found, inventory)
     for manifest, value in sorted(written, key=lambda pair: _rank(pair[0])):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
         if existing is None:

@@ -1,4 +1,6 @@
-"""Pod specs in cluster-capacity's form: a Pod that may lack a name, a kind and an apiVersion.
+"""The pod specs of pods and workloads, and pod specs in cluster-capacity's form.
+
+In that form, a Pod may lack a name, a kind and an apiVersion.
 
 upstream: cluster-capacity cmd/cluster-capacity/app/options/options.go: ParseAPISpec
 """
@@ -11,9 +13,21 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.apiserver.kind import POD
 from fairlead.whatif.input.document import Document
+from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAME: Final = "pod"
+
+
+def pod_spec_of(manifest: Manifest) -> tuple[str, Json]:
+    """Return (path, pod spec) of a pod or workload; the pod spec of other kinds is {}."""
+    spec = manifest.value.get("spec")
+    if manifest.kind is POD:
+        return "spec", spec if isinstance(spec, dict) else {}
+    for step in ("template", "spec"):
+        spec = spec.get(step) if isinstance(spec, dict) else None
+    return "spec.template.spec", spec if isinstance(spec, dict) else {}
 
 
 def with_complete_pods(documents: Iterable[Document]) -> list[Document]:

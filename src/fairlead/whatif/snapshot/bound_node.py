@@ -1,0 +1,36 @@
+"""Checks that applied pods, and templates of pods, are bound to nodes that exist.
+
+The API server accepts every `spec.nodeName`. Pod garbage collection deletes a pod that is bound to
+a missing node, and the controller of the pod creates it again. Such a pod never runs, so a missing
+node is reported before the run.
+
+upstream: pkg/controller/podgc/gc_controller.go: gcOrphaned
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.apiserver.kind import NODE
+from fairlead.whatif.input.error import known_names
+from fairlead.whatif.snapshot.inventory import Inventory
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.pod_spec import pod_spec_of
+
+
+def refuse_absent_nodes(new: Sequence[Manifest], inventory: Inventory) -> None:
+    """Raise InputError for a pod or template of `new` that is bound to a missing node.
+
+    An object of `inventory` may stay on a missing node. `inventory` must not contain `new` yet.
+    """
+    nodes = {one.ref.name for one in new if one.kind is NODE}
+    nodes |= {one.ref.name for one in inventory.of_kind(NODE)}
+    for manifest in new:
+        field, spec = pod_spec_of(manifest)
+        name = spec.get("nodeName")
+        if not isinstance(name, str) or not name or name in nodes:
+            continue
+        before = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
+        if before is None or pod_spec_of(before)[1].get("nodeName") != name:
+            problem = f"there is no Node {name}; {known_names(name, nodes)}"
+            raise manifest.refuse(problem, field=f"{field}.nodeName")
