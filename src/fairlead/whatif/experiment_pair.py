@@ -144,7 +144,7 @@ def _without_change(
         notes=(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),
-            *dump_notes(snapshot.manifests),
+            *dump_notes(snapshot),
             *autoscaling.notes,
             *kubelets.notes,
             *unread,

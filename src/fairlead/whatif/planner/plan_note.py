@@ -20,7 +20,7 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
     return (
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
-        *dump_notes(snapshot.manifests),
+        *dump_notes(snapshot),
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *(["Extenders are not called, so their rules are missing here."]
           if model.has_extenders else []),

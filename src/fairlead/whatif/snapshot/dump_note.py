@@ -56,6 +56,7 @@ from fairlead.whatif.snapshot.manifest import (
 )
 from fairlead.whatif.snapshot.samples import samples
 from fairlead.whatif.snapshot.served_kind import is_served
+from fairlead.whatif.snapshot.snapshot import Snapshot
 from fairlead.whatif.snapshot.unknown_field import unknown_field_notes
 
 NEWEST: Final = (1, 36)
@@ -120,15 +121,18 @@ _decode_kubelet: Final = msgspec.json.Decoder(_Kubelet).decode
 _VERSION: Final = re.compile(r"v?(1)\.([0-9]+)")
 
 
-def dump_notes(manifests: Sequence[Manifest]) -> Iterator[str]:
+def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     """Yield notes about a dump, each a sentence.
 
     Hand-written objects have only the notes about pods on missing nodes, nodes without resources,
     and unknown annotations, fields and kinds.
     """
+    manifests = snapshot.manifests
     some = samples(manifests)
     if any(one.ref.uid for one in some):
         yield from _missing(some)
+        if not snapshot.has_all_namespaces:
+            yield from _missing_namespaces(some)
         yield from _other_versions(some, manifests)
     yield from _without_nodes(manifests)
     yield from _without_allocatable(some)
@@ -221,6 +225,20 @@ def _missing(manifests: Sequence[Manifest]) -> Iterator[str]:
         words = [f"{kind.plural} ({_EFFECTS.get(kind, _OWNER_EFFECT)})" for kind in found]
         others, last = words[:-1], words[-1]
         yield f"The dump has no {', '.join(others)}{' and ' if others else ''}{last}."
+
+
+def _missing_namespaces(manifests: Iterable[Manifest]) -> Iterator[str]:
+    """Yield a note if the dump seems to lack pods, because kubectl was called without -A."""
+    namespaces = sorted({one.ref.namespace for one in manifests if one.kind is POD})
+    if not namespaces or _SYSTEM in namespaces:
+        return
+    found = f"All pods of the dump are in the namespace {namespaces[0]}"
+    if len(namespaces) > 1:
+        found = f"The dump has no pods of the namespace {_SYSTEM}"
+    yield (
+        f"{found}, so nodes may have less room than in this answer; kubectl get -A reads all "
+        "namespaces."
+    )
 
 
 def _is_out(node: Manifest) -> bool:

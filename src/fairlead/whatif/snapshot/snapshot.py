@@ -50,13 +50,15 @@ UNREADABLE: Final = "fairlead.dev/unreadable"
 class Snapshot(Struct, frozen=True):
     """A cluster at an instant; `source` is the path as the user wrote it.
 
-    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`).
+    `unreadable` contains the resources that could not be read (`pods`, `jobs.batch`). A snapshot
+    that Fairlead has read from a cluster `has_all_namespaces`; a dump by kubectl may have only one.
     """
 
     source: str
     manifests: Sequence[Manifest]
     taken_at: Instant
     unreadable: tuple[str, ...] = ()
+    has_all_namespaces: bool = False
 
     def inventory(self) -> Inventory:
         """Return a new index of the objects."""
@@ -124,7 +126,8 @@ def _snapshot(source: str, documents: list[Document], on_read: OnRead = read_sil
         raise InputError(source, _without_nodes(found))
     refuse_excess(found)
     unreadable = tuple(name for document in documents for name in _unreadable(document))
-    return Snapshot(source, found, start_of_time(documents, found), unreadable)
+    is_own = any(_taken_at(document) is not None for document in documents)
+    return Snapshot(source, found, start_of_time(documents, found), unreadable, is_own)
 
 
 def _without_nodes(found: Iterable[Manifest]) -> str:

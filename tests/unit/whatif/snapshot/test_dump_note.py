@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.question import what_if
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.snapshot.dump_note import dump_notes
+from fairlead.whatif.snapshot.snapshot import TAKEN_AT, Snapshot, parse_snapshot
 
 BUDGET = {
     "apiVersion": "policy/v1",
@@ -53,10 +55,37 @@ def test_nothing_is_said_about_a_complete_dump_of_1_36(notes):
     assert notes(*COMPLETE) == ()
 
 
+@pytest.mark.parametrize(
+    ("namespaces", "beginning"),
+    [
+        (["shop"], "All pods of the dump are in the namespace shop, so nodes may have less room"),
+        (["shop", "web"], "The dump has no pods of the namespace kube-system, so nodes may have"),
+        (["shop", "kube-system"], None),
+        (["kube-system"], None),
+        ([], None),
+    ],
+)
+def test_a_dump_without_pods_of_other_namespaces_is_noticed(notes, make, namespaces, beginning):
+    pods = [make.pod(node_name="n0") for _ in namespaces]
+    for pod, namespace in zip(pods, namespaces, strict=True):
+        pod["metadata"]["namespace"] = namespace
+    found = [note for note in notes(*COMPLETE, *pods) if "namespace" in note]
+    assert [note.startswith(beginning) for note in found] == ([True] if beginning else [])
+
+
+def test_a_snapshot_that_fairlead_has_read_has_all_namespaces(make):
+    node, pod = make.node("n0"), make.pod(node_name="n0")
+    node["metadata"]["uid"] = "n0"
+    for taken in ({}, {"annotations": {TAKEN_AT: "2026-01-01T00:00:00.000000Z"}}):
+        text = {"apiVersion": "v1", "kind": "List", "metadata": taken, "items": [node, pod]}
+        read = parse_snapshot("dump.json", json.dumps(text).encode())
+        assert any("namespace default" in note for note in dump_notes(read)) is not bool(taken)
+
+
 def test_every_kind_that_is_missed_gets_a_word(notes, make):
     pod = make.pod(node_name="n0", owner="rs", priorityClassName="gold", priority=5)
     pod["metadata"]["annotations"] = {"kubernetes.io/limit-ranger": "set cpu"}
-    [note] = notes(pod)
+    [note, _] = notes(pod)
     assert note == (
         "The dump has no replicasets (their pods are replaced one for one), priorityclasses (new "
         "pods cannot name them), limitranges (new pods get no default requests), "
@@ -98,7 +127,7 @@ def test_pods_with_devices_need_the_kinds_of_their_claims(make, snapshot, claim,
     node_object = make.node("n0")
     node_object["metadata"]["uid"] = "n0"
     pod = make.pod(node_name=node, resourceClaims=[{"name": "gpu", **claim}])
-    assert expected in dump_notes(snapshot(node_object, pod, *COMPLETE).manifests)
+    assert expected in dump_notes(snapshot(node_object, pod, *COMPLETE))
 
 
 def test_missing_leases_matter_only_to_nodes_that_are_not_ready(make, snapshot):
@@ -227,9 +256,9 @@ def test_nodes_that_do_not_state_their_resources_are_named(make, found):
     nodes = [make.node(name) for name in ("a", "b", "c")]
     nodes[0]["status"] = {}
     nodes[1]["status"] = {"capacity": capacity}
-    assert [note for note in dump_notes(found(*nodes)) if "allocatable" in note] == [
-        "No pod fits on a, because status.allocatable is missing there."
-    ]
+    assert [
+        note for note in dump_notes(Snapshot("f", found(*nodes), 0)) if "allocatable" in note
+    ] == ["No pod fits on a, because status.allocatable is missing there."]
 
 
 def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
