@@ -1,27 +1,34 @@
-"""Finds applied objects whose controllers would create pods, but are not simulated.
+"""Finds applied objects from which nothing follows, because their controllers are not simulated.
 
-Examples: a CronJob, an Argo Rollout, a Volcano Job, a Knative Service. A what-if stores such an
-object and nothing follows, so its answer must say that the object's pods are missing.
+A what-if stores such an object, so its answer must say what is missing. This is the pods of a
+CronJob, an Argo Rollout, a Volcano Job or a Knative Service. Any other object of an unknown kind
+may do nothing, or may have the wrong API group, such as a PodDisruptionBudget of `policy.k8s.io`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from fairlead.apiserver.kind import (
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
+    KINDS,
     POD,
     POD_TEMPLATE,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
+    find_kind,
 )
+from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMES_MAX: Final = 2
+# Groups of kinds that commands read of a dump, besides KINDS and LIVE_RESOURCES.
+_DUMPED_GROUPS: Final = ("extensions", "kwok.x-k8s.io", "cluster.x-k8s.io", "karpenter.k8s.aws")
 # The kinds whose pods are simulated; nothing creates pods from a PodTemplate.
 _COMPLETE: Final = (
     POD,
@@ -36,19 +43,37 @@ _COMPLETE: Final = (
 
 
 def unsimulated_notes(applied: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the `applied` objects with pod specs from which no pods are created."""
-    found = [
-        f"{one.title} ({one.value['apiVersion']})"
-        for one in applied
-        if one.kind not in _COMPLETE and _has_containers(one.value)
-    ]
-    if found:
-        more = f" and {len(found) - _NAMES_MAX:,} more" if len(found) > _NAMES_MAX else ""
+    """Yield notes about the `applied` objects without pods or without any effect."""
+    workloads: list[str] = []
+    unknown: list[str] = []
+    for one in applied:
+        version = one.value["apiVersion"]
+        if one.kind not in _COMPLETE and _has_containers(one.value):
+            workloads.append(f"{one.title} ({version})")
+        elif one.kind.group not in _groups():
+            near = find_kind(one.kind.kind)
+            hint = f", not {near.api_version}" if near is not None else ""
+            unknown.append(f"{one.title} ({version}{hint})")
+    if workloads:
         yield (
-            f"What-ifs create no pods for {', '.join(found[:_NAMES_MAX])}{more}, because the "
-            "controller is not simulated. To see where the pods would go, apply their template in "
-            "a Deployment or Job."
+            f"What-ifs create no pods for {_named(workloads)}, because the controller is not "
+            "simulated. To see where the pods would go, apply their template in a Deployment or "
+            "Job."
         )
+    if unknown:
+        yield f"What-ifs do not know this kind, so it has no effect: {_named(unknown)}."
+
+
+@cache
+def _groups() -> frozenset[str]:
+    """Return the API groups that contain a kind with an effect."""
+    found = (*KINDS, *(one.kind for one in LIVE_RESOURCES))
+    return frozenset((*(one.group for one in found), *_DUMPED_GROUPS))
+
+
+def _named(titles: Sequence[str]) -> str:
+    more = f" and {len(titles) - _NAMES_MAX:,} more" if len(titles) > _NAMES_MAX else ""
+    return f"{', '.join(titles[:_NAMES_MAX])}{more}"
 
 
 def _has_containers(value: object) -> bool:

@@ -20,9 +20,7 @@ def custom(kind, api_version, **spec):
 def notes(snapshot, make, write, *applied):
     path = write("change.json", *applied)
     answer = what_if(snapshot(make.node("a")), ClusterChange(apply=(path,)))
-    return [
-        one for one in whatif_result(answer)["notes"] if one.startswith("What-ifs create no pods")
-    ]
+    return [one for one in whatif_result(answer)["notes"] if one.startswith("What-ifs ")]
 
 
 @pytest.mark.parametrize(
@@ -57,3 +55,29 @@ def test_simulated_workloads_and_objects_without_pods_are_not_named(snapshot, ma
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     applied = (make.workload(), make.workload("StatefulSet", "db"), make.pod("p"), config)
     assert notes(snapshot, make, write, *applied) == []
+
+
+@pytest.mark.parametrize(
+    ("applied", "named"),
+    [
+        pytest.param(
+            custom("PodDisruptionBudget", "policy.k8s.io/v1", minAvailable=1),
+            "PodDisruptionBudget default/x (policy.k8s.io/v1, not policy/v1)",
+            id="a wrong group",
+        ),
+        pytest.param(
+            custom("Widget", "example.com/v1"),
+            "Widget default/x (example.com/v1)",
+            id="a kind of its own",
+        ),
+    ],
+)
+def test_an_object_of_an_unknown_kind_is_named(snapshot, make, write, applied, named):
+    [note] = notes(snapshot, make, write, applied)
+    assert note == f"What-ifs do not know this kind, so it has no effect: {named}."
+
+
+def test_kinds_that_commands_read_are_not_named(snapshot, make, write):
+    pool = custom("NodePool", "karpenter.sh/v1", template={"spec": {}})
+    stage = custom("Stage", "kwok.x-k8s.io/v1alpha1")
+    assert notes(snapshot, make, write, pool, stage) == []
