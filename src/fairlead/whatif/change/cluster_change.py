@@ -457,6 +457,13 @@ def _edit(collected: _Steps) -> None:
             edits[changed.ref] = before, changed, source
     for before, changed, source in edits.values():
         _add_patch(collected, before, changed, source)
+    if edits:
+        from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
+
+        written = (changed for _, changed, _ in edits.values())
+        collected.notes += [
+            note for note in unsimulated_notes(written) if note not in collected.notes
+        ]
 
 
 def _apply_recommendations(collected: _Steps) -> None:

@@ -1,4 +1,4 @@
-"""Finds applied objects from which nothing follows, because their controllers are not simulated.
+"""Finds written objects from which nothing follows, because their controllers are not simulated.
 
 A what-if stores such an object, so its answer must say what is missing. This is the pods of a
 CronJob, an Argo Rollout, a Volcano Job or a Knative Service. Any other object of an unknown kind
@@ -42,11 +42,11 @@ _COMPLETE: Final = (
 )
 
 
-def unsimulated_notes(applied: Iterable[Manifest]) -> Iterator[str]:
-    """Yield notes about the `applied` objects without pods or without any effect."""
+def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
+    """Yield notes about the `written` objects without pods or without any effect."""
     workloads: list[str] = []
     unknown: list[str] = []
-    for one in applied:
+    for one in written:
         version = one.value["apiVersion"]
         if one.kind not in _COMPLETE and _has_containers(one.value):
             workloads.append(f"{one.title} ({version})")

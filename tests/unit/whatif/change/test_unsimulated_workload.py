@@ -81,3 +81,15 @@ def test_kinds_that_commands_read_are_not_named(snapshot, make, write):
     pool = custom("NodePool", "karpenter.sh/v1", template={"spec": {}})
     stage = custom("Stage", "kwok.x-k8s.io/v1alpha1")
     assert notes(snapshot, make, write, pool, stage) == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "is_named"),
+    [("cronjob/x:spec.suspend=true", True), ("deploy/web:spec.paused=true", False)],
+)
+def test_an_edited_workload_without_a_simulated_controller_is_named(snapshot, make, edit, is_named):
+    cron = custom("CronJob", "batch/v1", schedule="* * * * *", jobTemplate={"spec": TEMPLATE})
+    cron["metadata"]["namespace"] = "default"
+    running = snapshot(make.node("a"), make.workload(), cron)
+    found = what_if(running, ClusterChange(set=(edit, edit))).changed.notes
+    assert len([one for one in found if "CronJob default/x (batch/v1)" in one]) == is_named
