@@ -140,15 +140,21 @@ class Rebalancer:
     # --- measures --------------------------------------------------------------------------
 
     def _loads(self) -> npt.NDArray[np.float64]:
-        """Return the load of each row, shape (rows,); 0 for rows without a schedulable node."""
+        """Return the load of each row, shape (rows,); 0 for rows that do not count."""
         table = self._model.table
         whole = np.maximum(table.allocatable[[CPU, MEMORY]], 1)
         loads = (table.requested[[CPU, MEMORY]] / whole).max(axis=0)
-        return np.where(table.alive & ~table.unschedulable, loads, 0.0)
+        return np.where(self._open_rows(), loads, 0.0)
+
+    def _open_rows(self) -> npt.NDArray[np.bool_]:
+        """Return which rows count: schedulable nodes that have cpu and memory to share."""
+        table = self._model.table
+        has_size = (table.allocatable[[CPU, MEMORY]] > 0).all(axis=0)
+        rows: npt.NDArray[np.bool_] = table.alive & ~table.unschedulable & has_size
+        return rows
 
     def _balance(self) -> NodeBalance:
-        table, loads = self._model.table, self._loads()
-        open_at = table.alive & ~table.unschedulable
+        loads, open_at = self._loads(), self._open_rows()
         if not open_at.any():
             return NodeBalance(len(self._waiting), 0.0, 0.0, 0.0)
         seen, sizes = loads[open_at], self._sizes(open_at)

@@ -34,6 +34,15 @@ def test_one_move_evens_out_two_nodes(planner, make):
     assert plan.moves[0].gain == pytest.approx(0.75**2 + 0.25**2 - 2 * 0.5**2)
 
 
+@pytest.mark.parametrize("size", [{"cpu": "0"}, {"cpu": "0", "memory": "0"}])
+def test_a_node_without_cpu_or_memory_has_no_load(planner, make, size):
+    """Its share would be infinite; the loads of the other nodes decide."""
+    nodes = (make.node("a"), make.node("b"), make.node("empty", **size))
+    plan = rebalanced(planner(*nodes, *deployment(make, "web", ["a", "a", "a", "b", "empty"])))
+    assert moved(plan) == [("a", "b")]
+    assert (plan.before.fullest, plan.after.fullest) == (0.75, 0.5)
+
+
 def test_a_moved_pod_without_a_controller_is_named(planner, make):
     """Its eviction would lose it."""
     pods = [make.pod(name, cpu="2", node_name="a") for name in ("p", "q")]
