@@ -44,6 +44,7 @@ class Inventory:
         self._by_resource: dict[str, dict[tuple[str, str], Manifest]] = {}
         self._kinds: dict[str, Kind] = {}
         self._new_nodes: set[str] = set()
+        self._deleted: set[tuple[str, str]] = set()  # resource and name
         # Pods of a snapshot file and those after them, until a pod is looked up: few changes
         # concern single pods.
         self._pods: list[Manifest | ReplicaManifests] = []
@@ -87,6 +88,7 @@ class Inventory:
         """Remove an object that will be deleted."""
         ref = manifest.ref
         del self._objects(manifest.kind)[(ref.namespace, ref.name)]
+        self._deleted.add((manifest.kind.resource, ref.name))
 
     def get(self, kind: Kind, namespace: str, name: str) -> Manifest | None:
         """Return the object of that kind, namespace and name; None if it does not exist."""
@@ -246,6 +248,8 @@ class Inventory:
 
     def _similar(self, kind: Kind, name: str) -> str:
         """Return a hint with the most similar names, and with all names if they are few."""
+        if (kind.resource, name) in self._deleted:
+            return "; it is deleted first"
         objects = self.of_kind(kind)
         if not objects:
             return f" ({self.absence(kind)})"
