@@ -91,6 +91,7 @@ def what_if(
     )
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
     notes += _lost_without_change(snapshot, before)
+    notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
     known = _runtimes(snapshot, stated, after)
     starts = _start_times(snapshot, change, conditions, known, after, progress)
@@ -151,6 +152,30 @@ def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:
     verb = "is" if len(lost) == 1 else "are"
     what = f"{counted(len(lost), 'pod')} without a controller {verb} evicted or preempted"
     return [f"Without the change, too, {what} and gone for good: {listed(lost)}."]
+
+
+def _refused_by_kubelets(without: RunOutcome, changed: RunOutcome) -> list[str]:
+    """Return a note about new pods that failed before they started, such as on a full node.
+
+    A scheduler checks the node first, so most of these pods were created with spec.nodeName.
+    """
+    refused = [
+        f"{one.key} ({one.node})"
+        for one in changed.pods.values()
+        if one.phase == "Failed"
+        and one.node
+        and one.started_at is None
+        and not one.is_initial
+        and one.key not in without.pods
+    ]
+    if not refused:
+        return []
+    if len(refused) == 1:
+        return [
+            f"1 new pod does not run, because the kubelet of its node refused it: {refused[0]}."
+        ]
+    what = f"{counted(len(refused), 'new pod')} do not run"
+    return [f"{what}, because the kubelets of their nodes refused them: {listed(refused)}."]
 
 
 def _effect(

@@ -57,6 +57,25 @@ def test_a_more_important_pod_preempts_a_less_important_one(ask, make):
     assert keys(found.displaced) == ["default/low"]
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("x", "1 new pod does not run, because the kubelet of its node refused it: default/x (a)."),
+        (
+            "xy",
+            (
+                "2 new pods do not run, because the kubelets of their nodes refused them: "
+                "default/x (a), default/y (a)."
+            ),
+        ),
+    ],
+)
+def test_new_pods_that_a_kubelet_refuses_are_named(ask, make, names, expected):
+    """They have a node without a scheduler, but no room on it."""
+    new = [make.pod(name, cpu="9", nodeName="a") for name in names]
+    assert expected in ask([make.node("a")], new).changed.notes
+
+
 def test_a_pod_that_is_lost_without_the_change_as_well_is_named(ask, make):
     bare = make.pod("bare", cpu="3", node_name="a")
     waiting = make.pod("waiting", cpu="3", priority=9)
