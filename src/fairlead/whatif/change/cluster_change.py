@@ -384,8 +384,25 @@ def _apply(collected: _Steps) -> None:
         _change_to(collected, existing, result, manifest.source)
     refuse_absent_classes(found, inventory)
     collected.notes += (*unsimulated_notes(found), *unknown_annotations(found))
+    collected.notes += _kept_status(written, inventory)
     if unmanaged and not change.force_conflicts:
         collected.notes.append(NO_MANAGED_FIELDS)
+
+
+def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
+    """Yield a note about Nodes with another status in the applied file than they have."""
+    kept = []
+    for manifest, value in written:
+        if manifest.kind is NODE and "status" in value:
+            now = inventory.get(NODE, "", manifest.ref.name)
+            if now is not None and now.value.get("status") != value["status"]:
+                kept.append(manifest.ref.name)
+    if kept:
+        more = f" and {len(kept) - 1:,} more" if len(kept) > 1 else ""
+        yield (
+            f"--apply changes no status, like kubectl apply: Node {kept[0]}{more}. To change one, "
+            f"use --set, such as --set node/{kept[0]}:status.allocatable.cpu=8."
+        )
 
 
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:

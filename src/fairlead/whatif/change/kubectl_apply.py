@@ -6,8 +6,8 @@
 
 Fields that are in `original` but not in `modified` are removed from `current`; then `modified` is
 merged into it by the strategic merge rules: lists of objects are merged by their merge key, and
-null removes a field. Without the annotation nothing is removed. Custom resources have no merge
-keys, so their lists are replaced.
+null removes a field. The status stays as it is. Without the annotation nothing is removed. Custom
+resources have no merge keys, so their lists are replaced.
 
     original  containers: [{name: app, image: a:1}, {name: log, image: l:1}]
     modified  containers: [{name: app, image: a:2}]
@@ -62,7 +62,7 @@ def applied(existing: Manifest, modified: Json) -> Json:
     original = _last_applied(current)
     if original is not None:
         _remove_dropped(schema, current, original, modified)
-    patch = copy.deepcopy(modified)
+    patch = copy.deepcopy(_without_status(existing, modified))
     for name in _SERVER_FIELDS:
         patch.get("metadata", {}).pop(name, None)
     if schema is None:
@@ -93,7 +93,8 @@ def applied_by_server(
     live = copy.deepcopy(existing.value)
     live["metadata"]["managedFields"] = list(managed)
     force = forces_conflicts or not managed
-    request = ApplyRequest(config=modified, manager=KUBECTL, force=force)
+    config = _without_status(existing, modified)
+    request = ApplyRequest(config=config, manager=KUBECTL, force=force)
     try:
         result = server_side_apply(tracking, live, request, format_timestamp(now))
     except ApiError as refused:
@@ -101,6 +102,14 @@ def applied_by_server(
         raise existing.refuse(f"{refused.message}{hint}") from None
     result["metadata"].pop("managedFields", None)
     return result
+
+
+def _without_status(existing: Manifest, modified: Json) -> Json:
+    """Return `modified` without the status of a built-in kind, which the API server would reset."""
+    # upstream: pkg/registry/core/node/strategy.go: nodeStrategy.PrepareForUpdate, and others
+    if existing.kind.is_custom:
+        return modified
+    return {name: value for name, value in modified.items() if name != "status"}
 
 
 def merge_patch_between(before: Json, after: Json) -> Json:

@@ -147,3 +147,17 @@ def test_fixed_fields_of_a_workload_cannot_be_changed(snapshot, make, write, exi
     with pytest.raises(InputError, match=re.escape(says)):
         what_if(cluster, ClusterChange(apply=(write("new.json", other),)))
     what_if(cluster, ClusterChange(apply=(write("same.json", existing),)))
+
+
+@pytest.mark.parametrize("server_side", [False, True])
+def test_the_status_of_an_existing_node_stays(snapshot, make, write, server_side):
+    """The file may be an old copy of the node; a note says that its status has no effect."""
+    old = make.node("a", cpu="1")
+    path = write("change.json", {**old, "metadata": {"name": "a", "labels": {"pool": "b"}}})
+    change = ClusterChange(apply=(path,), server_side=server_side)
+    answer = what_if(snapshot(make.node("a", cpu="4"), make.pod("p", cpu="2")), change)
+    assert answer.difference.is_empty
+    assert (
+        "--apply changes no status, like kubectl apply: Node a. To change one, use --set, such as "
+        "--set node/a:status.allocatable.cpu=8."
+    ) in answer.changed.notes
