@@ -131,6 +131,21 @@ def test_a_deleted_nodeclaim_is_drained_and_replaced(elastic):
     assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
 
 
+def test_a_deleted_node_is_drained_and_replaced(elastic):
+    before, [claim] = settled(elastic)
+    [name] = [one["metadata"]["name"] for one in elastic.list("node", "") if
+              one["metadata"].get("finalizers") == ["karpenter.sh/termination"]]  # fmt: skip
+    elastic.ask("DELETE", f"/api/v1/nodes/{name}")
+    elastic.pass_time(0)
+    [node] = [one for one in elastic.list("node", "") if one["metadata"]["name"] == name]
+    assert "karpenter.sh/disrupted" in [taint["key"] for taint in node["spec"]["taints"]]
+    elastic.pass_time(240)
+    after = {one["metadata"]["name"] for one in elastic.list("node", "")}
+    assert (name in after, len(after)) == (False, len(before))
+    assert claim not in [one["metadata"]["name"] for one in items(elastic, CLAIMS)]
+    assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
+
+
 def test_nodes_of_a_deleted_nodepool_go(elastic):
     settled(elastic)
     elastic.ask("DELETE", f"{POOLS}/default")

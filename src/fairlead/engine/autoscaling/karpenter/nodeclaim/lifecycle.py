@@ -209,18 +209,19 @@ class NodeClaimLifecycle:
     # --- registration --------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> None:
-        """Store a Node; join a new Node with its NodeClaim.
-
-        For a new Node of a NodePool without a NodeClaim, a NodeClaim is created.
-        """
+        """Store a Node, join a new Node with its NodeClaim, and drain a Node that is deleted."""
         name = node.metadata.name
         if not node.spec.provider_id:
             node = replace(node, spec=replace(node.spec, provider_id=f"fairlead:///{name}"))
         is_new = name not in self._context.cluster.node_objects
         self._context.cluster.put(node, now)
-        if not is_new:
-            self._terminate(node, now)
-            return
+        if is_new:
+            self._join(node, now)
+        self._terminate(node, now)
+
+    def _join(self, node: Node, now: Instant) -> None:
+        """Join a new Node with its NodeClaim; create one for a Node of a NodePool without one."""
+        name = node.metadata.name
         provider_id = node.spec.provider_id
         claims = self._context.cluster.node_claims.values()
         claim = next((one for one in claims if one.status.provider_id == provider_id), None)

@@ -16,6 +16,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.codec import as_json
+from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.node_start import starting_condition
 from fairlead.api.objects import Node, ObjectMeta
@@ -195,6 +196,7 @@ def node_of(claim: NodeClaim, now: Instant, node_info: Mapping[str, str]) -> Cre
                 "name": claim.name,
                 "labels": labels,
                 "annotations": dict(claim.metadata.annotations),
+                "finalizers": [TERMINATION],
             },
             "spec": spec,
             "status": status,
