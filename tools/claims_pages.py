@@ -297,9 +297,9 @@ HEAD: Final = """\
 
 Five well-known documents describe preemption, node failures and batch scheduling in older versions
 of Kubernetes. Each document has a page here, with the same sections as the document. (The page of
-the reprint refers to that of the original, which has the same claims.) For each claim of the
-document, the page has a command that shows whether the claim holds for the document's version. It
-also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the option
+the reprint only links to the page of the original, which has the same claims.) For each claim of
+the document, the page has a command that shows whether the claim holds for the document's version.
+The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the option
 `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
