@@ -299,8 +299,8 @@ Five well-known documents describe preemption, node failures and batch schedulin
 of Kubernetes. Each document has a page here, with the same sections as the document. (The page of
 the reprint only links to the page of the original, which has the same claims.) For each claim of
 the document, the page has a command that shows whether the claim holds for the document's version.
-The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the option
-`--behave-like`.
+The page also states what Kubernetes 1.36 does differently. [Versions](../versions.md) explains the
+option `--behave-like`.
 
 | document | version | claims | do not hold | differ in 1.36 |
 |---|---|---|---|---|
