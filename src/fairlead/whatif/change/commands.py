@@ -51,8 +51,12 @@ def drain(node: str) -> Command:
 
 
 def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
-    """Return the command that queues `node` for a rolling drain with the settings `turns`."""
-    return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
+    """Return the command that queues `node` for a rolling drain with the settings `turns`.
+
+    An earlier drain of the node ends, so that the node waits for its turn like the other nodes.
+    """
+    annotations = {DRAIN: None, IN_TURN: str(turns)}
+    return PatchObject(_node(node), {"metadata": {"annotations": annotations}})
 
 
 def set_kubelet_behaviour(node: str, behaviour: str) -> Command:

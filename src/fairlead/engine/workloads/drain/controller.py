@@ -189,7 +189,7 @@ class Drain:
             self._to_cordon.discard(name)
         drain = self._drains.get(name)
         if drain is None and name in self._finished:
-            return [PatchObject(_ref(node), FINISHED)] if _is_deleted(node) else []
+            return [PatchObject(_ref(node), FINISHED)] if _marks_end(node) else []
         if drain is None:
             return self._begin(node)
         if drain.is_cordoned and not node.spec.unschedulable:

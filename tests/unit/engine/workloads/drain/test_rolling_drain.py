@@ -126,6 +126,14 @@ def test_a_node_that_was_cordoned_before_stays_so(world, build):
     assert "drain" not in str(world.get("Node", "n1", namespace=""))
 
 
+def test_a_node_whose_drain_has_ended_is_empty_in_a_rolling_drain(world, build):
+    world.load(build.node("n1"))
+    ask(world, "n1", patch={"metadata": {"annotations": {"fairlead.dev/drain": "requested"}}})
+    ask(world, "n1")
+    world.run(seconds(61))
+    assert "drain" not in str(world.get("Node", "n1", namespace=""))
+
+
 def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
     budgets = build.budget(minAvailable=1)
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), budgets)

@@ -292,6 +292,40 @@ def test_a_node_that_fails_again_concerns_its_pods_again(write, make):
     assert story.back_at is None
 
 
+def test_a_zone_whose_tainting_stopped_is_not_called_slow(write):
+    """One node is tainted; then four more fail, which stops evictions in the small zone."""
+    late = [{"at": "110s", "fail-node": f"node-{number}", "for": "20m"} for number in range(1, 5)]
+    scenario = {
+        "cluster": {"generated": {"nodes": 6, "zones": ["z"]}},
+        "events": [{"at": "1m", "fail-node": "node-0", "for": "20m"}, *late],
+        "duration": "50m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    assert len(outcome.outage.turns) < len(outcome.outage.nodes)
+    names = {one.name for one in outcome.outage.misconceptions}
+    assert "partly-dark" in names
+    assert "slow" not in names
+
+
+def test_a_rolling_drain_drains_the_nodes_of_an_earlier_drain_one_by_one(write):
+    scenario = {
+        "cluster": {"generated": {"nodes": 2, "labels": {"pool": "x"}}},
+        "events": [
+            {"at": "1m", "drain": "pool=x"},
+            {"at": "10m", "drain": "pool=x", "max-unavailable": 1, "for": "5m"},
+        ],
+        "duration": "1h",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    first, second = outcome.drains
+    assert first.begun_at - outcome.started_at == seconds(600)
+    assert first.back_at - first.begun_at == seconds(300)
+    assert second.begun_at == first.back_at
+    assert second.back_at - second.begun_at == seconds(300)
+
+
 def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
     """A node that is silent in the dump is silent with and without the change."""
     dark, *others = zoned(a=1, b=2)
