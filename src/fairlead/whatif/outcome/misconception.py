@@ -123,7 +123,14 @@ class _Evidence(Struct, frozen=True):
         if not turns:
             return None
         zone = max(turns, key=lambda name: (waited[name], name))
-        rate = max((one.rate for one in self.outage.zones if one.zone == zone), default=0)
+        disrupted = [
+            *self._changes(ZoneState.PARTIAL_DISRUPTION),
+            *self._changes(ZoneState.FULL_DISRUPTION),
+        ]
+        rates = [one.rate for one in disrupted if one.zone == zone]
+        if 0 in rates:
+            return None  # tainting stopped, and `partly_dark` or `all_dark` says why
+        rate = max(rates or (one.rate for one in self.outage.zones if one.zone == zone), default=0)
         if not waited[zone] or not rate:
             return None
         count = turns[zone] + waited[zone]
