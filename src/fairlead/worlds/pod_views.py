@@ -56,7 +56,7 @@ class PodViews:
     def load(self, loaded: LoadedObjects) -> None:
         """Add the views of the pods among the initial objects of a store."""
         for replicas in loaded.replicas:
-            self._newest.load(replicas.uids, replicas.rows)
+            self._newest.load(replicas.rows_by_uid)
 
     def newest(self, uid: str) -> Pod | None:
         """Return the newest view of the existing pod with this uid; None if it is not known."""

@@ -129,6 +129,21 @@ class Replicas:
         """The row of each pod for a LateDict."""
         return list(zip(repeat(self, len(self)), count()))
 
+    @cached_property
+    def rows_by_name(self) -> dict[str, Row]:
+        """The `rows` by the names of the pods, for the method `load` of a LateDict."""
+        return dict(zip(self.names, self.rows, strict=True))
+
+    @cached_property
+    def rows_by_key(self) -> dict[str, Row]:
+        """The `rows` by the keys of the pods, for the method `load` of a LateDict."""
+        return dict(zip(self.keys, self.rows, strict=True))
+
+    @cached_property
+    def rows_by_uid(self) -> dict[str, Row]:
+        """The `rows` by the uids of the pods, for the method `load` of a LateDict."""
+        return dict(zip(self.uids, self.rows, strict=True))
+
 
 def pod_at(replicas: Replicas, index: int) -> Pod:
     """Return the pod at `index` of `replicas`, as the value of a row in a LateDict of pods."""

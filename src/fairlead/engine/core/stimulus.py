@@ -91,7 +91,7 @@ class ObjectsLoaded(Struct, frozen=True, dict=True):
         found = LateDict(pod_at)
         for pods in self.replicas:
             if pods[0].spec.node_name:
-                found.load(pods.keys, pods.rows)
+                found.load(pods.rows_by_key)
         return found
 
     @cached_property

@@ -248,7 +248,7 @@ class Cluster:
                 self._put_pod(pod)
             return
         self._loaded_shapes[id(replicas)] = replicas, shape
-        self.pods.load(replicas.keys, replicas.rows)
+        self.pods.load(replicas.rows_by_key)
         replica = PodInfo(replicas[0], shape)
         placed.append(PlacedReplicas(replicas, found, replica, self._loaded_pod))
         self.changes.append(PodsLoaded(replicas, self.pods))

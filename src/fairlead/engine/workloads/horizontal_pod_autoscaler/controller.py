@@ -247,7 +247,7 @@ class HorizontalPodAutoscalers:
             for pod in replicas:
                 self._see_pod(pod, now)
             return
-        namespace.pods.load(replicas.names, replicas.rows)
+        namespace.pods.load(replicas.rows_by_name)
         namespace.by_labels = None
 
     def _forget_pod(self, pod: Pod, now: Instant) -> None:

@@ -232,10 +232,10 @@ class PodSet:
                 self.put(pod, slots.slot_of(pod))
             return
         is_new = not self.pods or self._slots is not None
-        self.pods.load(replicas.names, replicas.rows)
-        self.active.load(replicas.names, replicas.rows)
+        self.pods.load(replicas.rows_by_name)
+        self.active.load(replicas.rows_by_name)
         if ready_since(replicas[0]) is not None:  # then all of them are ready
-            self.ready.load(replicas.names, replicas.rows)
+            self.ready.load(replicas.rows_by_name)
         if is_new:
             self._slots = slots
         else:

@@ -174,7 +174,7 @@ class OutageRecorder(Struct):
         for replicas in loaded.replicas:
             if not self.affected and down.isdisjoint(replicas.nodes):
                 # Pods of healthy nodes only need to be found again.
-                self.pods.load(replicas.uids, replicas.rows)
+                self.pods.load(replicas.rows_by_uid)
                 continue
             for pod in replicas:
                 if self.affected or pod.spec.node_name in down:

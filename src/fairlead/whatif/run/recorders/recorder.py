@@ -454,8 +454,8 @@ class Recorder(Struct):
             return
         loaded = LoadedTracks(replicas, facts, requests_of_pod(first), self.now)
         self._loaded[id(replicas)] = loaded
-        self._tracks.load(replicas.keys, replicas.rows)
-        self._known.load(uids, replicas.rows)
+        self._tracks.load(replicas.rows_by_key)
+        self._known.load(replicas.rows_by_uid)
         self.history.load(uids, replicas.nodes)
         self.counts.shift(pod_priority(first), RUNNING, len(replicas), self.now)
 
