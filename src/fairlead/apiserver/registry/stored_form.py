@@ -54,7 +54,7 @@ from fairlead.apiserver.validation.core.pod.affinity import check_affinity
 from fairlead.apiserver.validation.core.pod.spec import check_scheduled_pod
 from fairlead.apiserver.validation.meta.format import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.meta.object_meta import check_labels
-from fairlead.apiserver.validation.validator import stored_problems
+from fairlead.apiserver.validation.simulation import check_stored
 
 Part = TypeVar("Part")
 
@@ -134,7 +134,7 @@ class StoredForm:
         return (
             is_complete
             and self._has_metadata(kind, view.metadata)
-            and not any(stored_problems(SIMULATION.rules(kind), {}, view))
+            and not any(check_stored({}, view))
         )
 
     def has_replica(self, pod: Pod) -> bool:
@@ -180,7 +180,10 @@ class StoredForm:
         )
 
     def _has_metadata(self, kind: Kind, meta: ObjectMeta, like: ObjectMeta | None = None) -> bool:
-        """Return whether the metadata is valid and has all fields that a server sets."""
+        """Return whether the metadata is valid and has all fields that a server sets.
+
+        This includes all rules of `check_metadata` and `check_owner_ids`.
+        """
         if not (meta.name and meta.uid and meta.creation_timestamp):
             return False
         if kind.namespaced != bool(meta.namespace) or not _is_version(meta.resource_version):
