@@ -54,9 +54,9 @@ def consolidate(
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The command applies the rules of
     autoscalers, which check annotations, local storage, pods without a controller, disruption
     budgets, and room on other nodes. For each node that must stay, the answer lists the causes, the
-    object that is responsible for each cause, and changes that remove the cause. The drains of the
-    nodes that can be removed are simulated, to find the fastest drain that is safe. `fairlead
-    drain-plan --help` states when a drain is safe.
+    object that is responsible for each cause, and changes that remove the cause. The command
+    also simulates drains of the nodes that can be removed, and reports the fastest drain that is
+    safe. `fairlead drain-plan --help` states when a drain is safe.
 
     Try:
 

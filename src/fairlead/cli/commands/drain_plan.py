@@ -43,8 +43,9 @@ def drain_plan(
     directory of such files, or `-` for standard input. To read a running cluster instead, without
     changing it, use `--context`, `--kubeconfig` or `--in-cluster`. The drain is simulated with 1
     node at a time, then with 2, 4 and so on. The answer is the fastest of these drains that is
-    safe: every node becomes empty, every evicted pod of a workload runs again, no disruption budget
-    is violated, and every workload with several replicas always has a ready pod.
+    safe. A drain is safe if every node becomes empty, every evicted pod of a workload runs again,
+    no disruption budget is violated, and every workload with several replicas always has a ready
+    pod.
 
     Try:
 

@@ -24,7 +24,7 @@ def snapshot(
         Parameter(
             name="--from",
             help="Read this file (a snapshot or the output of kubectl) instead of a cluster. With "
-            "--reveal, it can be any text.",
+            "--reveal, the file can contain any text.",
             metavar="SNAPSHOT",
             show_default=False,
             allow_leading_hyphen=True,

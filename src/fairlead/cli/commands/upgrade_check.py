@@ -27,8 +27,9 @@ def upgrade_check(
     surge: Annotated[
         int,
         Parameter(
-            help="Number of extra nodes during the upgrade; 0 adds none. Pools are upgraded one "
-            "after another, and each pool zone by zone. The extra nodes are added for each zone.",
+            help="Number of surge nodes. Pools are upgraded one after another, and each pool zone "
+            "by zone: the surge nodes are added before the nodes of a zone are drained, and "
+            "removed after that. With 0, no node is added, and zones are not upgraded separately.",
             metavar="N",
             converter=integer,
         ),

@@ -70,7 +70,8 @@ class NodeFlags:
         str,
         named(
             "RATE",
-            "The same rate in a large zone that is partially unhealthy (default: 0.01).",
+            "Number of unready nodes that get NoExecute taints per second in a large zone that is "
+            "partially unhealthy (default: 0.01).",
         ),
     ] = ""
     unhealthy_zone_threshold: Annotated[

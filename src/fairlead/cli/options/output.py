@@ -89,7 +89,14 @@ class AnswerOutputOptions:
             "holds is a failed test.",
         ),
     ] = None
-    commands: Commands = None
+    commands: Annotated[
+        Path | None,
+        named(
+            "FILE",
+            "Write to FILE every command that the scheduler and controllers issued in the "
+            "simulation with the change, as one JSON object per line.",
+        ),
+    ] = None
 
     def report_path(self, default: str) -> Path | None:
         """Return the path of the report: `default` with text output, None for no report.

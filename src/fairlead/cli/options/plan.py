@@ -15,8 +15,8 @@ SnapshotSource = Annotated[str | None, Parameter(allow_leading_hyphen=True, show
 """The positional SNAPSHOT; None if a connection names a cluster instead."""
 
 _PACE_HELP: Final = (
-    "Drain N nodes at a time. By default, 1, 2, 4, ... nodes at a time are simulated, and the "
-    "number with the shortest safe drain is used."
+    "Drain N nodes at a time. By default, drains of 1, 2, 4, ... nodes at a time are simulated, "
+    "and the answer is the fastest safe drain."
 )
 DrainPace = Annotated[int | None, Parameter(help=_PACE_HELP, metavar="N", converter=integer)]
 """How many nodes are drained at a time; None tries several numbers."""

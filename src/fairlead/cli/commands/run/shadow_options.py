@@ -14,7 +14,7 @@ SHADOW: Final = Group(
     "Shadow",
     help=(
         "Compare decisions with those of the cluster's own schedulers, and write nothing to the "
-        "cluster."
+        "cluster. The other options of this group need --shadow."
     ),
     sort_key=1,
 )

@@ -30,8 +30,8 @@ def sweep(
         Names,
         repeatable(
             "zone|node@TIME",
-            "Run the scenario once without failures, and once for each zone (or node) with that "
-            "zone (or node) failing at TIME: zone@10m.",
+            "Run the scenario once without failures, and once for each zone (or node), which fails "
+            "at TIME and does not return: zone@10m.",
         ),
     ] = (),
     random: Annotated[
@@ -49,8 +49,8 @@ def sweep(
         str,
         named(
             "MEASURE",
-            "Measure that ranks the cases. The worst case has the largest value of this measure. "
-            "docs/sweep.md lists the measures (default: pending).",
+            "Measure that ranks the cases (default: pending). The worst case has the largest value "
+            "of this measure. docs/sweep.md lists the measures.",
         ),
     ] = "pending",
     fail_on: Annotated[

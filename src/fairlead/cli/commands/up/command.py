@@ -52,15 +52,15 @@ JOB_HELP: Final = (
 
 AUTOSCALE_HELP: Final = (
     "Add and remove simulated nodes as Cluster Autoscaler or Karpenter does; auto means the "
-    "autoscaler that the snapshot contains. Karpenter's NodePools and NodeClaims are custom "
-    "resources."
+    "autoscaler that the snapshot contains. With Karpenter, the API server serves "
+    "NodePools, NodeClaims and NodeOverlays."
 )
 TYPES_HELP: Final = (
     "With Karpenter: instance types, in the formats of fairlead whatif --instance-types (default: "
     "the types of the snapshot's nodes, else types of 2 to 32 cores)."
 )
 GROUPS_HELP: Final = (
-    "With Cluster Autoscaler: file with its node groups (default: groups that are found by the "
+    "With Cluster Autoscaler: file with its node groups (default: groups derived from the "
     "labels of the snapshot's nodes, else one group of 1 to 100 nodes for each zone)."
 )
 

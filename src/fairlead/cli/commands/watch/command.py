@@ -33,10 +33,10 @@ def watch(
     """Answer what-if questions again whenever a cluster changes, and serve the answers over HTTP.
 
     A YAML file contains the questions. Each question consists of options of `fairlead whatif`. With
-    `every: 1m`, the command reads the cluster once a minute. If the cluster has changed, it answers
-    the questions again. It serves the answers as a web page (/), as JSON (/answers) and as
-    Prometheus metrics (/metrics). Clients must send the token of --token-file, as a bearer token or
-    as ?token= in the URL. A file with two questions:
+    `every: 1m` (the default), the command reads the cluster once a minute. If the cluster has
+    changed, the command answers the questions again. It serves the answers as a web page (/), as
+    JSON (/answers) and as Prometheus metrics (/metrics). Clients must send the token of
+    --token-file, as a bearer token or as ?token= in the URL. A file with two questions:
 
         every: 1m
         questions:

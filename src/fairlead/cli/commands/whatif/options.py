@@ -24,7 +24,7 @@ with their volumes), loop (pods are displaced repeatedly), \
 workload-below=80% (fewer than 80% of a workload's wanted pods were ready at some time), or a \
 property that any displaced pod has: priority>=1000, namespace=store, name=web-* or \
 labels.app=web. A displaced pod is a pod that had to leave its node, for example because it was \
-preempted or evicted.
+preempted or evicted. docs/results.md lists all conditions.
 """
 
 
@@ -195,7 +195,8 @@ class ChangeOptions:
         Literal["priority", "scheduled"],
         Parameter(
             help="With --reschedule: schedule the pods by priority and age (priority), or one by "
-            "one in the order in which the cluster scheduled them (scheduled).",
+            "one in the order in which the cluster scheduled them (scheduled). With scheduled, the "
+            "only other changes allowed are --new-config, --new-plugin and --new-batch-config.",
         ),
     ] = "priority"
     descheduler: Annotated[
@@ -210,7 +211,8 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects without a namespace.",
+            help="Namespace of names and objects that state none (default: names are looked up in "
+            "all namespaces, and objects in files get the namespace default).",
             show_default=False,
         ),
     ] = ""
@@ -262,8 +264,8 @@ class RunOptions:
     horizon: Annotated[
         str,
         Parameter(
-            help="Virtual time after the last change at which a simulation ends even if it has not "
-            "settled.",
+            help="Longest virtual time to simulate after the last change. If the cluster settles "
+            "earlier, the simulation ends earlier.",
             metavar="DURATION",
         ),
     ] = "1h"
@@ -309,7 +311,7 @@ class RunOptions:
         str,
         named(
             "FILE",
-            "With Cluster Autoscaler: file with its node groups (default: groups that are found by "
+            "With Cluster Autoscaler: file with its node groups (default: groups derived from "
             "node labels).",
         ),
     ] = ""
