@@ -575,7 +575,7 @@ CASES = [
     change("a bad configuration of all alternatives", "--change b:--drain=n1 --config no.yaml",
            "fairlead: no.yaml: "),
     change("the commands of alternatives", "--change b:--cordon=n1 --commands c.jsonl",
-           "--commands: writes one run"),
+           "--commands: cannot be combined with --change"),
     change("a report of alternatives that cannot be written",
            "--change b:--cordon=n1 --report no/r.html", "--report: there is no directory no"),
     plan("explain without an object", "explain dump.yaml", "or a cluster, and an object"),

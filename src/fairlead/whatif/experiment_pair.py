@@ -90,7 +90,8 @@ def experiments_of(
         # The starts of rescheduled pods are the subject of the question, so no rest precedes them.
         without = replace(without, steps=arrivals, steps_begin=0, compares_packings=True)
     elif arrivals:
-        problem = "scheduled can be combined only with another configuration or plugin"
+        allowed = "--new-config, --new-plugin and --new-batch-config"
+        problem = f"scheduled cannot be combined with a change other than {allowed}"
         raise InputError("--reschedule-order", problem)
     changed = replace(without, steps=script.steps or arrivals)
     if change.new_config or change.new_plugin:

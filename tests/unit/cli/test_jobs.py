@@ -253,7 +253,7 @@ def test_a_configuration_that_is_none(busy, tmp_path, capsys):
     assert run(["whatif", busy, "--no-report", "--batch-config", str(path)]) == 2
     assert "batch.yaml: actions: no action 'allocat'; known:" in capsys.readouterr().err
     assert run(["explain", "podgroup/g", "--snapshot", busy, "--batch-config", "none"]) == 2
-    assert "none: is neither a file nor a configuration; known:" in capsys.readouterr().err
+    assert "none: is neither a file nor a built-in configuration; known:" in capsys.readouterr().err
 
 
 def completed(pod, minutes):
@@ -298,4 +298,4 @@ def test_when_a_pod_of_a_gang_starts_as_data(waits, capsys):
 
 def test_start_times_are_about_what_waits(waits, capsys):
     assert run(["explain", "node/n1", "--snapshot", waits, "--seeds", "2"]) == 2
-    assert "--seeds: is about a pod, a workload or a pod group" in capsys.readouterr().err
+    assert "--seeds: needs a pod, a workload or a pod group" in capsys.readouterr().err

@@ -47,7 +47,8 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace for names and objects without a namespace.",
+            help="Namespace of names and objects that state none (default: names are looked up in "
+            "all namespaces, and objects in files get the namespace default).",
             show_default=False,
         ),
     ] = "",
@@ -73,7 +74,7 @@ def fit(
         str,
         named(
             "FILE",
-            "With Cluster Autoscaler: file with its node groups (default: groups that are found by "
+            "With Cluster Autoscaler: file with its node groups (default: groups derived from "
             "node labels).",
         ),
     ] = "",
@@ -191,7 +192,8 @@ def _elastic_answer(
     snapshot = read.snapshot
     found = read_autoscalers(snapshot.source, snapshot.manifests, elastic)
     if found.config is None and found.karpenter is None:
-        raise InputError("--autoscale", "the snapshot has no autoscaler; name one")
+        problem = "the snapshot has no autoscaler; use cluster-autoscaler or karpenter"
+        raise InputError("--autoscale", problem)
     experiment = replace(
         read.experiment, autoscaler=found.config, karpenter=found.karpenter, notes=found.notes
     )

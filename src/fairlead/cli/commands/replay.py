@@ -30,8 +30,8 @@ def replay(
         str,
         named(
             "DURATION",
-            "For files that do not record on which node pods started: largest difference at which "
-            "a simulated and a recorded start time count as equal (default: 10s).",
+            "For a SimKube trace or the pod table of openb: largest difference at which a "
+            "simulated and a recorded start time count as equal (default: 10s).",
         ),
     ] = "10s",
     present: RecordedOptions = RECORDED_DEFAULTS,
@@ -111,7 +111,8 @@ def _replayed_placements(
 
     export = as_simulator_export(source, data)
     if export is not None and snapshot is not None:
-        raise InputError("--snapshot", "is only for audit logs; an export has its objects")
+        problem = "cannot be combined with an export of kube-scheduler-simulator"
+        raise InputError("--snapshot", problem)
     recorded = None
     if export is not None and export.value.get("schedulerConfig"):
         recorded = Document(f"{source}: schedulerConfig", export.value["schedulerConfig"])
@@ -122,7 +123,7 @@ def _replayed_placements(
         allow_extenders=True,
     )
     if config.extenders:
-        raise InputError("--config", "extenders cannot be replayed: they would decide again")
+        raise InputError("--config", "must not name extenders: a replay calls no extender")
     with ProgressBar() as progress:
         if export is not None:
             result = replay_simulator_export(export, config, progress)

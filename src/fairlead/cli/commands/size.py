@@ -115,7 +115,7 @@ def size(
         kept = set(read.nodes("--keep", keep))
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
-            raise InputError("--keep", "matches every node, so that none is left to choose")
+            raise InputError("--keep", "matches every node, so no node is left to replace")
         check_survival(survival, model.table.count)
         check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(model, replaced, types, share)

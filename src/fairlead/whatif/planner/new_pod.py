@@ -165,7 +165,7 @@ def pod_source(
     known = {one.ref.name for one in inventory.of_kind(STORAGE_CLASS)}
     for one in found_in_file:
         if one.kind is STORAGE_CLASS and one.ref.name not in known:
-            problem = "is not in the snapshot; a directory with both files can be the snapshot"
+            problem = "is not in the snapshot; put this object into a file of the snapshot"
             raise InputError(pod_file, problem, object_name=f"StorageClass {one.ref.name}")
     return new_pods_of(pod_file, wanted[0], inventory)
 

@@ -51,7 +51,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys):
 @pytest.mark.parametrize("body", [b"<html>", b"\xff\x00", b"[1]"])
 def test_json_of_another_server_is_refused(capsys, body):
     assert explain(body, "-o", "json") == exit_code.BAD_INPUT
-    assert "the answer is not that of fairlead run" in capsys.readouterr().err
+    assert "the response does not come from fairlead run" in capsys.readouterr().err
 
 
 def test_a_long_answer_is_cut_off(capsys, monkeypatch):

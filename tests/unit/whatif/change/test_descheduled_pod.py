@@ -214,7 +214,7 @@ def test_pods_are_placed_in_the_stated_order(recorded, order, pending, note):
         ({"reschedule": "all", "reschedule_order": "age"}, "'age' is not priority or scheduled"),
         (
             {"reschedule": "all", "reschedule_order": "scheduled", "drain": ("a",)},
-            "can be combined only with another configuration or plugin",
+            "scheduled cannot be combined with a change other than --new-config",
         ),
     ],
 )

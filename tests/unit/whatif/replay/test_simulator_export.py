@@ -91,4 +91,4 @@ def test_a_configuration_that_is_not_read_is_refused(export, tmp_path, capsys):
 
 def test_a_dump_beside_an_export_is_refused(capsys):
     assert run(["replay", str(FILE), "--snapshot", str(FILE)]) == 2
-    assert "--snapshot: is only for audit logs" in capsys.readouterr().err
+    assert "--snapshot: cannot be combined with an export" in capsys.readouterr().err

@@ -43,7 +43,8 @@ def explain_by_process(
     --process. Raises InputError, also if there is such an option.
     """
     if options.process is None:
-        raise InputError("--process", "is required with the options of its connection")
+        others = "--token-file, --certificate-authority and --insecure-skip-tls-verify"
+        raise InputError("--process", f"is required with {others}")
     if incompatible:
         raise InputError("--process", f"cannot be combined with {incompatible[0]}")
     if output not in ("text", "json", "details"):
@@ -77,7 +78,7 @@ def _print_json(config: ConnectionConfig, body: bytes) -> None:
     try:
         value = msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        problem = "the answer is not that of fairlead run"
+        problem = "the response does not come from fairlead run"
         raise InputError("--process", problem, object_name=config.server) from None
     print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 

@@ -146,8 +146,8 @@ def explain_target(request: ExplainRequest, *, output: AnswerFormat, all_nodes: 
     if request.apply:
         if wants_starts:
             problem = (
-                "cannot be combined with --apply, because only pods of the snapshot have start "
-                "times here; fairlead whatif estimates those of new pods"
+                "cannot be combined with --apply; fairlead whatif --apply estimates when new pods "
+                "start"
             )
             raise InputError(_starts_option(request), problem)
         batch = BatchOptions(*request.batch)
@@ -199,7 +199,7 @@ def _with_starts(
 ) -> TabularAnswer:
     """Return the explanation of a workload, extended by the start times of its pending pods."""
     if "workload" not in answer.facts:
-        problem = "is about a pod, a workload or a pod group"
+        problem = "needs a pod, a workload or a pod group to explain"
         raise InputError(_starts_option(request), problem)
     starts = _starts(request, snapshot, release)
     if starts is None:
@@ -264,7 +264,7 @@ def _print_unreadable(snapshot: Snapshot) -> None:
 
 def _refuse_markdown(output: AnswerFormat) -> None:
     if output == "markdown":
-        raise InputError("--output", "the explanation of a pod or a group is text or json")
+        raise InputError("--output", "must be text, details or json for a pod or a pod group")
 
 
 def _print_pod(
@@ -426,7 +426,7 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     print_refused(console, title, columns, rows, rows_max)
     if explanation.unasked:
         searched = len(rows) - explanation.unasked
-        unasked = f"Changes that would make a node fit were searched for {searched:,} nodes only."
+        unasked = f'"would fit after" was computed for {searched:,} of these nodes only.'
         print_line(console, unasked, "dim")
     if explanation.new_node is not None:
         print_line(console, _one_more_node(explanation.new_node))

@@ -125,9 +125,8 @@ def run_controllers(request: RunRequest) -> int:
             raise InputError("--otlp-endpoint", "cannot be used with --shadow")
         return run_shadow(request)
     if request.shadow != NO_SHADOW:
-        raise InputError(
-            "--shadow", "is required with --for, --decisions, --report and --new-config"
-        )
+        needing = "--for, --decisions, --report, --new-config and --new-plugin"
+        raise InputError("--shadow", f"is required with {needing}")
     controllers, log = _controllers(request.controllers), request.log.logging
     settings = read_client_settings(request.config)
     meter = Meter(perf_counter_ns)

@@ -169,9 +169,8 @@ def _compare(
     """
     started = perf_counter()
     if outputs.commands is not None:
-        raise InputError(
-            "--commands", "writes one run; it cannot be combined with several alternatives"
-        )
+        problem = "cannot be combined with --change, --against-snapshot or --against-config"
+        raise InputError("--commands", problem)
     fail_on = [parse_fail_on(text) for text in options.fail_on]
     from fairlead.cli.commands.whatif.alternatives import (
         answer_alternatives,
