@@ -364,7 +364,7 @@ def _check_pod_stage(manifest: Manifest, stage: PodStage) -> None:
     ]
     moments = list(_moments(stage.role, any_pod))
     if not any(all(_holds(one, moment) for one in of_moment) for moment in moments):
-        problem = f"never selects a pod that is to {stage.role}"
+        problem = f"never selects a pod, because no pod has this status before a {stage.role} stage"
         raise manifest.refuse(problem, field="spec.selector")
     for name in ("duration_milliseconds", "jitter_duration_milliseconds"):
         value = getattr(spec.delay, name)
@@ -391,7 +391,7 @@ def _check_path(manifest: Manifest, path: str, field: str) -> None:
     is_read = all(_steps(part) for part in (parts[0], *parts[1::3], *parts[3::3]))
     if not is_read or len(names) < 2 or names[1] not in _KNOWN.get(names[0], ()):
         known = ", ".join(f".{part}.{name}" for part, ones in _KNOWN.items() for name in ones)
-        raise manifest.refuse(f"{path!r} is not read; known: {known}", field=field)
+        raise manifest.refuse(f"{path!r} is not supported; known: {known}", field=field)
 
 
 # --- paths ----------------------------------------------------------------------------------------

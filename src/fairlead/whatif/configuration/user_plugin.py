@@ -103,7 +103,7 @@ def _plugin(found: type, weight: int) -> UserPlugin:
     """Return the plugin of the class `found`. Raises SourceError if the class is not a plugin."""
     name = getattr(found, "name", None)
     if not isinstance(name, str) or not name:
-        raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")
+        raise SourceError(f"{found.__name__} has no name: it needs a string attribute `name`")
     if name in _TAKEN:
         raise SourceError(f"has the name {name}, which is a built-in plugin")
     if not any(method.makes_plugin and hasattr(found, method.name) for method in METHODS):

@@ -124,7 +124,8 @@ def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKu
     trace = _decoded(source, data)
     if trace.version not in VERSIONS:
         known = " and ".join(map(str, VERSIONS))
-        raise InputError(source, f"{trace.version} is not read; known: {known}", field="version")
+        problem = f"{trace.version} is not supported; known: {known}"
+        raise InputError(source, problem, field="version")
     if not trace.events:
         raise InputError(source, "contains no event", field="events")
     first = before = trace.events[0].ts
@@ -149,7 +150,7 @@ def _decoded(source: str, data: bytes) -> _Trace:
     try:
         whole = decode(data)
         if isinstance(whole, list):
-            raise InputError(source, "is a trace of SimKube before 2.0, which is not read")
+            raise InputError(source, "is a trace of SimKube before 2.0, which is not supported")
         return msgspec.convert(whole, _Trace)
     except msgspec.ValidationError as cause:
         problem, _, path = str(cause).partition(" - at `$")

@@ -157,7 +157,7 @@ def read_trace(
         return TraceCluster(objects, [])
     if trace.jobs is not None:
         if trace.arrivals == RECORDED:
-            problem = "cannot be recorded with jobs, whose queues say when gangs arrive"
+            problem = "must not be recorded with jobs, because the queues state when gangs arrive"
             raise InputError(scenario, problem, field="cluster.trace.arrivals")
         table = _read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS)
         pod_source = PodSource(

@@ -151,7 +151,7 @@ BROKEN_SOURCES = {
         (":Cheap", "must be MODULE:CLASS or FILE.py:CLASS"),
         ("policies:Chaep", "has no Chaep; did you mean Cheap?"),
         ("policies:nothing", "nothing is not a class"),
-        ("policies:Nameless", "Nameless has no name: it needs a text attribute `name`"),
+        ("policies:Nameless", "Nameless has no name: it needs a string attribute `name`"),
         ("policies:Idle", "Idle has no extension point: it has none of the methods pre_enqueue,"),
         ("policies:Usurper", "has the name NodeName, which is a built-in plugin"),
         (

@@ -123,7 +123,7 @@ def make_pod():
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"version": 1}, "trace.json: version: 1 is not read; known: 2 and 3"),
+        ({"version": 1}, "trace.json: version: 1 is not supported; known: 2 and 3"),
         ({"version": "x"}, "trace.json: version: is not a SimKube trace: Expected `int`"),
         ({"events": []}, "trace.json: events: contains no event"),
         ({"events": [{"ts": 5}, {"ts": 4}]}, "trace.json: events[1].ts: 4 is not a time"),

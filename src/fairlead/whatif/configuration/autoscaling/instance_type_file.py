@@ -188,7 +188,7 @@ def _problems(one: StatedType) -> Iterator[str]:
     stated: tuple[object, ...] = (one.name, *one.architectures, *one.systems, *one.zones)
     for text in stated:
         if not isinstance(text, str):  # in JSON, values can have any type
-            yield f"{text!r} is not a text"
+            yield f"{text!r} is not a string"
             return
         for rule in label_value_problems(text):
             yield f"{text!r} cannot be the value of a node's label: {rule}"
@@ -306,7 +306,7 @@ def _of_json(path: str, text: str) -> list[StatedType]:
     try:
         return _merged([one for row in rows for one in _of_object(row)])
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as cause:
-        problem = f"has a form that is not known: {type(cause).__name__} {cause}"
+        problem = f"has an unknown format: {type(cause).__name__} {cause}"
         raise InputError(path, problem) from None
 
 
@@ -368,7 +368,7 @@ def _of_kwok(row: Json) -> StatedType:
 def _texts(value: object) -> tuple[str, ...]:
     """Return a list of strings as a tuple; () for None. Raises TypeError for other values."""
     if not isinstance(value, list | None) or not all(isinstance(one, str) for one in value or ()):
-        raise TypeError(f"{value!r} is not a list of texts")
+        raise TypeError(f"{value!r} is not a list of strings")
     return tuple(value or ())
 
 

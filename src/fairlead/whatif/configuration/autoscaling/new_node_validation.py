@@ -50,5 +50,5 @@ def taint_problems(path: str, taint: Taint) -> Problems:
     for problem in label_value_problems(taint.value or ""):
         yield f"{path}.value", problem
     if taint.effect not in _EFFECTS:
-        problem = f"{taint.effect!r} is not possible; {known_names(taint.effect, _EFFECTS)}"
+        problem = f"{taint.effect!r} is not a taint effect; {known_names(taint.effect, _EFFECTS)}"
         yield f"{path}.effect", problem

@@ -148,10 +148,11 @@ def _check_flags(
 def _spec(path: str, where: str, group: NodeGroupForm, nodes: Iterable[Json]) -> NodeGroupSpec:
     """Return the node group that the file describes as `group`. Raises InputError."""
     if not 0 <= group.min <= group.max:
-        problem = f"0 <= min <= max does not hold for min {group.min} and max {group.max}"
+        problem = f"must satisfy 0 <= min <= max, but min is {group.min} and max is {group.max}"
         raise InputError(path, problem, field=where)
     if not group.labels:
-        raise InputError(path, "is empty, so no node could belong", field=f"{where}.labels")
+        problem = "is empty, so no node could belong to the group"
+        raise InputError(path, problem, field=f"{where}.labels")
     for field_name, problem in label_problems(f"{where}.labels", group.labels):
         raise InputError(path, problem, field=field_name)
     if group.price is not None and not 0 <= group.price <= PRICE_MAX:

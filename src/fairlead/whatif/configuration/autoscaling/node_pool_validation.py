@@ -78,7 +78,7 @@ def _budget_problems(path: str, budget: NodePoolBudget) -> Problems:
     if not _BUDGET_NODES.fullmatch(budget.nodes):
         yield f"{path}.nodes", f"{budget.nodes!r} is not a number, or a percentage up to 100%"
     if (budget.schedule is None) != (budget.duration is None):
-        yield path, "schedule and duration are stated together or not at all"
+        yield path, "schedule and duration must be stated together or not at all"
     if budget.schedule is not None and (problem := schedule_problem(budget.schedule)):
         yield f"{path}.schedule", problem
     if budget.duration is not None and not _BUDGET_DURATION.fullmatch(budget.duration):
@@ -133,4 +133,4 @@ def _no_duration(text: str) -> str:
 
 
 def _no_choice(text: str, known: tuple[str, ...]) -> str:
-    return f"{text!r} is not possible; {known_names(text, known)}"
+    return f"{text!r} is not a valid value; {known_names(text, known)}"

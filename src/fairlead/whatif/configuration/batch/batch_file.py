@@ -66,7 +66,7 @@ def _configuration(source: str, extensions: Extensions) -> BatchConfig:
     path = Path(source)
     if not path.exists():
         known = ", ".join(sorted([*SHIPPED, SINGLE_PODS]))
-        raise InputError(source, f"is neither a file nor a configuration; known: {known}")
+        raise InputError(source, f"is neither a file nor a built-in configuration; known: {known}")
     try:
         config = read_configuration(decode_text(source, read_bytes(path)))
         config = replace(config, extensions=extensions)
@@ -102,7 +102,7 @@ def read_extensions(sources: Iterable[str]) -> Extensions:
 def _name_of(found: type, taken: Collection[str]) -> str:
     name = getattr(found, "name", None)
     if not isinstance(name, str) or not name:
-        raise SourceError(f"{found.__name__} has no name: it needs a text attribute `name`")
+        raise SourceError(f"{found.__name__} has no name: it needs a string attribute `name`")
     if name in taken:
         raise SourceError(f"{name} is given twice")
     return name

@@ -171,16 +171,16 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
             id="capacity type",
         ),
         pytest.param(
-            '[{"name": 5, "guestCpus": 2, "memoryMb": 8192}]', "5 is not a text", id="no text"
+            '[{"name": 5, "guestCpus": 2, "memoryMb": 8192}]', "5 is not a string", id="no text"
         ),
         pytest.param(
             '[{"name": "m", "resources": {}, "offerings": '
             '[{"Requirements": [{"key": "a", "values": []}]}]}]',
-            "has a form that is not known: IndexError",
+            "has an unknown format: IndexError",
             id="an empty list",
         ),
         pytest.param('{"a": 1}', "is not a list of instance types", id="another object"),
-        pytest.param('[{"a": 1}]', "has a form that is not known", id="another list"),
+        pytest.param('[{"a": 1}]', "has an unknown format", id="another list"),
         pytest.param("[", "is not JSON", id="broken JSON"),
     ],
 )

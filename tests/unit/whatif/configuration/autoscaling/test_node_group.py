@@ -358,7 +358,7 @@ def test_without_a_template_a_group_is_like_its_first_node(of_file):
     [
         ([], {}, "node-groups: is empty"),
         ([GROUP, GROUP], {}, r"node-groups\[1\].name: 'g' appears twice"),
-        ([{**GROUP, "min": 4}], {}, r"node-groups\[0\]: 0 <= min <= max does not hold"),
+        ([{**GROUP, "min": 4}], {}, r"node-groups\[0\]: must satisfy 0 <= min <= max"),
         ([{**GROUP, "labels": {}}], {}, r"node-groups\[0\].labels: is empty"),
         ([{**GROUP, "labels": {"x": "y"}}], {}, r"node-groups\[0\]: no node has these labels"),
         ([{**GROUP, "colour": 1}], {}, r"node-groups\[0\].colour: unknown field"),
@@ -384,7 +384,7 @@ def test_without_a_template_a_group_is_like_its_first_node(of_file):
         (
             [{**GROUP, "template": {**TEMPLATE, "taints": [{"key": "a", "effect": "Foo"}]}}],
             {},
-            r"node-groups\[0\].template.taints\[0\].effect: 'Foo' is not possible",
+            r"node-groups\[0\].template.taints\[0\].effect: 'Foo' is not a taint effect",
         ),
         ([GROUP], {"flags": {"expander": "grpc"}}, "flags.expander: grpc asks a server"),
     ],

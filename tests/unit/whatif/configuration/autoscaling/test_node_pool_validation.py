@@ -53,7 +53,7 @@ def test_what_a_cluster_accepts_is_accepted(spec):
         (budgets(nodes="abc"), "disruption.budgets[0].nodes: 'abc' is not a number, or"),
         (budgets(nodes="-5"), "disruption.budgets[0].nodes: '-5' is not"),
         (budgets(nodes="101%"), "disruption.budgets[0].nodes: '101%' is not"),
-        (budgets(schedule="@daily"), "disruption.budgets[0]: schedule and duration are stated"),
+        (budgets(schedule="@daily"), "disruption.budgets[0]: schedule and duration must be stated"),
         (
             budgets(schedule="noon", duration="1h"),
             "disruption.budgets[0].schedule: expected exactly 5 fields",
@@ -62,10 +62,10 @@ def test_what_a_cluster_accepts_is_accepted(spec):
             budgets(schedule="@daily", duration="soon"),
             "disruption.budgets[0].duration: 'soon' is not a duration",
         ),
-        (budgets(reasons=["Old"]), "disruption.budgets[0].reasons[0]: 'Old' is not possible"),
+        (budgets(reasons=["Old"]), "disruption.budgets[0].reasons[0]: 'Old' is not a valid value"),
         (
             {"disruption": {"consolidationPolicy": "Sometimes"}},
-            "disruption.consolidationPolicy: 'Sometimes' is not possible",
+            "disruption.consolidationPolicy: 'Sometimes' is not a valid value",
         ),
         ({"disruption": {"consolidateAfter": "-5m"}}, "disruption.consolidateAfter: '-5m' is"),
         ({"limits": {"cpu": "many"}}, "limits.cpu: 'many': quantities must match"),
@@ -82,7 +82,7 @@ def test_what_a_cluster_accepts_is_accepted(spec):
         ),
         (
             template(taints=[{"key": "a", "effect": "Foo"}]),
-            "template.spec.taints[0].effect: 'Foo' is not possible",
+            "template.spec.taints[0].effect: 'Foo' is not a taint effect",
         ),
         (
             template(startupTaints=[{"key": "", "effect": "NoExecute"}]),
@@ -90,7 +90,7 @@ def test_what_a_cluster_accepts_is_accepted(spec):
         ),
         (
             requirement(key="a", operator="Near", values=["x"]),
-            "template.spec.requirements[0].operator: 'Near' is not possible",
+            "template.spec.requirements[0].operator: 'Near' is not a valid value",
         ),
         (
             requirement(key="a b", operator="Exists"),
