@@ -377,14 +377,14 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case UnusedCliTokensError(unused_tokens=[str(first), *_]):
             line = _unknown_option(tokens) or (
                 f"{tokens[0]}: {one_line(first)!r} is one argument too many; "
-                f"is {_option_for(tokens[0])} missing? (see fairlead {tokens[0]} --help)"
+                f"is {_option_for(tokens[0])} missing? ({_see_help(tokens)})"
             )
             return line, exit_code.BAD_INPUT
         case MissingArgumentError(argument=Argument() as argument):
-            line = f"{_missing(cause, argument, tokens)} (see fairlead --help)"
+            line = f"{_missing(cause, argument, tokens)} ({_see_help(tokens)})"
             return line, exit_code.BAD_INPUT
         case CycloptsError():
-            return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
+            return f"{one_line(str(cause))} ({_see_help(tokens)})", exit_code.BAD_INPUT
         case UnicodeEncodeError() if not_utf8 := [one for one in tokens if not _is_utf8(one)]:
             shown = one_line(not_utf8[0].encode(errors="replace").decode())
             return f"arguments: {shown!r} is not UTF-8", exit_code.BAD_INPUT
@@ -395,6 +395,13 @@ def _line_and_code(cause: Exception, tokens: Sequence[str]) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (use --debug for a traceback)", exit_code.DEFECT
+
+
+def _see_help(tokens: Sequence[str]) -> str:
+    """Return which help describes the arguments `tokens`, as words for an error message."""
+    known = {command.name for command in COMMANDS}
+    command = f" {tokens[0]}" if tokens and tokens[0] in known else ""
+    return f"see fairlead{command} --help"
 
 
 def _option_for(command: str) -> str:
