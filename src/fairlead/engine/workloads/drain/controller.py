@@ -26,6 +26,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
+from fairlead.api.late_dict import LateDict
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pods.facts import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
@@ -96,6 +97,9 @@ class Drain:
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
         self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
+        # The pods of nodes on which nothing has changed since they were loaded. Other controllers
+        # share the values, so a value is copied when it is first needed.
+        self._loaded: dict[str, LateDict[Pod]] = {}
         self._drains: dict[str, _Drain] = {}  # by node
         self._finished: dict[str, None] = {}  # drains that ended, but whose request is not removed
         self._evicting: dict[ObjectRef, str] = {}  # evictions in flight -> node
@@ -137,7 +141,7 @@ class Drain:
             self._eviction(drain, ref)
             for drain, ref in self._retries.pop_due(now)
             if self._drains.get(drain.node) is drain and drain.waiting.get(ref.key) == ref
-            if not is_terminating(self._pods[drain.node][ref.key])
+            if not is_terminating(self._pods_on(drain.node)[ref.key])
         ]
         patches = self._patches.pop_due(now)
         return [*evictions, *(patch for patch in patches if self._is_needed(patch))]
@@ -163,11 +167,11 @@ class Drain:
 
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Load pods before nodes, because a drain may be requested in the snapshot."""
-        for node, pods in loaded.bound_pods.items():
-            if node in self._pods:
-                self._pods[node].update(pods)
-            else:
-                self._pods[node] = pods.copy()
+        if self._pods or self._loaded:
+            for pod in loaded.bound.values():
+                self._file(pod)
+        else:
+            self._loaded = dict(loaded.bound_pods)
         nodes = (one for one in loaded.others if isinstance(one, Node))
         return [command for one in nodes for command in self._see_node(one)]
 
@@ -201,7 +205,7 @@ class Drain:
 
     def _see_pod(self, pod: Pod) -> list[Command]:
         node = pod.spec.node_name
-        is_new = pod.key not in self._pods.get(node, ())
+        is_new = pod.key not in self._pods_on(node)
         self._file(pod)
         drain = self._drains.get(node)
         if drain is None:
@@ -212,13 +216,20 @@ class Drain:
 
     def _file(self, pod: Pod) -> None:
         if pod.spec.node_name:
-            self._pods.setdefault(pod.spec.node_name, {})[pod.key] = pod
+            self._pods_on(pod.spec.node_name)[pod.key] = pod
+
+    def _pods_on(self, node: str) -> dict[str, Pod]:
+        """Return the pods on `node` by key; the caller may change the result."""
+        loaded = self._loaded.pop(node, None)
+        if loaded is not None:
+            self._pods[node] = loaded.copy()
+        return self._pods.setdefault(node, {})
 
     def _forget(self, one: ApiObject) -> list[Command]:
         if isinstance(one, Node):
             self._end(one.metadata.name)
         elif isinstance(one, Pod):
-            there = self._pods.get(one.spec.node_name, {})
+            there = self._pods_on(one.spec.node_name)
             if one.key in there and there[one.key].metadata.uid == one.metadata.uid:
                 del there[one.key]
             drain = self._drains.get(one.spec.node_name)
@@ -237,7 +248,7 @@ class Drain:
         if not node.spec.unschedulable:
             self._to_cordon.add(name)
             commands.append(PatchObject(_ref(node), CORDONED))
-        for pod in self._pods.get(name, {}).values():
+        for pod in self._pods_on(name).values():
             commands += self._evict(drain, pod)
         return commands + self._finish_if_empty(drain)
 
