@@ -54,7 +54,7 @@ from fairlead.engine.workloads.disruption.budget_status import (
     short_conditions,
     status_patch,
 )
-from fairlead.engine.workloads.disruption.scale import Scales, is_scalable
+from fairlead.engine.workloads.disruption.scale import SCALABLE, Scales, is_scalable
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.int_or_percent import IntOrPercentError
@@ -72,7 +72,10 @@ class Disruption:
 
     issuer: ClassVar[Issuer] = controller_account("disruption-controller")
     interest: ClassVar[Interest] = Interest(
-        succeeded=(WritesTo(PatchStatus, (KIND,)),), failed=(WritesTo(PatchStatus, (KIND,)),)
+        changed=(Pod, PodDisruptionBudget, *SCALABLE),
+        deleted=(Pod, PodDisruptionBudget, *SCALABLE),
+        succeeded=(WritesTo(PatchStatus, (KIND,)),),
+        failed=(WritesTo(PatchStatus, (KIND,)),),
     )
 
     def __init__(

@@ -35,6 +35,7 @@ from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.event_sink import EventSink, NoEvents
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.scale_target import (
+    SCALABLE,
     ScalableWorkload,
     ScaleError,
     ScaleTargets,
@@ -118,7 +119,12 @@ class HorizontalPodAutoscalers:
     """
 
     issuer: ClassVar[Issuer] = controller_account(CONTROLLER)
-    interest: ClassVar[Interest] = Interest(succeeded=(PatchObject,), failed=(PatchObject,))
+    interest: ClassVar[Interest] = Interest(
+        changed=(Pod, HorizontalPodAutoscaler, *SCALABLE),
+        deleted=(Pod, HorizontalPodAutoscaler, *SCALABLE),
+        succeeded=(PatchObject,),
+        failed=(PatchObject,),
+    )
 
     def __init__(
         self,

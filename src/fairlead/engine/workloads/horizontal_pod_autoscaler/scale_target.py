@@ -28,7 +28,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.load import (
 )
 
 ScalableWorkload = Deployment | ReplicaSet | StatefulSet | ReplicationController
-_SCALABLE: Final = (Deployment, ReplicaSet, StatefulSet, ReplicationController)
+SCALABLE: Final = (Deployment, ReplicaSet, StatefulSet, ReplicationController)
 _RESOURCES: Final = {
     ("apps", "Deployment"): "deployments.apps",
     ("apps", "ReplicaSet"): "replicasets.apps",
@@ -98,7 +98,7 @@ class ScaleTargets(Struct):
 
 def is_scale_target(obj: ApiObject) -> TypeGuard[ScalableWorkload]:
     """Return whether an autoscaler can scale `obj`."""
-    return isinstance(obj, _SCALABLE)
+    return isinstance(obj, SCALABLE)
 
 
 def _scale(workload: ScalableWorkload) -> Scale:
