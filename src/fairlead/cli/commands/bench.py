@@ -37,9 +37,9 @@ def bench(
     The table also shows upstream's thresholds. Upstream's figures include an API server and etcd;
     Fairlead's figures include only the scheduler.
 
-    Fairlead adds its own workloads. An Outage workload simulates a day in which one of three zones
-    is down for an hour, with API objects, controllers and kubelets, and counts the evicted pods. A
-    WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to parse it.
+    Fairlead adds its own workloads. An Outage workload simulates API objects, controllers and
+    kubelets for a day in which one of three zones is down for an hour, and counts the evicted pods.
+    A WhatIf workload runs `fairlead whatif` on a generated dump, and includes the time to parse it.
     The ClusterAutoscaler and Karpenter workloads measure a single decision, or simulate a day in
     which a cluster grows and shrinks.
 

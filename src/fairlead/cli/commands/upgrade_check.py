@@ -54,7 +54,8 @@ def upgrade_check(
         named(
             "LABEL",
             "Node label that names the pool of a node (default: the node pool label of Karpenter, "
-            "EKS, GKE or AKS; if nodes have none of these, equal nodes form a pool).",
+            "EKS, GKE or AKS; if nodes have none of these, nodes with the same labels, taints and "
+            "size form a pool, whatever their zone).",
         ),
     ] = "",
     connection: ConnectionOptions = NO_CONNECTION,

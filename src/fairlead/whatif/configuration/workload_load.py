@@ -257,7 +257,7 @@ def _seconds_or_text(text: str) -> str | float:
 
 
 def _held(points: Points) -> Iterator[tuple[DurationNs, int]]:
-    """Yield the points of a curve that keeps each amount until the next time."""
+    """Yield the points of a step curve: each amount holds until the time of the next point."""
     before: int | None = None
     for time, amount in points:
         if before is not None:

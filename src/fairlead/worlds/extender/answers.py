@@ -105,7 +105,7 @@ class Answers:
     def _names(self, question: FilterOrPrioritize) -> list[str]:
         """Return the names of the request's nodes, without duplicates.
 
-        Pass whole nodes to the backend.
+        If the request contains Node objects, also pass these to the backend.
         """
         whole = () if question.nodes is None else question.nodes.items
         names = [self._know(value) for value in whole]

@@ -71,9 +71,10 @@ _SHARES: Final = ("maxUnavailable", "maxSurge")
 
 
 def check_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors in the fields of a stored workload that the scheduler reads.
+    """Yield the errors in those fields of a workload that its controller or the scheduler reads.
 
-    The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet.
+    The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet. Neither new nor stored
+    workloads may have these errors.
     """
     yield from non_negative("spec.replicas", workload.spec.replicas)
     yield from check_label_selector("spec.selector", workload.spec.selector)
@@ -117,7 +118,10 @@ def _pods_maker(workload: Replicated) -> str:
 
 
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors in the fields of a stored ReplicationController that the scheduler reads."""
+    """Yield the errors in those fields that the controller manager or the scheduler reads.
+
+    Neither new nor stored ReplicationControllers may have these errors.
+    """
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
     yield from check_scheduled_template(controller.spec.template)

@@ -69,7 +69,10 @@ def check_job(obj: Json, _: Job) -> Causes:
 
 
 def check_scheduled_job(job: Job) -> Causes:
-    """Yield the errors in the fields of a stored Job that the scheduler reads."""
+    """Yield the errors in those fields of a Job that its controller or the scheduler reads.
+
+    Neither new nor stored Jobs may have these errors.
+    """
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
         yield from non_negative("spec.completions", job.spec.completions)

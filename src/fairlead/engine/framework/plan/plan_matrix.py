@@ -1,19 +1,20 @@
 """PlanMatrix: updates the plans of many shapes in one pass when the pods of a node change.
 
 A shape is the part of a pod's spec that scheduling reads; each shape has a plan (`ShapePlan`),
-which caches the plugins' results for every node. With many shapes, a placement makes one row of
-every plan stale. Without a matrix, each plan would evaluate that row when the next pod of its shape
-is scheduled. This takes about 5 µs per shape and placement. Here the plans in use are the rows of
-matrices, and ROW plugins evaluate one node for all shapes together (`filter_shapes`,
-`score_shapes`). This takes about 20 µs for up to a hundred shapes.
+which caches the plugins' results for every node. A row is the place of a node in the NodeTable. A
+placement makes the results for one row stale in every plan. Without a matrix, each plan would
+evaluate that row when the next pod of its shape is scheduled. This takes about 5 µs per shape and
+placement. Here plans with the same ROW plugins are the members of one matrix, and these plugins
+evaluate a node for all members together (`filter_shapes`, `score_shapes`). This takes about 20 µs
+for up to a hundred members.
 
-    total[m, row]   plan m's `total`; the plan has a view of row m
+    total[m, row]   the total of member m for the node at `row`; total[m] is the member's `total`
     static          the static scores of the members (`StaticScores`)
     is_refused[row] whether a member may have a static score or a total of NOT_FEASIBLE
 
-Invariants: every member is up to date with the table's pod log at `position`; `static` is computed
-from the members' `static`; entry m of `shapes` is the shape of `plans[m]`. Node changes are
-not handled here: each member applies them in its own `refresh`, before its arrays are read.
+Invariants: every member is up to date with the table's pod log at `position`; `static` has the
+scores of every member's StaticResults; entry m of `shapes` is the shape of `plans[m]`. Node changes
+are not handled here: each member applies them in its own `refresh`, before its arrays are read.
 
 Example: a pod is bound to row 7, and there are 64 members. `refresh` evaluates the node at row 7
 for the 64 shapes and writes total[:, 7]. Three of the shapes do not fit any more. Their plans mark

@@ -53,7 +53,7 @@ class AttachedVolumes:
     """
 
     def __init__(self, cluster: Cluster, attachables: Attachables) -> None:
-        """Count the volumes on the nodes of `cluster`."""
+        """Start without counts; `refresh` counts the volumes on the nodes of `cluster`."""
         self._table = cluster.table
         self._related = cluster.related
         self._attachables = attachables
