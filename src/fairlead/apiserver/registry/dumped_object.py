@@ -42,9 +42,9 @@ class DumpedTemplate(Protocol):
         """Return the view of the pod whose text has `strings` in the placeholders."""
 
     def replica_strings(self, text: Text) -> Sequence[str] | None:
-        """Return the strings in the placeholders of `text`, the text of a pod that is a replica.
+        """Return the strings that `text` has in place of the template's placeholders.
 
-        Returns None if `text` does not match the template, or if the pod is not a replica.
+        Returns None if `text` does not match the template, or if its pod is not a replica.
         """
 
     def number_at(self, path: Sequence[str | int]) -> int | None:

@@ -116,7 +116,7 @@ class _Volumes:
 
     @property
     def found(self) -> NodeVolumes:
-        """The volumes for the claims on every node, computed on first use."""
+        """For every node, the volumes that the claims can use there; computed on first use."""
         if self._found is None:
             self._found = self.finder.find_volumes(self.claims)
         return self._found
