@@ -24,14 +24,15 @@ def node_lifecycle(
     Raises InputError.
     """
     config = controller_manager(release, {**settings.as_flags, **options.flags})
-    require_effect(options, release)
+    require_effect(options, config)
     return config
 
 
-def require_effect(options: NodeFlags, release: Release) -> None:
+def require_effect(options: NodeFlags, config: NodeLifecycleConfig) -> None:
     """Raise InputError if --pod-eviction-timeout is given, but taints evict the pods."""
-    if options.pod_eviction_timeout and release.taint_based_evictions:
+    if options.pod_eviction_timeout and config.evicts_by_taint:
         raise InputError(
             "--pod-eviction-timeout",
-            "needs --behave-like 1.16 --feature-gates TaintBasedEvictions=false",
+            "needs either --enable-taint-manager false, or both --behave-like 1.16 and "
+            "--feature-gates TaintBasedEvictions=false",
         )

@@ -36,10 +36,25 @@ def test_flags_of_a_version_are_refused_by_others():
         node_lifecycle(ControllerOptions(), settings)
 
 
-def test_a_timeout_is_refused_where_taints_evict():
-    options, gates = ControllerOptions(pod_eviction_timeout="2m"), {"TaintBasedEvictions": False}
-    older = node_lifecycle(options, release=release_of("1.16", gates))
+TIMEOUT = ControllerOptions(pod_eviction_timeout="2m")
+WITHOUT_TAINT_MANAGER = ControllerOptions(pod_eviction_timeout="2m", enable_taint_manager="false")
+
+
+def test_a_timeout_applies_without_the_feature_gate():
+    older = node_lifecycle(TIMEOUT, release=release_of("1.16", {"TaintBasedEvictions": False}))
     assert older.pod_eviction_timeout == seconds(120)
-    for version in ("1.16", "1.19", "1.21"):
-        with pytest.raises(InputError, match="--pod-eviction-timeout: needs"):
-            node_lifecycle(options, release=release_of(version))
+
+
+@pytest.mark.parametrize("version", ["1.16", "1.19", "1.21"])
+def test_a_timeout_applies_without_the_taint_manager(version):
+    config = node_lifecycle(WITHOUT_TAINT_MANAGER, release=release_of(version))
+    assert config.pod_eviction_timeout == seconds(120)
+    settings = ControllerManagerSettings(flags={"enable-taint-manager": False})
+    assert node_lifecycle(TIMEOUT, settings, release_of(version)) == config
+
+
+@pytest.mark.parametrize("version", ["1.16", "1.19", "1.21"])
+def test_a_timeout_is_refused_where_taints_evict(version):
+    problem = "--pod-eviction-timeout: needs either --enable-taint-manager false, or both"
+    with pytest.raises(InputError, match=problem):
+        node_lifecycle(TIMEOUT, release=release_of(version))

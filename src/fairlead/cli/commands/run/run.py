@@ -447,8 +447,9 @@ def _node_lifecycle(options: NodeFlags, release: Release) -> NodeLifecycleConfig
         config = config_of_flags(options.flags, release.node_lifecycle)
     except FlagError as refused:
         raise InputError(f"--{refused.flag}", refused.problem) from None
-    require_effect(options, release)
-    return replace(config, taint_based_evictions=release.taint_based_evictions)
+    config = replace(config, taint_based_evictions=release.taint_based_evictions)
+    require_effect(options, config)
+    return config
 
 
 def _connection(options: ConnectionOptions, settings: ClientSettings) -> ConnectionConfig:
