@@ -427,16 +427,16 @@ class ExperimentRun:
         something count as activity. Examples are the waiting limit of a gang, the end of a
         toleration, a failed node that is queued for a taint, and a pod that starts or stops.
         """
-        world = self._world
+        now = self._world.now
         if self._done != self._scheduled:
             return False
         if self._is_fulfilled():
             return True
-        since = world.now - world.last_change
+        since = now - self._world.last_change
         # The first comparison is true most of the time; the second one takes longer.
         if since <= self._experiment.quiet or since <= self._quiet:
             return False
-        return not (self._recorder.outage.is_waiting() or self._controllers.is_waiting(world.now))
+        return not (self._recorder.outage.is_waiting(now) or self._controllers.is_waiting(now))
 
     @property
     def _quiet(self) -> DurationNs:

@@ -117,7 +117,7 @@ class _LossExplainer(Struct, frozen=True):
         zone = self.recorder.zone(node)
         change = next((one for one in reversed(self.recorder.zones) if one.zone == zone), None)
         if change is None or change.rate > 0:
-            what = "tainted" if self.recorder.config.taint_based_evictions else "emptied"
+            what = "tainted" if self.recorder.config.evicts_by_taint else "emptied"
             return LossCause.UNTAINTED, f"its node is still queued to be {what} (rate limit)"
         if change.state == ZoneState.FULL_DISRUPTION:
             return LossCause.STOPPED_ZONE, "evictions are stopped: no zone has a ready node"

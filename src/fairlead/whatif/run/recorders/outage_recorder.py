@@ -126,19 +126,19 @@ class OutageRecorder(Struct):
                 if why != DRAINED:
                     self._record_eviction(record)
 
-    def is_waiting(self) -> bool:
-        """Return whether a toleration will expire or a queued node will be tainted."""
-        return bool(self.timers) or any(self._will_taint(zone) for zone in self._counts)
+    def is_waiting(self, now: Instant) -> bool:
+        """Return whether a toleration will expire, or a queued node will be tainted or emptied."""
+        return bool(self.timers) or any(self._will_process(zone, now) for zone in self._counts)
 
-    def _will_taint(self, zone: str) -> bool:
+    def _will_process(self, zone: str, now: Instant) -> bool:
         unready = self._counts[zone][NodeState.UNREADY]
         rate = self._rates.get(zone, 0.0)
         if not unready or not rate:
             return False
-        if self.config.taint_based_evictions:
+        if self.config.evicts_by_taint:
             return True
         latest = max((node.unready_at or 0 for node in self.failed_nodes.values()), default=0)
-        return self.now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
+        return now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
 
     def _record_eviction(self, record: PodEvicted) -> None:
         uid = record.pod.uid

@@ -199,11 +199,28 @@ def test_a_slow_rate_is_waited_for(ask, make, zoned):
     assert [after(answer, turn.at) for turn in outage(answer).turns] == [50.05, 1050.05]
 
 
-def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned):
-    old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="20m")
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param({"feature_gates": "TaintBasedEvictions=false"}, id="without the feature gate"),
+        pytest.param({"enable_taint_manager": "false"}, id="without the taint manager"),
+    ],
+)
+def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned, mode):
+    """The run ends soon after the eviction: no node waits for a taint."""
+    old = flags("1.16", **mode, pod_eviction_timeout="20m")
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
-    [evicted] = ask(objects, fail_node=("a0",), conditions=old).changed.evicted
+    answer = ask(objects, fail_node=("a0",), conditions=old)
+    [evicted] = answer.changed.evicted
     assert evicted.why == "node lost"
+    assert after(answer, answer.changed.ended_at) < 22 * 60
+
+
+def test_without_the_taint_manager_a_pod_waits_until_its_node_is_emptied(ask, make, zoned):
+    slow = flags("1.16", enable_taint_manager="false", node_eviction_rate="0.0001")
+    objects = [*zoned(a=2, b=1), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
+    [lost] = outage(ask(objects, fail_zone=("a",), conditions=slow)).lost
+    assert lost.why == "its node is still queued to be emptied (rate limit)"
 
 
 def test_flags_hold_in_the_run(ask, make, zoned):
