@@ -61,11 +61,13 @@ class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
     `remedies` contains small changes that would make an infeasible node feasible, keyed by node;
-    nodes that are not Ready have none, because the pod would not start there.
-    `unasked` is the number of infeasible nodes after the first REMEDIES_MAX, for which no remedy
-    was searched. `notes` name what the explanation assumes. For a pending pod that fits no node,
-    `new_node` is the node of which a copy would take the pod. It is None for other pods, and with
-    extenders, whose rules are unknown.
+    nodes that are not Ready have none, because the pod would not start there, and nodes that an
+    extender rejected have none. `exceeds_remedies_max` is set if more than REMEDIES_MAX other nodes
+    are infeasible. Then a remedy was searched for REMEDIES_MAX of them only.
+
+    `notes` name what the explanation assumes. For a pending pod that fits no node, `new_node` is
+    the node of which a copy would take the pod. It is None for other pods, and with extenders,
+    whose rules are unknown.
     """
 
     pod: str
@@ -73,7 +75,7 @@ class Explanation(Struct, frozen=True):
     priority: int
     evaluation: Evaluation
     remedies: dict[str, Remedy]
-    unasked: int
+    exceeds_remedies_max: bool = False
     notes: tuple[str, ...] = ()
     new_node: NewNode | None = None
 
@@ -130,7 +132,7 @@ def _explanation(
     info = PodInfo(pending, built.framework.cluster.shapes.shape_of(pending))
     with reaching(config.extenders) as extenders:
         evaluation = evaluate(built, info, _extender_calls(extenders, model.store, info))
-    remedies, unasked = _remedies(built, info, evaluation)
+    remedies, exceeds_max = _remedies(built, info, evaluation)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     notes = (DEPLOYED_NOTE,) if is_guessed else ()
@@ -138,13 +140,14 @@ def _explanation(
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))
     return Explanation(
-        found.key, node, info.priority, evaluation, remedies, unasked, notes, new_node
+        found.key, node, info.priority, evaluation, remedies, exceeds_max, notes, new_node
     )
 
 
 def _remedies(
     built: BuiltProfile, pod: PodInfo, evaluation: Evaluation
-) -> tuple[dict[str, Remedy], int]:
+) -> tuple[dict[str, Remedy], bool]:
+    """Return remedies by node, and whether more than REMEDIES_MAX nodes could have one."""
     table, found = built.framework.cluster.table, {}
     refused = [
         (node, why)
@@ -158,7 +161,7 @@ def _remedies(
         remedy = find_remedy(built.framework, pod, node, why, keeps=is_sibling)
         if remedy is not None:
             found[node.name] = remedy
-    return found, max(len(refused) - REMEDIES_MAX, 0)
+    return found, len(refused) > REMEDIES_MAX
 
 
 def _extender_calls(

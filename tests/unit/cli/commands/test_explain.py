@@ -45,6 +45,31 @@ AUTOSCALER = {
 }
 
 
+def nodes(count, name, ready):
+    """Nodes with the status `ready`, on which POD does not fit."""
+    status = {
+        "allocatable": {"cpu": "500m", "memory": "8Gi", "pods": "10"},
+        "conditions": [{"type": "Ready", "status": ready}],
+    }
+    head = {"apiVersion": "v1", "kind": "Node", "status": status}
+    return [{**head, "metadata": {"name": f"{name}-{at:03}"}} for at in range(count)]
+
+
+@pytest.mark.parametrize(("ready", "is_noted"), [(200, False), (201, True)])
+def test_the_note_counts_only_nodes_for_which_a_remedy_was_searched(
+    tmp_path, capsys, ready, is_noted
+):
+    """Nodes that are not Ready are listed, but no remedy is searched for them."""
+    dump, pod = tmp_path / "dump.json", tmp_path / "pod.json"
+    items = nodes(ready, "ready", "True") + nodes(7, "unready", "False")
+    dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    pod.write_text(json.dumps(POD))
+    main.run(["explain", str(dump), "--apply", str(pod)])
+    out = capsys.readouterr().out
+    assert f"infeasible nodes ({ready + 7})" in out
+    assert ('"would fit after" was computed for 200 of these nodes only.' in out) == is_noted
+
+
 @pytest.mark.parametrize(("form", "listed"), [("text", 10), ("details", 25)])
 def test_the_best_of_many_nodes_are_listed(tmp_path, capsys, monkeypatch, form, listed):
     monkeypatch.setenv("COLUMNS", "80")

@@ -48,7 +48,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.start_time import StartTimes
 from fairlead.whatif.planner.baseline import read_baseline
-from fairlead.whatif.planner.refusal import NewNode
+from fairlead.whatif.planner.refusal import REMEDIES_MAX, NewNode
 from fairlead.whatif.question import waiting_starts
 from fairlead.whatif.result.effect_json import start_times_json
 from fairlead.whatif.result.tabular_answer import (
@@ -424,10 +424,9 @@ def _print_infeasible(console: Console, explanation: Explanation, rows_max: int 
     title = f"infeasible nodes ({len(rows):,})"
     columns = ("refused by", "because", "preemption may help", "would fit after")
     print_refused(console, title, columns, rows, rows_max)
-    if explanation.unasked:
-        searched = len(rows) - explanation.unasked
-        unasked = f'"would fit after" was computed for {searched:,} of these nodes only.'
-        print_line(console, unasked, "dim")
+    if explanation.exceeds_remedies_max:
+        note = f'"would fit after" was computed for {REMEDIES_MAX:,} of these nodes only.'
+        print_line(console, note, "dim")
     if explanation.new_node is not None:
         print_line(console, _one_more_node(explanation.new_node))
 

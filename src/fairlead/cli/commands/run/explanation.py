@@ -86,7 +86,7 @@ def _explanation(scheduler: Scheduler, queued: QueuedPod) -> Explanation | None:
     if built is None:
         return None
     found = evaluate(built, queued.info)
-    return Explanation(queued.info.key, "", queued.info.priority, found, remedies={}, unasked=0)
+    return Explanation(queued.info.key, "", queued.info.priority, found, remedies={})
 
 
 def _state(queued: QueuedPod, now: Instant) -> str:
