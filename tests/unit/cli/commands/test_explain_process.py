@@ -66,10 +66,37 @@ def test_a_long_answer_is_cut_off(capsys, monkeypatch):
         (("pod/web-0", "--token-file", "x"), "--process: is required with"),
         (("pod/web-0", "--process", "localhost"), "is not a URL such as https://localhost:10259"),
         (("deploy/web", "--process", "http://localhost"), "is not pod/NAMESPACE/NAME"),
-        (("pod/w", "--process", "http://localhost", "--seeds", "3"), "combined with --seeds"),
         (("pod/w", "--process", "http://localhost", "-o", "markdown"), "must be text, details or"),
     ],
 )
 def test_wrong_options_are_refused(capsys, arguments, problem):
     assert run(["explain", *arguments]) == exit_code.BAD_INPUT
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--snapshot", "dump.yaml"),
+        ("--context", "c"),
+        ("--max-input", "1Gi"),
+        ("--config", "scheduler.yaml"),
+        ("--plugin", "plugin.py:Plugin"),
+        ("--allow-extenders",),
+        ("--batch-config", "kube-batch"),
+        ("--batch-plugin", "plugin.py:Plugin"),
+        ("--apply", "pod.yaml"),
+        ("--seeds", "3"),
+        ("--runtimes", "runtimes.yaml"),
+        ("--behave-like", "1.19"),
+        ("--feature-gates", "GenericWorkload=true"),
+    ],
+    ids=lambda option: option[0],
+)
+def test_options_for_explanations_of_snapshots_are_refused(capsys, option):
+    assert run(["explain", "pod/w", "--process", "http://localhost", *option]) == (
+        exit_code.BAD_INPUT
+    )
+    err = capsys.readouterr().err
+    assert "--process: cannot be combined with " in err
+    assert option[0] in err
