@@ -21,7 +21,7 @@ from fairlead.engine.state.pod_class import PodClass
 from fairlead.engine.state.pod_index.domain_counts import HypotheticalCounts
 
 NAME: Final = "PodTopologySpread"
-_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
+SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 FITS: Final = 0
 SKEWED: Final = 1
@@ -29,9 +29,9 @@ LABEL_MISSING: Final = 2
 STATUSES: Final[tuple[Status, ...]] = (
     SUCCESS,
     # Removing pods from the domain may help,
-    unschedulable(_MISMATCH).by(NAME),
+    unschedulable(SPREAD_MISMATCH).by(NAME),
     # but removing pods does not give a node the missing label.
-    unresolvable(f"{_MISMATCH} (missing required label)").by(NAME),
+    unresolvable(f"{SPREAD_MISMATCH} (missing required label)").by(NAME),
 )
 
 

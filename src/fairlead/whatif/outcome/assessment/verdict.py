@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from fairlead.apiserver.kind import STATEFUL_SET
 from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.plugins.node_unschedulable import UNSCHEDULABLE
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.budget import BudgetResult
 from fairlead.whatif.outcome.comparison.difference import WAITS_FOR_LOWER
@@ -37,7 +38,6 @@ from fairlead.whatif.outcome.workload import POD
 NAMES_MAX: Final = 2
 REASONS_MAX: Final = 3
 """The highest number of different reasons of pending pods that a sentence lists."""
-_CORDONED: Final = "node(s) were unschedulable"
 
 
 class OutcomeKind(StrEnum):
@@ -604,7 +604,8 @@ def _not_running(effect: Effect) -> int:
 
 def _glossed(reasons: str) -> str:
     """Return `reasons` with an explanation of `unschedulable`, upstream's word for cordoned."""
-    return reasons.replace(_CORDONED, f"{_CORDONED} (cordoned)")
+    cordoned = UNSCHEDULABLE.message
+    return reasons.replace(cordoned, f"{cordoned} (cordoned)")
 
 
 def _keys(pods: Iterable[PodEnd]) -> list[str]:

@@ -8,8 +8,8 @@ import { dataTable } from "./table.js";
 
 const GROUPS_SHOWN = 12;
 const REFUSAL = /^\d+\/\d+ nodes are available: (.*)$/s;
-// What DynamicResources says on pods without claims tells nobody anything.
-// What the scheduler's words for a node mean, where they do not say it themselves.
+// What the scheduler's words mean, where they do not say it themselves. The words are those of the
+// constants beside the scheduler's rules; tests/unit/whatif/report/test_pending.py checks this.
 const MEANINGS = [
   ["node(s) were unschedulable", "The node is cordoned: by kubectl cordon, or by a drain."],
   ["node(s) didn't match Pod's node affinity/selector", "The node's labels do not match the pod's nodeSelector or node affinity."],
@@ -18,13 +18,15 @@ const MEANINGS = [
   ["node(s) didn't satisfy existing pods anti-affinity rules", "A pod on the node or in its topology domain, such as its zone, has anti-affinity to the pod."],
   ["node(s) didn't match pod affinity rules", "The pod has affinity to pods that are not on the node or in its topology domain, such as its zone."],
   ["node(s) didn't match pod topology spread constraints", "With the pod, too many of the pods that the constraint selects would be in one topology domain, such as a zone."],
-  ["node(s) had volume node affinity conflict", "The pod's volume can only be used on other nodes, for example in another zone."],
+  ["node(s) didn't match PersistentVolume's node affinity", "The pod's volume can only be used on other nodes, for example in another zone."],
   ["Too many pods", "The node already has its maximum number of pods."],
   ["Insufficient", "The pods on the node leave less of this resource than the pod requests."],
   ["No preemption victims found for incoming pod", "There is no pod of lower priority whose removal would make room."],
   ["Preemption is not helpful for scheduling", "Preemption cannot help: the reason would stay even if pods were removed from the node."],
   ["preemptionPolicy=Never", "The pod's preemptionPolicy is Never, so the pod does not preempt other pods."],
 ];
+// The result of preemption in a message. DynamicResources adds "no new claims to deallocate" even for
+// pods without claims, so this text is left out.
 const PREEMPTION = /(?:^| )(?:no new claims to deallocate, )?preemption: (?:\d+\/\d+ nodes are available: )?(.*)$/s;
 
 export function pendingSection(report, priorities) {

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice, takewhile
-from typing import Final
 
 from msgspec import Struct, field
 
@@ -36,9 +35,8 @@ from fairlead.engine.autoscaling.cluster_autoscaler.estimator.pod_order import (
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.snapshot.cluster_snapshot import ClusterSnapshot
 from fairlead.engine.autoscaling.cluster_autoscaler.template import Template
+from fairlead.engine.plugins.pod_topology_spread.filter import SPREAD_MISMATCH
 from fairlead.engine.state.pod_info import PodInfo
-
-_SPREAD_MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
 
 
 class BinpackingEstimate(Struct, frozen=True):
@@ -162,7 +160,7 @@ class _Packing(Struct):
         if status is None:
             self._place(pod, self.last)
             return True
-        if not _spreads_over_hosts(pod) or _SPREAD_MISMATCH not in status.reasons:
+        if not _spreads_over_hosts(pod) or SPREAD_MISMATCH not in status.reasons:
             return False
         others = set(self.snapshot.node_names) - {self.last}
         name = self.snapshot.find_place(pod, others)
