@@ -1,9 +1,9 @@
 """StartupTimes: the times that the pods of each workload took to become ready, from a dump.
 
 The startup time of a Ready pod is the time from the condition PodScheduled to the condition Ready.
-Without PodScheduled, it starts with the pod's creation. It is at least the kubelets' default. The
-time of a workload is the median over its pods. Pods whose containers were restarted and times over
-an hour are left out, because their Ready condition changed later than at the start.
+Without PodScheduled, it starts with the pod's creation. It is at least `SHORTEST`. The time of a
+workload is the median over its pods. Pods whose containers were restarted and times over an hour
+are left out, because their Ready condition changed later than at the start.
 
     scheduled 10:00:00, Ready 10:00:40 │ scheduled 10:00:05, Ready 10:00:47 │ ...    ->   41 s
 """
@@ -29,6 +29,8 @@ from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.manifest import Manifest, ReplicaManifests, entries_of
 
 LONGEST: Final = seconds(3600)
+# Timestamps have whole seconds, so a pod whose times are equal took up to one second.
+SHORTEST: Final = seconds(1)
 
 
 class StartupTimes(Struct, frozen=True):
@@ -168,8 +170,7 @@ def _startup_time(ready: str, scheduled: str, created: str) -> DurationNs | None
         end = parse_timestamp(ready)
         for text in (scheduled, created):
             if text and (took := end - parse_timestamp(text)) >= 0:
-                # timestamps have whole seconds
-                return max(took, START_DELAY_DEFAULT) if took <= LONGEST else None
+                return max(took, SHORTEST) if took <= LONGEST else None
     except ValueError:
         pass  # a malformed timestamp is refused when the object is loaded
     return None
