@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from typing import get_type_hints
+
 import pytest
+from msgspec.structs import replace
 
 from fairlead.cli.options.controller import ControllerOptions
 from fairlead.cli.options.node_lifecycle import node_lifecycle
 from fairlead.engine.configuration.release import release_of
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.nodelifecycle.flag import FLAGS, config_of_flags
+from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.scenario.settings import ControllerManagerSettings
 
@@ -58,3 +64,21 @@ def test_a_timeout_is_refused_where_taints_evict(version):
     problem = "--pod-eviction-timeout: needs either --enable-taint-manager false, or both"
     with pytest.raises(InputError, match=problem):
         node_lifecycle(TIMEOUT, release=release_of(version))
+
+
+DEFAULT = re.compile(r"\(default: ([^;)]+)|1\.21: ([^)]+)\)")
+
+
+def test_help_texts_state_the_defaults_of_the_configuration():
+    for field, hint in get_type_hints(ControllerOptions, include_extras=True).items():
+        (first, _), *others = DEFAULT.findall(hint.__metadata__[0].help)
+        name, old = field.replace("_", "-"), others[0][1] if others else first
+        assert monitoring({name: old}, V1_16) == monitoring({}, V1_16)
+        if not FLAGS[name].is_old:
+            assert monitoring({name: first}, V1_36) == monitoring({}, V1_36)
+
+
+def monitoring(flags, profile):
+    """The configuration of `flags`, with the grace period that applies."""
+    config = config_of_flags(flags, profile)
+    return replace(config, node_monitor_grace_period=config.monitor_grace)
