@@ -4,9 +4,9 @@ It contains the newest version of every object, and the recent changes, from whi
 after a restart. With synchronous=FULL it survives a power failure, otherwise only a crash of the
 process.
 
-The text of a change is written once, to the table `log`. A row of the log that a later change has
-superseded stays while watches may resume from it, and is then deleted. So the log contains all
-recent changes, and those earlier changes that no later change has superseded:
+The text of a change is written once, to the table `log`. A row of this table that a later change
+has superseded stays while watches may resume from it, and is then deleted. So the table `log`
+contains all recent changes, and those earlier changes that no later change has superseded:
 
     current    the objects at the version `base`, without those that have changed since
     log        version > base; up to the version `compacted` only the newest version of each object
@@ -111,7 +111,7 @@ _DELETED: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VAL
 _ROWS_MAX: Final = 500
 # Pages that `copy_to` copies at a time.
 _COPIED_PAGES: Final = 4_096
-# Pages that `shrink` frees at a time; each page is first written to SQLite's log.
+# Pages that `shrink` frees at a time; each page is first written to SQLite's -wal file.
 _VACUUMED_PAGES: Final = 256
 _LOG: Final = (
     "SELECT version, type, resource, namespace, name, object FROM log "
@@ -279,7 +279,7 @@ class SqliteLog:
         self._written = Mark(last, before.time if time is None else time, checksum)
 
     def shrink(self) -> None:
-        """Free the disk space of unused pages and of SQLite's own log.
+        """Free the disk space of unused pages and of SQLite's -wal file.
 
         Raises SqliteLogError.
         """
@@ -397,10 +397,11 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
     # This allows `shrink` to return free pages; it takes effect in a new file only.
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
-    # In pages of 4 KiB: copy SQLite's log file (-wal) into the database at 16 MiB, not at 4 MiB.
+    # SQLite writes commits to the -wal file, its own file beside the database. It copies this file
+    # into the database when the file has 4,000 pages of 4 KiB (16 MiB) instead of 1,000 (4 MiB).
     connection.execute("PRAGMA wal_autocheckpoint = 4000")
-    # FULL syncs every commit: an acknowledged write survives a power failure. NORMAL survives
-    # `kill -9` only; most unit tests open their logs this way (`WriteAheadLog(synced=False)`).
+    # FULL syncs the -wal file at every commit: an acknowledged write survives a power failure. With
+    # NORMAL, it survives `kill -9` only. Unit tests mostly use NORMAL (`synced=False`).
     connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
     connection.executescript(_SCHEMA)
     connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

@@ -1,9 +1,8 @@
-"""IN_TREE: maps the name of every plugin of the default profile to its factory.
+"""IN_TREE: maps each plugin of the default profile, except DefaultPreemption, to its factory.
 
 A factory takes the handle, which gives read access to the engine, and the plugin's arguments as
 decoded from pluginConfig. If an argument is invalid, the factory raises a ValueError that names the
-field. DefaultPreemption is built by `engine.scheduling.compose`, because it needs the framework
-itself.
+field. `engine.scheduling.compose` builds DefaultPreemption, which needs the framework itself.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     tolerated forever        cancel the pod's timer
     no taints left           cancel the pod's timer
 
-A pod tolerates a taint for the tolerationSeconds of its tolerations. The admission plugin
-DefaultTolerationSeconds adds tolerations of 300 s for not-ready and unreachable nodes.
+A pod tolerates a taint for the tolerationSeconds of its tolerations. For not-ready and unreachable
+nodes, the admission plugin DefaultTolerationSeconds adds tolerations to pods that have none.
 
 The rate at which nodes are tainted is the only rate limit, and PodDisruptionBudgets do not apply.
 Terminating pods are deleted again whenever the taints of their node change.

@@ -61,7 +61,10 @@ def zone_state(count: ZoneCount, config: NodeLifecycleConfig) -> ZoneState:
 
 
 def eviction_rate(state: ZoneState, count: ZoneCount, config: NodeLifecycleConfig) -> float:
-    """Return the eviction rate of the zone in nodes per second; 0 stops evictions.
+    """Return the rate, in nodes per second, at which unready nodes of the zone are processed.
+
+    A node is processed by adding the NoExecute taint, which evicts its pods, or in the older mode
+    (`PodEvictionMode`) by deleting its pods. With the rate 0, no node of the zone is processed.
 
     A fully disrupted zone has the normal rate. (If all zones are fully disrupted, `ZoneStates`
     stops evictions.)

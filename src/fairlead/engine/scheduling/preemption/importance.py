@@ -1,8 +1,10 @@
 """importance: the order of pods by importance, in which preemption reprieves them.
 
-The search for victims (`victims`) spares the most important pods first. `VictimColumns` sorts the
-pods of many nodes by the same key with NumPy, so change both together. Plugins can replace the
-order (`policy_of`); then columns are not used.
+The search for victims (`victims`) reprieves the pods that a disruption budget protects before the
+other pods, each group in this order. Three functions sort by the parts of the key themselves, so
+they must be changed together with `importance`: `victims._least_important`, and in `victim_columns`
+`_by_importance` and `VictimColumns._fill_loaded`. Plugins can replace the order (`policy_of`); then
+these functions are not used.
 """
 
 from __future__ import annotations

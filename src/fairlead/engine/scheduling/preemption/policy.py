@@ -61,8 +61,9 @@ class PreemptionPolicy(Struct, frozen=True):
       prevents another preemption
     - `honors_never`: pods with preemptionPolicy Never do not preempt
     - `keeps_nomination`: if a search with potential nodes finds no candidate, the nomination stays
-    - `groups_violating`: victims whose removal violates a disruption budget are
-      evicted first, not in the order of importance
+    - `groups_violating`: the chosen victims are deleted in two groups: first those whose removal
+      violates a disruption budget, then the others. Otherwise, they are deleted in the order of
+      importance. The order in which pods are reprieved does not depend on this field.
     - `by_group`: pods of a PodGroup preempt as a group (gate WorkloadAwarePreemption)
     """
 
