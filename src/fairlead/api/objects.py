@@ -1313,7 +1313,7 @@ class Device(_View, frozen=True):
 class ResourcePool(_View, frozen=True):
     """The field spec.pool of a ResourceSlice.
 
-    The pool is complete if it has `resource_slice_count` slices of one generation.
+    The pool is complete if it has `resource_slice_count` slices of its newest generation.
     """
 
     name: str = ""

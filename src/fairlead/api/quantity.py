@@ -165,8 +165,9 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
     the shortest form that has no fraction. The value is not changed: where the binary form cannot
     represent it (below 1 Ki, fractions, beyond int64), the decimal form is used.
     """
-    # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
-    # loses its suffix; here the number gets longer instead, so that parsing it gives the same.
+    # upstream: quantity.go:CanonicalizeBytes. Upstream drops the suffix of a decimal number beyond
+    # exa (E) and of a binary number beyond exbi (Ei), which changes the value. Here the number gets
+    # more digits instead, so that parsing the text gives an equal quantity.
     if quantity.written and family in (None, quantity.format):
         return quantity.written
     if quantity.nano == 0:

@@ -215,8 +215,9 @@ _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029
 
 # --- metrics -------------------------------------------------------------------------------------
 
-# In v1 they exist only in annotations. Fields that Go always encodes are zero if absent. Values of
-# the wrong type in an annotation are ignored.
+# autoscaling/v1 has a field only for the cpu utilization target; annotations contain all other
+# metrics. Fields that Go always encodes are zero if absent. Values of the wrong type in an
+# annotation are ignored.
 #
 # upstream: pkg/apis/autoscaling/v1/conversion.go, staging/src/k8s.io/api/autoscaling/v1/types.go
 

@@ -84,7 +84,8 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields that the internal type has in its spec instead (`_HOISTED`) are null.
+    The fields in `_HOISTED` are always null. In upstream's internal type, each of these fields is
+    null if it is equal in all versions, because the conversion moves it to the spec.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

@@ -201,7 +201,7 @@ class PodCopies:
 
 
 def _token_volume(manifest: Mapping[str, Any], stored: Json) -> str:
-    """Return the name of the volume that ServiceAccount has added; "" if it has added none."""
+    """Return the name of the volume that the admission plugin ServiceAccount has added, or ""."""
     sent = _encode(manifest)
     for volume in stored["spec"].get("volumes") or ():
         name: str = volume["name"]

@@ -140,9 +140,9 @@ class StoredForm:
     def has_replica(self, pod: Pod) -> bool:
         """Return True if `pod` is certainly in stored form. If this returns False, call `has`.
 
-        Call this only if `pod` differs from a pod in stored form at most in name, uid, version,
-        times, node and volumes, in the status without its phase, and in the node to which it is
-        pinned.
+        Call this only if `pod` differs from a pod in stored form at most in name, uid,
+        resourceVersion, times, node and volumes, in the fields of its status other than the phase,
+        and in the node to which its affinity pins it.
         """
         meta, node = pod.metadata, pod.spec.node_name
         if node not in self._nodes:
@@ -161,8 +161,9 @@ class StoredForm:
     def has_replicas(self, pods: DumpedReplicas) -> bool:
         """Return whether all `pods` are in stored form, by the rules of `has_replica`.
 
-        Each column is checked once. The result is also False if names or uids are not unique, or if
-        only some of the pods have a node or a start time.
+        The nodes and times are checked once for each distinct value, not for each pod. The result
+        is also False if names or uids are not unique, or if only some of the pods have a node or a
+        start time.
         """
         nodes, created, started = {*pods.nodes}, {*pods.created}, {*pods.start_times}
         if any(node and dns_subdomain_problems(node) for node in nodes - self._nodes):

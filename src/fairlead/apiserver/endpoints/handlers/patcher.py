@@ -432,8 +432,9 @@ def _other_version(obj: Json, api_version: str, kind: Kind) -> ApiError:
 
     This is an error even if the server serves the stated version.
     """
-    # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
-    # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
+    # The patched object is decoded without a conversion to the request's version, so it still has
+    # the version that it states. upstream: apimachinery/pkg/runtime/scheme.go:Convert,
+    # pkg/registry/customresource/validator.go:ValidateTypeMeta (which also causes `other_kind`)
     why = f'Invalid value: "{api_version}": must be {kind.api_version}'
     group, _, version = api_version.rpartition("/")
     meta = obj.get("metadata")

@@ -25,8 +25,9 @@ from fairlead.apiserver.schema.gojson.json_text import NOT_PLAIN, JsonError, par
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-# Handling this number of values takes about a tenth of a second; other requests wait meanwhile. Few
-# CustomResourceDefinitions in use have as many values. One with 50,000 values takes no longer.
+# Handling an object with VALUES_MAX values, or a CustomResourceDefinition with
+# DEFINITION_VALUES_MAX values, takes about a tenth of a second; other requests wait meanwhile. Few
+# CustomResourceDefinitions in use have more than VALUES_MAX values.
 VALUES_MAX: Final = 15_000
 DEFINITION_VALUES_MAX: Final = 50_000
 JSON_PATCH_VALUES_MAX: Final = 50_000  # its operations are bounded in number

@@ -253,7 +253,10 @@ class _Scanner:
         self._refuse("looking for beginning of value")
 
     def _string(self) -> NoReturn:
-        """Scan a string from an illegal escape or control character to the error."""
+        """Raise the error of a string; `_at` is the first character after its valid part.
+
+        This character begins an illegal escape, is a control character, or ends the text.
+        """
         if self._character() != "\\":
             if self._at == len(self._text) - 1:
                 raise _FoundError(END)
