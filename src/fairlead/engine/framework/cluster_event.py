@@ -163,9 +163,10 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def wakes_alike(plugin: object) -> bool:
-    """Return whether `wakes` ignores the name, claims and status of a pod.
+    """Return whether `wakes` gives the same answer for pods with equal equivalence keys.
 
-    A plugin sets the attribute `wakes_alike` if its QueueingHint does not read these three.
+    A plugin sets the attribute `wakes_alike` if its QueueingHint reads nothing of a pod that
+    `equivalence_key` leaves out, such as the pod's name, annotations, claims and status.
     """
     return getattr(plugin, "is_woken_by", None) is None or getattr(plugin, "wakes_alike", False)
 

@@ -9,10 +9,12 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def equivalence_key(pod: PodInfo) -> Hashable:
-    """Return a key that is equal for pods that differ at most in name, claims and status.
+    """Return a key of the data of a pod that most plugins read.
 
-    If a plugin reads none of these three, it gives all pods with an equal key the same answer, as
-    long as the cluster does not change.
+    Pods with equal keys may differ in claims, in status, and in metadata other than namespace,
+    labels, controller and deletion: for example in names and annotations. If a plugin reads none of
+    this, it gives all pods with an equal key the same answer, as long as the cluster does not
+    change.
     """
     meta = pod.pod.metadata
     return (

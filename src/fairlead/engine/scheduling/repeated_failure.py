@@ -31,9 +31,9 @@ from fairlead.engine.scheduling.equivalence_key import equivalence_key
 from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.engine.state.pod_info import PodInfo
 
-# Plugins that depend on other nodes, but only on nodes, pods and related objects. The same is true
-# of DynamicResources for pods without claims: it skips these pods unless a DeviceClass is mapped to
-# one of their resources.
+# Plugins whose results depend on other nodes, but only on nodes, pods and the objects in
+# RelatedObjects. The same is true of DynamicResources for pods without claims: it skips these pods
+# unless a DeviceClass is mapped to one of their resources.
 _OF_PODS: Final = (InterPodAffinity, PodTopologySpread)
 _KEPT_MAX: Final = 1_024
 # The positions of the logs of nodes, pods and nominations, and the versions of related objects,

@@ -47,7 +47,10 @@ class SumsCache(Generic[Result]):
         return self._results.get(key)
 
     def keep(self, result: Result) -> None:
-        """Keep `result` for the node of the last call of `find`, whose sums have not changed."""
+        """Keep `result` for the node that was passed to the last call of `find`.
+
+        The node's sums must not have changed since that call.
+        """
         if len(self._results) >= self._size_max:
             self._results.clear()
         self._results[self._key] = result

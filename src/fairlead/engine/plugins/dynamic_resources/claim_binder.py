@@ -99,8 +99,9 @@ class ClaimBinder:
             allocation = None  # another pod of the same PodGroup wrote it
         if is_reserved_for(shown, pod.pod, self._ledger):
             return ()
-        # Other pods of the same PodGroup write the claim first. Upstream repeats the write with
-        # their version of the claim (RetryOnConflict); here it contains their reservations.
+        # Pods of the same PodGroup may write the claim before this pod does. Upstream's write then
+        # fails with a conflict and is repeated with the newer claim (RetryOnConflict). Here, the
+        # write contains the reservations of these pods and states no resourceVersion.
         is_written = len(self._ledger.consumers(shown)) > len(shown.status.reserved_for)
         self._ledger.assume_reservation(shown, _consumer(pod))
         fields: dict[str, Any] = {

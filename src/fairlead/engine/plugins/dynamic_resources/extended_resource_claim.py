@@ -209,10 +209,11 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request in `passing`, and map each init container to it.
+        """Return the largest request in `passing`, and use it in place of the others.
 
         `passing` are the requests of the init containers that terminate before later containers
-        start, and `first` is the index of the first mapping of these init containers.
+        start. `self.mappings[first:]` are the mappings of these init containers; in each of them, a
+        request in `passing` is replaced by the largest one.
         """
         if not passing:
             return None

@@ -366,7 +366,9 @@ class DynamicResources:
     def _demand(self, claims: _Claims, special: SpecialClaim | None) -> Demand | Status:
         """Return the resolved requests of the pending claims, or an error status if one is invalid.
 
-        `special` must be the same object for all nodes that need the same devices.
+        The requests of `special`, the special claim of a node or None, are included. The result is
+        cached by the identity of `special`, so nodes that need the same special claim must share
+        one object.
         """
         found = claims.demands.get(id(special))
         if found is None:

@@ -234,10 +234,10 @@ class NodeResourcesFit:
         return self._rejection(short, crowded=crowded, beyond=beyond)
 
     def counted_requests(self, pod: PodInfo) -> list[tuple[int, int]] | None:
-        """Return (column, amount) of each requested resource that counts.
+        """Return (column, amount) of each requested resource that the arguments do not ignore.
 
-        Returns None if a DeviceClass may provide a requested resource, so that the resource counts
-        only on the nodes that list it.
+        Returns None if a DeviceClass provides one of these resources, because that resource is
+        checked only on nodes that list it.
         """
         wanted = [entry for entry in pod.shape.wanted if not self._is_ignored(entry[0])]
         return None if any(self._is_delegated(column) for column, _ in wanted) else wanted

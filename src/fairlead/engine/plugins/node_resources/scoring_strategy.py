@@ -71,14 +71,18 @@ class Strategy(Protocol):
 
 
 def least_allocated(used: int, offered: int) -> int:
-    """Return the free part of `offered` in percent, rounded down; 0 if `used` exceeds `offered`."""
+    """Return the free part of the allocatable amount `offered` in percent, rounded down.
+
+    Returns 0 if `used` exceeds `offered`.
+    """
     return 0 if used > offered else (offered - used) * SCORE_MAX // offered
 
 
 def most_allocated(used: int, offered: int) -> int:
-    """Return the used part of `offered` in percent, rounded down; 100 if `used` exceeds `offered`.
+    """Return the used part of the allocatable amount `offered` in percent, rounded down.
 
-    `used` includes default requests, so it may exceed `offered`.
+    Returns 100 if `used` exceeds `offered`. This is possible, because `used` includes default
+    requests.
     """
     return min(used, offered) * SCORE_MAX // offered
 
@@ -230,8 +234,9 @@ class LeastAllocatedCpuMemory:
 def _sum_of_least(free: Ints, offered: Floats) -> Scores:
     """Return the sum of the `least_allocated` scores of cpu and memory; overwrites `free`.
 
-    The first axis of both arrays is (cpu, memory). `free` are the amounts that remain with the pod,
-    0 if there is not enough. Every amount in `offered` is at least 1 and less than EXACT_BELOW.
+    The first axis of both arrays is (cpu, memory). `free` are the amounts that remain after the pod
+    was added, 0 if there is not enough. `offered` are the allocatable amounts; each is at least 1
+    and less than EXACT_BELOW.
 
     Dividing floats is five times faster than dividing integers. The result is exact, because a
     float holds the numerator exactly: a quotient up to 100 that is not whole is at least 2^-45

@@ -261,8 +261,9 @@ class FreeVolumes:
         """Return the volumes that are reserved for `claim`, smallest first.
 
         A reserved volume is pre-bound to the claim or assumed for it. The volume must have the
-        claim's class, volume mode and attributes class, and at least the requested size. The
-        volume's phase and access modes, and the claim's selector, are not checked.
+        claim's class, volume mode and attributes class, and at least the requested size, and must
+        not be terminating. The volume's phase and access modes, and the claim's selector, are not
+        checked.
         """
         names = self._for_claim.get(claim.key, ())
         volumes = [self._known[name] for name in names]
