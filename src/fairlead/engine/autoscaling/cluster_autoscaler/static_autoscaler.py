@@ -343,8 +343,9 @@ class StaticAutoscaler:
         now: Instant,
     ) -> None:
         status = self.orchestrator.scale_up_to_min_size(templates, present, now)
-        # Upstream has one status per loop: this status replaces the status of a scale-up that did
-        # not evaluate the node groups.
+        # Upstream keeps one status per loop, and processes it after each attempt to scale up, or
+        # else at the end of the loop. So this status replaces a status that states why no attempt
+        # was made.
         record.scale_ups = [one for one in record.scale_ups if one.result in _CALLED]
         record.scale_ups.append(status)
         send_events(status, self.context.events)

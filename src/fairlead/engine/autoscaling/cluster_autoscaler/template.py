@@ -79,7 +79,7 @@ _HOST_NETWORK_TOLERATION: Final = Toleration(
 
 
 class Template(Struct, frozen=True):
-    """A node as its group would create it, with the pods that run on every node of the group.
+    """A node as its group would create it, with its static pods and its DaemonSet pods.
 
     `devices` are the devices of the node from which the template was built.
     """

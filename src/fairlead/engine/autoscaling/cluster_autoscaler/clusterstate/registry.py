@@ -359,7 +359,8 @@ class ClusterStateRegistry:
     def upcoming_nodes(self, now: Instant) -> dict[str, int]:
         """Return the number of upcoming nodes by group.
 
-        Only groups that grow and are not backed off are included.
+        The result contains only groups that have an open scale-up request (`is_scaling_up`) and are
+        not backed off.
         """
         return {
             group.id: self._missing(group.id)

@@ -22,9 +22,9 @@ from fairlead.api.objects import (
 
 
 class NodeDevices(Struct, frozen=True):
-    """The ResourceSlices of one node, and the claims to which some of their devices are allocated.
+    """The ResourceSlices of one node, and the claims that hold devices in these slices.
 
-    `claims` are the claims of pods that run on every node of the node's group.
+    `claims` are claims that were generated for the node's DaemonSet pods.
     """
 
     slices: tuple[ResourceSlice, ...] = ()
@@ -49,7 +49,7 @@ NO_DEVICES: Final = NodeDevices()
 
 
 def node_devices(slices: Iterable[ResourceSlice], claims: Iterable[ResourceClaim]) -> NodeDevices:
-    """Return the devices of a node with `slices`, whose pods use `claims`.
+    """Return the devices of a node that has `slices`, and whose DaemonSet pods use `claims`.
 
     Claims without an allocation and claims with devices of other nodes are left out. Upstream skips
     the loop if there is a claim with devices of other nodes.

@@ -33,7 +33,7 @@ class Simulated(Struct, frozen=True):
     """The result of a provisioning pass that was simulated without some nodes.
 
     `requests` are new NodeClaims, `placed` are existing nodes on which pods were placed. `errors`
-    maps each running pod without a new node to the reason.
+    maps each running pod that found no node, or only a node that is not initialized, to the reason.
     """
 
     requests: tuple[NodeClaimRequest, ...]

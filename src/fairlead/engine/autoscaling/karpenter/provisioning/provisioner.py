@@ -222,8 +222,9 @@ class Provisioner:
         pending = [self.pending(pod) for pod in pods]
         for one in pending:
             topology.update(one)
-            # Each of upstream's updates adds matchLabelKeys to the pod itself, so the texts of
-            # relaxations repeat them.
+            # Upstream's Topology.Update changes the pod itself: each call adds the labels of
+            # matchLabelKeys to its selectors once more. The texts of relaxations show this, so the
+            # original pod must contain the labels that were added here.
             one.original = one.pod
         existing = [
             ExistingNode(node, self._cluster, topology, self.free_on(node, settled.pods))

@@ -71,7 +71,10 @@ class TopologyGroup:
         return self.kind, self.key
 
     def selects(self, pod: Pod, shape: Hashable) -> bool:
-        """Return whether the term selects `pod`; `shape` identifies its namespace and labels."""
+        """Return whether the term selects `pod`.
+
+        `shape` identifies the pod's namespace and labels; it is no engine.state.shape.Shape.
+        """
         found = self._selected.get(shape)
         if found is None:
             found = self._selected[shape] = pod.metadata.namespace in self.namespaces and (
