@@ -32,8 +32,8 @@ from fairlead.engine.workloads.pod_control.unknown_owner import DeletedOwnerRule
 from fairlead.engine.workloads.work_queue import BURST_MAX, REST, BurstLimiter
 
 DEPLOYMENT: Final = "Deployment"
-# With maxSurge 1, each replica takes two writes and, with clients, as many events and a status
-# write.
+# With maxSurge 1, a rollout takes two writes for each replica; if API clients are served, also two
+# events and a status write for each replica.
 WRITES_PER_REPLICA: Final = 8
 
 

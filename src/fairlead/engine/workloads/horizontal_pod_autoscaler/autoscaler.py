@@ -303,7 +303,11 @@ class Autoscaler:
     # --- skipped syncs -------------------------------------------------------------------------
 
     def _refresh_metrics(self, scale: Scale, now: Instant) -> None:
-        """Compute the metrics again if an object has changed or the pod groups have expired."""
+        """Compute the metrics again if an object has changed or `until` of a metric is reached.
+
+        Each metric divides the pods into counted, unready and missing pods, and this division is
+        valid until `until`.
+        """
         expired = any(at <= now for one in self._metrics for at in one.until())
         if self.is_stale or expired:
             load: WorkloadLoad = {**scale.load, **self.config.loads.get(scale.key, {})}

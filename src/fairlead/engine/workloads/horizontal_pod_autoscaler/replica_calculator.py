@@ -111,7 +111,7 @@ def _counts_unready(groups: PodGroups, ratio: float) -> bool:
 
 
 def _counts_all(groups: PodGroups, ratio: float) -> bool:
-    """Return whether the counted pods alone determine the proposal."""
+    """Return whether the proposal uses only the counted pods, without missing or unready pods."""
     return not groups.missing_requests and not _counts_unready(groups, ratio)
 
 
