@@ -118,7 +118,12 @@ def what_if(
 
 
 def _health_note(effect: Effect) -> list[str]:
-    """Return a note if a budget counts other pods of failed nodes than its workloads do."""
+    """Return a note if budgets and workloads count pods of failed nodes differently.
+
+    The disruption controller counts such a pod as healthy until its node is marked not ready. So
+    the lowest number of healthy pods of a budget may exceed the lowest number of ready pods of its
+    workloads.
+    """
     lowest: dict[str, int] = {}
     for one in effect.workloads:
         for pdb, _ in one.budgets:

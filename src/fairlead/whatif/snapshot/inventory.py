@@ -45,8 +45,8 @@ class Inventory:
         self._kinds: dict[str, Kind] = {}
         self._new_nodes: set[str] = set()
         self._deleted: set[tuple[str, str]] = set()  # resource and name
-        # Pods of a snapshot file and those after them, until a pod is looked up: few changes
-        # concern single pods.
+        # The pods of a snapshot file, and all pods that follow them. They move to `_by_resource`
+        # when a pod is first looked up; most changes look up no pod.
         self._pods: list[Manifest | ReplicaManifests] = []
         for entry in entries_of(manifests):
             if isinstance(entry, Manifest) and not (self._pods and entry.kind is POD):

@@ -97,8 +97,8 @@ class SizeSearch:
     def run(self, replaced: Iterable[NodeInfo], effort: int) -> SizeResult:
         """Search for nodes that run the pods of the nodes `replaced` and the waiting pods.
 
-        `effort` limits the scheduling cycles of the improvement, as a multiple of the number of
-        pods, or of 100 if there are fewer pods.
+        `effort` limits the step "improve": it may use `effort` scheduling cycles for each pod. If
+        there are fewer than 100 pods, the limit is the same as for 100 pods.
         """
         pods = self._take_away(list(replaced))
         columns = tuple(self._model.table.resources.names)
