@@ -173,9 +173,9 @@ class PlaceholderValues(Struct):
 
 
 def _made_up(name: str, key: str) -> str | None:
-    """Return a new value for a placeholder that no response has bound.
+    """Return a new value for the placeholder `name:key`, which no response has bound.
 
-    Returns None for other kinds of placeholders.
+    Returns None if `name` is not one of the types for which a value can be made up.
     """
     number = int(re.sub(r"\D", "", key) or 0)
     match name:

@@ -1,8 +1,9 @@
 """FleetWorld: the cluster around the autoscaler in a recording.
 
 A simple scheduler binds pods. Evicted pods are deleted after a while and replaced. New machines
-register and become ready. At one instant, the autoscaler's background work is performed first, then
-the events in a fixed order, then the loop.
+register and become ready. If several things are due at one instant, the autoscaler's background
+work is performed first, then the cluster's events in the order from `_SCRIPT` to `_REMOVAL`, then
+the autoscaler's loop.
 """
 
 from __future__ import annotations
@@ -548,7 +549,7 @@ class FleetWorld:
     def advance(self, t_ms: int) -> None:
         """Perform everything that is due up to `t_ms`.
 
-        At one instant, background work is performed before events.
+        At one instant, the autoscaler's background work is performed before the cluster's events.
         """
         while True:
             next_ms = self.next_ms()

@@ -36,7 +36,7 @@ def instant(t_ms: int) -> Instant:
 
 
 def to_ms(now: Instant) -> int:
-    """Return `now` in the recorder's milliseconds, rounded down."""
+    """Return `now` as the recorder's time: ms since the start of the timeline, rounded down."""
     return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 

@@ -76,7 +76,7 @@ def instant(t_ms: float) -> Instant:
 
 
 def to_ms(now: Instant) -> int:
-    """Return `now` in the recorder's milliseconds."""
+    """Return `now` as the recorder's time: ms since the start of the timeline, rounded down."""
     return (now - EPOCH) // NANOSECONDS_PER_MILLISECOND
 
 

@@ -58,11 +58,11 @@ _REFUSAL: Final = re.compile(
     r"(?s)0/\d+ nodes are available: .+|no nodes available to schedule pods"
 )
 _PLUGIN_ERROR: Final = re.compile(r"plugin '(\w+)' failed: .+")
-_RATE_TOLERANCE: Final = seconds(0.1)  # the period of the passes that take turns
-# A pass takes a turn when it chooses a node to taint. The taint is written only after the previous
-# write (of another taint of the node) has been observed. So a late observation delays the write,
-# but not the turn. Example: turns at 2271.24 s and 2281.29 s, writes at 2271.94 s and 2281.29 s.
-# A delay within the tolerance of rates does not matter.
+_RATE_TOLERANCE: Final = seconds(0.1)  # the period of the tainting passes
+# A tainting pass chooses a node and takes a token of the zone's rate limiter. The taint is written
+# only after the previous write (of another taint of the node) has been observed. So a late
+# observation delays the write, but not the token. Example: tokens taken at 2271.24 s and 2281.29 s,
+# writes at 2271.94 s and 2281.29 s. A delay within the tolerance of rates does not matter.
 # upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go: RateLimitedTimedQueue.Try
 _LATE: Final = _RATE_TOLERANCE
 
@@ -188,9 +188,10 @@ class Auditor:
                 if state in ("", "Initial"):
                     self._last_turn.pop(zone, None)
             case NodeTainted(node, zone, _, True):
-                # The record comes with the outcome, which may be late. The turn was taken by the
-                # write; if conflicts caused several writes, by the first of them. If a write had to
-                # wait until an earlier write was observed, the time of its turn is unknown.
+                # The record comes with the outcome, which may be late. The token was taken when the
+                # write was sent; if conflicts caused several writes, when the first was sent. If a
+                # write had to wait until an earlier write was observed, the time of its token is
+                # unknown.
                 sent = self._taint_sent.pop(node, [])
                 if sent:
                     self._check_rate(zone, sent)
@@ -320,7 +321,7 @@ class Auditor:
             self._check_room(bind.pod, bind.node, self.now)
 
     def _check_room(self, ref: ObjectRef, name: str, began: Instant) -> None:
-        """Check that the requests of the pod `ref` fit on the node `name`, and the number of pods.
+        """Check that the node `name` has room for the pod `ref`: its requests, and one more pod.
 
         If the pod's scheduling cycle began before now (an extender took time to answer), pods that
         arrived after `began` are not counted. A node that changed after `began` is not checked.

@@ -203,7 +203,10 @@ class DashboardApp:
             gone.cancel()
 
     def _encode_page(self) -> None:
-        """Encode the page if the state has changed; do nothing soon after the last encoding."""
+        """Encode the page if the state has changed.
+
+        After an encoding, nothing is encoded for REST_PER_WORK times as long as the encoding took.
+        """
         clock = self._clock
         paused_at = clock.now() if clock.is_paused else None
         revision = (self._recording.revision, clock.speed, paused_at)
