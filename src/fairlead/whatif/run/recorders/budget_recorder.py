@@ -35,7 +35,7 @@ class BudgetRecorder(Struct):
     breaches: list[PdbBreach] = field(default_factory=list)
     _budgets: dict[str, dict[str, PodDisruptionBudget]] = field(default_factory=dict)
     _records: dict[str, _Record] = field(default_factory=dict)
-    _collected_at: Instant = -1  # last instant of pod garbage collection; `_allowed` is for it
+    _lost_at: Instant = -1  # last instant at which pods were deleted; `_allowed` is for it
     _allowed: dict[str, int] = field(default_factory=dict)
 
     def observe(self, pdb: PodDisruptionBudget, now: Instant) -> None:
@@ -87,19 +87,26 @@ class BudgetRecorder(Struct):
             self._take(pod, allowed, by, at)
 
     def evicted(self, pod: Pod, why: str, at: Instant) -> None:
-        """Record a breach of each budget that would have refused an eviction caused by a taint."""
-        self._take(pod, {}, why, at)
+        """Record a breach of each budget that would have refused the eviction of `pod`.
+
+        The eviction did not ask the budgets, for example because a taint caused it.
+        """
+        self._lose(pod, why, at)
 
     def collected(self, pod: Pod, at: Instant) -> None:
-        """Record a breach of each budget that loses too many pods because nodes were deleted.
+        """Record a breach of each budget that loses too many pods because nodes were deleted."""
+        self._lose(pod, NODE_DELETED, at)
 
-        Pod garbage collection deletes the pods of deleted nodes in one pass, before the status of a
-        budget can follow. So the pods of one instant are subtracted from the allowed disruptions.
+    def _lose(self, pod: Pod, by: str, at: Instant) -> None:
+        """Record the breaches of the deletion of `pod`.
+
+        A controller may delete several pods at one instant, before the status of a budget can
+        follow. So the pods of one instant are subtracted from the allowed disruptions.
         """
-        if self._collected_at != at:
-            self._collected_at = at
+        if self._lost_at != at:
+            self._lost_at = at
             self._allowed.clear()
-        self._take(pod, self._allowed, NODE_DELETED, at)
+        self._take(pod, self._allowed, by, at)
 
     def _take(self, pod: Pod, allowed: dict[str, int], by: str, at: Instant) -> None:
         """Subtract `pod` from the disruptions `allowed` of its budgets, and record the breaches.

@@ -1,0 +1,50 @@
+"""Breaches of disruption budgets."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.testing.builders import make_pod
+from fairlead.whatif.run.recorders.budget_recorder import BudgetRecorder
+
+
+def pod(name: str) -> Pod:
+    """A pod that the budget selects."""
+    return make_pod(name, namespace="shop", labels={"app": "web"})
+
+
+@pytest.fixture
+def recorder() -> BudgetRecorder:
+    """A recorder that knows a budget which allows one disruption."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "shop"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"disruptionsAllowed": 1},
+    }
+    recorder = BudgetRecorder()
+    recorder.observe(decode_as(PodDisruptionBudget, budget), 0)
+    return recorder
+
+
+def test_pods_that_are_evicted_at_one_time_use_up_the_budget_together(
+    recorder: BudgetRecorder,
+) -> None:
+    """The status of the budget follows only after all of them."""
+    recorder.evicted(pod("a"), "taint x", 1)
+    recorder.evicted(pod("b"), "taint x", 1)
+    recorder.collected(pod("c"), 1)
+    assert [(one.pod, one.by) for one in recorder.breaches] == [
+        ("shop/b", "taint x"),
+        ("shop/c", "node deleted"),
+    ]
+
+
+def test_later_evictions_count_against_the_status_at_their_time(recorder: BudgetRecorder) -> None:
+    """The budget allows a disruption again."""
+    recorder.evicted(pod("a"), "taint x", 1)
+    recorder.evicted(pod("b"), "taint x", 2)
+    assert recorder.breaches == []
