@@ -86,7 +86,7 @@ def build_engine(
         ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
         ("", (Drain(watch), RollingDrains(), *_node_finalizers(config))),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
-        ("", _autoscalers(config)),
+        ("", _autoscalers(config, watch)),
         ("", (watch,)),
         ("scheduler", tuple(_schedulers(config, cluster, watch))),
     )
@@ -125,7 +125,7 @@ def _device_taint_eviction(config: EngineConfig, reporter: Reporter) -> DeviceTa
     return DeviceTaintEviction(reporter, has_rules=has_rules)
 
 
-def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
+def _autoscalers(config: EngineConfig, reporter: Reporter) -> tuple[Controller, ...]:
     """Return the node autoscalers that `config` configures."""
     autoscalers: list[Controller] = []
     # Most runs have no autoscaler, and importing one takes as long as a small run.
@@ -133,12 +133,14 @@ def _autoscalers(config: EngineConfig) -> tuple[Controller, ...]:
         from fairlead.engine.autoscaling.compose import cluster_autoscaler  # noqa: PLC0415
 
         autoscalers.append(
-            cluster_autoscaler(config.autoscaler, seed=config.seed, start=config.start)
+            cluster_autoscaler(config.autoscaler, reporter, seed=config.seed, start=config.start)
         )
     if config.karpenter is not None:
         from fairlead.engine.autoscaling.karpenter.controller import Karpenter  # noqa: PLC0415
 
-        autoscalers.append(Karpenter(config.karpenter, seed=config.seed, start=config.start))
+        autoscalers.append(
+            Karpenter(config.karpenter, reporter, seed=config.seed, start=config.start)
+        )
     return tuple(autoscalers)
 
 

@@ -75,6 +75,34 @@ def test_unneeded_nodes_go_before_the_cluster_has_settled(answer):
     assert gone.at - found.changed.started_at > 600 * 10**9
 
 
+def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):
+    """Each pod is listed once, as evicted, although its node is deleted afterwards."""
+    nodes = [make.node(name, pool="a") for name in ("a", "b")]
+    for node in nodes:
+        node["status"]["capacity"] = node["status"]["allocatable"]
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=2), make.workload(name="big", replicas=2, cpu="2")),
+        ClusterChange(scale=("deploy/big=0",)),
+        Conditions(
+            autoscale=AutoscaleOptions(
+                "cluster-autoscaler", str(write("groups.yaml", json.dumps(GROUPS)))
+            )
+        ),
+    )
+    [evicted] = found.difference.evicted
+    assert found.changed.autoscaling.removed == 1
+    assert (evicted.pod.key, evicted.node, evicted.why) == (
+        found.difference.moved[0].pod.key,
+        found.difference.moved[0].origin,
+        "node scale down",
+    )
+    effects = {str(one.workload): one.short_words for one in found.effect.workloads}
+    assert effects["deploy/default/web"] == "1 moved (node scale down)"
+    text = text_of(found)
+    assert "EVICTED (1), MOVED (1)" in text
+    assert "node deleted" not in text
+
+
 def test_the_json_keeps_to_the_schema(answer):
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     result = whatif_result(answer(6))

@@ -263,6 +263,44 @@ def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:
     assert len(answer.without.nodes) == 3
 
 
+def test_pods_of_a_removed_node_are_evicted(tmp_path: Path) -> None:
+    """Pods of DaemonSets leave with their node and are not displaced."""
+    template = {
+        "metadata": {"labels": {"app": "agent"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    agent = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": {"app": "agent"}}, "template": template},
+    }
+    objects = [pool(), node("n1"), node("n2"), web(4), agent]
+    answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/web=2",)))
+    assert len(answer.changed.nodes) == 1
+    [evicted] = answer.difference.evicted
+    assert (str(evicted.pod.workload), evicted.why) == ("deploy/default/web", "karpenter drain")
+    assert [one.pod.key for one in answer.difference.moved] == [evicted.pod.key]
+    assert [str(one.workload) for one in answer.difference.gone] == []
+
+
+def test_a_termination_grace_period_breaches_budgets(tmp_path: Path) -> None:
+    """Pods that would end too late are deleted, whatever their budget allows."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    }
+    claim = node_claim("n1")
+    claim["spec"]["terminationGracePeriod"] = "20s"
+    objects = [pool(), node("n1"), node("n2"), claim, node_claim("n2"), web(4), budget]
+    answer = ask(tmp_path, objects, ClusterChange(delete=("nodeclaim/n1",)))
+    why = "karpenter termination grace period"
+    assert [(one.node, one.why) for one in answer.difference.evicted] == [("n1", why)] * 2
+    assert [(one.pdb, one.by) for one in answer.difference.pdb_breaches] == [("default/b", why)]
+
+
 def test_a_snapshot_without_node_pools_is_refused(tmp_path: Path) -> None:
     """Karpenter would have nothing to do."""
     with pytest.raises(InputError, match="contains no NodePool"):

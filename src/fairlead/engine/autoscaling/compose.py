@@ -13,6 +13,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter
 
 if TYPE_CHECKING:
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
@@ -32,12 +33,12 @@ class ClusterAutoscalerConfig(Struct, frozen=True):
 
 
 def cluster_autoscaler(
-    config: ClusterAutoscalerConfig, *, seed: int, start: Instant
+    config: ClusterAutoscalerConfig, reporter: Reporter, *, seed: int, start: Instant
 ) -> ClusterAutoscaler:
     """Return a Cluster Autoscaler controller with a simulated provider.
 
-    `seed` determines provision times and decides between equal options. `start` is the start of the
-    run.
+    It reports evictions to `reporter`. `seed` determines provision times and decides between equal
+    options. `start` is the start of the run.
     """
     # Most runs have no autoscaler, and importing one takes as long as a small run.
     from fairlead.engine.autoscaling.cluster_autoscaler.controller import (  # noqa: PLC0415
@@ -52,5 +53,5 @@ def cluster_autoscaler(
         cloud_provider=config.options.cloud_provider,
     )
     return ClusterAutoscaler(
-        config.options, provider, seed=seed, start=start, priorities=config.priorities
+        config.options, provider, reporter, seed=seed, start=start, priorities=config.priorities
     )

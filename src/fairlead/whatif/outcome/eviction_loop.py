@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import Evicted, Recurrence
 from fairlead.whatif.outcome.workload import WorkloadRef
 
@@ -26,7 +26,7 @@ def eviction_loops(evicted: Iterable[Evicted]) -> Iterator[Recurrence]:
     """
     chains: dict[tuple[WorkloadRef, str], dict[str, list[Evicted]]] = {}
     for one in evicted:
-        if one.why != DRAINED:
+        if one.why not in EMPTIES_NODE:
             pods = chains.setdefault((one.pod.workload, one.reason), defaultdict(list))
             pods[one.pod.key].append(one)
     for (workload, reason), pods in chains.items():

@@ -29,7 +29,7 @@ from fairlead.whatif.outcome.outage import (
 )
 from fairlead.whatif.outcome.run_outcome import PdbBreach
 
-# prefixes of the reasons of evictions that ignore disruption budgets
+# prefixes of the reasons of evictions from failed nodes, which ignore disruption budgets
 IGNORES_BUDGETS: Final = ("taint ", NODE_LOST)
 # A zone state that lasts for a shorter time is only a transition to the next state.
 LASTING: Final = seconds(60)

@@ -128,7 +128,7 @@ NODE_DELETED: Final = "node deleted"
 class PdbBreach(Struct, frozen=True, kw_only=True):
     """A displacement of a pod whose PodDisruptionBudget allowed no disruption.
 
-    `by` is the preemptor, the taint that evicted the pod, or NODE_DELETED.
+    `by` is the preemptor, the reason of an eviction that asked no budget, or NODE_DELETED.
     """
 
     pdb: str

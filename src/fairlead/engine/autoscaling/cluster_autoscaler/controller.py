@@ -27,10 +27,12 @@ from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
     StaticAutoscaler,
 )
+from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, EvictPod, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.interest import Interest
 from fairlead.engine.core.issuer import CLUSTER_AUTOSCALER, Issuer
+from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -60,6 +62,7 @@ class ClusterAutoscaler:
         self,
         options: AutoscalingOptions,
         provider: SimulatedProvider,
+        reporter: Reporter,
         *,
         seed: int,
         start: Instant,
@@ -67,11 +70,12 @@ class ClusterAutoscaler:
     ) -> None:
         """Create the controller. Its first loop runs one scan interval after `start`.
 
-        `seed` decides between equal expansion options. `priorities` is the text of the ConfigMap of
-        the priority expander.
+        Evictions are reported to `reporter`. `seed` decides between equal expansion options.
+        `priorities` is the text of the ConfigMap of the priority expander.
         """
         self._options = options
         self._provider = provider
+        self._evictions = EvictionReporter(reporter)
         pick = TieBreak(seed)
         self.autoscaler = StaticAutoscaler(
             provider, options, pick=pick.pick, priorities=lambda: priorities
@@ -108,7 +112,8 @@ class ClusterAutoscaler:
                 self._put(changed, now, is_loaded=False)
             case ObjectDeleted(gone):
                 self._remove(gone, now)
-            case CommandSucceeded(EvictPod(pod=ref)):
+            case CommandSucceeded(EvictPod(pod=ref) as eviction):
+                self._evictions.succeeded(eviction, now)
                 self.autoscaler.actuator.eviction_answered(ref, None, now)
             case CommandFailed(EvictPod(pod=ref), reason, message):
                 problem = None if reason is FailureReason.NOT_FOUND else message
@@ -197,6 +202,7 @@ class ClusterAutoscaler:
         found = [*self._provider.commands, *self.autoscaler.commands]
         self._provider.commands.clear()
         self.autoscaler.commands.clear()
+        self._evictions.sent(found, self.autoscaler.context.listers.any_pod)
         return found
 
     def _loop(self, now: Instant) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, Unstructured
+from fairlead.engine.autoscaling.eviction_reporter import EvictionReporter
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim, NodeOverlay, NodePool
 from fairlead.engine.autoscaling.karpenter.cloudprovider.unavailable_offerings import (
     UnavailableOfferings,
@@ -44,14 +45,17 @@ from fairlead.engine.core.command import (
     Command,
     CreateObject,
     DeleteObject,
+    EvictPod,
     PatchObject,
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
-from fairlead.engine.core.interest import Interest
+from fairlead.engine.core.interest import Interest, WritesTo
 from fairlead.engine.core.issuer import KARPENTER, Issuer
+from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
+    CommandSucceeded,
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
@@ -67,14 +71,19 @@ class Karpenter:
 
     issuer: ClassVar[Issuer] = KARPENTER
     interest: ClassVar[Interest] = Interest(
-        succeeded=(), failed=(CreateObject, PatchObject, PatchStatus, DeleteObject)
+        succeeded=(EvictPod, WritesTo(DeleteObject, ("Pod",))),
+        failed=(CreateObject, PatchObject, PatchStatus, DeleteObject),
     )
 
-    def __init__(self, config: KarpenterConfig, *, seed: int, start: Instant) -> None:
+    def __init__(
+        self, config: KarpenterConfig, reporter: Reporter, *, seed: int, start: Instant
+    ) -> None:
         """Create the controller. Its first disruption loop runs one period after `start`.
 
-        `seed` determines the names and provision times of machines.
+        Evictions are reported to `reporter`. `seed` determines the names and provision times of
+        machines.
         """
+        self._evictions = EvictionReporter(reporter)
         self._options = config.options
         self.cluster = KarpenterCluster(config.options.nomination)
         objects: tuple[KarpenterObject, ...] = (*config.pools, *config.claims, *config.overlays)
@@ -121,9 +130,12 @@ class Karpenter:
                 self._forget(gone, now)
             case CommandFailed():
                 self._see_failure(stimulus, now)
+            case CommandSucceeded(EvictPod() | DeleteObject() as command):
+                self._evictions.succeeded(command, now)
+                return []
             case _:
                 return []
-        return self._context.take_commands()
+        return self._take_commands()
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
         """Schedule a retry of a failed command.
@@ -316,7 +328,12 @@ class Karpenter:
         self._disruption.process_queue(now)
         self._claims.drain(now)
         self._disruption.disrupt(now)
-        return self._context.take_commands()
+        return self._take_commands()
+
+    def _take_commands(self) -> list[Command]:
+        commands = self._context.take_commands()
+        self._evictions.sent(commands, self.cluster.pods.get)
+        return commands
 
     # --- provisioning ----------------------------------------------------------------------------
 

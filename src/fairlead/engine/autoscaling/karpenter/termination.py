@@ -20,6 +20,7 @@ from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration, parse_timestamp
+from fairlead.engine.autoscaling.eviction_reporter import KARPENTER_DEADLINE, KARPENTER_DRAIN
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt, is_owned_by
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
@@ -54,7 +55,7 @@ def drain_step(claim: NodeClaim, on_node: PodsOnNode, now: Instant) -> DrainStep
     commands: list[Command] = [_forced_deletion(pod, deadline or now, now) for pod in overdue]
     first, forced = min(map(_group, waiting)), {pod.key for pod in overdue}
     commands += [
-        EvictPod(_ref(pod), why="karpenter")
+        EvictPod(_ref(pod), why=KARPENTER_DRAIN)
         for pod in waiting
         if _group(pod) == first
         and pod.key not in forced
@@ -94,7 +95,7 @@ def _forced_deletion(pod: Pod, deadline: Instant, now: Instant) -> DeleteObject:
     left = (deadline - now) // NANOSECONDS_PER_SECOND
     # The API server reads a negative grace period as one second.
     grace = left if left >= 0 else 1
-    return DeleteObject(_ref(pod), grace_period_s=grace, why="termination grace period")
+    return DeleteObject(_ref(pod), grace_period_s=grace, why=KARPENTER_DEADLINE)
 
 
 def _is_critical(pod: Pod) -> bool:

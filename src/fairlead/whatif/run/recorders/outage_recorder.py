@@ -36,7 +36,7 @@ from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
 from fairlead.engine.nodelifecycle.zones.zone_state import zone_key
 from fairlead.engine.workloads.annotation import original_key, original_keys
-from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+from fairlead.whatif.outcome.eviction_reason import EMPTIES_NODE
 from fairlead.whatif.outcome.outage import (
     AffectedPodSample,
     AffectedPodState,
@@ -123,7 +123,7 @@ class OutageRecorder(Struct):
                 self.timers.pop(ref.uid, None)
             case PodEvicted(pod=ref, why=why):
                 self.timers.pop(ref.uid, None)
-                if why != DRAINED:
+                if why not in EMPTIES_NODE:
                     self._record_eviction(record)
 
     def is_waiting(self, now: Instant) -> bool:

@@ -61,8 +61,8 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import is_drain_requested, original_key
-from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.outcome.autoscaling.waiting_time import PodWait
+from fairlead.whatif.outcome.eviction_reason import ASKS_BUDGETS, EMPTIES_NODE
 from fairlead.whatif.outcome.run_outcome import (
     UNSTOPPED,
     ClusterHistory,
@@ -164,7 +164,7 @@ class Recorder(Struct):
                 self._on_preempting(record)
             case PodEvicted():
                 tolerated_s = None if timer is None else timer.tolerated_s
-                self._on_evicted(record, tolerated_s, asks_budgets=record.why == DRAINED)
+                self._on_evicted(record, tolerated_s, asks_budgets=record.why in ASKS_BUDGETS)
             case PodCollected():
                 self._on_collected(record)
             case DisplacementCycle() | WorkloadStarving() | NominationsWasted():
@@ -234,10 +234,13 @@ class Recorder(Struct):
     ) -> None:
         """Record an eviction, unless the pod has completed.
 
-        `asks_budgets` means that the eviction respected the budgets.
+        `asks_budgets` means that the eviction respected the budgets. Pods of DaemonSets do not
+        count if their node is emptied, because they belong to it.
         """
         track = self._known.get(record.pod.uid)
         if track is not None and is_terminal(track.pod):
+            return
+        if track is not None and record.why in EMPTIES_NODE and is_daemon_pod(track.pod):
             return
         self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)

@@ -16,6 +16,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     FailureReason,
@@ -97,7 +98,8 @@ class Controller:
 
     def __init__(self, *objects):
         self.now_s = 0
-        self.karpenter = Karpenter(karpenter_config(("a",)), seed=1, start=START)
+        config = karpenter_config(("a",))
+        self.karpenter = Karpenter(config, SilentReporter(), seed=1, start=START)
         self.commands = []
         self.history = []
         self.tell(ObjectsLoaded(objects))

@@ -1,14 +1,16 @@
-"""What a run reports about preemption."""
+"""What a run reports about preemption and evictions."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
+from fairlead.api.codec import decode
 from fairlead.api.objects import OwnerReference
 from fairlead.engine.core.command import ObjectRef
-from fairlead.engine.core.reporter import PodPreempting
+from fairlead.engine.core.reporter import PodEvicted, PodPreempting
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.whatif.run.recorders.recorder import Recorder
@@ -86,3 +88,48 @@ def test_a_snapshot_is_recorded_as_its_pods_one_by_one(found):
         for run in runs
     ]
     assert results[0] == results[1]
+
+
+def budget():
+    """A budget that selects the pods of a snapshot, and allows no disruption."""
+    return decode(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "default"},
+            "spec": {"maxUnavailable": 0, "selector": {"matchLabels": LABELS}},
+        }
+    )
+
+
+def evicting(why, owner="ReplicaSet"):
+    """Record the eviction of a pod on node `a` that a budget protects."""
+    (owners,) = (one for one in OWNERS if one[0].kind == owner)
+    pod = loaded_pod("p", "a", "Running", owners, ends=False)
+    recorder = Recorder(now=0)
+    recorder.observe(ObjectsLoaded((make_node("a"), budget(), pod)), 0)
+    meta = pod.metadata
+    ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+    recorder.report(PodEvicted(ref, "a", why, 1))
+    return recorder
+
+
+@pytest.mark.parametrize(
+    ("why", "asks"),
+    [
+        ("drain", True),
+        ("node scale down", True),
+        ("karpenter drain", True),
+        ("karpenter termination grace period", False),
+        ("taint node.kubernetes.io/unreachable:NoExecute", False),
+    ],
+)
+def test_an_eviction_that_does_not_ask_the_budgets_may_breach_them(why, asks):
+    recorder = evicting(why)
+    assert [(one.pod.name, one.node, one.why) for one in recorder.evicted] == [("p", "a", why)]
+    assert [one.by for one in recorder.budgets.breaches] == ([] if asks else [why])
+
+
+@pytest.mark.parametrize("why", ["node scale down", "karpenter drain"])
+def test_a_daemon_sets_pod_that_leaves_with_its_node_does_not_count(why):
+    assert evicting(why, owner="DaemonSet").evicted == []

@@ -26,6 +26,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_mirror_pod,
 )
+from fairlead.engine.autoscaling.eviction_reporter import SCALE_DOWN
 from fairlead.engine.core.command import EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant, seconds
 
@@ -98,7 +99,7 @@ class NodeDrain(Struct):
 
     def _evict(self, one: _Eviction) -> None:
         one.is_waiting, one.retry_at = True, None
-        self.context.commands.append(EvictPod(_ref(one.pod), "node scale down"))
+        self.context.commands.append(EvictPod(_ref(one.pod), SCALE_DOWN))
 
     def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.

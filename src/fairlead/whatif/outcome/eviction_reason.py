@@ -1,0 +1,17 @@
+"""The reasons of evictions that empty a node, and those of them that respect budgets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.engine.autoscaling.eviction_reporter import (
+    KARPENTER_DEADLINE,
+    KARPENTER_DRAIN,
+    SCALE_DOWN,
+)
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
+
+# These use the eviction API, which asks the disruption budgets.
+ASKS_BUDGETS: Final = (DRAINED, SCALE_DOWN, KARPENTER_DRAIN)
+# The node is healthy or leaves the cluster, so the replacements of its pods run elsewhere.
+EMPTIES_NODE: Final = (*ASKS_BUDGETS, KARPENTER_DEADLINE)
