@@ -126,6 +126,13 @@ class BudgetRoom:
             return []
         return found
 
+    def permits(self, pod: Pod, limit: BudgetLimit) -> bool:
+        """Return whether the budget of `limit` permits an eviction of `pod` now.
+
+        The budget need not be the only one that selects the pod.
+        """
+        return limit.now > 0 or (not is_ready(pod) and self._spares(limit))
+
     def limits(self) -> list[BudgetLimit]:
         """Return the limits of all budgets, sorted by namespace and name."""
         return [self._limits[key] for key in sorted(self._limits)]

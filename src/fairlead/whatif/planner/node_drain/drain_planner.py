@@ -168,8 +168,8 @@ class DrainPlanner:
     def budget_blockers(self, node: str) -> list[Blocker]:
         """Return the blockers of the evictions from `node` that a budget refuses, now or always.
 
-        A pod has two blockers if its budget still allows no eviction now when the first blocker is
-        removed.
+        A pod has several blockers if its budget still allows no eviction now when the first blocker
+        is removed.
         """
         return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
 
@@ -366,11 +366,13 @@ class DrainPlanner:
 
     def _budget_blockers(self, node: str, pod: PodInfo) -> list[Blocker]:
         limits = self.budgets.guarding(pod.pod)
-        if len(limits) > 1:
-            return [_several(node, pod, limits)]
-        if not limits or limits[0].now > 0:
+        if not limits:
             return []
-        return list(_exhausted(node, pod, limits[0]))
+        permitting = [one for one in limits if self.budgets.permits(pod.pod, one)]
+        kept = (permitting or limits)[0]
+        others = [one for one in limits if one is not kept]
+        found = [_several(node, pod, limits, others)] if others else []
+        return found if permitting else [*found, *_exhausted(node, pod, kept)]
 
 
 def _may_follow(spec: PodSpec) -> bool:
@@ -407,11 +409,20 @@ def _silent(node: str) -> Blocker:
     return Blocker(node, "", BlockCause.SILENT, f"node/{node}", why, edit)
 
 
-def _several(node: str, pod: PodInfo, limits: Sequence[BudgetLimit]) -> Blocker:
-    names = [one.key.partition("/")[2] for one in limits]
-    why = f"{' and '.join(names)} select it; the eviction API refuses pods with several budgets"
-    edit = f"kubectl -n {pod.namespace} delete pdb {names[-1]}"
-    return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{limits[-1].key}", why, edit)
+def _several(
+    node: str, pod: PodInfo, limits: Sequence[BudgetLimit], others: Sequence[BudgetLimit]
+) -> Blocker:
+    """Return the blocker of a pod with several budgets; the edit deletes all but one (`others`)."""
+    *names, last = map(_name, limits)
+    which = f"{', '.join(names)} and {last}"
+    why = f"{which} select it; the eviction API refuses pods with several budgets"
+    edit = f"kubectl -n {pod.namespace} delete pdb {' '.join(map(_name, others))}"
+    return Blocker(node, pod.key, BlockCause.SEVERAL_BUDGETS, f"pdb/{others[-1].key}", why, edit)
+
+
+def _name(limit: BudgetLimit) -> str:
+    """Return the name of the budget of `limit`, without its namespace."""
+    return limit.key.partition("/")[2]
 
 
 def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]:

@@ -204,13 +204,53 @@ def test_an_unready_pod_is_evicted_if_its_budget_spares_it(planner, make):
     assert blocked(planner(*objects, budget("web", minAvailable=2)), "c") == []
 
 
-def test_two_budgets_for_a_pod_block_it(planner, make):
+def several_budgets(*limits):
+    """Budgets for the same pods, with the names web-1, web-2 and so on."""
+    found = [budget("web", maxUnavailable=limit) for limit in limits]
+    for number, one in enumerate(found, start=1):
+        one["metadata"]["name"] = f"web-{number}"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("limits", "owner", "deleted"),
+    [
+        ((1, 1), "web-2", "web-2"),
+        ((1, 1, 1), "web-3", "web-2 web-3"),
+        ((0, 1, 0), "web-3", "web-1 web-3"),
+        ((0, 1), "web-1", "web-1"),
+    ],
+)
+def test_of_several_budgets_for_a_pod_one_that_allows_its_eviction_is_kept(
+    planner, make, limits, owner, deleted
+):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
-    second = budget("web", maxUnavailable=1)
-    second["metadata"]["name"] = "web-2"
-    found = blocked(planner(*objects, budget("web", maxUnavailable=1), second), "a")
+    budgets = several_budgets(*limits)
+    edit = f"kubectl -n default delete pdb {deleted}"
+    found = blocked(planner(*objects, *budgets), "a")
+    assert found == [(BlockCause.SEVERAL_BUDGETS, f"pdb/default/{owner}", edit)]
+    kept = [one for one in budgets if one["metadata"]["name"] not in deleted.split()]
+    assert blocked(planner(*objects, *kept), "a") == []
+
+
+def test_the_budget_that_is_kept_may_also_need_a_change(planner, make):
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
+    found = blocked(planner(*objects, *several_budgets(0, 0)), "a")
     assert found == [
-        (BlockCause.SEVERAL_BUDGETS, "pdb/default/web-2", "kubectl -n default delete pdb web-2")
+        (BlockCause.SEVERAL_BUDGETS, "pdb/default/web-2", "kubectl -n default delete pdb web-2"),
+        (BlockCause.BUDGET_NEVER, "pdb/default/web-1", RELAXED.replace("pdb web", "pdb web-1")),
+    ]
+
+
+def test_an_unready_pod_keeps_a_budget_that_spares_it(planner, make):
+    """The second budget allows no disruption, but permits evictions of pods that are not ready."""
+    objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
+    objects[-2]["status"]["conditions"] = []
+    budgets = several_budgets(0, 0)
+    budgets[1]["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow"
+    found = blocked(planner(*objects, *budgets), "a")
+    assert found == [
+        (BlockCause.SEVERAL_BUDGETS, "pdb/default/web-1", "kubectl -n default delete pdb web-1")
     ]
 
 
