@@ -51,6 +51,18 @@ def test_every_command_has_help_with_examples(fairlead, command):
     assert f"fairlead {command}".strip() in tried
 
 
+def test_the_help_of_whatif_says_in_which_order_a_change_is_made(fairlead):
+    """As `script_of_change` does."""
+    _, out, _ = fairlead("whatif", "--help")
+    text = " ".join(out.split())
+    assert (
+        "The nodes of --add-nodes are added first. When they are Ready, all other changes" in text
+    )
+    assert (
+        "delete, apply, set fields, scale, cordon, drain, fail nodes, run the descheduler" in text
+    )
+
+
 def test_files_that_conformance_reads_must_be_there(fairlead):
     for option, value in (("--tokens", "nope"), ("--ca", "nope"), ("--show", "-1")):
         code, _, err = fairlead("conformance", "api", "cases.jsonl", f"{option}={value}")

@@ -1,10 +1,11 @@
 """ClusterChange: the change of a what-if, and the scripted steps that perform it.
 
-All parts of a change happen at one instant, in a fixed order that does not depend on the command
-line: objects are deleted, applied and edited, nodes are added, workloads are scaled, nodes are
-cordoned, drained and failed, and the descheduler runs. So one change can delete an object and apply
-a new object of the same name, or apply a node and cordon it. There are two exceptions: failures can
-start later (`--at`), and a rolling drain lasts for some time.
+The nodes of --add-nodes are added first. When they are Ready, all other parts of the change happen
+at one instant, in a fixed order that does not depend on the command line: objects are deleted,
+applied and edited, workloads are scaled, nodes are cordoned, drained and failed, and the
+descheduler runs. So one change can delete an object and apply a new object of the same name, or
+apply a node and cordon it. There are two exceptions: failures can start later (`--at`), and a
+rolling drain lasts for some time.
 
 A label selector of nodes to cordon, drain or fail matches only the nodes that exist before the
 change. Nodes that the change creates can be named.

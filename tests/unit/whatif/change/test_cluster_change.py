@@ -68,6 +68,15 @@ def test_a_selector_means_the_nodes_before_the_change(cluster, write, make):
         commands(ClusterChange(**new, drain=("pool=large",)), cluster)
 
 
+def test_new_nodes_are_added_before_all_other_changes(cluster):
+    change = ClusterChange(delete=("node/n2",), cordon=("n1",), add_nodes=1, like="n1")
+    steps = script_of_change(change, cluster).steps
+    added, *others = [(one.after, type(one.commands[0])) for one in steps]
+    assert added == (0, CreateObject)
+    assert [kind for _, kind in others] == [DeleteObject, PatchObject]
+    assert min(after for after, _ in others) > 0
+
+
 def test_applying_creates_what_is_new_and_merges_what_is_there(cluster, write, make):
     path = write("change.json", make.workload(name="web", replicas=9), make.pod("new"))
     patch, create = commands(ClusterChange(apply=(path,)), cluster)

@@ -45,10 +45,11 @@ def whatif(
     SNAPSHOT is the output of `kubectl get nodes,pods,... -A -o yaml` (or `-o json`): a file (also
     .gz or .tar), a directory of such files, or `-` for standard input. To read a running cluster
     instead, without changing it, use `--context`, `--kubeconfig` or `--in-cluster`. Options that
-    describe the change can be repeated and combined. All changes are made at the same instant (with
-    --at, failures follow later), in this order: delete, apply, set fields, add nodes, scale,
-    cordon, drain, fail nodes, run the descheduler. With text output, an HTML report is written to
-    fairlead-whatif.html, unless no change is given.
+    describe the change can be repeated and combined. The nodes of --add-nodes are added first. When
+    they are Ready, all other changes are made at the same instant (with --at, failures follow
+    later), in this order: delete, apply, set fields, scale, cordon, drain, fail nodes, run the
+    descheduler. With text output, an HTML report is written to fairlead-whatif.html, unless no
+    change is given.
 
     Try:
 
