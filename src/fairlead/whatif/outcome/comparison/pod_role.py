@@ -91,13 +91,8 @@ class PodRole(Struct, frozen=True):
 
     @property
     def is_newly_placed(self) -> bool:
-        """Whether the pod has a node only with the change.
-
-        A pod that the change only keeps from ending does not count: its deletion began before, and
-        the kubelet of a failed node cannot complete it.
-        """
-        is_late = self.after.is_initial and self.after.is_terminating
-        return self.after.is_placed and not self.had_node and not is_late
+        """Whether the pod has a node only with the change."""
+        return self.after.is_placed and not self.had_node and not self._is_left_over
 
     def is_updated(self, displaced: Collection[str]) -> bool:
         """Return whether the pod has a new revision, or was recreated or resized on its node."""
@@ -123,8 +118,17 @@ class PodRole(Struct, frozen=True):
     @property
     def is_moved(self) -> bool:
         """Whether the pod has another node than without the change."""
-        placed = self.before.is_placed and self.after.is_placed
+        placed = self.before.is_placed and self.after.is_placed and not self._is_left_over
         return placed and self.before.node != self.after.node and not self.has_new_revision
+
+    @property
+    def _is_left_over(self) -> bool:
+        """Whether the pod existed at the change and still terminates, without a replacement.
+
+        The kubelet of a failed node cannot complete the deletion. The pod may have been replaced in
+        the run without the change.
+        """
+        return self.after.is_initial and self.after.is_terminating
 
 
 def pod_roles(

@@ -82,6 +82,14 @@ def test_a_pod_on_another_node_has_moved():
     assert (move.origin, move.target) == ("a", "b")
 
 
+def test_a_pod_that_a_failed_node_cannot_end_has_not_moved():
+    """Without the change, its replacement runs; with the change, nothing replaces the old pod."""
+    left_over = pod("p", "b", is_initial=True, is_terminating=True)
+    found = difference(outcome(pod("p", "a")), outcome(left_over))
+    assert not found.moved
+    assert keys(found.removed) == ["ns/p"]
+
+
 def test_a_completed_pod_is_neither_placed_nor_removed():
     done = pod("p", "a", phase="Succeeded")
     assert difference(outcome(done), outcome()).is_empty
