@@ -20,3 +20,10 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 BETA_INSTANCE_TYPE: Final = "beta.kubernetes.io/instance-type"
 ARCH: Final = "kubernetes.io/arch"
 OS: Final = "kubernetes.io/os"
+
+MACHINE_FACTS: Final = frozenset(
+    (
+        HOSTNAME, ZONE, REGION, BETA_ZONE, BETA_REGION, INSTANCE_TYPE, BETA_INSTANCE_TYPE, ARCH, OS,
+    )
+)  # fmt: skip
+"""The labels above, which the kubelet and the cloud provider set from facts about the machine."""

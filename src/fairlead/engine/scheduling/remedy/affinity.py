@@ -15,6 +15,7 @@ from fairlead.api.objects import (
     PodAffinityTerm,
 )
 from fairlead.api.selector import requirement_matches
+from fairlead.api.well_known_label import MACHINE_FACTS
 from fairlead.engine.core.status import Status
 from fairlead.engine.framework.runtime import Framework
 from fairlead.engine.scheduling.preemption.importance import importance
@@ -32,18 +33,18 @@ def propose_for_node_affinity(
     """Yield changes of the node's labels, then changes that drop requirements of the pod.
 
     A label is proposed only if it meets the single unmet requirement of the nodeSelector or of a
-    term.
+    term, and if it does not contradict a fact about the machine, such as its zone.
     """
     spec = pod.pod.spec
     missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
-    if len(missing) == 1:
+    if len(missing) == 1 and not _is_known_fact(node, missing[0][0]):
         key, value = missing[0]
         yield RemedyChange(
             f"label node {node.name} {key}={value}", node=labelled(node.node, key, value)
         )
     for term in _required_terms(pod.pod):
         unmet = [r for r in term.match_expressions if not requirement_matches(r, node.labels)]
-        if len(unmet) == 1 and not term.match_fields:
+        if len(unmet) == 1 and not term.match_fields and not _is_known_fact(node, unmet[0].key):
             yield from _satisfy(node.node, unmet[0])
     if missing:
         selector = {k: v for k, v in spec.node_selector.items() if (k, v) not in missing}
@@ -54,6 +55,15 @@ def propose_for_node_affinity(
         free = replace(spec.affinity, node_affinity=None)
         what = "drop the pod's node affinity"
         yield RemedyChange(what, pod=with_affinity(pod.pod, free))
+
+
+def _is_known_fact(node: NodeInfo, key: str) -> bool:
+    """Return whether the label `key` states a fact about the machine of `node`.
+
+    Another value would be wrong, and the kubelet would replace it when it restarts
+    (kubelet_node_status.go: updateDefaultLabels).
+    """
+    return key in MACHINE_FACTS and key in node.labels
 
 
 def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.api.well_known_label import ARCH, ZONE
 from fairlead.conformance.scheduling.pod import build, pod_info
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
@@ -155,6 +156,26 @@ CASES = {
     "a missing label: label the node": (
         {"nodes": [node()], "pods": [], "pending": pod(nodeSelector={"disk": "ssd"})},
         "label node n1 disk=ssd",
+    ),
+    "another zone: drop the requirement, because a label moves no machine": (
+        {
+            "nodes": [node(labels={ZONE: "z1"})],
+            "pods": [],
+            "pending": pod(nodeSelector={ZONE: "z2"}),
+        },
+        f"drop {ZONE} from the pod's nodeSelector",
+    ),
+    "no zone: label the node": (
+        {"nodes": [node()], "pods": [], "pending": pod(nodeSelector={ZONE: "z2"})},
+        f"label node n1 {ZONE}=z2",
+    ),
+    "another architecture in a term: drop the affinity": (
+        {
+            "nodes": [node(labels={ARCH: "arm64"})],
+            "pods": [],
+            "pending": pod(affinity=on_nodes({"key": ARCH, "operator": "In", "values": ["amd64"]})),
+        },
+        "drop the pod's node affinity",
     ),
     "a taken host port: the pod that uses it": (
         {"nodes": [node()], "pods": [bound("b", ports=[80])], "pending": pod(ports=[80])},
