@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.engine.configuration.release import release_of
 from fairlead.whatif.change.cluster_change import ClusterChange
+from fairlead.whatif.change.node_outage.node_failure import Failures
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.release import Releases
 from fairlead.whatif.question import what_if
@@ -65,6 +66,21 @@ def test_pods_that_wait_for_job_tracking_are_removed(running_job, snapshot, writ
     found = what_if(snapshot(*running_job), ClusterChange(**change)).difference
     assert len(found.removed) == removed
     assert found.reallocated == ("cpu", "pods")
+
+
+@pytest.mark.parametrize("node", ["a", "b"])
+def test_a_job_whose_deadline_passes_in_the_meantime_is_no_effect(
+    running_job, make, snapshot, node
+):
+    """Without the change, nothing happens for six minutes, but the Job fails after ten."""
+    running_job[1] = job(activeDeadlineSeconds=600)
+    running = snapshot(*running_job, make.node("b"), make.pod("p", node_name="b"))
+    failures = Failures(fail_node=(node,))
+    answer = what_if(running, ClusterChange(failures=failures, lasts="20m"))
+    ended = (*answer.difference.removed, *answer.difference.gone)
+    assert {pod.name for pod in ended} == ({"p"} if node == "b" else set())
+    assert not answer.effect.errors
+    assert {one.pod for one in answer.effect.lost} <= {"default/p"}
 
 
 def test_a_pod_that_a_finalizer_of_another_controller_holds_is_removed(make, snapshot):

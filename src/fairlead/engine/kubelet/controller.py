@@ -117,6 +117,10 @@ class Kubelets:
                 found = due
         return found
 
+    def next_transition(self) -> Instant | None:
+        """Return the next time at which a pod starts, becomes ready, ends or stops, or None."""
+        return self._workers.next_due()
+
     def is_waiting(self) -> bool:
         """Return whether a working kubelet waits for a pod to start, become ready or stop."""
         return self._workers.is_waiting()

@@ -186,6 +186,11 @@ class Workloads:
             if finished is not None and not finished.is_success and not rule.is_over:
                 yield sets[key].ref, finished
 
+    def next_job_deadline(self) -> Instant | None:
+        """Return the next time at which an unfinished Job exceeds its deadline, or None."""
+        rules = (rule for rule in self._pod_sets.rules.values() if isinstance(rule, JobRule))
+        return earliest(*(rule.deadline for rule in rules if rule.progress.finished is None))
+
     def _is_large(self, key: str) -> bool:
         """Return whether the owner `key` has many pods, and its rule does not follow each of them.
 

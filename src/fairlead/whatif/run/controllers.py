@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import condition
-from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.instant import Instant, earliest
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.scheduling.controller import Scheduler
@@ -55,6 +55,10 @@ class RunControllers(Struct, frozen=True):
         if self.karpenter is not None and self.karpenter.is_waiting():
             return True
         return self.autoscaler is not None and self.autoscaler.is_waiting(now)
+
+    def next_end(self) -> Instant | None:
+        """Return the next time at which a pod or a Job ends by itself; None if none does."""
+        return earliest(self.workloads.next_job_deadline(), self.kubelets.next_transition())
 
     def why_waiting(self, pod: Pod) -> str:
         """Return the reason why a pod is pending although the scheduler has not tried it.

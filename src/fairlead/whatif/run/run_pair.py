@@ -3,6 +3,10 @@
 Loading, and all work due at the start, are the same in both runs. So the process is forked after
 the start: the child process runs without the steps and sends its outcome; the parent process runs
 with the steps. The runs do not affect each other, and they share unchanged memory.
+
+Each run ends when the cluster has settled, so the run with the steps usually ends later. If a pod
+or a Job ends by itself in the meantime, for example because of activeDeadlineSeconds, this is no
+effect of the steps. Then the run without the steps is repeated up to the same time.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import CommandLog, ExperimentRun, run_experiment
@@ -41,7 +45,7 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Return (outcome of `without`, outcome of `changed`).
+    """Return (outcome of `without`, outcome of `changed`), both at the end of the run `changed`.
 
     The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
     begin at the time at which the controllers in the run `without` have nothing left to do.
@@ -49,6 +53,36 @@ def run_pair(
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
     """
+    before, after = _run_both(without, changed, progress, command_log, logging)
+    if has_missed_end(before.next_end, after):
+        longer = outcome_until(without, _begin(without, before), after.simulated_until, progress)
+        before = replace(longer, rest=before.rest, settled=before.settled)
+    return before, after
+
+
+def has_missed_end(next_end: Instant | None, after: RunOutcome) -> bool:
+    """Return whether the run `after` lasted until `next_end`, which another run did not reach."""
+    return next_end is not None and next_end <= after.simulated_until
+
+
+def outcome_until(
+    without: Experiment, begin: DurationNs, until: Instant, progress: Progress
+) -> RunOutcome:
+    """Return the outcome of `without` at the instant `until`.
+
+    Its times count from `begin` after the start. Raises InputError.
+    """
+    longer = replace(without, steps_begin=begin, duration=until - without.start)
+    return run_experiment(longer, WITHOUT, progress).outcome
+
+
+def _run_both(
+    without: Experiment,
+    changed: Experiment,
+    progress: Progress,
+    command_log: CommandLog | None,
+    logging: Logging | None,
+) -> tuple[RunOutcome, RunOutcome]:
     if not _is_shareable(without, changed):
         return _run_apart(without, changed, progress, command_log, logging)
     run = ExperimentRun(without, command_log, logging=logging)

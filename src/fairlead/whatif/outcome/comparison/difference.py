@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome.comparison.pod_role import came_later, is_of_deleted_node, pod_roles
+from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
     Evicted,
@@ -160,9 +161,9 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         pod for pod in missing if pod.key in left or is_of_deleted_node(pod, without, nodes)
     ]
     surplus = _surplus(not_back, changed)
-    lost_pods = [pod for pod in not_back if pod.key not in surplus]
-    lost_keys = {pod.key for pod in lost_pods}
-    not_created = list(_not_created(lost_pods, changed))
+    not_replaced = [pod for pod in not_back if pod.key not in surplus]
+    lost_keys = {pod.key for pod in not_replaced}
+    not_created = list(_not_created(not_replaced, changed))
     awaited = {one.pod.key for one in not_created}
     pending = [role.after for role in roles if role.is_newly_pending]
     placed = [role.after for role in roles if role.is_newly_placed]
@@ -172,7 +173,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     ]
     displaced = [one for one in elsewhere if one.is_displaced(left, without, nodes)]
     evictions = [one.pod for one in (*preempted, *evicted)]
-    lost = [*(role.after for role in displaced), *lost_pods]
+    lost = [*(role.after for role in displaced), *not_replaced]
     concerned = [
         *(pod for pod in evictions if pod.key not in surplus),
         *lost,
@@ -193,7 +194,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         preempted=preempted,
         evicted=evicted,
         pending=tuple(pending),
-        gone=tuple(pod for pod in lost_pods if pod.key not in awaited),
+        gone=tuple(pod for pod in not_replaced if pod.key not in awaited),
         not_created=tuple(not_created),
         removed=removed,
         fewer=tuple(pod for pod in removed if came_later(pod, without)),
@@ -203,7 +204,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         displaced=tuple({pod.key: pod for pod in (*evictions, *lost)}.values()),
         pods_on_failed_nodes=_pods_on_failed_nodes(without, changed),
         recovered_after=None
-        if pending or not_created or _has_lost_pods(without, changed)
+        if pending or not_created or lost_pods(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
 
@@ -268,10 +269,25 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
 
 
-def _has_lost_pods(without: RunOutcome, changed: RunOutcome) -> bool:
-    """Return whether the outage loses pods in `changed` that it does not lose in `without`."""
+def lost_pods(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
+    """Return the pods that an outage loses in `changed`, and that run at the end of `without`.
+
+    Pods that exist only in `changed` are included.
+    """
+    if changed.outage is None:
+        return ()
     known = {one.pod for one in without.outage.lost} if without.outage else set()
-    return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
+    return tuple(
+        one
+        for one in changed.outage.lost
+        if one.pod not in known and not _has_ended(one.pod, without)
+    )
+
+
+def _has_ended(key: str, run: RunOutcome) -> bool:
+    """Return whether the pod `key` completed or was deleted in `run`, and has no replacement."""
+    pod = run.pods.get(key)
+    return pod.is_completed if pod is not None else key in (run.touched or ())
 
 
 def _additional(

@@ -7,7 +7,11 @@ from msgspec.structs import replace
 
 from fairlead.whatif.change.kubectl_drain import NO_DRAIN, KubectlDrain
 from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
-from fairlead.whatif.outcome.comparison.difference import Difference, difference
+from fairlead.whatif.outcome.comparison.difference import (
+    Difference,
+    difference,
+    lost_pods,
+)
 from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
 from fairlead.whatif.outcome.comparison.pod_role import changed_keys
 from fairlead.whatif.outcome.comparison.waited_pod import WaitedPod, waited_pods
@@ -74,7 +78,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
-    lost = _lost(without, changed)
+    lost = lost_pods(without, changed)
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(
@@ -97,10 +101,3 @@ def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:
     if run.autoscaling is None or other.ended_at <= run.ended_at:
         return run
     return replace(run, autoscaling=run.autoscaling.prolonged(other.ended_at - run.ended_at))
-
-
-def _lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
-    if changed.outage is None:
-        return ()
-    known = {one.pod for one in without.outage.lost} if without.outage else set()
-    return tuple(one for one in changed.outage.lost if one.pod not in known)

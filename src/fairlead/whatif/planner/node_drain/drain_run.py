@@ -36,7 +36,7 @@ from fairlead.whatif.outcome.workload import POD, WorkloadRef
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.experiment_run import ExperimentRun, run_experiment
 from fairlead.whatif.run.progress import Progress
-from fairlead.whatif.run.run_pair import in_child
+from fairlead.whatif.run.run_pair import has_missed_end, in_child, outcome_until
 from fairlead.whatif.snapshot.manifest import Manifest
 
 SOURCE: Final = "plan"
@@ -93,7 +93,8 @@ class _Baseline(Struct, frozen=True):
     `pending` pods have no node at the end, and `lost` pods are gone for good; `breaches` is the
     number of evictions against a budget. `missing` is the number of pods that could not be created,
     by the object that creates them. `failed_jobs` are the Jobs that fail. `shortages` is
-    the number of displaced pods that ordered StatefulSets have not created again.
+    the number of displaced pods that ordered StatefulSets have not created again. At `next_end`, a
+    pod or a Job would have ended by itself.
     """
 
     after: DurationNs
@@ -103,6 +104,7 @@ class _Baseline(Struct, frozen=True):
     missing: dict[str, int]
     failed_jobs: frozenset[str]
     shortages: Counter[WorkloadRef]
+    next_end: Instant | None
 
 
 class DrainTimes(Struct, frozen=True):
@@ -173,6 +175,13 @@ def run_drains(
     A turn begins when all nodes of the turn before are back. Raises InputError.
     """
     base = replace(experiment, steps_begin=None, horizon=_HORIZON)
+
+    def compared(pace: DrainPace, outcome: RunOutcome) -> DrainRun:
+        known, until = baseline, outcome.simulated_until
+        if has_missed_end(known.next_end, outcome):
+            known = _baseline_of(outcome_until(base, known.after, until, progress))
+        return _drain_run(pace, turns, outcome, known)
+
     has_extenders = bool(
         experiment.scheduler.extenders
     )  # connections to extenders cannot be shared with a forked process
@@ -180,8 +189,7 @@ def run_drains(
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
         return _until_unsafe(
-            _drain_run(pace, turns, _run_apart(base, turns, pace, after, progress), baseline)
-            for pace in paces
+            compared(pace, _run_apart(base, turns, pace, after, progress)) for pace in paces
         )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
@@ -196,7 +204,7 @@ def run_drains(
         outcome = in_child(partial(_finish, run, turns, pace, after, progress), shared)
         if outcome is None:
             outcome = _run_apart(base, turns, pace, after, progress)
-        return _drain_run(pace, turns, outcome, baseline)
+        return compared(pace, outcome)
 
     return _until_unsafe(map(drained, paces))
 
@@ -295,7 +303,7 @@ def _baseline_of(outcome: RunOutcome) -> _Baseline:
     failed = frozenset(one.subject for one in _failed_jobs(outcome))
     breaches = len(outcome.pdb_breaches)
     after, shortages = outcome.rest.after or 0, _shortages(outcome)
-    return _Baseline(after, pending, lost, breaches, missing, failed, shortages)
+    return _Baseline(after, pending, lost, breaches, missing, failed, shortages, outcome.next_end)
 
 
 def _shortages(outcome: RunOutcome) -> Counter[WorkloadRef]:

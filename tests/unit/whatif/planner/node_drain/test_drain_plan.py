@@ -705,6 +705,25 @@ def test_a_drain_is_not_safe_if_a_job_fails_because_of_it(
     assert pace["failed_jobs"] == ([] if is_safe else ["default/train"])
 
 
+def test_a_job_whose_deadline_passes_during_a_drain_fails_without_it_too(planner, experiment, make):
+    """The node is away for longer than the simulation without the drain takes."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"activeDeadlineSeconds": 600, "template": template},
+    }
+    pod = make.pod("train-b", node_name="b", owner="train", restartPolicy="Never")
+    pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    objects = [make.node("a"), make.node("b"), job, pod]
+    plan = plan_of(planner(*objects), ["a"], return_again=True)
+    run_plan(plan, experiment(*objects), NoProgress(), away=seconds(1200))
+    [run] = plan.runs
+    assert run.failed_jobs == ()
+    assert run.is_safe
+
+
 def test_a_drain_is_not_safe_if_a_stateful_set_waits_for_an_unready_pod(planner, experiment, make):
     """db-2 is created again only when db-0 is ready."""
     db = make.workload("StatefulSet", "db", replicas=3)
