@@ -1037,6 +1037,7 @@ class CSINode(_Object, frozen=True):
 class CSIDriverSpec(_View, frozen=True):
     """The spec of a CSIDriver."""
 
+    attach_required: bool = True
     storage_capacity: bool = False
 
 

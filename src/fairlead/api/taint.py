@@ -15,6 +15,8 @@ NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
 
 def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
     """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.

@@ -125,6 +125,10 @@ class Kubelets:
         """Return whether a working kubelet waits for a pod to start, become ready or stop."""
         return self._workers.is_waiting()
 
+    def awaiting_volumes(self) -> dict[str, str]:
+        """Return the pods that wait for a volume, each with the pod that holds it, by key."""
+        return self._workers.awaiting_volumes()
+
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Run the heartbeats or the pressure checks that are due; if none are due, act on one pod.
 
@@ -184,7 +188,7 @@ class Kubelets:
             case Lease():
                 return self._heartbeats.forget_lease(gone, now)
             case Pod():
-                self._workers.forget(gone)
+                self._workers.forget(gone, now)
                 self._pressure.forget_pod(gone, now)
                 node = gone.spec.node_name
                 if self._heartbeats.find(node) is not None:

@@ -56,6 +56,7 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     stopping_time,
 )
 from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
@@ -126,6 +127,14 @@ class PodWorkers(Struct):
     _unseen: dict[str, list[_PodWorker]] = field(default_factory=dict)
     # Workers of pods that start or stop, by pod key; some of them have acted already.
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
+    # Workers whose pods wait for a volume, by pod key, by the key of the pod that holds the volume.
+    _awaiting: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    _volumes: SingleNodeVolumes | None = None
+
+    def __post_init__(self) -> None:
+        """Delay pods whose volume is attached to another node, if the cluster is known."""
+        if self.cluster is not None:
+            self._volumes = SingleNodeVolumes(self.cluster)
 
     # --- time ----------------------------------------------------------------------------------
 
@@ -152,6 +161,8 @@ class PodWorkers(Struct):
             if timer.due is not timer.worker.pending:
                 continue
             if self.is_reporting(timer.worker.node):
+                if timer.due.act is Act.START and self._awaits_volume(timer.worker, now):
+                    continue
                 return [*_final_status(timer), *self._act(timer.worker, now)]
             self._frozen.setdefault(timer.worker.node, []).append(timer)
         return []
@@ -217,6 +228,8 @@ class PodWorkers(Struct):
         key = pod.key
         worker = self._find(key)
         if worker is not None and worker.ref.uid == pod.metadata.uid:
+            if is_terminal(pod):
+                self._release(worker.pod, now)
             _update(worker, pod, now)
             self._plan(worker)
             return []
@@ -272,8 +285,9 @@ class PodWorkers(Struct):
                 worker.ready_at = worker.started_at + ready_delay_of(pod, self.config)
         self._plan(worker)
 
-    def forget(self, gone: Pod) -> None:
+    def forget(self, gone: Pod, now: Instant) -> None:
         """Remove the worker of the deleted pod `gone`."""
+        self._release(gone, now)
         worker = self._find(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
@@ -295,6 +309,42 @@ class PodWorkers(Struct):
             again = Due(worker.sent.act, now + RETRY_AFTER, worker.sent.why)
             worker.sent, worker.pending = None, again
             self._timers.add(again.at, _Timer(worker, again))
+
+    # --- volumes -------------------------------------------------------------------------------
+
+    def awaiting_volumes(self) -> dict[str, str]:
+        """Return the pods that wait for a volume, each with the pod that holds it, by key."""
+        return {
+            key: holder
+            for holder, waiting in self._awaiting.items()
+            for key, worker in waiting.items()
+            if self._workers.get(key) is worker and not is_terminating(worker.pod)
+        }
+
+    def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
+        """Return whether a volume of the pod is attached to another node; then plan a later start.
+
+        If a pod holds the volume, its release is awaited.
+        """
+        if self._volumes is None:
+            return False
+        free_at, holder = self._volumes.free_at(worker.pod), self._volumes.holder_of(worker.pod)
+        if free_at > now:
+            worker.bound_at = free_at
+            self._plan(worker)
+        elif holder is not None:
+            worker.pending = None
+            self._awaiting.setdefault(holder.key, {})[worker.ref.key] = worker
+        return free_at > now or holder is not None
+
+    def _release(self, holder: Pod, now: Instant) -> None:
+        """Start the pods that wait for volumes of the pod `holder`, which is gone or has ended."""
+        if self._volumes is not None and not self.is_reporting(holder.spec.node_name):
+            self._volumes.lose(holder, now)
+        for key, worker in self._awaiting.pop(holder.key, {}).items():
+            if self._workers.get(key) is worker:
+                worker.bound_at = now
+                self._plan(worker)
 
     # --- admission -----------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pods.facts import is_terminal, is_terminating
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import (
     Command,
@@ -38,7 +39,6 @@ from fairlead.engine.nodelifecycle.node_pods import NodePods, pod_ref
 from fairlead.engine.nodelifecycle.period import Period
 from fairlead.engine.nodelifecycle.well_known import (
     DISRUPTION_TARGET,
-    OUT_OF_SERVICE,
     TRUE,
     ready_status,
 )

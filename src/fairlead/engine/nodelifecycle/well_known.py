@@ -23,7 +23,6 @@ UNKNOWN: Final = "Unknown"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
-OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 NODE_CONTROLLER: Final = "node-controller"
 DISRUPTION_TARGET: Final = "DisruptionTarget"

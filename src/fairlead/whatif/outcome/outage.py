@@ -54,6 +54,7 @@ class LossCause(StrEnum):
     STICKY = "sticky"
     UNCONFIRMED = "unconfirmed"
     NO_ROOM = "no-room"
+    ATTACHED = "attached"
     STARTING = "starting"
     NOT_REPLACED = "not-replaced"
 
@@ -72,6 +73,7 @@ _CAUSES_IN_WORDS: Final = {
     LossCause.STICKY: "StatefulSet waits for its node",
     LossCause.UNCONFIRMED: "deletion unconfirmed",
     LossCause.NO_ROOM: "no room",
+    LossCause.ATTACHED: "volume attached to another node",
     LossCause.STARTING: "starting",
     LossCause.NOT_REPLACED: "not replaced",
 }

@@ -38,7 +38,8 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     that the pod has existed since the start of the run. `is_terminating` means that its deletion
     was requested but is not complete. `revision` is the template revision of its `owner`, "" if
     unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
-    its node.
+    its node. `is_held_up` means that the pod has a node, but waits for a volume that is attached to
+    another node; such a pod counts as pending.
     """
 
     namespace: str
@@ -56,6 +57,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner: WorkloadRef | None = None
     revision: str = ""
     belongs_to_node: bool = False
+    is_held_up: bool = False
 
     @property
     def key(self) -> str:
@@ -74,13 +76,18 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_placed(self) -> bool:
-        """Whether the pod has a node and has not completed."""
-        return self.node != "" and not self.is_completed
+        """Whether the pod has a node, is not held up and has not completed."""
+        return self.occupies_node and not self.is_held_up
 
     @property
     def is_pending(self) -> bool:
-        """Whether the pod has no node and has not completed."""
-        return self.node == "" and not self.is_completed
+        """Whether the pod has no node or is held up, and has not completed."""
+        return (self.node == "" or self.is_held_up) and not self.is_completed
+
+    @property
+    def occupies_node(self) -> bool:
+        """Whether the pod has a node and has not completed."""
+        return self.node != "" and not self.is_completed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypedDict
 from urllib.parse import quote
 
+from fairlead.api.taint import OUT_OF_SERVICE
 from fairlead.apiserver.kind import POD, STATEFUL_SET
-from fairlead.engine.nodelifecycle.well_known import OUT_OF_SERVICE
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.verdict import OutcomeKind, Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.effect import Effect
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
+from fairlead.whatif.outcome.outage import LossCause
 from fairlead.whatif.outcome.run_outcome import NodeEnd, PodEnd
 from fairlead.whatif.report.new_nodes import (
     NewNodes,
@@ -236,8 +237,9 @@ def _down(_answer: WhatIfAnswer) -> Iterator[NextStep]:
 def _unavailable(answer: WhatIfAnswer) -> Iterator[NextStep]:
     """Yield the pods of an unavailable workload, and a change that would have kept it available.
 
-    For a StatefulSet with pods on failed nodes, the change is a taint that marks the nodes as out
-    of service. For other workloads whose pods find a node, it is another replica.
+    For a StatefulSet with pods on failed nodes, and for pods whose volumes are attached to failed
+    nodes, the change is a taint that marks the nodes as out of service. For other workloads whose
+    pods find a node, it is another replica.
     """
     down = [one for one in answer.effect.workloads if one.had_no_ready_pod and not one.gone]
     for one in down[:1]:
@@ -245,10 +247,17 @@ def _unavailable(answer: WhatIfAnswer) -> Iterator[NextStep]:
             "words": f"See what happens to the pods of {one.workload}.",
             "place": f"pod={quote(str(one.workload))}",
         }
-        if one.workload.kind == STATEFUL_SET.kind:
+        if one.workload.kind == STATEFUL_SET.kind or _awaits_volume(one, answer.effect):
             yield from _out_of_service(one, answer.effect)
         elif one.readiness.at_end and one.budget is not BudgetResult.BREACHED:
             yield from _more_replicas(one, 1)
+
+
+def _awaits_volume(one: WorkloadEffect, effect: Effect) -> bool:
+    """Return whether a pod of `one` waits for a volume that is attached to a failed node."""
+    waiting = {lost.pod for lost in effect.lost if lost.cause is LossCause.ATTACHED}
+    evicted = effect.difference.evicted
+    return any(each.pod.workload == one.workload and each.pod.key in waiting for each in evicted)
 
 
 def _out_of_service(one: WorkloadEffect, effect: Effect) -> Iterator[NextStep]:

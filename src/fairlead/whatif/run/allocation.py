@@ -74,7 +74,7 @@ def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[Nod
     """Return the `nodes` sorted by name, each with its `pods`."""
     pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
     for pod in pods:
-        if pod.is_placed:
+        if pod.occupies_node:
             pods_by_node[pod.node].append(pod)
     return tuple(_node_end(nodes[name], pods_by_node[name]) for name in sorted(nodes))
 

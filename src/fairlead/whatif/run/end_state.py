@@ -63,7 +63,9 @@ class EndState:
         gone = occupied - {node.name for node in nodes}
         if gone <= {""}:
             return ends
-        return {key: end for key, end in ends.items() if not end.is_placed or end.node not in gone}
+        return {
+            key: end for key, end in ends.items() if not end.occupies_node or end.node not in gone
+        }
 
     def workloads_total(self) -> int:
         """Return the number of workloads of the existing pods."""

@@ -458,6 +458,7 @@ class ExperimentRun:
     def _outcome(self) -> RunOutcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         recorder.explain_waiting(self._controllers.why_waiting)
+        recorder.hold_up(self._controllers.kubelets.awaiting_volumes())
         open_ended = self._experiment.duration is None and settled
         rest = self._rest(settled=settled)
         since = self._start + (self._experiment.steps_begin or rest.after or 0)

@@ -78,9 +78,11 @@ class _LossExplainer(Struct, frozen=True):
 
     def _waiting(self, key: str, staying: list[Pod]) -> tuple[LossCause, str]:
         node = next((pod.spec.node_name for pod in staying if pod.spec.node_name), "")
+        end = self.ends.get(key)
+        if end is not None and end.is_held_up:
+            return LossCause.ATTACHED, end.reason
         if node:
             return LossCause.STARTING, f"its replacement is starting on {node}"
-        end = self.ends.get(key)
         return LossCause.NO_ROOM, (end.reason if end else "") or "not tried yet"
 
     def _not_evicted(self, pod: Pod) -> tuple[LossCause, str]:

@@ -49,7 +49,7 @@ pods = st.builds(
 )
 calls = st.one_of(
     pods.map(lambda one: lambda workers: workers.see(one, RESUMED_AT, RESUMED_AT)),
-    pods.map(lambda one: lambda workers: workers.forget(one)),
+    pods.map(lambda one: lambda workers: workers.forget(one, RESUMED_AT)),
     st.tuples(st.sampled_from("nm"), st.booleans()).map(
         lambda one: lambda workers: workers.kubelet_resumed(one[0], RESUMED_AT, was_down=one[1])
     ),
@@ -95,7 +95,7 @@ def test_workers_wait_for_pods_that_start_or_stop_on_working_nodes():
         workers = PodWorkers(CONFIGS[1], lambda node: node == "n")
         workers.see(one, LOADED_AT, LOADED_AT)
         assert workers.is_waiting() is is_waiting, name
-        workers.forget(one)
+        workers.forget(one, LOADED_AT)
         assert not workers.is_waiting(), name
 
 

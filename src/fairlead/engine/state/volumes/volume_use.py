@@ -37,6 +37,10 @@ class VolumeUse:
         """
         return key in self._claims
 
+    def users_of(self, key: str) -> int:
+        """Return the number of placed pods that name the claim `key` (`namespace/name`)."""
+        return self._claims.get(key, 0)
+
     def rows_with(self, disk: Disk) -> list[int]:
         """Return the rows on which a pod mounts `disk`, ascending."""
         return sorted(self._disks.get(disk, ()))

@@ -204,7 +204,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
         displaced=tuple({pod.key: pod for pod in (*evictions, *lost)}.values()),
         pods_on_failed_nodes=_pods_on_failed_nodes(without, changed),
         recovered_after=None
-        if pending or not_created or lost_pods(without, changed)
+        if pending or not_created or newly_lost(without, changed)
         else _recovered_after(changed, {pod.key for pod in concerned}, current),
     )
 
@@ -269,7 +269,7 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
 
 
-def lost_pods(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
+def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
     """Return the pods that an outage loses in `changed`, and that run at the end of `without`.
 
     Pods that exist only in `changed` are included.

@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.budget import BudgetOutcome, budget_outcomes
 from fairlead.whatif.outcome.comparison.difference import (
     Difference,
     difference,
-    lost_pods,
+    newly_lost,
 )
 from fairlead.whatif.outcome.comparison.interchangeable_pod import with_exchanged_names
 from fairlead.whatif.outcome.comparison.pod_role import changed_keys
@@ -78,7 +78,7 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
     changed = with_exchanged_names(without, changed, changed_keys(without, changed))
     found = difference(without, changed)
     budgets = budget_outcomes(without, changed, found.pdb_breaches)
-    lost = lost_pods(without, changed)
+    lost = newly_lost(without, changed)
     loops = {(one.kind, one.message) for one in without.recurrences}
     deleted = {one.claim for one in without.deleted_claims}
     return Effect(

@@ -232,12 +232,13 @@ def _tallies(
     # A pod is down only if it is in none of the lists of pods that do not run.
     listed = (*found.pending, *found.gone, *(one.pod for one in found.not_created))
     not_running = {pod.key for pod in listed}
+    pending = {pod.key for pod in found.pending}  # their reasons are more exact than the cause
     for one in lost:
         pod_lost = changed.pods.get(one.pod) or without.pods.get(one.pod)
         if pod_lost is not None:
             tally = tallies[pod_lost.workload]
             tally.counts["down"] += one.pod not in not_running
-            tally.reasons[one.cause.words] += 1
+            tally.reasons.update(() if one.pod in pending else (one.cause.words,))
     known = {one.subject: one.missing for one in without.errors}
     for error in changed.errors:
         more = error.missing - known.get(error.subject, 0)

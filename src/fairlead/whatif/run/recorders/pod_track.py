@@ -61,6 +61,7 @@ class PodTrack(Struct):
     started_at: Instant | None = None
     refusal: str = ""
     is_initial: bool = False
+    is_held_up: bool = False
     end: PodEnd | None = None
 
     def new_end(self, requests: Mapping[str, int], facts: OwnerFacts) -> PodEnd:
@@ -85,6 +86,7 @@ class PodTrack(Struct):
             owner=facts.owner,
             revision=facts.revision,
             belongs_to_node=facts.belongs_to_node,
+            is_held_up=self.is_held_up,
         )
 
 

@@ -91,6 +91,8 @@ from fairlead.whatif.run.recorders.pod_track import (
 )
 from fairlead.whatif.run.recorders.workload_recorder import WorkloadRecorder
 
+# upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reportMultiAttachError
+_MULTI_ATTACH = "Multi-Attach error: volume is already used by pod(s) {} on {}"
 _COMPLAINT_REASONS = ("FailedCreate", "ReplicaSetCreateError")
 
 
@@ -193,6 +195,15 @@ class Recorder(Struct):
         for _, track in self._tracks.made():  # a loaded pod without a track runs
             if track.state == PENDING and not track.reason:
                 track.reason = why(track.pod)
+                self._outdate(track)
+
+    def hold_up(self, holders: Mapping[str, str]) -> None:
+        """Mark the pods that wait for volumes; `holders` are the pods that hold them, by key."""
+        for key, holder in sorted(holders.items()):
+            track, other = self._tracks.get(key), self._tracks.get(holder)
+            if track is not None and other is not None:
+                track.is_held_up = True
+                track.reason = _MULTI_ATTACH.format(holder, other.pod.spec.node_name)
                 self._outdate(track)
 
     def _on_preempting(self, record: PodPreempting) -> None:

@@ -141,6 +141,67 @@ def test_what_does_not_come_back_says_why(ask, make, zoned):
     assert "sticky" in {one.name for one in outage(answer).misconceptions}
 
 
+@pytest.fixture
+def with_disk(make, zoned):
+    """A pod on node a0 with a disk that is attached to one node at a time, and a second node."""
+    volume = {"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}
+    pod = tenant(make, "x", "a0", volumes=[volume], tolerations=FIVE_MINUTES)
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "disk",
+            "namespace": "default",
+            "uid": "disk",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "pv"},
+        "status": {"phase": "Bound"},
+    }
+    disk = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "capacity": {"storage": "1Gi"},
+            "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"},
+            "claimRef": {"namespace": "default", "name": "disk", "uid": "disk"},
+        },
+        "status": {"phase": "Bound"},
+    }
+    return [*zoned(a=1, b=2), pod, claim, disk]
+
+
+def test_a_pod_waits_for_the_disk_of_its_predecessor_on_a_failed_node(ask, with_disk):
+    answer = ask(with_disk, fail_node=("a0",))
+    [lost] = outage(answer).lost
+    [pending] = answer.difference.pending
+    assert (
+        lost.why
+        == pending.reason
+        == "Multi-Attach error: volume is already used by pod(s) default/x on a0"
+    )
+    assert lost.cause is LossCause.ATTACHED
+    answer = ask(with_disk, fail_node=("a0",), lasts="20m")
+    [moved] = answer.difference.moved
+    assert moved.target.startswith("b")
+    assert 1200 <= after(answer, moved.pod.started_at) <= 1210
+
+
+@pytest.mark.parametrize(
+    ("change", "starts_s"),
+    [
+        pytest.param(ClusterChange(drain=("a0",)), 31, id="drained: when the old pod has stopped"),
+        pytest.param(ClusterChange(delete=("node/a0",)), 401, id="deleted: 6 minutes after the GC"),
+    ],
+)
+def test_a_pod_waits_until_its_disk_is_detached(snapshot, with_disk, change, starts_s):
+    answer = what_if(snapshot(*with_disk), change)
+    [moved] = answer.difference.moved
+    assert after(answer, moved.pod.started_at) == pytest.approx(starts_s, abs=20)
+
+
 def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_zone=("a", "b"), lasts="30m")
     found = outage(answer)

@@ -1,0 +1,90 @@
+"""SingleNodeVolumes: delays pods whose volume is still attached to another node.
+
+A volume without the access modes ReadWriteMany and ReadOnlyMany is attached to one node at a time.
+While a pod that has started uses the volume on another node, a new pod does not start:
+
+    terminating    the new pod starts when the old pod has stopped
+    unresponsive   the old pod exists until its node returns or is deleted, so the new pod waits
+    lost           a pod was deleted although its kubelet does not answer, so the volume may still
+                   be mounted; it is detached after DETACH_TIMEOUT, or immediately if the node has
+                   the taint out-of-service
+
+Attaching and detaching take no time of their own; the start delay of a pod contains them.
+
+upstream: pkg/controller/volume/attachdetach/reconciler/reconciler.go: reconcile,
+attachDesiredVolumes; pkg/volume/util/util.go: IsMultiAttachAllowed; pkg/volume/csi/csi_plugin.go:
+CanAttach
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from msgspec import Struct, field
+
+from fairlead.api.objects import CSIDriver, PersistentVolume, Pod
+from fairlead.api.pods.volumes import named_claims
+from fairlead.api.taint import OUT_OF_SERVICE
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.plugins.volume_lookup.in_tree_volume import kind_of
+from fairlead.engine.plugins.volume_lookup.volume_lookup import VolumeLookup
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+# upstream: attach_detach_controller.go: DefaultTimerConfig (ReconcilerMaxWaitForUnmountDuration)
+DETACH_TIMEOUT: Final[DurationNs] = seconds(6 * 60)
+_OF_MANY_NODES: Final = frozenset(("ReadWriteMany", "ReadOnlyMany"))
+
+
+class SingleNodeVolumes(Struct):
+    """The claims in `cluster` whose volume is attached to one node at a time."""
+
+    cluster: Cluster
+    _detached_at: dict[str, Instant] = field(default_factory=dict)  # by claim, after a lost pod
+
+    def holder_of(self, pod: Pod) -> PodInfo | None:
+        """Return a started pod on another node that uses a volume of `pod`; None if none does."""
+        use, table = self.cluster.table.volume_use, self.cluster.table
+        claims = {key for key in self._claims(pod) if use.users_of(key) > 1}
+        others = (one for row in use.pods for one in table.at(row).pods.values()) if claims else ()
+        return next((one for one in others if _holds(one, claims, pod)), None)
+
+    def free_at(self, pod: Pod) -> Instant:
+        """Return the time at which lost nodes no longer hold volumes of `pod`; 0 if none does."""
+        if not self._detached_at:
+            return 0
+        return max((self._detached_at.get(key, 0) for key in self._claims(pod)), default=0)
+
+    def lose(self, pod: Pod, now: Instant) -> None:
+        """Note that `pod` was deleted although the kubelet of its node does not answer."""
+        node = self.cluster.table.find(pod.spec.node_name)
+        taints = () if node is None else node.node.spec.taints
+        if pod.status.phase == "Running" and not any(one.key == OUT_OF_SERVICE for one in taints):
+            self._detached_at |= dict.fromkeys(self._claims(pod), now + DETACH_TIMEOUT)
+
+    def _claims(self, pod: Pod) -> Iterator[str]:
+        """Yield the keys of the pod's claims whose volume is attached to one node at a time."""
+        lookup = VolumeLookup(self.cluster.related)
+        for name in named_claims(pod):
+            claim = lookup.claim(pod.metadata.namespace, name)
+            volume = None if claim is None else lookup.volume(claim.spec.volume_name)
+            if claim is not None and volume is not None and self._is_of_one_node(volume):
+                yield claim.key
+
+    def _is_of_one_node(self, volume: PersistentVolume) -> bool:
+        spec = volume.spec
+        if not spec.access_modes or not _OF_MANY_NODES.isdisjoint(spec.access_modes):
+            return False
+        if spec.csi is None:
+            return kind_of(spec) is not None
+        driver = self.cluster.related.get(CSIDriver, spec.csi.driver)
+        return driver is None or driver.spec.attach_required
+
+
+def _holds(other: PodInfo, claims: Collection[str], pod: Pod) -> bool:
+    """Return whether `other` has started on another node than `pod` with one of `claims`."""
+    spec, namespace = other.pod.spec, other.namespace
+    if spec.node_name == pod.spec.node_name or other.pod.status.phase != "Running":
+        return False
+    return any(f"{namespace}/{name}" in claims for name in named_claims(other.pod))
