@@ -215,6 +215,24 @@ def test_a_pod_whose_deletion_a_failed_node_cannot_complete_is_not_new(ask, make
     assert not [one for one in verdict_of(answer.effect).findings if "runs" in one.sentence]
 
 
+def test_a_terminating_pod_on_a_failed_node_does_not_prolong_the_simulation(ask, make):
+    """Its toleration of the taint expires, but it is not evicted, because it is already deleted."""
+    toleration = {
+        "key": "node.kubernetes.io/unreachable",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
+    leaving = make.pod("leaving", node_name="a", tolerations=[toleration])
+    leaving["metadata"] |= {
+        "deletionTimestamp": "2026-01-01T00:00:30Z",
+        "deletionGracePeriodSeconds": 30,
+    }
+    answer = ask([make.node("a"), make.node("b"), leaving], failures=Failures(fail_node=("a",)))
+    assert answer.changed.settled
+    assert answer.changed.virtual_seconds < 600
+
+
 def test_cordon_displaces_nobody(ask, make):
     pods = [make.pod("p", node_name="a", owner="rs")]
     assert ask([make.node("a"), make.node("b"), *pods], cordon=("a",)).difference.is_empty

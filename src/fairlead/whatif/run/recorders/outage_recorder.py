@@ -127,8 +127,13 @@ class OutageRecorder(Struct):
                     self._record_eviction(record)
 
     def is_waiting(self, now: Instant) -> bool:
-        """Return whether a toleration will expire, or a queued node will be tainted or emptied."""
-        return bool(self.timers) or any(self._will_process(zone, now) for zone in self._counts)
+        """Return whether a toleration will expire, or a queued node will be tainted or emptied.
+
+        The timer of a pod that already terminates ends without an eviction.
+        """
+        if any(timer.due >= now for timer in self.timers.values()):
+            return True
+        return any(self._will_process(zone, now) for zone in self._counts)
 
     def _will_process(self, zone: str, now: Instant) -> bool:
         unready = self._counts[zone][NodeState.UNREADY]
