@@ -84,6 +84,7 @@ class BudgetRoom:
         for one in known:
             if isinstance(one, PodDisruptionBudget):
                 self._namespace(one.metadata.namespace).see_budget(one)
+                self._scales.learn(one)
         for one in known:
             if isinstance(one, Pod):
                 self._scales.see_pod(one)

@@ -173,11 +173,13 @@ class Disruption:
             else:
                 self._see(some)
         commands: list[Command] = []
-        for budgets in self._namespaces.values():
-            for state in budgets.states.values():
-                state.is_written = True
-                state.expected = state.budget.view.status.expected_pods
-                commands += self._sync(state, now)
+        states = [one for budgets in self._namespaces.values() for one in budgets.states.values()]
+        for state in states:
+            self._scales.learn(state.budget.view)
+        for state in states:
+            state.is_written = True
+            state.expected = state.budget.view.status.expected_pods
+            commands += self._sync(state, now)
         return commands
 
     def _load_replicas(self, replicas: Replicas) -> None:

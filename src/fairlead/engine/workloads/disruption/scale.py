@@ -5,7 +5,8 @@
     other kinds, and owners missing from the snapshot               the peak number of active pods
 
 Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
-the highest number of simultaneously active pods is used as the scale.
+the highest number of simultaneously active pods is used as the scale, unless the status of a budget
+says that its kind has no scale.
 
 upstream: pkg/controller/disruption/disruption.go:finders, getScaleController
 """
@@ -22,6 +23,7 @@ from fairlead.api.objects import (
     Deployment,
     OwnerReference,
     Pod,
+    PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -36,6 +38,7 @@ Scalable = Deployment | ReplicaSet | ReplicationController | StatefulSet
 SCALABLE: Final = (Deployment, ReplicaSet, ReplicationController, StatefulSet)
 UNSCALABLE: Final = {"DaemonSet": "daemonsets.apps", "Job": "jobs.batch", "Node": "nodes"}
 DEPLOYMENT: Final = "Deployment"
+_NO_SCALE: Final = "{} does not implement the scale subresource"
 
 ScalePath = tuple[str, str, str]
 
@@ -56,6 +59,15 @@ class Scales(Struct):
 
     _known: dict[ScalePath, Scalable] = field(default_factory=dict)
     _pods: dict[tuple[str, OwnerReference], _ControllerPods] = field(default_factory=dict)
+    # Resources without a scale, such as strimzipodsets.core.strimzi.io
+    _without_scale: dict[str, None] = field(default_factory=dict)
+
+    def learn(self, budget: PodDisruptionBudget) -> None:
+        """Store the resource without a scale that the loaded status of `budget` names, if any."""
+        for one in budget.status.conditions:
+            resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
+            if is_named:
+                self._without_scale[resource] = None
 
     def see(self, workload: Scalable) -> bool:
         """Store the newest version of `workload`; return whether its scale changed."""
@@ -116,15 +128,21 @@ class Scales(Struct):
         """
         scales: dict[object, int] = {}
         for owner in owners:
-            if owner.kind in UNSCALABLE:
-                kind = UNSCALABLE[owner.kind]
-                raise BudgetError(f"{kind} does not implement the scale subresource")
             behind = self._behind(namespace, owner)
             if behind is None:
+                self._check_kind(owner.kind)
                 scales[owner.uid or owner] = self._pods[namespace, owner].peak
             else:
                 scales[_path(behind)] = behind.spec.replicas
         return sum(scales.values())
+
+    def _check_kind(self, kind: str) -> None:
+        """Raise BudgetError if the controllers of `kind` have no scale."""
+        singular = kind.lower().removesuffix("y")  # policy, policies
+        named = (one for one in self._without_scale if one.startswith(singular))
+        resource = UNSCALABLE.get(kind) or next(named, None)
+        if resource is not None:
+            raise BudgetError(_NO_SCALE.format(resource))
 
     def is_known(self, namespace: str, owner: OwnerReference) -> bool:
         """Return whether the scale of `owner` comes from an object, not from counted pods."""

@@ -48,6 +48,14 @@ def test_now_and_at_best(build, *, spec, replicas, are_ready, rule, now, at_best
     assert limit.is_permanent is (at_best == 0)
 
 
+def test_a_budget_whose_status_names_a_kind_without_a_scale_allows_nothing(build):
+    problem = "kafkasets.example.com does not implement the scale subresource"
+    budget = build.budget(maxUnavailable=1)
+    budget["status"] = {"conditions": [{"type": "DisruptionAllowed", "message": problem}]}
+    [limit] = room_of(budget, build.pod("a", ("KafkaSet", "k", "u"))).limits()
+    assert (limit.now, limit.at_best, limit.problem) == (0, 0, problem)
+
+
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [

@@ -479,6 +479,19 @@ def test_a_failed_count_keeps_the_generation_of_the_last_count(new_world, build)
     assert "observedGeneration" not in failed
 
 
+@pytest.mark.parametrize(("kind", "is_failed"), [("KafkaSet", True), ("Rollout", False)])
+def test_a_kind_that_the_loaded_status_names_has_no_scale(world, build, kind, is_failed):
+    """Nothing else in a snapshot says whether a custom resource has a scale."""
+    message = "kafkasets.example.com does not implement the scale subresource"
+    failed = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}
+    budget = build.budget(maxUnavailable=1)
+    budget["status"] = {"conditions": [{**failed, "message": message}]}
+    world.load(budget, *pods(build, 2, owner=(kind, "x", "u")))
+    (command,) = world.sent(PatchStatus)
+    assert command.fields["disruptionsAllowed"] == (0 if is_failed else 1)
+    assert command.conditions[0].message == (message if is_failed else "")
+
+
 def test_a_failed_count_is_reported(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load(
         build.pod("a", ("Job", "sum", "job"))
