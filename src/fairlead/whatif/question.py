@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from fairlead.api.pods.facts import controller_of, is_terminating
+from fairlead.api.objects import Pod
+from fairlead.api.pods.facts import condition, controller_of, is_terminating
 from fairlead.apiserver.kind import POD
 from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.change.arrival import arriving_together, rearranged
@@ -97,6 +98,7 @@ def what_if(
     starts = _start_times(snapshot, change, conditions, known, after, progress)
     notes += _runtime_notes(snapshot, known, after, starts)
     notes += _startup_note(pair, effect, conditions)
+    notes += _unready_note(snapshot, effect)
     notes += _health_note(effect)
     effect = replace(effect, changed=replace(effect.changed, notes=(*notes, *run_notes)))
     verdict = verdict_of(effect)
@@ -115,6 +117,33 @@ def what_if(
         certainty=certainty(outcomes) if len(outcomes) > 1 else (),
         start_times=starts,
     )
+
+
+def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
+    """Return a note about displaced pods whose containers are not ready in the dump.
+
+    The simulation does not know why, so their replacements become ready. On a failed node, only the
+    condition Ready is False.
+    """
+    found = effect.difference
+    again = {pod.key for pod in (*found.displaced, *found.recreated)}
+    unready = [
+        one.ref.key
+        for one in (snapshot.manifests if again else ())
+        if one.kind is POD and one.ref.key in again and _has_unready_containers(one.pod)
+    ]
+    ends = map(effect.changed.pods.get, unready)
+    started = [one.key for one in ends if one is not None and one.started_at is not None]
+    if not started:
+        return []
+    verb = "is" if len(started) == 1 else "are"
+    who = f"{counted(len(started), 'pod')} that {verb} not ready in the dump {verb}"
+    return [f"{who} assumed to become ready when created again: {listed(started)}."]
+
+
+def _has_unready_containers(pod: Pod) -> bool:
+    found = condition(pod, "ContainersReady")
+    return pod.status.phase == "Running" and found is not None and found.status == "False"
 
 
 def _health_note(effect: Effect) -> list[str]:

@@ -76,6 +76,16 @@ def test_new_pods_that_a_kubelet_refuses_are_named(ask, make, names, expected):
     assert expected in ask([make.node("a")], new).changed.notes
 
 
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_pods_that_are_not_ready_are_assumed_to_become_ready_elsewhere(ask, make, status):
+    """Nothing in a dump says whether a new pod of a crashing workload would become ready."""
+    pod = make.pod("web-1", node_name="a", owner="web")
+    pod["status"]["conditions"] = [{"type": "ContainersReady", "status": status}]
+    notes = ask([make.node("a"), make.node("b"), pod], drain=("a",)).changed.notes
+    words = "1 pod that is not ready in the dump is assumed to become ready when created again: "
+    assert (f"{words}default/web-1." in notes) is (status == "False")
+
+
 def test_a_pod_that_is_lost_without_the_change_as_well_is_named(ask, make):
     bare = make.pod("bare", cpu="3", node_name="a")
     waiting = make.pod("waiting", cpu="3", priority=9)
