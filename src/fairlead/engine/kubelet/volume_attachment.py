@@ -46,7 +46,7 @@ class SingleNodeVolumes(Struct):
     def holder_of(self, pod: Pod) -> PodInfo | None:
         """Return a started pod on another node that uses a volume of `pod`; None if none does."""
         use, table = self.cluster.table.volume_use, self.cluster.table
-        claims = {key for key in self._claims(pod) if use.users_of(key) > 1}
+        claims = {key for key in self.claims_of(pod) if use.users_of(key) > 1}
         others = (one for row in use.pods for one in table.at(row).pods.values()) if claims else ()
         return next((one for one in others if _holds(one, claims, pod)), None)
 
@@ -54,16 +54,16 @@ class SingleNodeVolumes(Struct):
         """Return the time at which lost nodes no longer hold volumes of `pod`; 0 if none does."""
         if not self._detached_at:
             return 0
-        return max((self._detached_at.get(key, 0) for key in self._claims(pod)), default=0)
+        return max((self._detached_at.get(key, 0) for key in self.claims_of(pod)), default=0)
 
     def lose(self, pod: Pod, now: Instant) -> None:
         """Note that `pod` was deleted although the kubelet of its node does not answer."""
         node = self.cluster.table.find(pod.spec.node_name)
         taints = () if node is None else node.node.spec.taints
         if pod.status.phase == "Running" and not any(one.key == OUT_OF_SERVICE for one in taints):
-            self._detached_at |= dict.fromkeys(self._claims(pod), now + DETACH_TIMEOUT)
+            self._detached_at |= dict.fromkeys(self.claims_of(pod), now + DETACH_TIMEOUT)
 
-    def _claims(self, pod: Pod) -> Iterator[str]:
+    def claims_of(self, pod: Pod) -> Iterator[str]:
         """Yield the keys of the pod's claims whose volume is attached to one node at a time."""
         lookup = VolumeLookup(self.cluster.related)
         for name in named_claims(pod):

@@ -28,6 +28,7 @@ from fairlead.api.objects import (
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
+from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
@@ -67,7 +68,8 @@ class FitResult(Struct):
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
     nodes refuse the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting`
     counts the pending pods of the snapshot, which were placed first. The new pods preempted
-    `victims`.
+    `victims`. `disks` are the claims that all new pods share, and whose volumes are attached to one
+    node at a time.
     """
 
     count: int = 0
@@ -77,6 +79,7 @@ class FitResult(Struct):
     refusals: list[Refusal] = field(default_factory=list)
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
     victims: list[PodInfo] = field(default_factory=list)
+    disks: list[str] = field(default_factory=list)
 
 
 def fit(
@@ -97,7 +100,7 @@ def fit(
     result.waiting = place_waiting_pods(model)
     model.preempts = preempts
     progress.begin(f"placing {source.title}", 0)
-    pods = _admitted(model, source)
+    pods, volumes = _admitted(model, source), SingleNodeVolumes(model.cluster)
     while result.count < pods_max:
         try:
             pod = next(pods)
@@ -115,6 +118,8 @@ def fit(
             # After some pods fit, a change would often be to delete one of them.
             result.refusals = refusals_of(model, pod, changes=not result.count)
             return result
+        disks = list(volumes.claims_of(pod.pod))
+        result.disks = [one for one in disks if one in result.disks or not result.count]
         node = decision.node.name
         result.by_node[node] = result.by_node.get(node, 0) + 1
         result.count += 1
@@ -221,6 +226,11 @@ def fit_answer(
         findings.append(f"The next one: {result.stop}")
     if too_many := source.above_maximum(result.count):
         findings.append(too_many)
+    if result.disks:
+        findings.append(
+            "Only the pods on one node can start, because the volume of claim "
+            f"{result.disks[0]} is attached to one node at a time."
+        )
     if result.waiting.placed or result.waiting.without_node:
         findings.append(_waiting(result.waiting))
     if result.victims:

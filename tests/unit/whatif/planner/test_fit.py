@@ -158,6 +158,38 @@ def test_each_pod_of_a_stateful_set_has_a_claim(fitted, make):
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     found = fitted("sts/db", *nodes, storage_class, stateful_set)
     assert found.by_node == {"a": 4}
+    assert not found.disks
+
+
+@pytest.mark.parametrize(("mode", "disks"), [("ReadWriteOnce", 1), ("ReadWriteMany", 0)])
+def test_pods_that_share_a_disk_of_one_node_are_noted(fitted, make, mode, disks):
+    """The scheduler places them on several nodes, but the disk is attached to one node."""
+    volume = {"name": "d", "persistentVolumeClaim": {"claimName": "disk"}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "disk",
+            "namespace": "default",
+            "uid": "disk",
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+        },
+        "spec": {"accessModes": [mode], "volumeName": "pv"},
+    }
+    disk = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "pv"},
+        "spec": {
+            "accessModes": [mode],
+            "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-1"},
+            "claimRef": {"namespace": "default", "name": "disk", "uid": "disk"},
+        },
+    }
+    nodes = [make.node("a"), make.node("b")]
+    found = fitted("deploy/web", *nodes, make.workload(replicas=0, volumes=[volume]), claim, disk)
+    assert found.count == 8
+    assert found.disks == ["default/disk"] * disks
 
 
 def test_a_file_with_a_pod_is_enough(fitted, make, write):
