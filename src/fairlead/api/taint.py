@@ -17,6 +17,26 @@ NO_EXECUTE: Final = "NoExecute"
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
+CONDITION_TAINTS: Final = frozenset(
+    {
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/memory-pressure",
+        "node.kubernetes.io/disk-pressure",
+        "node.kubernetes.io/network-unavailable",
+        "node.kubernetes.io/pid-pressure",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "cloud.google.com/impending-node-termination",
+        "NodeWithImpairedVolumes",
+    }
+)
+"""The keys of taints that controllers set while a node has a condition or is cordoned.
+
+upstream: cluster-autoscaler/utils/taints/taints.go: NodeConditionTaints
+"""
+
 
 def tolerates(toleration: Toleration | DeviceToleration, taint: Taint | DeviceTaint) -> bool:
     """Return True if `toleration` matches `taint`; tolerationSeconds is ignored.

@@ -15,6 +15,7 @@ from msgspec import Struct
 from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.objects import Node
+from fairlead.api.taint import CONDITION_TAINTS, OUT_OF_SERVICE
 from fairlead.api.well_known_label import BETA_REGION, BETA_ZONE, HOSTNAME, REGION, ZONE
 
 EKS_NODE_GROUP: Final = "eks.amazonaws.com/nodegroup"
@@ -33,8 +34,11 @@ POOL_LABELS: Final = (
 ZONE_LABELS: Final = (ZONE, BETA_ZONE, "topology.ebs.csi.aws.com/zone")
 _KEPT: Final = ("capacity", "allocatable", "nodeInfo", "declaredFeatures")
 _INDIVIDUAL: Final = frozenset((*ZONE_LABELS, REGION, BETA_REGION, HOSTNAME))
-# Controllers put these taints on nodes while a condition or a cordon lasts.
-_CONTROLLERS_TAINTS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+_TRANSIENT_TAINTS: Final = CONDITION_TAINTS | {
+    OUT_OF_SERVICE,
+    "karpenter.sh/disrupted",
+    "karpenter.sh/unregistered",
+}
 
 
 def pool_label(labels: Iterable[Mapping[str, str]]) -> str:
@@ -69,8 +73,8 @@ def node_traits(node: Node, besides: Container[str] = ()) -> NodeTraits:
 
 
 def is_lasting_taint(key: str) -> bool:
-    """Return whether a taint with this key is permanent, not managed by a controller."""
-    return not key.startswith(_CONTROLLERS_TAINTS) and "ClusterAutoscaler" not in key
+    """Return whether new nodes of the same pool have a taint with this key, too."""
+    return key not in _TRANSIENT_TAINTS and "ClusterAutoscaler" not in key
 
 
 def node_template(node: Json) -> Json:

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.objects import Node, Taint
-from fairlead.api.taint import NO_SCHEDULE, PREFER_NO_SCHEDULE
+from fairlead.api.taint import CONDITION_TAINTS, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
 from fairlead.engine.core.instant import Instant, seconds
@@ -24,21 +24,6 @@ _STARTUP_PREFIXES: Final = (
     "ignore-taint.cluster-autoscaler.kubernetes.io/",
 )
 _STATUS_PREFIX: Final = "status-taint.cluster-autoscaler.kubernetes.io/"
-_CONDITION_TAINTS: Final = frozenset(
-    {
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/memory-pressure",
-        "node.kubernetes.io/disk-pressure",
-        "node.kubernetes.io/network-unavailable",
-        "node.kubernetes.io/pid-pressure",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "cloud.google.com/impending-node-termination",
-        "NodeWithImpairedVolumes",
-    }
-)
 
 
 class TaintConfig:
@@ -64,7 +49,7 @@ class TaintConfig:
     def _is_transient(self, key: str) -> bool:
         return (
             key in (TO_BE_DELETED, DELETION_CANDIDATE)
-            or key in _CONDITION_TAINTS
+            or key in CONDITION_TAINTS
             or self.is_startup_taint(key)
             or key in self._status
             or key.startswith(_STATUS_PREFIX)
