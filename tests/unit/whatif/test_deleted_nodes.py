@@ -51,6 +51,16 @@ def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
     assert note.endswith("starts a drain: a.")
 
 
+@pytest.mark.parametrize(("value", "count"), [("true", 2), ("false", 1)])
+def test_pods_that_karpenter_would_not_evict_are_noted(cluster, snapshot, value, count):
+    objects = cluster(KARPENTER)
+    objects[-3]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": value}
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
+    notes = [one for one in answer.changed.notes if "Karpenter" in one]
+    assert len(notes) == count
+    assert notes[-1].endswith("evicted: default/web-0." if value == "true" else "drain: a.")
+
+
 def test_a_budget_keeps_a_deleted_node_of_karpenter(cluster, snapshot):
     objects = [*cluster(KARPENTER, "example.com/other"), budget(maxUnavailable=0)]
     answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))

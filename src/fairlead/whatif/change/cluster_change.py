@@ -344,7 +344,10 @@ def _delete(collected: _Steps) -> None:
             collected.add(target.title, "--delete", *steps)
             collected.notes += [note] if note else []
             targets.append(target)
-    collected.notes += (*claims_in_use(targets, collected.inventory), *drained_nodes(targets))
+    collected.notes += (
+        *claims_in_use(targets, collected.inventory),
+        *drained_nodes(targets, collected.inventory),
+    )
 
 
 def _apply(collected: _Steps) -> None:

@@ -18,6 +18,7 @@ from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
 from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.workloads.deletion.garbage_collector import FOREGROUND, ORPHAN
 from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
@@ -77,8 +78,11 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
             )
 
 
-def drained_nodes(targets: Iterable[Manifest]) -> Iterator[str]:
-    """Yield a note about the Nodes in `targets` that are drained before they are removed."""
+def drained_nodes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield notes about the Nodes in `targets` that are drained before they are removed.
+
+    `inventory` contains the objects that the change does not delete.
+    """
     names = [
         one.ref.name for one in targets if one.kind is NODE and TERMINATION in _finalizers(one)
     ]
@@ -87,6 +91,26 @@ def drained_nodes(targets: Iterable[Manifest]) -> Iterator[str]:
         yield (
             "Karpenter drains its nodes within budgets before it removes them, so a deletion of "
             f"such a node starts a drain: {names[0]}{more}."
+        )
+        yield from _protected_pods(names, inventory)
+
+
+def _protected_pods(nodes: Collection[str], inventory: Inventory) -> Iterator[str]:
+    """Yield a note about the pods for whose end Karpenter waits before it removes `nodes`."""
+    # upstream: sigs.k8s.io/karpenter pkg/utils/pod/scheduling.go: IsEvictable
+    pods = [
+        pod.key
+        for pod in (one.pod for one in inventory.of_kind(POD))
+        if pod.spec.node_name in nodes
+        and pod.metadata.annotations.get(DO_NOT_DISRUPT) == "true"
+        and not is_terminal(pod)
+    ]
+    if pods:
+        more = f" and {len(pods) - 1:,} more" if len(pods) > 1 else ""
+        yield (
+            f"Karpenter does not evict pods with the annotation {DO_NOT_DISRUPT}; it waits until "
+            "they end, unless the NodeClaim has a terminationGracePeriod. Only --autoscale "
+            f"karpenter simulates this; without it, these pods are evicted: {pods[0]}{more}."
         )
 
 
