@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
 from fairlead.engine.core.command import Command, DeleteObject, EvictPod
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import PodEvicted, Reporter
-
-# The reasons are here so that outcomes can compare them without importing an autoscaler.
-SCALE_DOWN: Final = "node scale down"
-KARPENTER_DRAIN: Final = "karpenter drain"
-# Karpenter deletes the pod instead, because its NodeClaim's terminationGracePeriod ends too soon.
-KARPENTER_DEADLINE: Final = "karpenter termination grace period"
 
 
 class EvictionReporter:

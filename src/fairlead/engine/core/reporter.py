@@ -7,7 +7,7 @@ implemented as reporters. A reporter only observes: it must not change a decisio
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -77,6 +77,14 @@ class PodPreempting(Struct, frozen=True):
     at: Instant
     workload: str
     victim_workloads: tuple[str, ...]
+
+
+# The reasons of autoscalers' evictions. They are here so that outcomes can compare them without
+# importing an autoscaler.
+SCALE_DOWN: Final = "node scale down"
+KARPENTER_DRAIN: Final = "karpenter drain"
+# Karpenter deletes the pod instead, because its NodeClaim's terminationGracePeriod ends too soon.
+KARPENTER_DEADLINE: Final = "karpenter termination grace period"
 
 
 class PodEvicted(Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.engine.autoscaling.eviction_reporter import (
+from fairlead.engine.core.reporter import (
     KARPENTER_DEADLINE,
     KARPENTER_DRAIN,
     SCALE_DOWN,

@@ -20,12 +20,12 @@ from fairlead.api.facts import default_of
 from fairlead.api.objects import Pod
 from fairlead.api.pods.facts import is_terminating
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration, parse_timestamp
-from fairlead.engine.autoscaling.eviction_reporter import KARPENTER_DEADLINE, KARPENTER_DRAIN
 from fairlead.engine.autoscaling.karpenter.apis import NodeClaim
 from fairlead.engine.autoscaling.karpenter.pod import has_do_not_disrupt, is_owned_by
 from fairlead.engine.autoscaling.karpenter.state.usage import PodsOnNode
 from fairlead.engine.core.command import Command, DeleteObject, EvictPod, ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import KARPENTER_DEADLINE, KARPENTER_DRAIN
 
 RETRY_NS: Final[DurationNs] = seconds(5)
 _STUCK_NS: Final[DurationNs] = seconds(60)

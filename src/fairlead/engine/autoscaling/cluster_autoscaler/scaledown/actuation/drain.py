@@ -26,9 +26,9 @@ from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
     is_daemon_set_pod,
     is_mirror_pod,
 )
-from fairlead.engine.autoscaling.eviction_reporter import SCALE_DOWN
 from fairlead.engine.core.command import EvictPod, ObjectRef
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import SCALE_DOWN
 
 _RETRY: Final = seconds(10)
 _POLL: Final = seconds(5)
