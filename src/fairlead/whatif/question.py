@@ -43,6 +43,7 @@ from fairlead.whatif.run.pod_timing.runtime import (
 )
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.run_pair import run_pair
+from fairlead.whatif.snapshot.manifest import ReplicaManifests, entries_of
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -127,11 +128,12 @@ def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
     """
     found = effect.difference
     again = {pod.key for pod in (*found.displaced, *found.recreated)}
-    unready = [
-        one.ref.key
-        for one in (snapshot.manifests if again else ())
-        if one.kind is POD and one.ref.key in again and _has_unready_containers(one.pod)
-    ]
+    unready: list[str] = []
+    for entry in entries_of(snapshot.manifests) if again else ():
+        pods = entry if isinstance(entry, ReplicaManifests) else (entry,)
+        sample = next(iter(pods))
+        if sample.kind is POD and _has_unready_containers(sample.pod):  # then all of them are
+            unready += [one.ref.key for one in pods if one.ref.key in again]
     ends = map(effect.changed.pods.get, unready)
     started = [one.key for one in ends if one is not None and one.started_at is not None]
     if not started:
