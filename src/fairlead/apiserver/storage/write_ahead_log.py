@@ -17,7 +17,8 @@ Reads are always possible. Deletions are accepted longer, because disk space is 
     free disk space      writes     deletions
     32 MiB and more      yes        yes
     4 MiB and more       no         yes; the log of changes is dropped, and the file shrinks
-    less                 no         yes, after a reserve of 24 MiB is released; then no
+    less                 no         yes; the reserve of 24 MiB is released
+    less, no reserve     no         no
 
 A start with less than 4 MiB releases another reserve for its own writes.
 """

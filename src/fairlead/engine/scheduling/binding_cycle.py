@@ -184,7 +184,7 @@ class BindingCycles:
 
     @property
     def has_waits(self) -> bool:
-        """Whether a pod waits for Permit or for PreBind, or its preparation was canceled."""
+        """Whether a pod waits for Permit or PreBind, or a canceled PreBind is not yet undone."""
         return bool(self._waiting.pods or self._preparing.works or self._canceled)
 
     def next_deadline(self) -> Instant | None:

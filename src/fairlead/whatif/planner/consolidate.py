@@ -282,8 +282,8 @@ def _choose(
 ) -> tuple[list[str], dict[str, Blocker]]:
     """Return (nodes that can be emptied together, blockers of the other nodes).
 
-    The nodes are tried one by one. The blocker is for a pod that did not fit; its owner is "" if
-    the total room was too small.
+    The nodes are tried one by one. A blocker names a pod that did not fit and the pod's workload.
+    It names neither if the other nodes together have too few free resources for the node's pods.
     """
     chosen: list[str] = []
     failed: dict[str, Blocker] = {}

@@ -2,13 +2,15 @@
 
 When a zone fails, tens of thousands of pods become unready, and ready again. Controllers read the
 views of these pods, but hardly anything reads their JSON values. So a write that only changes
-conditions makes the next view from the newest one, and stores an object that contains the write:
+conditions makes the next view from the newest one, and stores a PatchedPod without a JSON value:
 
     stored   DumpedObject v7            PatchedPod(base=v7, writes=[Ready=False at t], view=v8)
     view     v7 (M, S, A)               v8 (M', S, A')
 
-The JSON value is made when the storage reads it, by the rules of `Store.patch_status`. Every write
-that could fail, change nothing, or concern more than the views is left to the store.
+M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
+writes since then. The JSON value is made when the storage reads it, by the rules of
+`Store.patch_status`. All other writes are left to the store, and also writes of conditions that
+could fail or change nothing, that a quota counts, or that the views do not contain completely.
 """
 
 from __future__ import annotations

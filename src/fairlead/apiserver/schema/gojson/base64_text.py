@@ -51,7 +51,10 @@ def _illegal_at(text: bytes) -> int:
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
-    """Return the offset of the error if `missing` more padding characters must follow at `at`."""
+    """Return the offset of the error, which is in the padding or after it.
+
+    `at` is the offset after the first padding character; `missing` more of them must follow.
+    """
     for _ in range(missing):
         at = _past_line_ends(text, at)
         if at == len(text):

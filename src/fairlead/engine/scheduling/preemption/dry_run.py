@@ -258,10 +258,11 @@ class DryRuns:
     ) -> None:
         """Mark rows as unknown if a change may affect their results.
 
-        The logs contain the changed rows. All rows in the same topology domains as a changed row
-        are marked too. The topology keys are those in `reach` and those in `kept.reach`, because
-        the affinity terms of placed pods may have changed since the results were cached. Every row
-        is marked if the affected rows cannot be determined.
+        The change logs of `table` and of the nominations name the nodes that have changed since the
+        results were cached. All rows in the same topology domains as a changed row are marked too.
+        The topology keys are those in `reach` and those in `kept.reach`, because the affinity terms
+        of placed pods may have changed since then. Every row is marked if the affected rows cannot
+        be determined.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
