@@ -385,6 +385,7 @@ def _order_note(pair: ExperimentPair, effect: Effect, progress: Progress) -> Ite
         pair.changed,
         steps=rearranged(pair.changed.steps, lambda group: group[::-1]),
         steps_begin=effect.without.rest.after or 0,
+        known_failures=effect.without.failed_nodes,
     )
     other = effect_of(effect.without, run_experiment(changed, REVERSED, progress).outcome)
     first = seed_outcome(effect, verdict_of(effect))

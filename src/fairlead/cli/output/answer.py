@@ -46,7 +46,6 @@ from fairlead.whatif.outcome.assessment.verdict import Severity
 from fairlead.whatif.outcome.budget import BudgetOutcome, BudgetResult
 from fairlead.whatif.outcome.comparison.node_pool import NodePoolOutcome, node_pools
 from fairlead.whatif.outcome.comparison.workload_effect import WorkloadEffect
-from fairlead.whatif.outcome.outage import OutageOutcome
 from fairlead.whatif.outcome.rest import Rest
 from fairlead.whatif.result.tabular_answer import counted
 
@@ -75,20 +74,16 @@ def print_answer(
 
     `conditions` are the results of --fail-on, `group_by` is the label of node pools.
     """
-    sections = _sections(answer, conditions, group_by, has_details=has_details)
+    sections = _sections(answer, conditions, group_by)
     print_screen(console or stdout_console(), sections, has_details=has_details)
 
 
 def _sections(
-    answer: WhatIfAnswer,
-    conditions: Sequence[ConditionResult],
-    group_by: str,
-    *,
-    has_details: bool,
+    answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> Iterator[Section]:
     """Yield the sections of the answer in the order in which they are printed.
 
-    Without `has_details`, an outage that the change does not cause has only one line.
+    Nodes that are out of service without the change, too, have only one line.
     """
     effect, changed = answer.effect, answer.changed
     start = changed.started_at
@@ -104,11 +99,9 @@ def _sections(
     yield _workloads(effect.workloads, effect.untouched_workloads)
     yield _pools(answer, group_by)
     yield _budgets(effect.budgets)
-    if changed.outage is not None:
-        if has_details or not _is_known(changed.outage, answer.without.outage):
-            yield from outage_sections(changed, changed.outage)
-        else:
-            yield known_outage(changed.outage)
+    if answer.outage is not None:
+        yield from outage_sections(changed, answer.outage)
+    yield known_outage(_known_failures(answer))
     yield rolling_drains(changed.drains, start)
     yield from kubectl_drain(effect.drain)
     yield undrained(changed.undrained)
@@ -127,10 +120,10 @@ def _sections(
     yield autoscaling(changed, answer.without)
 
 
-def _is_known(outage: OutageOutcome, without: OutageOutcome | None) -> bool:
-    """Return whether the same nodes fail in the run without the change."""
-    known = set() if without is None else {one.node for one in without.nodes}
-    return known >= {one.node for one in outage.nodes}
+def _known_failures(answer: WhatIfAnswer) -> list[str]:
+    """Return the nodes that exist at the end and are out of service without the change, too."""
+    known = answer.without.failed_nodes
+    return [one.name for one in answer.changed.nodes if one.name in known]
 
 
 # --- head --------------------------------------------------------------------------------------

@@ -71,17 +71,17 @@ def outage_sections(outcome: RunOutcome, outage: OutageOutcome) -> Iterator[Sect
     )
 
 
-def known_outage(outage: OutageOutcome) -> Section:
-    """Return a section of one line about an outage that happens without the change, too."""
-    names = listed([one.node for one in outage.nodes], NAMES_MAX)
-    verb = "is" if len(outage.nodes) == 1 else "are"
+def known_outage(nodes: Sequence[str]) -> Section:
+    """Return a section of one line about `nodes`, which fail without the change, too."""
+    names = listed(nodes, NAMES_MAX)
+    verb = "is" if len(nodes) == 1 else "are"
 
     def show(console: Console, count: int) -> None:
         del count
         console.print()
         print_line(console, f"Without the change, too, {names} {verb} not in service.")
 
-    return Section("course of the outage", 1, show, Rank.ADVICE)
+    return Section("nodes out of service", min(len(nodes), 1), show, Rank.ADVICE)
 
 
 def rolling_drains(rows: Sequence[DrainProgress], start: Instant) -> Section:

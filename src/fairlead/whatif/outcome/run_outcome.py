@@ -384,6 +384,12 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
         """The names of the nodes that exist at the end, plus "" for pods without a node."""
         return frozenset(["", *(node.name for node in self.nodes)])
 
+    @property
+    def failed_nodes(self) -> frozenset[str]:
+        """The names of the nodes of `outage` that are out of service at the end."""
+        nodes = () if self.outage is None else self.outage.nodes
+        return frozenset(one.node for one in nodes if one.back_at is None)
+
     def after_start(self, instant: Instant) -> DurationNs:
         """Return the time from the instant of the change to `instant`."""
         return instant - self.started_at

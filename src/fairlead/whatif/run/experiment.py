@@ -59,6 +59,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
     are added to the outcome. With `compares_packings`, running pods are pending at the start, so
     that no workload has ready pods at first; in this case, ready pods are counted only at the end.
+    The outage of the outcome leaves out the nodes `known_failures`.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     ends_when_placed: tuple[str, ...] = ()
     ends_when_filled: tuple[WorkloadRef, int] | None = None
     compares_packings: bool = False
+    known_failures: frozenset[str] = frozenset()
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

@@ -281,6 +281,7 @@ class ExperimentRun:
     def finish(self, progress: Progress) -> FinishedRun:
         """Perform the steps of the experiment, and run to the end (steps 3 and 4)."""
         show = partial(self._show, progress)
+        self._recorder.outage.leave_out(self._experiment.known_failures)
         begin = max(self._start + (self._experiment.steps_begin or 0), self._world.now)
         if begin > self._start:
             self._run(begin, on_progress=show)
@@ -334,9 +335,16 @@ class ExperimentRun:
             return len(self._recorder.outage.nodes)
         return desired_pods(self._world.store, workload)
 
-    def set_steps(self, steps: tuple[ScriptedStep, ...], begin: DurationNs | None) -> None:
-        """Replace the experiment's `steps` and `steps_begin`; call this before `finish`."""
-        self._experiment = replace(self._experiment, steps=steps, steps_begin=begin)
+    def set_steps(
+        self,
+        steps: tuple[ScriptedStep, ...],
+        begin: DurationNs | None,
+        known_failures: frozenset[str] = frozenset(),
+    ) -> None:
+        """Replace `steps`, `steps_begin` and `known_failures`; call this before `finish`."""
+        self._experiment = replace(
+            self._experiment, steps=steps, steps_begin=begin, known_failures=known_failures
+        )
 
     def stop_logging(self) -> None:
         """Log no further commands and decisions."""

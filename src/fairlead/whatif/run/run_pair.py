@@ -96,7 +96,7 @@ def _run_both(
         if before is None:
             return _run_apart(without, changed, progress, command_log, logging)
         progress.begin(WITH, 0)
-        run.set_steps(changed.steps, _begin(without, before))
+        run.set_steps(changed.steps, _begin(without, before), before.failed_nodes)
         return before, run.finish(progress).outcome
 
 
@@ -129,7 +129,9 @@ def _run_apart(
     logging: Logging | None,
 ) -> tuple[RunOutcome, RunOutcome]:
     before = run_experiment(without, WITHOUT, progress).outcome
-    changed = replace(changed, steps_begin=_begin(without, before))
+    changed = replace(
+        changed, steps_begin=_begin(without, before), known_failures=before.failed_nodes
+    )
     return before, run_experiment(changed, WITH, progress, command_log, logging=logging).outcome
 
 

@@ -265,8 +265,10 @@ def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
     """Return the number of pods on failed nodes beyond the number in the run without the change."""
-    known = 0 if without.outage is None else without.outage.concerned
-    return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
+    if changed.outage is None:
+        return 0
+    known = {one.node: one.pods for one in without.outage.nodes} if without.outage else {}
+    return sum(max(one.pods - known.get(one.node, 0), 0) for one in changed.outage.nodes)
 
 
 def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:

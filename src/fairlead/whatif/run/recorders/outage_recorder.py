@@ -105,6 +105,7 @@ class OutageRecorder(Struct):
     _evicted: int = 0
     _is_sample_due: bool = False
     _has_lost_nodes: bool = False  # whether a node was deleted
+    _left_out: frozenset[str] = frozenset()  # node names
 
     # --- reports ------------------------------------------------------------------
 
@@ -115,7 +116,7 @@ class OutageRecorder(Struct):
                 self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
                 self._rates[zone] = rate
             case NodeTainted(node, zone, _, is_turn, at):
-                if is_turn:
+                if is_turn and node not in self._left_out:
                     self.turns.append(RateLimitedTaint(at, zone, node))
             case EvictionTimed(pod=ref):
                 self.timers[ref.uid] = record
@@ -125,6 +126,21 @@ class OutageRecorder(Struct):
                 self.timers.pop(ref.uid, None)
                 if why not in EMPTIES_NODE:
                     self._record_eviction(record)
+
+    def leave_out(self, nodes: frozenset[str]) -> None:
+        """Forget the failures of `nodes`, and do not record them from now on."""
+        self._left_out = nodes
+        for name in nodes & self.failed_nodes.keys():
+            del self.failed_nodes[name]
+        for key in [key for key, one in self.affected.items() if one.node in nodes]:
+            forgotten = self.affected.pop(key)
+            self._tally[forgotten.state] -= 1
+            self._evicted -= forgotten.evicted_at is not None
+        self.turns = [one for one in self.turns if one.node not in nodes]
+        self.first_back_at = self.last_back_at = None
+        self.pod_samples.clear()
+        self._is_sample_due = bool(self.affected)
+        self._sample_pods()
 
     def is_waiting(self, now: Instant) -> bool:
         """Return whether a toleration will expire, or a queued node will be tainted or emptied.
@@ -225,7 +241,9 @@ class OutageRecorder(Struct):
             return
         there = [(key, self.pods[uid]) for uid, key in self._keys_on(name).items()]
         concerned = dict.fromkeys(key for key, _ in there)
-        if not state.is_in_service:
+        if name in self._left_out:
+            concerned = {}
+        elif not state.is_in_service:
             concerned = self._record_failure(name, state, there, serves_as_before=serves_as_before)
         elif before is not None and not before.is_in_service:
             self.failed_nodes[name].back_at = self.now
@@ -393,10 +411,13 @@ class OutageRecorder(Struct):
             self._by_key.pop(original_key(pod), None)
 
     def _mark_affected(self, key: str, pod: Pod) -> None:
-        """Mark `pod`, whose key is `key`, as affected, unless it has ended."""
-        if is_terminal(pod):
-            return
+        """Mark `pod`, whose key is `key`, as affected, unless it has ended.
+
+        Pods of nodes that are left out are not marked.
+        """
         node = pod.spec.node_name
+        if node in self._left_out or is_terminal(pod):
+            return
         failed = self.failed_nodes.get(node)
         if failed is None:
             failed = self.failed_nodes[node] = FailedNode(self.now)

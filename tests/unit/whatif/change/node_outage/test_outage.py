@@ -410,8 +410,23 @@ def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
     dark["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     dark["metadata"]["annotations"] = {"fairlead.dev/kubelet": "stopped"}
     answer = what_if(snapshot(dark, *others), ClusterChange(cordon=("b1",)))
-    assert answer.changed.outage is not None
+    assert answer.without.outage is not None
     assert answer.outage is None
+
+
+def test_an_outage_leaves_out_nodes_that_are_out_of_service_anyway(snapshot, zoned, make):
+    """The pods of the silent node move before the change; they do not count as evicted by it."""
+    silent, *others = zoned(a=1, b=2)
+    silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    pods = [make.pod(f"web-{node}", node_name=node, owner="web") for node in ("a0", "b0")]
+    change = ClusterChange(failures=Failures(fail_node=("b0",)))
+    answer = what_if(snapshot(silent, *others, *pods), change)
+    found = answer.outage
+    assert [(one.node, one.pods, one.evicted) for one in found.nodes] == [("b0", 1, 1)]
+    assert (found.concerned, found.evicted, found.replaced) == (1, 1, 1)
+    assert found.pod_samples[-1].evicted == found.pod_samples[-1].back == 1
+    assert found.first_eviction_at > answer.changed.started_at
+    assert answer.difference.pods_on_failed_nodes == 1
 
 
 def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
