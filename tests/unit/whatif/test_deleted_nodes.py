@@ -51,6 +51,17 @@ def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
     assert note.endswith("starts a drain: a.")
 
 
+def test_a_dead_node_takes_a_pod_with_it_that_was_already_replaced(cluster, snapshot):
+    """Only the deletion of the node ends the pod that terminates on it; no other pod changes."""
+    objects = cluster()
+    objects[0]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    answer = what_if(snapshot(*objects), ClusterChange(delete=("node/a",)))
+    assert answer.without.nodes[0].pods
+    assert not answer.changed.node_names & {"a"}
+    assert answer.difference.is_empty
+    assert answer.verdict.findings[0].sentence == "Nothing changes for any pod."
+
+
 @pytest.mark.parametrize(("value", "count"), [("true", 2), ("false", 1)])
 def test_pods_that_karpenter_would_not_evict_are_noted(cluster, snapshot, value, count):
     objects = cluster(KARPENTER)

@@ -256,11 +256,26 @@ def _first_waiting(pods: Iterable[PodEnd]) -> str:
 
 
 def _reallocated(without: RunOutcome, changed: RunOutcome) -> tuple[str, ...]:
-    """Return the resources whose total requests differ, in the order of the tables."""
+    """Return the resources whose total requests differ, in the order of the tables.
+
+    Pods that terminate are not counted: they may have been replaced, and only a node that does not
+    answer keeps them.
+    """
     before = {one.resource: one.requested for one in without.allocations}
-    return tuple(
-        one.resource for one in changed.allocations if one.requested != before.get(one.resource, 0)
-    )
+    more = {
+        one.resource: one.requested - before.get(one.resource, 0) for one in changed.allocations
+    }
+    if not any(more.values()):
+        return ()
+    leaving, left = _terminating_requests(without), _terminating_requests(changed)
+    return tuple(name for name, amount in more.items() if amount != left[name] - leaving[name])
+
+
+def _terminating_requests(run: RunOutcome) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for pod in (pod for node in run.nodes for pod in node.pods if pod.is_terminating):
+        total.update({**pod.requests, "pods": 1})
+    return total
 
 
 def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
