@@ -92,6 +92,19 @@ def test_new_nodes_can_replace_a_pool_that_is_deleted(ask, make):
     assert (agent.readiness.wanted, agent.readiness.at_end) == (2, 2)
 
 
+def test_an_updated_pod_of_a_daemonset_without_room_is_pending_instead_of_the_old_pod(ask, make):
+    """The pod of node a is replaced first; the pod of node b stays."""
+    daemon = make.workload("DaemonSet", "agent", cpu="1")
+    del daemon["spec"]["replicas"]
+    objects = [make.node("a"), make.node("b"), daemon]
+    found = ask(objects, set_resources=("ds/agent=cpu=5",)).difference
+    [pending] = found.pending
+    [updated] = found.updated
+    assert updated.pod == pending
+    assert updated.before.node == pending.pinned_to
+    assert not found.removed
+
+
 def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
     types = write("types.csv", "name,cpu,memory,zones\nbig,16,64Gi,a b\n")
     conditions = Conditions(instance_types=types)

@@ -38,8 +38,9 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     that the pod has existed since the start of the run. `is_terminating` means that its deletion
     was requested but is not complete. `revision` is the template revision of its `owner`, "" if
     unknown. `belongs_to_node` means that the pod is static or of a DaemonSet, and is deleted with
-    its node. `is_held_up` means that the pod has a node, but waits for a volume that is attached to
-    another node; such a pod counts as pending.
+    its node; as long as it has no node, it waits for the node `pinned_to`. `is_held_up` means that
+    the pod has a node, but waits for a volume that is attached to another node; such a pod counts
+    as pending.
     """
 
     namespace: str
@@ -57,6 +58,7 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     owner: WorkloadRef | None = None
     revision: str = ""
     belongs_to_node: bool = False
+    pinned_to: str = ""
     is_held_up: bool = False
 
     @property
@@ -68,6 +70,11 @@ class PodEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def workload(self) -> WorkloadRef:
         """The pod's workload; the pod itself if it has no owner."""
         return self.owner or WorkloadRef(POD, self.namespace, self.name)
+
+    @property
+    def own_node(self) -> str:
+        """The only node on which the pod can run, "" if it does not belong to a node."""
+        return self.node or self.pinned_to if self.belongs_to_node else ""
 
     @property
     def is_completed(self) -> bool:

@@ -5,7 +5,7 @@ pod has the key of the first pod in its chain of replacements. Pods whose key ex
 are paired within their workload: first pods of the same revision and node, then pods of the same
 revision, then the remaining pods. So random names make no difference, and a new image counts as an
 update of pods, not as a loss. Pods that belong to their node (of a DaemonSet, or static) are paired
-on the same node only.
+on the same node only, even if the new pod still waits for it.
 
     without   web-6d4-aaaaa on n1    web-6d4-bbbbb on n2
     changed   web-6d4-ccccc on n2    web-6d4-ddddd on n3     one pod has moved, from n1 to n3
@@ -231,8 +231,8 @@ def _same_place(pod: PodEnd) -> Hashable:
 
 
 def _same_revision(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.revision, pod.node if pod.belongs_to_node else "")
+    return (pod.workload, pod.revision, pod.own_node)
 
 
 def _same_workload(pod: PodEnd) -> Hashable:
-    return (pod.workload, pod.node if pod.belongs_to_node else "")
+    return (pod.workload, pod.own_node)

@@ -18,6 +18,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.daemon_set.rule import target_node
 from fairlead.whatif.outcome.run_outcome import PodEnd
 from fairlead.whatif.outcome.workload import revision_of, workload_of
 from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING
@@ -86,6 +87,7 @@ class PodTrack(Struct):
             owner=facts.owner,
             revision=facts.revision,
             belongs_to_node=facts.belongs_to_node,
+            pinned_to="" if pod.spec.node_name else target_node(pod),
             is_held_up=self.is_held_up,
         )
 
