@@ -170,6 +170,9 @@ def _refusal(limit: BudgetLimit, blockers: Sequence[Blocker]) -> str:
     owners = dict.fromkeys(one.owner for one in blockers)
     if f"pdb/{limit.key}" not in owners:
         return f"is refused now by {listed([*owners], 1)}"
+    if limit.now > 0:
+        allowed = counted(limit.losses_max, "pod")
+        return f"stops after {allowed}: nothing replaces its pods without a controller"
     return "is refused" if limit.is_permanent else "is refused now"
 
 

@@ -149,6 +149,24 @@ def drains(answer):
     return {row["node"]: row["drain"] for row in rows(answer, "nodes")}
 
 
+@pytest.mark.parametrize(
+    ("minimum", "drain"),
+    [
+        (0, "is allowed"),
+        (1, "stops after 1 pod: nothing replaces its pods without a controller"),
+    ],
+)
+def test_a_budget_loses_no_more_pods_without_a_controller_than_it_can_spare(
+    explained, make, minimum, drain
+):
+    """After the eviction of one of the two pods, the other one is never spare again."""
+    pods = [make.pod(f"bare-{number}", node_name="a") for number in range(2)]
+    for one in pods:
+        one["metadata"]["labels"], one["status"]["conditions"] = {"app": "web"}, READY
+    answer = explained("pdb/web", make.node("a"), make.node("b"), *pods, budget(minimum))
+    assert drains(answer) == {"a": drain}
+
+
 def test_no_node_with_pods_of_two_budgets_can_be_drained(explained, make):
     pods = [replica(make, number, "a") for number in range(2)]
     objects = [make.node("a"), make.node("b"), replica_set(make, 2), *pods]

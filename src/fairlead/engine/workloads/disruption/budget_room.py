@@ -54,6 +54,11 @@ class BudgetLimit(Struct, frozen=True):
         return self.at_best < 1
 
     @property
+    def losses_max(self) -> int:
+        """The number of pods that can be evicted if nothing replaces them."""
+        return max(self.now, self.at_best)
+
+    @property
     def lacks_scale(self) -> bool:
         """Whether the number of wanted replicas is 0 or unknown; then no disruption is allowed.
 

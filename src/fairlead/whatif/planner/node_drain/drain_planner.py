@@ -19,7 +19,7 @@ the pods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, Self
 
@@ -171,7 +171,10 @@ class DrainPlanner:
         A pod has several blockers if its budget still allows no eviction now when the first blocker
         is removed.
         """
-        return [one for pod in self.evicted(node) for one in self._budget_blockers(node, pod)]
+        pods = self.evicted(node)
+        lost = self._charged(pod for pod in pods if _is_lost(pod))
+        refused = [one for pod in pods for one in self._budget_blockers(node, pod, lost)]
+        return [*refused, *self._last_losses(node, pods)]
 
     def empty(self, node: str) -> PlannedDrain | Blocker:
         """Cordon `node` and move its pods to other nodes; budgets are not checked.
@@ -320,7 +323,7 @@ class DrainPlanner:
         )
 
     def _lost(self, pods: Iterable[PodInfo]) -> tuple[str, ...]:
-        return tuple(pod.key for pod in pods if not (is_leaving(pod) or is_placed_anew(pod)))
+        return tuple(pod.key for pod in pods if _is_lost(pod))
 
     def room_by_preemption(self, pod: PodInfo) -> PostFilterResult | None:
         """Return the node and victims of a preemption for `pod`, which fits no node.
@@ -364,7 +367,8 @@ class DrainPlanner:
 
     # --- blockers --------------------------------------------------------------------------
 
-    def _budget_blockers(self, node: str, pod: PodInfo) -> list[Blocker]:
+    def _budget_blockers(self, node: str, pod: PodInfo, lost: Mapping[str, int]) -> list[Blocker]:
+        """Return the blockers of `pod`; `lost` pods of `node` by budget have no replacement."""
         limits = self.budgets.guarding(pod.pod)
         if not limits:
             return []
@@ -372,7 +376,28 @@ class DrainPlanner:
         kept = (permitting or limits)[0]
         others = [one for one in limits if one is not kept]
         found = [_several(node, pod, limits, others)] if others else []
-        return found if permitting else [*found, *_exhausted(node, pod, kept)]
+        if permitting:
+            return found
+        return [*found, *_exhausted(node, pod, kept, max(lost.get(kept.key, 0), 1))]
+
+    def _last_losses(self, node: str, pods: Iterable[PodInfo]) -> Iterator[Blocker]:
+        """Yield the blockers of budgets that allow the eviction of some `pods`, but not of all.
+
+        Nothing replaces these pods, so the budget never allows more evictions.
+        """
+        lost: dict[BudgetLimit, list[PodInfo]] = {}
+        for pod in pods:
+            limits = self.budgets.guarding(pod.pod) if _is_lost(pod) else []
+            if len(limits) == 1 and limits[0].now > 0:
+                lost.setdefault(limits[0], []).append(pod)
+        for limit, found in lost.items():
+            if len(found) > limit.losses_max:
+                yield _beyond(node, found, limit)
+
+
+def _is_lost(pod: PodInfo) -> bool:
+    """Return whether nothing replaces `pod`, a pod that a drain evicts."""
+    return not (is_leaving(pod) or is_placed_anew(pod))
 
 
 def _may_follow(spec: PodSpec) -> bool:
@@ -425,8 +450,10 @@ def _name(limit: BudgetLimit) -> str:
     return limit.key.partition("/")[2]
 
 
-def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]:
+def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit, spare: int) -> Iterator[Blocker]:
     """Yield the blockers of a budget that allows no eviction now, each with a remedy.
+
+    A budget that can only count the ready pods should be able to `spare` this number of them.
 
     If the budget never allows an eviction, the remedy changes its rule or adds a replica. If too
     few pods are ready even then, there is a second blocker.
@@ -434,7 +461,7 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
     owner = f"pdb/{limit.key}"
     if limit.problem:
         why = f"its status cannot be computed: {limit.problem}"
-        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit))
+        yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, _relaxed(limit, spare))
         return
     rule, healthy, needed = limit.rule, limit.healthy, limit.desired
     if limit.is_permanent:
@@ -442,12 +469,12 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
         if limit.lacks_scale:
             why = f"{rule} counts the replicas of controllers, and its pods have no controller"
         scaled_up = _scaled_up(pod, limit)
-        edit = scaled_up or _relaxed(limit)
+        edit = scaled_up or _relaxed(limit, spare)
         yield Blocker(node, pod.key, BlockCause.BUDGET_NEVER, owner, why, edit)
         if scaled_up:
             healthy += 1  # the new replica
         elif limit.lacks_scale:
-            needed = _ready_to_spare(limit)
+            needed = max(limit.healthy - spare, 0)
             rule = f"minAvailable {needed}"
         else:
             rule, needed = _RELAXED_RULE, limit.wanted - 1
@@ -461,10 +488,24 @@ def _exhausted(node: str, pod: PodInfo, limit: BudgetLimit) -> Iterator[Blocker]
     yield Blocker(node, pod.key, BlockCause.BUDGET_NOW, owner, why, edit)
 
 
-def _relaxed(limit: BudgetLimit) -> str:
+def _beyond(node: str, lost: Sequence[PodInfo], limit: BudgetLimit) -> Blocker:
+    """Return the blocker of the last of the `lost` pods, whose eviction the budget refuses."""
+    count, allowed = len(lost), limit.losses_max
+    why = f"{limit.rule} allows the loss of {allowed:,} of {count:,} pods without a controller"
+    edit = _with_min_available(limit, limit.desired - (count - allowed))
+    owner = f"pdb/{limit.key}"
+    return Blocker(node, lost[allowed].key, BlockCause.BUDGET_NEVER, owner, why, edit)
+
+
+def _relaxed(limit: BudgetLimit, spare: int) -> str:
     patch = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
     if limit.lacks_scale:
-        patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{_ready_to_spare(limit)}}}}}'
+        return _with_min_available(limit, limit.healthy - spare)
+    return _patched(limit, patch)
+
+
+def _with_min_available(limit: BudgetLimit, count: int) -> str:
+    patch = f'{{"spec":{{"maxUnavailable":null,"minAvailable":{max(count, 0)}}}}}'
     return _patched(limit, patch)
 
 
@@ -472,11 +513,6 @@ def _patched(limit: BudgetLimit, patch: str) -> str:
     """Return the command that changes the budget of `limit` with the merge patch `patch`."""
     namespace, _, name = limit.key.partition("/")
     return f"kubectl -n {namespace} patch pdb {name} --type merge -p '{patch}'"
-
-
-def _ready_to_spare(limit: BudgetLimit) -> int:
-    """Return the value of minAvailable that allows the eviction of one of the ready pods."""
-    return max(limit.healthy - 1, 0)
 
 
 def _scaled_up(pod: PodInfo, limit: BudgetLimit) -> str:

@@ -82,6 +82,20 @@ def test_a_budget_that_can_never_be_met_blocks_with_an_edit(planner, make, repli
     assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * replicas
 
 
+def test_a_budget_blocks_the_last_pod_without_a_controller_that_it_cannot_spare(planner, make):
+    """The first eviction is allowed, but nothing replaces the pod; so the second one never is."""
+    pods = [make.pod(f"bare-{number}", node_name="a") for number in range(2)]
+    for one in pods:
+        one["metadata"]["labels"] = {"app": "web"}
+        one["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    nodes = list(map(make.node, NODES))
+    [blocker] = plan_of(planner(*nodes, *pods, budget("web", minAvailable=1)), ["a"]).blockers
+    assert (blocker.pod, blocker.cause) == ("default/bare-1", BlockCause.BUDGET_NEVER)
+    assert blocker.edit.endswith("""-p '{"spec":{"maxUnavailable":null,"minAvailable":0}}'""")
+    relaxed = planner(*nodes, *pods, budget("web", minAvailable=0))
+    assert not plan_of(relaxed, ["a"]).blockers
+
+
 def test_an_edited_budget_blocks_no_more(planner, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
     assert blocked(planner(*objects, budget("web", maxUnavailable=1)), "a") == []
@@ -115,11 +129,11 @@ def test_only_a_number_of_available_pods_lets_pods_without_a_controller_go(plann
         pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
     cluster = [*map(make.node, NODES), *pods]
     edit = RELAXED.replace(
-        '"minAvailable":null,"maxUnavailable":1', '"maxUnavailable":null,"minAvailable":1'
+        '"minAvailable":null,"maxUnavailable":1', '"maxUnavailable":null,"minAvailable":0'
     )
     found = blocked(planner(*cluster, budget("web", **limit)), "a")
     assert found == [(BlockCause.BUDGET_NEVER, "pdb/default/web", edit)] * 2
-    assert blocked(planner(*cluster, budget("web", minAvailable=1)), "a") == []
+    assert blocked(planner(*cluster, budget("web", minAvailable=0)), "a") == []
 
 
 def test_a_node_that_a_budget_blocks_is_also_blocked_by_a_pod_without_a_place(planner, make):
