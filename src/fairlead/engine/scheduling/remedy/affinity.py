@@ -42,7 +42,7 @@ def propose_for_node_affinity(
         yield RemedyChange(
             f"label node {node.name} {key}={value}", node=labelled(node.node, key, value)
         )
-    for term in _required_terms(pod.pod):
+    for term in required_terms(pod.pod):
         unmet = [r for r in term.match_expressions if not requirement_matches(r, node.labels)]
         if len(unmet) == 1 and not term.match_fields and not _is_known_fact(node, unmet[0].key):
             yield from _satisfy(node.node, unmet[0])
@@ -66,7 +66,8 @@ def _is_known_fact(node: NodeInfo, key: str) -> bool:
     return key in MACHINE_FACTS and key in node.labels
 
 
-def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+def required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    """Return the terms of the node affinity that `pod` requires."""
     affinity = pod.spec.affinity
     if affinity is None or affinity.node_affinity is None:
         return ()

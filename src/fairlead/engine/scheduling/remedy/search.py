@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final, NamedTuple
 
+from fairlead.api.objects import Pod
+from fairlead.api.well_known_label import OS
 from fairlead.engine.core.status import Code, Status
 from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.remedy.affinity import required_terms
 from fairlead.engine.scheduling.remedy.change import Remedy, RemedyChange, deleting
 from fairlead.engine.scheduling.remedy.proposals import proposals
 from fairlead.engine.scheduling.remedy.trial import as_changed, verdict_after, with_changes
@@ -17,6 +20,7 @@ from fairlead.engine.state.pod_info import PodInfo
 # Limits on the proposals per rejection, and on the changes in sequence.
 _TRIED_MAX: Final = 256
 _CHAIN_MAX: Final = 3
+_LINUX: Final = "linux"  # as a value of the label OS
 
 
 def find_remedy(
@@ -31,10 +35,15 @@ def find_remedy(
 
     No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted.
 
+    A node with another operating system than the pod's gets no remedy, because the pod would not
+    run there.
+
     The result is a single change if one is enough. Otherwise the first change that satisfies the
     rejecting plugin is kept, and the search continues with the next rejection. Returns None if the
     search finds no remedy.
     """
+    if not _has_os_of(pod.pod, node):
+        return None
     search = _Search(framework, pod, node.name, keeps)
     chain: list[RemedyChange] = []
     rejection: Status | None = status
@@ -82,6 +91,15 @@ class _Search(NamedTuple):
             changed = as_changed(cluster, self.pod, chain)
             found = proposals(self.framework, changed, node, status)
             return list(islice(_without_deleting(self.keeps, found), _TRIED_MAX))
+
+
+def _has_os_of(pod: Pod, node: NodeInfo) -> bool:
+    """Return whether `node` has an operating system that `pod` requires, by default Linux."""
+    stated = [pod.spec.node_selector[OS]] if OS in pod.spec.node_selector else []
+    for term in required_terms(pod):
+        for one in term.match_expressions:
+            stated += one.values if (one.key, one.operator) == (OS, "In") else ()
+    return node.labels.get(OS, _LINUX) in (stated or [_LINUX])
 
 
 def _is_progress(before: Status, after: Status) -> bool:

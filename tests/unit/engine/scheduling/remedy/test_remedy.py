@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.well_known_label import ARCH, ZONE
+from fairlead.api.well_known_label import ARCH, OS, ZONE
 from fairlead.conformance.scheduling.pod import build, pod_info
 from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.scheduling.remedy.change import Remedy
@@ -276,6 +276,31 @@ UNMOUNTABLE = {"volumes": [{"name": "c", "persistentVolumeClaim": {"claimName": 
 )
 def test_without_a_change_that_helps_there_is_no_remedy(pods, pending):
     assert remedy({"nodes": [node()], "pods": pods, "pending": pending}) is None
+
+
+WINDOWS = {"kubernetes.io/os": "windows"}
+OS_TAINT = {"key": "node.kubernetes.io/os", "value": "windows", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "what"),
+    [
+        ({}, None),
+        ({"nodeSelector": {"kubernetes.io/os": "linux"}}, None),
+        (
+            {"nodeSelector": WINDOWS},
+            "tolerate taint node.kubernetes.io/os=windows:NoSchedule",
+        ),
+        (
+            {"affinity": on_nodes({"key": OS, "operator": "In", "values": ["windows"]})},
+            "tolerate taint node.kubernetes.io/os=windows:NoSchedule",
+        ),
+    ],
+)
+def test_only_a_pod_for_windows_is_advised_to_use_a_windows_node(spec, what):
+    nodes = [node(labels=WINDOWS, taints=[OS_TAINT])]
+    found = remedy({"nodes": nodes, "pending": pod(**spec)})
+    assert (found and found.what) == what
 
 
 def test_nothing_is_left_behind():
