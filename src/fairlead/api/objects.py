@@ -369,6 +369,7 @@ class PodSpec(_View, frozen=True):
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
     restart_policy: str = "Always"
+    runtime_class_name: str = ""
 
 
 class PodCondition(_View, frozen=True):

@@ -5,7 +5,7 @@ A pod that already has a node is evaluated as if it were pending.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -132,7 +132,8 @@ def _explanation(
     info = PodInfo(pending, built.framework.cluster.shapes.shape_of(pending))
     with reaching(config.extenders) as extenders:
         evaluation = evaluate(built, info, _extender_calls(extenders, model.store, info))
-    remedies, exceeds_max = _remedies(built, info, evaluation)
+    selector = model.runtime_class_selector(pending)
+    remedies, exceeds_max = _remedies(built, info, evaluation, selector)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     notes = (DEPLOYED_NOTE,) if is_guessed else ()
@@ -145,9 +146,12 @@ def _explanation(
 
 
 def _remedies(
-    built: BuiltProfile, pod: PodInfo, evaluation: Evaluation
+    built: BuiltProfile, pod: PodInfo, evaluation: Evaluation, selector: Mapping[str, str]
 ) -> tuple[dict[str, Remedy], bool]:
-    """Return remedies by node, and whether more than REMEDIES_MAX nodes could have one."""
+    """Return remedies by node, and whether more than REMEDIES_MAX nodes could have one.
+
+    No remedy drops an entry of `selector` from the pod's nodeSelector.
+    """
     table, found = built.framework.cluster.table, {}
     refused = [
         (node, why)
@@ -158,7 +162,9 @@ def _remedies(
     ]
     is_sibling = siblings_of(pod)
     for node, why in refused[:REMEDIES_MAX]:
-        remedy = find_remedy(built.framework, pod, node, why, keeps=is_sibling)
+        remedy = find_remedy(
+            built.framework, pod, node, why, keeps=is_sibling, kept_selector=selector
+        )
         if remedy is not None:
             found[node.name] = remedy
     return found, len(refused) > REMEDIES_MAX

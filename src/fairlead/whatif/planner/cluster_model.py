@@ -46,7 +46,7 @@ from fairlead.api.pods.facts import (
 )
 from fairlead.api.taint import NO_SCHEDULE
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.apiserver.kind import RESOURCE_QUOTA, RUNTIME_CLASS
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import Issued, ObjectRef, UpdateQuotaStatus
 from fairlead.engine.core.instant import Instant
@@ -301,6 +301,12 @@ class ClusterModel:
     def store(self) -> Store:
         """The store behind the model, with the objects of the snapshot."""
         return self._world.store
+
+    def runtime_class_selector(self, pod: Pod) -> dict[str, str]:
+        """Return the nodeSelector that admission adds to `pod` because of its RuntimeClass."""
+        name = pod.spec.runtime_class_name
+        found = self.store.find(RUNTIME_CLASS, "", name) if name else None
+        return ((found or {}).get("scheduling") or {}).get("nodeSelector") or {}
 
     def create(self, manifest: Json) -> ApiObject:
         """Create an object as a user of the API server does; return its view.

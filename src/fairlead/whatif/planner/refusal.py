@@ -125,11 +125,13 @@ def refusals_of(model: ClusterModel, pod: PodInfo, *, changes: bool = True) -> l
     fits_nowhere = sum(nodes for _, nodes in diagnosis.counts()) == model.table.count
     if changes and fits_nowhere:
         searched = [one for one in model.table.nodes() if is_ready(one.node)][:REMEDIES_MAX]
-        is_sibling = siblings_of(pod)
+        is_sibling, selector = siblings_of(pod), model.runtime_class_selector(pod.pod)
         statuses = {node.name: diagnosis.status_of(node.row) for node in searched}
         for node in searched:
             status = statuses[node.name]
-            remedy = find_remedy(built.framework, pod, node, status, keeps=is_sibling)
+            remedy = find_remedy(
+                built.framework, pod, node, status, keeps=is_sibling, kept_selector=selector
+            )
             if remedy is not None:
                 found = len(remedy.changes), f"{node.name}: {remedy.what}"
                 for reason in status.reasons:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from fairlead.api.objects import Pod
@@ -30,10 +31,12 @@ def find_remedy(
     status: Status,
     *,
     keeps: Callable[[PodInfo], bool] = lambda _: False,
+    kept_selector: Mapping[str, str] = MappingProxyType({}),
 ) -> Remedy | None:
     """Return changes that make `pod` fit `node`, which rejects it with `status`.
 
-    No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted.
+    No change deletes a pod for which `keeps` returns True. By default, any pod may be deleted. No
+    change drops an entry of `kept_selector` from the pod's nodeSelector.
 
     A node with another operating system than the pod's gets no remedy, because the pod would not
     run there.
@@ -44,7 +47,7 @@ def find_remedy(
     """
     if not _has_os_of(pod.pod, node):
         return None
-    search = _Search(framework, pod, node.name, keeps)
+    search = _Search(framework, pod, node.name, keeps, kept_selector)
     chain: list[RemedyChange] = []
     rejection: Status | None = status
     while rejection is not None and len(chain) < _CHAIN_MAX:
@@ -63,6 +66,7 @@ class _Search(NamedTuple):
     pod: PodInfo
     name: str
     keeps: Callable[[PodInfo], bool]
+    kept_selector: Mapping[str, str]
 
     def next_change(
         self, status: Status, chain: list[RemedyChange]
@@ -89,8 +93,12 @@ class _Search(NamedTuple):
             if node is None:
                 return []
             changed = as_changed(cluster, self.pod, chain)
-            found = proposals(self.framework, changed, node, status)
+            found = filter(self._keeps_selector, proposals(self.framework, changed, node, status))
             return list(islice(_without_deleting(self.keeps, found), _TRIED_MAX))
+
+    def _keeps_selector(self, change: RemedyChange) -> bool:
+        kept = self.kept_selector.items() & self.pod.pod.spec.node_selector.items()
+        return change.pod is None or kept <= change.pod.spec.node_selector.items()
 
 
 def _has_os_of(pod: Pod, node: NodeInfo) -> bool:

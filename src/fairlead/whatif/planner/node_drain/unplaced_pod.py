@@ -131,13 +131,15 @@ class _Trials:
         change deletes pods.
         """
         model = self.planner.model
-        built = model.profile_of(pod)
+        built, selector = model.profile_of(pod), model.runtime_class_selector(pod.pod)
         diagnosis = find_nodes_that_fit(built.plans, pod).diagnosis()
         found: dict[str, _Candidate] = {}
         others = [one for one in model.table.nodes() if _may_help(one, self.node)]
         for one in others[:_NODES_MAX]:
             status = diagnosis.status_of(one.row)
-            remedy = find_remedy(built.framework, pod, one, status, keeps=lambda _: True)
+            remedy = find_remedy(
+                built.framework, pod, one, status, keeps=lambda _: True, kept_selector=selector
+            )
             if remedy is not None:
                 found.setdefault(remedy.what, _Candidate(remedy, pod.pod))
         return [

@@ -96,6 +96,24 @@ def test_a_budget_blocks_the_last_pod_without_a_controller_that_it_cannot_spare(
     assert not plan_of(relaxed, ["a"]).blockers
 
 
+def test_no_change_drops_a_node_selector_that_a_runtime_class_adds_again(planner, make):
+    """Node b is in another zone: only another node like a helps."""
+    selector = {ZONE: "x"}
+    pod = make.pod("web", node_name="a", owner="web", runtimeClassName="g", nodeSelector=selector)
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "g"},
+        "handler": "g",
+        "scheduling": {"nodeSelector": selector},
+    }
+    cluster = [make.node("a", **selector), make.node("b", **{ZONE: "y"}), pod]
+    [blocker] = plan_of(planner(*cluster), ["a"]).blockers
+    assert f"drop {ZONE} from the pod's nodeSelector" in blocker.edit
+    [blocker] = plan_of(planner(*cluster, runtime), ["a"]).blockers
+    assert blocker.edit == "add a node like a"
+
+
 def test_an_edited_budget_blocks_no_more(planner, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b"])]
     assert blocked(planner(*objects, budget("web", maxUnavailable=1)), "a") == []
