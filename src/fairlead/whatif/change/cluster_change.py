@@ -329,6 +329,7 @@ def _delete(collected: _Steps) -> None:
     if not collected.change.delete:
         return
     from fairlead.whatif.change.deletion import (  # noqa: PLC0415
+        bound_volumes,
         claims_in_use,
         deleted_with,
         deletion_of,
@@ -346,6 +347,7 @@ def _delete(collected: _Steps) -> None:
             targets.append(target)
     collected.notes += (
         *claims_in_use(targets, collected.inventory),
+        *bound_volumes(targets, collected.inventory),
         *drained_nodes(targets, collected.inventory),
     )
 

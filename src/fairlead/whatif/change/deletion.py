@@ -4,8 +4,8 @@ The engine's namespace controller deletes the contents once the Namespace termin
 is refused if the namespace contains a pod whose owner is unknown, because that owner would create a
 replacement.
 
-A PersistentVolumeClaim that a pod uses is not deleted before the pod, and a Node of Karpenter is
-drained first; notes say so.
+A PersistentVolumeClaim that a pod uses is not deleted before the pod, a bound PersistentVolume not
+before its claim, and a Node of Karpenter is drained first; notes say so.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fairlead.api.finalizer import TERMINATION
 from fairlead.api.json import Json
 from fairlead.api.pods.facts import is_terminal
 from fairlead.api.pods.volumes import all_claims
-from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME_CLAIM, POD
+from fairlead.apiserver.kind import NAMESPACE, NODE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD
 from fairlead.engine.autoscaling.karpenter.labels import DO_NOT_DISRUPT
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.workloads.deletion.garbage_collector import FOREGROUND, ORPHAN
-from fairlead.engine.workloads.deletion.in_use_protection import FINALIZERS
+from fairlead.engine.workloads.deletion.in_use_protection import BOUND, FINALIZERS
 from fairlead.engine.workloads.job.progress import TRACKING
 from fairlead.whatif.change import commands
 from fairlead.whatif.input.error import InputError
@@ -75,6 +75,23 @@ def claims_in_use(targets: Iterable[Manifest], inventory: Inventory) -> Iterator
                 f"({one.ref.namespace}/{pods[0]}{more}). After that the claim is deleted, and a "
                 "pod that names it cannot start before a new claim with this name exists; a "
                 "StatefulSet creates one from its template, without the old data."
+            )
+
+
+def bound_volumes(targets: Iterable[Manifest], inventory: Inventory) -> Iterator[str]:
+    """Yield a note for each PersistentVolume in `targets` that is bound to a claim in `inventory`.
+
+    `inventory` contains the objects that the change does not delete.
+    """
+    for one in targets:
+        if one.kind is not PERSISTENT_VOLUME or one.value.get("status", {}).get("phase") != BOUND:
+            continue
+        claim = one.value["spec"].get("claimRef") or {}
+        names = claim.get("namespace", ""), claim.get("name", "")
+        if inventory.get(PERSISTENT_VOLUME_CLAIM, *names) is not None:
+            yield (
+                f"{one.title} stays Terminating while PersistentVolumeClaim {'/'.join(names)} is "
+                "bound to it, and pods keep using it. It is deleted when the claim is deleted."
             )
 
 

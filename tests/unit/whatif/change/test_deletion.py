@@ -58,6 +58,38 @@ def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
     assert script_of_change(ClusterChange(delete=("pvc/shop/data",)), finished).notes == ()
 
 
+def test_a_bound_volume_stays_until_its_claim_is_deleted(snapshot, make):
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": "disk", "finalizers": ["kubernetes.io/pv-protection"]},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/d"},
+            "claimRef": {"namespace": "shop", "name": "data"},
+        },
+        "status": {"phase": "Bound"},
+    }
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": "disk"},
+    }
+    cluster = snapshot(make.node("n"), SHOP, claim, volume)
+
+    def notes(*texts):
+        return script_of_change(ClusterChange(delete=texts), cluster).notes
+
+    [note] = notes("pv/disk")
+    assert note == (
+        "PersistentVolume disk stays Terminating while PersistentVolumeClaim shop/data is bound to "
+        "it, and pods keep using it. It is deleted when the claim is deleted."
+    )
+    assert notes("pv/disk", "pvc/shop/data") == ()
+
+
 @pytest.mark.parametrize(
     ("finalizers", "noted"),
     [
