@@ -80,6 +80,7 @@ from fairlead.whatif.run.controllers import controllers_of
 from fairlead.whatif.run.end_state import EndState
 from fairlead.whatif.run.endless_instant import AttemptLimit, EndlessInstant, livelock_error
 from fairlead.whatif.run.experiment import Experiment, with_topology_labels
+from fairlead.whatif.run.held_namespace import held_namespaces
 from fairlead.whatif.run.outage_outcome import outage_outcome
 from fairlead.whatif.run.progress import NoProgress, Progress
 from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
@@ -577,6 +578,8 @@ class ExperimentRun:
         if unloaded := unloaded_note(autoscalers):
             yield unloaded
         yield from self._ignored()
+        steps, outage = self._experiment.steps, self._recorder.outage
+        yield from held_namespaces(steps, self._world.store, outage.is_serving)
         unchecked = self._world.admission.unchecked
         is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
         if unchecked.plugins and is_dump:

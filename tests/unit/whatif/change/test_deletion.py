@@ -29,6 +29,24 @@ def test_somebody_unknown_would_make_its_pods_anew(snapshot, make):
         deleted(cluster)
 
 
+def test_a_namespace_with_a_pod_on_a_dead_node_stays(snapshot, make):
+    """The kubelet cannot confirm that the pod stopped; the namespace waits for its pods."""
+    dead, pods = make.node("n"), [make.pod("solo", "shop", node_name="n")]
+    change = ClusterChange(delete=("ns/shop",))
+
+    def noted(*objects):
+        notes = what_if(snapshot(SHOP, *objects), change).changed.notes
+        return [note for note in notes if "stays Terminating" in note]
+
+    assert noted(dead, *pods) == []
+    dead["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    [note] = noted(dead, *pods)
+    assert note.startswith(
+        "Namespace shop stays Terminating and keeps its other objects, because 1 pod on n cannot "
+        "stop: the kubelet does not answer."
+    )
+
+
 def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
     """The pod runs on, but the user has lost the claim: `nothing changes` alone would mislead."""
     claim = {
