@@ -86,6 +86,7 @@ BINDING = REGISTRATION + "ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\
 HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
+CREATED = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {%s}}"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 BOMB = "\n".join(
@@ -341,6 +342,9 @@ CASES = [
     snapshot("no objects", "just text", "expected an object with apiVersion and kind, got text"),
     snapshot("number of things", "[1, 2]", "expected an object", "got a number"),
     snapshot("no kind", "{apiVersion: v1, metadata: {name: x}}", "x: kind: is required"),
+    *(snapshot(f"the API version {version}", NODE.replace("v1", version, 1),
+               f"Node n1: apiVersion: '{version}' is neither VERSION nor GROUP/VERSION")
+      for version in ("v1/", "a/b/c")),
     snapshot("no name", "{apiVersion: v1, kind: Node}", "Node (unnamed): metadata.name: is requ"),
     snapshot("duplicate", documents(NODE, POD, POD), "Pod shop/web: metadata.name: appears twice"),
     snapshot("items of a wrong type", "{kind: List, items: 5}", "items: expected a list"),
@@ -742,6 +746,13 @@ CASES = [
     scenario("outputs over a file of the user", SCENARIO + "outputs: {json: mine.txt}",
              "s.yaml: outputs.json: mine.txt exists and was not written by Fairlead; --overwrite",
              files=(("mine.txt", "precious"),)),
+    scenario("an event that creates a pod with a misspelt field",
+             SCENARIO + f"events: [{{at: 1m, create: {CREATED % 'containrs: []'}}}]",
+             "s.yaml: events[0].create: Pod default/p: spec.containrs: unknown field; did you mean "
+             "containers?"),
+    scenario("an event that creates an unknown kind",
+             SCENARIO + "events: [{at: 0, create: {apiVersion: v1, kind: A, metadata: {name: a}}}]",
+             "s.yaml: events[0].create: A a: kind: v1 has no kind A that Kubernetes"),
     # --- outputs that would replace inputs or each other ------------------------------------------
     *(Case(f"the dump as {option}", f"whatif c.yaml --cordon n1 {option} c.yaml",
            (f"{option}: c.yaml is an input of this command; name another file",),

@@ -56,12 +56,12 @@ def unsimulated_notes(written: Iterable[Manifest]) -> Iterator[str]:
             unknown.append(f"{one.title} ({version}{hint})")
     if workloads:
         yield (
-            f"What-ifs create no pods for {_named(workloads)}, because the controller is not "
+            f"No pods are created for {_named(workloads)}, because the controller is not "
             "simulated. To see where the pods would go, apply their template in a Deployment or "
             "Job."
         )
     if unknown:
-        yield f"What-ifs do not know this kind, so it has no effect: {_named(unknown)}."
+        yield f"This kind is not simulated, so it has no effect: {_named(unknown)}."
 
 
 @cache

@@ -27,20 +27,21 @@ in `audit-log`, else at 2026-01-01T00:00:00Z.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import CRON_JOB, NODE
 from fairlead.engine.batch.configuration_file import SHIPPED
 from fairlead.engine.core.command import PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import WorkloadLoads
 from fairlead.whatif.change.step import ScriptedStep
+from fairlead.whatif.change.unsimulated_workload import unsimulated_notes
 from fairlead.whatif.configuration.autoscaling.provider_settings import with_provider
 from fairlead.whatif.configuration.batch.options import (
     DEFAULT_BATCH_OPTIONS,
@@ -87,6 +88,7 @@ from fairlead.whatif.scenario.timed_event import (
     steps_of,
 )
 from fairlead.whatif.scenario.trace import Trace, TraceCluster, read_trace
+from fairlead.whatif.snapshot.dump_note import unknown_kind_notes
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import (
     Manifest,
@@ -164,7 +166,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     folder = Path(path).parent
     cluster = _read_cluster(path, folder, scenario, seed)
     initial, inventory, start = cluster.initial, cluster.inventory, cluster.start
-    events = steps_of(path, folder, scenario.events, inventory, seed)
+    events, created = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     late: tuple[str, ...] = ()
     if scenario.duration is not None:
@@ -200,8 +202,10 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
             *cluster.notes,
             *autoscaling.notes,
             *unread_loads(loads, inventory),
-            *unknown_annotations(initial),
+            *unknown_annotations([*initial, *created]),
             *unknown_field_notes(initial),
+            *unknown_kind_notes(initial),
+            *unsimulated_notes(_unless_run(created, settings)),
             *late,
         ),
     )
@@ -210,6 +214,11 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
     with named_by(path, "settings.batch"):
         stated = replace(batch, source=_batch_source(folder, scenario))
         return with_batch(experiment, stated, experiment.steps)
+
+
+def _unless_run(created: Iterable[Manifest], settings: Settings) -> Iterator[Manifest]:
+    """Yield the objects in `created` except CronJobs, if the scenario runs them."""
+    return (one for one in created if not (settings.cron_jobs and one.kind is CRON_JOB))
 
 
 class _ScenarioCluster(Struct, frozen=True, kw_only=True):

@@ -42,10 +42,11 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.manifest import Manifest, manifests, require_known_kind
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
+from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
 from fairlead.worlds.fairlead_annotation import FIELD as KUBELET_FIELD
 from fairlead.worlds.fairlead_annotation import node_annotation_problem
 
@@ -105,10 +106,11 @@ _MODIFIERS: Final = {
 
 def steps_of(
     source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
-) -> list[ScriptedStep]:
-    """Return the steps of all events, in no particular order; add created objects to `inventory`.
+) -> tuple[list[ScriptedStep], list[Manifest]]:
+    """Return the steps of all events, in no particular order, and the objects as written in them.
 
-    `source` is the scenario file; files in it are relative to `folder`. Raises InputError.
+    Created objects are added to `inventory`; an object with `count` is returned once. `source` is
+    the scenario file; files in it are relative to `folder`. Raises InputError.
     """
     numbered = [
         _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
@@ -116,7 +118,7 @@ def steps_of(
     steps: list[ScriptedStep] = []
     for event in sorted(numbered, key=lambda event: event.at):
         steps.extend(event.steps(inventory))
-    return steps
+    return steps, [one for event in numbered for one in event.originals]
 
 
 def late_event_notes(
@@ -169,6 +171,7 @@ class _NumberedEvent:
         self.at = field_duration(source, f"{self._field}.at", event.at) or 0
         self._verb = self._only_verb()
         self._check_modifiers()
+        self.originals = [] if event.create is None else self._originals(event.create)
 
     def steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
         """Yield the steps of this event. Raises InputError."""
@@ -218,7 +221,7 @@ class _NumberedEvent:
         raise InputError(self._source, problem, field=f"{self._field}.{field}")
 
     def _create_steps(self, inventory: Inventory) -> Iterator[ScriptedStep]:
-        originals = self._originals()
+        originals = self.originals
         refuse_absent_classes(originals, _with(inventory, originals))
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
@@ -229,13 +232,16 @@ class _NumberedEvent:
                 inventory.add(copy)
                 yield ScriptedStep.creating(after, copy)
 
-    def _originals(self) -> list[Manifest]:
-        create = self._event.create
+    def _originals(self, create: Json | list[Any] | str) -> list[Manifest]:
+        """Return the objects of `create`, checked as kubectl apply checks them."""
         if isinstance(create, str):
             found = manifests(with_complete_pods(read(str(self._folder / create))))
         else:
             where = f"{self._source}: {self._field}.create"
             found = manifests(with_complete_pods([Document(where, create)]))
+        for manifest in found:
+            require_known_kind(manifest)
+        refuse_unknown_fields(found)
         refuse_excess(found)
         return found
 

@@ -138,10 +138,10 @@ def dump_notes(snapshot: Snapshot) -> Iterator[str]:
     yield from _without_allocatable(some)
     yield from unknown_annotations(some)
     yield from unknown_field_notes(some)
-    yield from _unknown_kinds(some)
+    yield from unknown_kind_notes(some)
 
 
-def _unknown_kinds(manifests: Iterable[Manifest]) -> Iterator[str]:
+def unknown_kind_notes(manifests: Iterable[Manifest]) -> Iterator[str]:
     """Yield a note for each kind that its group of Kubernetes' own API does not have."""
     found: dict[Kind, list[str]] = {}
     for one in manifests:

@@ -7,6 +7,7 @@ kept. Most objects of a dump need no such change and remain texts with typed vie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import repeat
@@ -64,6 +65,7 @@ from fairlead.worlds.fairlead_annotation import (
 
 DEFAULT_NAMESPACE: Final = "default"
 
+_API_VERSION: Final = re.compile(r"(?:[^/\s]*/)?[^/\s]+")
 _INTEGER_BOUND: Final = 2**63
 _TOLD_EVERY: Final = 512  # number of objects
 _RELEASED_EVERY: Final = 8192  # number of objects
@@ -363,7 +365,7 @@ def manifests_of_cluster(
         if isinstance(manifest, ReplicaManifests) or manifest.view is not None:
             continue  # the object is of a known kind and has none of Fairlead's annotations
         if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
-            _require_known_kind(manifest)
+            require_known_kind(manifest)
         if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
             raise manifest.refuse(problem, field=FIELD)
         if problem := pod_annotation_problem(manifest.value):
@@ -392,12 +394,12 @@ def manifests_to_apply(
     ]
     found = manifests(whole, namespace)
     for manifest in found:
-        _require_known_kind(manifest)
+        require_known_kind(manifest)
     written = [value for one in whole for _, value in _opened(one.source, one.value)]
     return list(zip(found, written, strict=True))
 
 
-def _require_known_kind(manifest: Manifest) -> None:
+def require_known_kind(manifest: Manifest) -> None:
     """Raise InputError for a kind that a group of Kubernetes' own API does not have."""
     if is_served(manifest.kind):
         return
@@ -602,6 +604,10 @@ def _manifest(source: str, value: Any, namespace: str) -> Manifest:
             raise InputError(
                 source, "is required and must be text", object_name=display_name(value), field=field
             )
+    if not _API_VERSION.fullmatch(value["apiVersion"]):
+        problem = f"{value['apiVersion']!r} is neither VERSION nor GROUP/VERSION, such as apps/v1"
+        title = f"{value['kind']} {display_name(value)}"
+        raise InputError(source, problem, object_name=title, field="apiVersion")
     clean = _clean(source, value)
     kind = kind_of(clean)
     metadata = clean["metadata"]

@@ -180,6 +180,50 @@ def test_a_scenario_that_cannot_be_run_is_refused(experiment, text, line):
     assert "\n" not in str(refused.value)
 
 
+CRON_JOB = """
+    apiVersion: batch/v1
+    kind: CronJob
+    metadata: {name: c}
+    spec:
+      schedule: "* * * * *"
+      jobTemplate: {spec: {template: {spec: {containers: [{name: c}]}}}}
+"""
+UNKNOWN_NOTE = POD.replace("name: p", "name: p, annotations: {fairlead.dev/run-duratoin: 1m}")
+UNKNOWN_GROUP = "{apiVersion: app/v1, kind: Deployment, metadata: {name: d}}"
+UNKNOWN_KIND = "{apiVersion: v1, kind: Foo, metadata: {name: f}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        pytest.param(f"objects: [{UNKNOWN_KIND}]", "v1 has no kind Foo", id="an unknown kind"),
+        pytest.param(
+            f"events: [{{at: 1m, count: 3, create: {UNKNOWN_NOTE}}}]",
+            "fairlead.dev/run-duratoin of Pod default/p is unknown",
+            id="an unknown annotation of a created object",
+        ),
+        pytest.param(
+            f"events: [{{at: 1m, create: {UNKNOWN_GROUP}}}]",
+            "it has no effect: Deployment d (app/v1, not apps/v1)",
+            id="a created object of a wrong group",
+        ),
+        pytest.param(
+            f"events:\n- at: 1m\n  create:{CRON_JOB}",
+            "No pods are created for CronJob default/c",
+            id="a created CronJob",
+        ),
+    ],
+)
+def test_a_note_names_what_has_no_effect(experiment, text, says):
+    [note] = experiment(f"{CLUSTER}{text}").notes
+    assert says in note
+
+
+def test_a_created_cron_job_that_runs_needs_no_note(experiment):
+    text = f"settings: {{cron-jobs: true}}\nevents:\n- at: 1m\n  create:{CRON_JOB}"
+    assert experiment(f"{CLUSTER}{text}").notes == ()
+
+
 def test_events_after_the_end_are_named(experiment):
     """An event at the end happens."""
     events = "events: [{at: 10m, cordon: node-0}, {at: 50m, drain: node-0}]\n"
