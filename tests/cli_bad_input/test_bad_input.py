@@ -560,6 +560,15 @@ CASES = [
     change("delete by a label of nobody", "--delete node/pool=x", "--delete: no Node matches pool"),
     change("set an unknown field", "--set pod/shop/web:spec.replicas=2",
            "--set: Pod shop/web: spec.replicas: there is no such field"),
+    *(change(f"set {what}", f"--set {text}", f"fairlead: --set: {says}")
+      for what, text, says in (
+          ("a kubelet of no behaviour", "node/n1:metadata.annotations[fairlead.dev/kubelet]=asleep",
+           "Node n1: metadata.annotations[fairlead.dev/kubelet]: 'asleep' is not a kubelet"),
+          ("a time of creation", "node/n1:metadata.creationTimestamp=noon",
+           "Node n1: metadata.creationTimestamp: cannot be changed"),
+          ("too many replicas", "deploy/shop/web:spec.replicas=99999999",
+           "Deployment shop/web: spec.replicas: 99999999 is more than 1000000"),
+      )),
     change("set a field that is immutable", "--set deploy/shop/web:spec.selector.matchLabels.app=x",
            '--set: Deployment shop/web: Deployment.apps "web" is invalid: [spec',
            'spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable]'),
@@ -707,8 +716,20 @@ CASES = [
              "s.yaml: line 2: events[0].how: 'badly' is not a kubelet behaviour"),
     scenario("a kubelet steered nowhere", SCENARIO + "events: [{at: 1, patch: {target: node/node-0"
              ", merge: {metadata: {annotations: {fairlead.dev/kubelet: asleep}}}}}]",
-             "s.yaml: line 2: events[0].patch.merge.metadata.annotations[fairlead.dev/kubelet]: "
-             "'asleep' "),
+             "s.yaml: events[0].patch.merge: Node node-0: "
+             "metadata.annotations[fairlead.dev/kubelet]: 'asleep' "),
+    *(scenario(f"a patch of {what}", SCENARIO + "objects:\n- " + DEPLOYMENT.replace("\n", "\n  ")
+               + f"\nevents: [{{at: 1, patch: {{target: deploy/web, merge: {merge}}}}}]", says)
+      for what, merge, says in (
+          ("an identity", "{kind: Pod}", "events[0].patch.merge.kind: cannot be changed"),
+          ("no metadata", "{metadata: null}", "patch.merge.metadata.name: cannot be changed"),
+          ("a time", "{metadata: {creationTimestamp: noon}}", "creationTimestamp: cannot be chang"),
+          ("a misspelt field", "{spec: {replcas: 2}}",
+           "Deployment shop/web: spec.replcas: unknown field; did you mean replicas?"),
+          ("too many pods", "{spec: {replicas: 99999999}}", "spec.replicas: 99999999 is more than"),
+          ("a load of no amount", "{metadata: {annotations: {fairlead.dev/load: lots}}}",
+           "metadata.annotations[fairlead.dev/load]: 'lots' is not of the form"),
+      )),
     snapshot("a kubelet of no behaviour",
              NODE.replace("labels:", "annotations: {fairlead.dev/kubelet: asleep}, labels:"),
              "Node n1: metadata.annotations[fairlead.dev/kubelet]: 'asleep' is not a kubelet"),

@@ -47,6 +47,7 @@ from fairlead.whatif.snapshot.manifest import (
     DEFAULT_NAMESPACE,
     Manifest,
     manifests_to_apply,
+    refuse_invalid_annotations,
     unknown_annotations,
 )
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
@@ -419,15 +420,19 @@ def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str)
 
 
 def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
-    """Return the manifest of `existing` with the content `result`, and store it."""
+    """Return the manifest of `existing` with the content `result`, and store it.
+
+    Raises InputError, which names `source`.
+    """
     from fairlead.whatif.change.held_rollout import held_rollout  # noqa: PLC0415
 
     note = held_rollout(existing, result)
     if note and note not in collected.notes:
         collected.notes.append(note)
-    changed = replace(existing, content=result)
-    collected.written[changed.ref] = replace(changed, source=source)
-    collected.inventory.add(changed)
+    changed = replace(existing, content=result, source=source)
+    refuse_invalid_annotations(changed)
+    collected.written[changed.ref] = changed
+    collected.inventory.add(replace(changed, source=existing.source))
     return changed
 
 

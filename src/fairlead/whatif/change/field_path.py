@@ -26,8 +26,15 @@ _TEXTS: Final = (Type.STRING, Type.BYTES, Type.QUANTITY, Type.TIME, Type.MICRO_T
 _INTEGERS: Final = (Type.INT32, Type.INT64)
 _BOOLEANS: Final = {"true": True, "false": False}
 _DIGITS_MAX: Final = 10  # no list has so many items
-_IDENTITY: Final = frozenset(
-    {"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace", "metadata.uid"}
+# The API server ignores changes of some of these fields, and refuses changes of the others.
+UNCHANGEABLE: Final = (
+    "apiVersion",
+    "kind",
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "metadata.creationTimestamp",
+    "metadata.generation",
 )
 
 
@@ -55,7 +62,7 @@ def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
     The text `null` removes the field. Raises SetFieldError if `path` or `text` does not fit the
     object.
     """
-    if path in _IDENTITY:
+    if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")
     steps = list(_steps(path))
     done, place = "", _Place({"": obj}, "", schema)

@@ -23,12 +23,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.deletion import deleted_with
+from fairlead.whatif.change.field_path import UNCHANGEABLE
 from fairlead.whatif.change.rolling_drain import rolling_drain
 from fairlead.whatif.change.scale import parse_scale
 from fairlead.whatif.change.step import ScriptedStep
@@ -42,13 +46,16 @@ from fairlead.whatif.input.seeded_choice import draws
 from fairlead.whatif.input.strict_form import FileName, StrictForm, field_duration
 from fairlead.whatif.scenario.timed_outage import FAILING, EventField, NodeFailure, outage_of
 from fairlead.whatif.snapshot.inventory import Inventory
-from fairlead.whatif.snapshot.manifest import Manifest, manifests, require_known_kind
+from fairlead.whatif.snapshot.manifest import (
+    Manifest,
+    manifests,
+    refuse_invalid_annotations,
+    require_known_kind,
+)
 from fairlead.whatif.snapshot.pod_spec import with_complete_pods
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 from fairlead.whatif.snapshot.size_limit import refuse_excess
-from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields
-from fairlead.worlds.fairlead_annotation import FIELD as KUBELET_FIELD
-from fairlead.worlds.fairlead_annotation import node_annotation_problem
+from fairlead.whatif.snapshot.unknown_field import refuse_unknown_fields, unknown_fields
 
 COPIES_MAX: Final = 1_000_000
 
@@ -266,8 +273,16 @@ class _NumberedEvent:
         return field_duration(self._source, f"{self._field}.for", self._event.for_)
 
     def _patch(self, target: Manifest, merge: Json) -> list[Command]:
-        if target.kind is NODE and (problem := node_annotation_problem(merge)):
-            self._refuse(problem, f"patch.merge.{KUBELET_FIELD}")
+        patched = merge_patch(target.value, merge)
+        for path in UNCHANGEABLE:
+            if _field(patched, path) != _field(target.value, path):
+                self._refuse("cannot be changed", f"patch.merge.{path}")
+        after = replace(
+            target, source=f"{self._source}: {self._field}.patch.merge", content=patched
+        )
+        refuse_invalid_annotations(after)
+        refuse_unknown_fields([after], known=unknown_fields(target))
+        refuse_excess([after])
         return commands.patch(target.ref, merge)
 
     def _rolling_drain(
@@ -300,6 +315,12 @@ class _NumberedEvent:
                 text = event.cordon or event.drain or event.stop_node or event.return_node or ""
                 make = _NODE_COMMANDS[self._verb]
                 yield from (make(name) for name in inventory.nodes(where, text))
+
+
+def _field(value: Any, path: str) -> Any:
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
 
 
 def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:

@@ -366,11 +366,17 @@ def manifests_of_cluster(
             continue  # the object is of a known kind and has none of Fairlead's annotations
         if not (manifest.ref.uid or is_served(manifest.kind)) and nearest_kind(manifest.kind):
             require_known_kind(manifest)
-        if manifest.kind is NODE and (problem := node_annotation_problem(manifest.value)):
-            raise manifest.refuse(problem, field=FIELD)
-        if problem := pod_annotation_problem(manifest.value):
-            raise manifest.refuse(problem)
+        refuse_invalid_annotations(manifest)
     return found
+
+
+def refuse_invalid_annotations(manifest: Manifest) -> None:
+    """Raise InputError for one of Fairlead's annotations with an invalid value."""
+    value = manifest.value
+    if manifest.kind is NODE and (problem := node_annotation_problem(value)):
+        raise manifest.refuse(problem, field=FIELD)
+    if problem := pod_annotation_problem(value):
+        raise manifest.refuse(problem)
 
 
 def unknown_annotations(found: Iterable[Manifest]) -> Iterator[str]:

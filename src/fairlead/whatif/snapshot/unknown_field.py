@@ -8,7 +8,7 @@ upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from typing import Final
@@ -53,10 +53,15 @@ def unknown_fields(manifest: Manifest) -> list[tuple[str, str]]:
     return notes.found
 
 
-def refuse_unknown_fields(manifests: Iterable[Manifest]) -> None:
-    """Raise InputError for the first unknown field, as kubectl apply does."""
+def refuse_unknown_fields(
+    manifests: Iterable[Manifest], known: Collection[tuple[str, str]] = ()
+) -> None:
+    """Raise InputError for the first unknown field, as kubectl apply does.
+
+    Fields in `known` are ignored; they have the form of `unknown_fields`.
+    """
     for manifest in manifests:
-        for path, near in unknown_fields(manifest):
+        for path, near in [one for one in unknown_fields(manifest) if one not in known]:
             hint = f"; did you mean {near}?" if near else ""
             raise manifest.refuse(f"unknown field{hint}", field=path)
 
