@@ -10,11 +10,14 @@ import zlib
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.whatif.input.content import BYTES_MAX, HOW_TO_RAISE
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.input.listing import Bytes
+
+if TYPE_CHECKING:
+    from tarfile import TarFile, TarInfo
 
 PACKED_SUFFIXES: Final = (".gz", ".tar", ".tgz")
 TEXT_SUFFIXES: Final = (".yaml", ".yml", ".json")
@@ -34,7 +37,7 @@ def unpacked(source: str, data: Bytes, bytes_max: int = BYTES_MAX) -> Iterator[t
     Raises InputError, also if the files have more than `bytes_max` bytes in total.
     """
     if data[:2] == _GZIP:
-        source, data = source.removesuffix(".gz"), _decompressed(source, data, bytes_max)
+        data = _decompressed(source, data, bytes_max)
     if data[_TAR[0]] == _TAR[1]:
         yield from _members(source, data, bytes_max)
     else:
@@ -85,7 +88,7 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
     """Yield (name for messages, content) of each dump in the tar file `data`. Raises InputError."""
     import tarfile  # noqa: PLC0415 - most dumps are not archives
 
-    found = False
+    found, room = False, bytes_max
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             members = list(islice(archive, MEMBERS_MAX + 1))
@@ -95,17 +98,33 @@ def _members(source: str, data: Bytes, bytes_max: int) -> Iterator[tuple[str, By
             if sum(member.size for member in members) > bytes_max:
                 raise _too_large(source, bytes_max)
             for member in sorted(members, key=lambda one: one.name):
-                if member.isfile() and PurePosixPath(member.name).suffix in TEXT_SUFFIXES:
+                if PurePosixPath(member.name).suffix in TEXT_SUFFIXES and not member.isdir():
                     found = True
-                    content = archive.extractfile(member)
-                    assert content is not None
-                    yield f"{source}: {member.name}", content.read()
+                    content = _content(source, archive, member)
+                    room -= len(content)
+                    if room < 0:  # Many links to one member expand beyond the size of the archive.
+                        raise _too_large(source, bytes_max)
+                    yield f"{source}: {member.name}", content
     except (tarfile.TarError, ValueError, OverflowError) as cause:  # caused by malformed headers
         if isinstance(cause, InputError):
             raise
         raise InputError(source, f"is not a valid tar file: {cause}") from None
     if not found:
         raise InputError(source, f"is an archive without a {', '.join(TEXT_SUFFIXES)} file")
+
+
+def _content(source: str, archive: TarFile, member: TarInfo) -> bytes:
+    """Return the content of `member`, or of the member that it is a link to. Raises InputError."""
+    try:
+        content = archive.extractfile(member)
+    except KeyError:  # upstream: tarfile.py: TarFile._find_link_target
+        problem = (
+            f"{member.name} is a link to {member.linkname}, which the archive does not contain"
+        )
+        raise InputError(source, problem) from None
+    if content is None:
+        raise InputError(source, f"{member.name} is not a file")
+    return content.read()
 
 
 def _too_large(source: str, bytes_max: int) -> InputError:

@@ -35,6 +35,7 @@ from fairlead.whatif.input.pod_columns import ColumnError, encode_list, texts_of
 from fairlead.whatif.input.repeated_key import CHARACTERS_MAX, require_distinct_keys
 
 STDIN: Final = "stdin"
+_JSON_NAMES: Final = (".json", ".json.gz")
 _EDITOR_LOCK: Final = ".#"  # Emacs marks a file that is edited with a link to no file.
 _UTF16_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -96,7 +97,7 @@ def read_listings(
     for file in _files(path):
         packed = content_of(file, bytes_max, on_read)
         for source, data in unpacked(str(file), packed, bytes_max):
-            found += _split(source, data, json_by_name=source.endswith(".json"))
+            found += _split(source, data, json_by_name=source.endswith(_JSON_NAMES))
     return found
 
 
@@ -198,7 +199,7 @@ def read_bytes(path: Path) -> bytes:
 
 def _read_file(path: Path) -> Iterator[Document]:
     for source, data in unpacked(str(path), content_of(path)):
-        for document in _parse(source, bytes(data), json_by_name=source.endswith(".json")):
+        for document in _parse(source, bytes(data), json_by_name=source.endswith(_JSON_NAMES)):
             yield replace(document, text=data)
 
 

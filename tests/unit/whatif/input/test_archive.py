@@ -31,6 +31,20 @@ def tar_of(contents, mode="w:"):
     return stream.getvalue()
 
 
+def linked(kind, target):
+    """A tar file with a Node, the text of a Pod, and the link pod.yaml."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:") as file:
+        for name, content in {"node.json": NODE, "pod.txt": POD}.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            file.addfile(member, io.BytesIO(content))
+        link = tarfile.TarInfo("pod.yaml")
+        link.type, link.linkname = kind, target
+        file.addfile(link)
+    return stream.getvalue()
+
+
 @pytest.fixture
 def path(tmp_path):
     """Write a file and return its path."""
@@ -46,7 +60,7 @@ def path(tmp_path):
 def test_a_compressed_dump_is_read(path, reader):
     (document,) = reader(path("dump.json.gz", gzip.compress(NODE)))
     assert document.value["kind"] == "Node"
-    assert document.source.endswith("dump.json")
+    assert document.source.endswith("dump.json.gz")
 
 
 def test_the_members_of_a_gzip_file_are_one_text(path):
@@ -67,6 +81,18 @@ def test_an_archive_is_read_like_a_directory(path, name, mode):
     assert found[1].source.endswith(f"{name}: dump/pods.yaml")
 
 
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_link_in_an_archive_is_the_file_that_it_names(path, kind):
+    found = read(path("links.tar", linked(kind, "pod.txt")))
+    assert [document.value["kind"] for document in found] == ["Node", "Pod"]
+
+
+def test_links_count_as_the_files_that_they_name():
+    data = linked(tarfile.SYMTYPE, "node.json")
+    with pytest.raises(InputError, match="expands to more than"):
+        list(archive.unpacked("links.tar", data, len(NODE) + len(POD)))
+
+
 def test_archives_in_a_directory_are_read(path, tmp_path):
     path("nodes.json.gz", gzip.compress(NODE))
     path("pods.yaml", POD)
@@ -84,11 +110,17 @@ def test_archives_in_a_directory_are_read(path, tmp_path):
             "is an archive without a .yaml, .yml, .json file",
         ),
         ("bad.tar", tar_of({"n.json": NODE})[:300], "is not a valid tar file"),
+        (
+            "far.tar",
+            linked(tarfile.SYMTYPE, "/etc/passwd"),
+            "pod.yaml is a link to /etc/passwd, which the archive does not contain",
+        ),
+        ("fifo.tar", linked(tarfile.FIFOTYPE, ""), "pod.yaml is not a file"),
         ("bad.json.gz", gzip.compress(b"{", mtime=0), "is not JSON"),
     ],
 )
 def test_what_cannot_be_unpacked_is_refused_by_name(path, name, content, problem):
-    with pytest.raises(InputError, match=rf"{name.removesuffix('.gz')}.*: {problem}"):
+    with pytest.raises(InputError, match=rf"{name}.*: {problem}"):
         read(path(name, content))
 
 

@@ -51,7 +51,7 @@ def test_errors_name_the_line_in_a_compressed_file_too(tmp_path):
     document = read_one(str(path))
     problem = InputError(document.source, "is bad", field="groups[1].name")
     with (
-        pytest.raises(InputError, match=r"f.yaml: line 5: groups\[1\].name: is bad"),
+        pytest.raises(InputError, match=r"f.yaml.gz: line 5: groups\[1\].name: is bad"),
         with_lines(document),
     ):
         raise problem
