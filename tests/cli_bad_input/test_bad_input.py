@@ -575,6 +575,9 @@ CASES = [
     change("no recommendation", "--apply-vpa", "--apply-vpa: the snapshot has no Vertical"),
     change("a load of nothing", "--cordon n1 --load dump.yaml", "dump.yaml: "),
     change("no resources", "--set-resources deploy/shop/web=much", "'much' is not RESOURCE=AMOUNT"),
+    *(change(f"a resource twice in {amounts}", f"--set-resources deploy/shop/web={amounts}",
+             f"--set-resources: Deployment shop/web: {name}: is given twice")
+      for amounts, name in (("cpu=1,cpu=2", "cpu"), ("limits.cpu=1,limits.cpu=2", "limits.cpu"))),
     change("an unknown class", "--priority-class high=9", "there is no PriorityClass high"),
     change("a flag of kubectl alone", "--drain n1 --force", "--force: needs --drain-as-kubectl"),
     change("no seeds", "--seeds 0", "--seeds: 0 is not from 1 to 1000"),

@@ -142,8 +142,12 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
     A part is `requests` or `limits`. Raises InputError; its message names `workload`.
     """
+    seen = set[str]()
     for each in text.split(","):
         name, sign, amount = each.strip().rpartition("=")
+        if name in seen:
+            raise InputError(SET_RESOURCES, "is given twice", object_name=workload, field=name)
+        seen.add(name)
         part, dot, resource = name.partition(".")
         if not dot or part not in _PARTS:
             part, resource = "", name
