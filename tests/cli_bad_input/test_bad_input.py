@@ -86,6 +86,7 @@ BINDING = REGISTRATION + "ValidatingAdmissionPolicyBinding\nmetadata: {name: b}\
 HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebhooks: "
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
+SLICE = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
 CREATED = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {%s}}"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -578,6 +579,9 @@ CASES = [
     *(change(f"a resource twice in {amounts}", f"--set-resources deploy/shop/web={amounts}",
              f"--set-resources: Deployment shop/web: {name}: is given twice")
       for amounts, name in (("cpu=1,cpu=2", "cpu"), ("limits.cpu=1,limits.cpu=2", "limits.cpu"))),
+    change("a new node like one with malformed devices", "--add-nodes 1 --like n1",
+           "dump.yaml: ResourceSlice s: spec: Expected `object`, got `str`",
+           cluster=documents(NODE, SLICE + "spec: none\n")),
     change("an unknown class", "--priority-class high=9", "there is no PriorityClass high"),
     change("a flag of kubectl alone", "--drain n1 --force", "--force: needs --drain-as-kubectl"),
     change("no seeds", "--seeds 0", "--seeds: 0 is not from 1 to 1000"),

@@ -70,13 +70,16 @@ def new_nodes(
 
 
 def _dependents(model: str, inventory: Inventory) -> list[Manifest]:
-    """Return the CSINode of the node `model` and the ResourceSlices with its devices."""
+    """Return the CSINode of the node `model` and the ResourceSlices with its devices.
+
+    Raises InputError for a malformed ResourceSlice.
+    """
     csi = inventory.get(CSI_NODE, "", model)
-    slices = [
-        one
-        for one in inventory.of_kind(RESOURCE_SLICE)
-        if (one.value.get("spec") or {}).get("nodeName") == model
-    ]
+    slices = []
+    for one in inventory.of_kind(RESOURCE_SLICE):
+        one.require_right_types()
+        if one.value.get("spec", {}).get("nodeName") == model:
+            slices.append(one)
     return slices if csi is None else [csi, *slices]
 
 
