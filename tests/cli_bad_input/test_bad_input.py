@@ -87,6 +87,7 @@ HOOKS = REGISTRATION + "MutatingWebhookConfiguration\nmetadata: {name: h}\nwebho
 LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SLICE = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\n"
+PLUGIN = "class P:\n    name = 'P'\n\n    def filter(self, state, pod, node): ...\n"
 CREATED = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {%s}}"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -151,10 +152,10 @@ def policy(name, fields, *says):
     return Case(name, "whatif dump.yaml --descheduler p.yaml", ("p.yaml", *says), files)
 
 
-def change(name, arguments, *says, content="", cluster=None):
+def change(name, arguments, *says, content="", cluster=None, more=()):
     """A case of a bad change to a good snapshot."""
     cluster = cluster or documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
-    files = [("dump.yaml", cluster)]
+    files = [("dump.yaml", cluster), *more]
     if content:
         files.append(("change.yaml", content))
     return Case(name, f"whatif dump.yaml {arguments}", says, tuple(files))
@@ -579,6 +580,12 @@ CASES = [
     *(change(f"a resource twice in {amounts}", f"--set-resources deploy/shop/web={amounts}",
              f"--set-resources: Deployment shop/web: {name}: is given twice")
       for amounts, name in (("cpu=1,cpu=2", "cpu"), ("limits.cpu=1,limits.cpu=2", "limits.cpu"))),
+    change("a new plugin of no module", "--new-plugin nowhere:P",
+           "--new-plugin: nowhere:P: there is no module nowhere"),
+    change("a new plugin twice", "--plugin p.py:P --new-plugin p.py:P",
+           "--new-plugin: p.py:P: plugin 'P' is given twice", more=(("p.py", PLUGIN),)),
+    change("a new configuration that is not stored", "--new-config cm/x",
+           "--new-config: there is no KubeSchedulerConfiguration in cm/x"),
     change("a new node like one with malformed devices", "--add-nodes 1 --like n1",
            "dump.yaml: ResourceSlice s: spec: Expected `object`, got `str`",
            cluster=documents(NODE, SLICE + "spec: none\n")),

@@ -95,9 +95,7 @@ def experiments_of(
         raise InputError("--reschedule-order", problem)
     changed = replace(without, steps=script.steps or arrivals)
     if change.new_config or change.new_plugin:
-        plugins = (*conditions.plugin, *change.new_plugin)
-        config = change.new_config or conditions.config
-        changed = replace(changed, scheduler=_scheduler(conditions, snapshot, config, plugins))
+        changed = replace(changed, scheduler=_scheduler(conditions, snapshot, change))
     batch = conditions.batch
     new = replace(batch, source=change.new_batch_config or batch.source)
     is_same = new == batch and changed.scheduler is without.scheduler
@@ -135,7 +133,7 @@ def _without_change(
         quiet=kubelets.quiet,
         seed=conditions.seed,
         kubelet=kubelets.config,
-        scheduler=_scheduler(conditions, snapshot, conditions.config, conditions.plugin),
+        scheduler=_scheduler(conditions, snapshot, ClusterChange()),
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
@@ -190,10 +188,16 @@ def _new_nodes(change: ClusterChange, conditions: Conditions, snapshot: Snapshot
 
 
 def _scheduler(
-    conditions: Conditions, snapshot: Snapshot, config: str | None, plugins: tuple[str, ...]
+    conditions: Conditions, snapshot: Snapshot, change: ClusterChange
 ) -> SchedulerConfig:
-    """Return the configuration in `config` plus `plugins`. Raises InputError."""
-    if config is None and not plugins:
+    """Return the configuration and plugins of `conditions` with those of `change`.
+
+    Raises InputError.
+    """
+    option, config = "--config", conditions.config
+    if change.new_config is not None:
+        option, config = "--new-config", change.new_config
+    if config is None and not (conditions.plugin or change.new_plugin):
         return default_config(conditions.releases.general, {})
     # Most what-ifs have the default configuration, which is not read and checked.
     from fairlead.whatif.configuration.scheduler_config import (  # noqa: PLC0415
@@ -203,10 +207,10 @@ def _scheduler(
 
     file: str | Document | None = config
     if config is not None and config.startswith(PREFIXES):
-        file = stored_configuration("--config", config, snapshot.manifests)
+        file = stored_configuration(option, config, snapshot.manifests)
     return read_scheduler_config(
         file,
-        UserPlugins(plugins),
+        UserPlugins(conditions.plugin, change.new_plugin),
         conditions.releases.general,
         allow_extenders=conditions.allow_extenders,
     )

@@ -27,6 +27,7 @@ from fairlead.whatif.configuration.plugin_source import (
 from fairlead.whatif.input.error import InputError
 
 OPTION: Final = "--plugin"
+NEW_OPTION: Final = "--new-plugin"
 WEIGHT_MAX: Final = 100_000
 _WEIGHT: Final = re.compile(r"(?P<source>.*)=(?P<weight>[^=:/]*)")
 _TAKEN: Final = frozenset(IN_TREE) | frozenset(name for name, _ in DEFAULT_PLUGINS)
@@ -47,14 +48,19 @@ class UserPlugins:
     `find` also loads installed plugins.
     """
 
-    def __init__(self, options: Iterable[str] = ()) -> None:
-        """`options` are the values of --plugin. Raises InputError."""
+    def __init__(self, options: Iterable[str] = (), new: Iterable[str] = ()) -> None:
+        """`options` are the values of --plugin, `new` those of --new-plugin. Raises InputError."""
         self.named: list[UserPlugin] = []
         self._found: dict[str, UserPlugin] = {}
-        for text in options:
-            plugin = _named(text)
+        given = (*((OPTION, text) for text in options), *((NEW_OPTION, text) for text in new))
+        for option, text in given:
+            try:
+                plugin = _named(text)
+            except SourceError as cause:
+                raise InputError(option, str(cause), object_name=text) from None
             if plugin.name in self._found:
-                raise _error(text, f"plugin {plugin.name!r} is given twice")
+                problem = f"plugin {plugin.name!r} is given twice"
+                raise InputError(option, problem, object_name=text)
             self.named.append(plugin)
             self._found[plugin.name] = plugin
 
@@ -86,16 +92,14 @@ class UserPlugins:
 
 
 def _named(text: str) -> UserPlugin:
+    """Return the plugin `text` (`SOURCE[=WEIGHT]`). Raises SourceError."""
     match = _WEIGHT.fullmatch(text)
     source, weight = (match["source"], match["weight"]) if match else (text, "1")
     if not weight.isdecimal() or not 1 <= int(weight) <= WEIGHT_MAX:
-        raise _error(text, f"the weight {weight!r} is not a number from 1 to {WEIGHT_MAX}")
-    try:
-        plugin = _plugin(find_class(source), int(weight))
-    except SourceError as cause:
-        raise _error(text, str(cause)) from None
+        raise SourceError(f"the weight {weight!r} is not a number from 1 to {WEIGHT_MAX}")
+    plugin = _plugin(find_class(source), int(weight))
     if match and not any(hasattr(plugin.plugin, each) for each in ("score", "score_columns")):
-        raise _error(text, f"{plugin.name} has no score method, so it cannot have a weight")
+        raise SourceError(f"{plugin.name} has no score method, so it cannot have a weight")
     return plugin
 
 
@@ -113,7 +117,3 @@ def _plugin(found: type, weight: int) -> UserPlugin:
         return UserPlugin(name, found, factory_of(found), weight)
     except ValueError as cause:
         raise SourceError(f"{name}: {cause}") from None
-
-
-def _error(text: str, problem: str) -> InputError:
-    return InputError(OPTION, problem, object_name=text)

@@ -273,7 +273,7 @@ def _compared(request: RunRequest) -> dict[str, SchedulerConfig]:
     present = read_scheduler_config(request.config, today, release, allow_extenders=True)
     configs = {"present": present}
     if options.new_config is not None or options.new_plugin:
-        plugins = UserPlugins((*request.plugins, *options.new_plugin))
+        plugins = UserPlugins(request.plugins, options.new_plugin)
         path = options.new_config or request.config
         configs["new"] = read_scheduler_config(path, plugins, release, allow_extenders=True)
     if any(config.extenders for config in configs.values()):
