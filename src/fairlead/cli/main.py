@@ -269,6 +269,8 @@ def _leave(code: int) -> NoReturn:
 
 def _open_closed_streams() -> None:
     """Replace streams that the shell has closed (`>&-`) by /dev/null."""
+    if sys.stdin is None:
+        sys.stdin = Path(os.devnull).open()  # noqa: SIM115 - open until the process ends
     if sys.stdout is None:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - open until the process ends
     if sys.stderr is None:
@@ -364,7 +366,8 @@ def _app(asked: str) -> App:
 def _report(cause: Exception, tokens: Sequence[str]) -> int:
     """Print the error as one line on stderr; return its exit code."""
     line, code = _line_and_code(cause, tokens)
-    print(f"fairlead: {line}", file=sys.stderr)
+    with suppress(OSError):  # The exit code is the same if standard error cannot be written.
+        print(f"fairlead: {line}", file=sys.stderr)
     return code
 
 

@@ -227,6 +227,18 @@ def test_an_interrupt_is_130_without_a_word(fairlead, monkeypatch):
     assert fairlead("whatif") == (130, "", "")
 
 
+@pytest.mark.parametrize(
+    ("redirection", "error"),
+    [("<&-", b"fairlead: stdin: is empty\n"), ("</dev/null 2>/dev/full", b"")],
+    ids=["standard input is closed", "standard error cannot be written"],
+)
+def test_bad_input_is_2_whatever_the_shell_does_with_the_streams(redirection, error):
+    shell = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
+    command = [*shell, sys.executable, "-m", "fairlead.cli", "whatif", "-"]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, b"", error)
+
+
 def test_a_file_that_cannot_be_written_is_74(fairlead, monkeypatch):
     def full(asked):
         raise OSError(28, "No space left on device", "r.html")
