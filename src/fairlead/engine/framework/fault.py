@@ -22,14 +22,14 @@ def fault_in(plugin: str, method: str, what: str) -> PluginFault:
     return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
 
 
-def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
+def fault_of(plugin: str, method: str, cause: BaseException) -> PluginFault:
     """Return the fault for an exception raised by the plugin's `method`."""
     if isinstance(cause, PluginFault):
         return cause  # raised by another plugin, which this plugin called
     return fault_in(plugin, method, f"{describe(cause)}{_place(cause.__traceback__)}")
 
 
-def describe(cause: Exception) -> str:
+def describe(cause: BaseException) -> str:
     """Return type and text of `cause`, shortened; works even if its `__str__` raises."""
     try:
         text = str(cause)

@@ -1,9 +1,10 @@
 """guarded: wraps a user's plugin so that its failures do not stop the scheduler.
 
-An exception or a return value of the wrong type raises `PluginFault`. The runtime turns it into an
-ERROR status that names the plugin. For a method that returns no status, such as a sort key or a
-queueing hint, a safe default is returned instead and the failure is reported. With these defaults,
-pods are queued by priority, waiting pods are retried, and scores are computed.
+An exception, a call of sys.exit or a return value of the wrong type raises `PluginFault`. The
+runtime turns it into an ERROR status that names the plugin. For a method that returns no status,
+such as a sort key or a queueing hint, a safe default is returned instead and the failure is
+reported. With these defaults, pods are queued by priority, waiting pods are retried, and scores are
+computed.
 
 Built-in plugins are not guarded, because their types are checked statically and every guarded call
 takes additional time.
@@ -83,7 +84,7 @@ def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod
     def checked(*arguments: Any) -> Any:
         try:
             answer = bound_method(*arguments)
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise fault_of(plugin, method, cause) from cause
         try:
             return check(arguments, answer)
@@ -119,7 +120,7 @@ def _cost(plugin: str, rule: CandidateRule) -> Callable[[Candidate], int]:
     def cost(candidate: Candidate) -> int:
         try:
             found = rule.cost(candidate)
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise fault_of(plugin, where, cause) from cause
         if not isinstance(found, int) or not -(1 << 63) <= found < 1 << 63:
             raise fault_in(plugin, where, f"{found!r} is not an integer of 64 bits")

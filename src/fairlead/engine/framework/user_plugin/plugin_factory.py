@@ -52,7 +52,7 @@ def factory_of(plugin: type) -> Factory:
             made: Plugin = plugin(**given)
         except ValueError:
             raise
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise ValueError(f"cannot be made: {describe(cause)}") from cause
         return made
 

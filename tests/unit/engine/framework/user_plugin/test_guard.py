@@ -45,7 +45,7 @@ def plugin_with(method, answer):
     """Return a guarded plugin whose one method returns or raises `answer`, and its reports."""
 
     def ask(self, *arguments):
-        if isinstance(answer, Exception):
+        if isinstance(answer, BaseException):
             raise answer
         return answer
 
@@ -61,6 +61,11 @@ def fault(method, answer, *arguments):
         getattr(plugin, method)(*arguments)
     assert found.value.plugin == "Made"
     return str(found.value)
+
+
+def test_a_plugin_cannot_end_the_program(pod) -> None:
+    """The exit status would be that of an answer: 0 if nothing changes."""
+    assert "failed in filter: SystemExit: 0 (test_guard.py:" in fault("filter", SystemExit(0), pod)
 
 
 RAISING = [m.name for m in METHODS if m.name not in SILENT]
