@@ -42,6 +42,7 @@ from fairlead.whatif.input.document import Document
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.api_refusal import refusal_of
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.size_limit import refuse_excess
 from fairlead.whatif.snapshot.snapshot import Snapshot, load_objects
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -287,6 +288,7 @@ def manifest_of(source: str, where: str, obj: Json) -> Manifest:
     """Return a recorded object as a manifest. Raises InputError that names the line `where`."""
     try:
         (manifest,) = manifests([Document(source, obj)])
+        refuse_excess([manifest])
     except InputError as refusal:
         title = ": ".join(filter(None, (where, refusal.object_name)))
         raise InputError(source, refusal.problem, object_name=title, field=refusal.field) from None

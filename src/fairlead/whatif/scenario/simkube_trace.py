@@ -28,7 +28,7 @@ from msgspec import Struct, field
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.apiserver.kind import NAMESPACE, POD
-from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.command import PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.whatif.change import commands
 from fairlead.whatif.change.kubectl_apply import merge_patch_between
@@ -38,6 +38,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.outcome.workload import WorkloadRef, workload_of
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
+from fairlead.whatif.snapshot.size_limit import refuse_excess
 
 VERSIONS: Final = (2, 3)
 _SECONDS_MAX: Final = 1 << 33
@@ -170,7 +171,8 @@ class _Reader(Struct):
 
     source: str
     inventory: Inventory
-    _applied: dict[ObjectRef, Json] = field(default_factory=dict)
+    # By identity: a custom resource may have the kind and name of another object.
+    _applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
 
     def steps(self, number: int, event: _Event, after: DurationNs) -> Iterator[ScriptedStep]:
         """Yield the steps of `event`. Raises InputError."""
@@ -197,6 +199,7 @@ class _Reader(Struct):
             raise InputError(self.source, "is nested too deeply", field=where) from None
         try:
             (found,) = manifests([Document(self.source, _desired(plain))])
+            refuse_excess([found])
         except InputError as refusal:
             title = ": ".join(filter(None, (where, refusal.object_name)))
             raise InputError(
@@ -208,8 +211,8 @@ class _Reader(Struct):
 
     def _step(self, found: Manifest, after: DurationNs, where: str) -> ScriptedStep:
         ref, value = found.ref, found.value
-        before = self._applied.get(ref)
-        self._applied[ref] = value
+        before = self._applied.get(found.identity)
+        self._applied[found.identity] = value
         known = self.inventory.get(found.kind, ref.namespace, ref.name)
         if before is None and known is None:
             self.inventory.add(found)
@@ -222,7 +225,7 @@ class _Reader(Struct):
     def _deleted(self, found: Manifest, after: DurationNs, where: str) -> Iterator[ScriptedStep]:
         """Yield the deletion if the trace or the cluster contains the object."""
         ref = found.ref
-        if self._applied.pop(ref, None) is None and not self._is_known(found):
+        if self._applied.pop(found.identity, None) is None and not self._is_known(found):
             return
         yield ScriptedStep(after, (commands.delete(ref),), self.source, where)
 

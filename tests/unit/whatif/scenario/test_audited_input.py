@@ -270,3 +270,9 @@ def test_a_lower_level_is_refused_with_the_level_needed(simulate):
     )
     with pytest.raises(InputError, match=expected):
         simulate([low])
+
+
+def test_a_recorded_workload_of_too_many_pods_is_refused(simulate):
+    huge = write("create", "deployments/web", deployment("web", 1_000_001), 2)
+    with pytest.raises(InputError, match=r"Deployment shop/web: spec\.replicas: 1000001 is more"):
+        simulate([huge])

@@ -28,6 +28,12 @@ EXAMPLE = Path(__file__).parents[4] / "examples" / "replay" / "simkube-trace.jso
 WEB = WorkloadRef("Deployment", "shop", "web")
 IMPORT = WorkloadRef("Job", "shop", "import")
 START = 1772359200
+HUGE = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "b", "namespace": "a"},
+    "spec": {"replicas": 1_000_001},
+}
 
 
 @pytest.fixture
@@ -73,6 +79,14 @@ def test_what_the_cluster_wrote_is_left_out(trace):
     _, web, made = (step.commands[0].manifest for step in parsed(trace).steps[:3])
     assert set(web["metadata"]) == {"name", "namespace", "annotations"}
     assert "nodeName" not in made["spec"]
+
+
+def test_an_object_of_another_group_is_another_object(trace):
+    """A Service of Knative has the kind and name of the Service that it creates."""
+    applied = [{**HUGE, "spec": {"replicas": 1}}, {**HUGE, "apiVersion": "a.b/v1", "spec": {}}]
+    found = parsed({**trace, "events": [{"ts": START, "applied_objs": applied}]})
+    created = [command.manifest["apiVersion"] for step in found.steps for command in step.commands]
+    assert created == ["v1", "apps/v1", "a.b/v1"]
 
 
 def test_a_field_that_the_next_version_lacks_is_removed(trace):
@@ -132,6 +146,8 @@ def make_pod():
          "trace.json: events[0].applied_objs[0]: "),
         ({"events": [{"ts": 1, "applied_objs": [[]]}]},
          "trace.json: events[0].applied_objs[0]: is not one object"),
+        ({"events": [{"ts": 1, "applied_objs": [HUGE]}]},
+         "trace.json: events[0].applied_objs[0]: ReplicaSet a/b: spec.replicas: 1000001 is more"),
         ({"index": {"apps/v1.Deployment": {"a/b": {"1": [{"Finished": [5, 4]}]}}}},
          "trace.json: index.apps/v1.Deployment.a/b: is not Empty, Running or Finished"),
         ({"index": {"Deployment": {"a/b": {}}}},
