@@ -239,7 +239,11 @@ CASES = [
     plan("a drain of nothing", "drain-plan dump.yaml", "arguments: name the nodes with --nodes N"),
     plan("a drain of nobody", "drain-plan dump.yaml --nodes pool=x", "--nodes: no node matches"),
     plan("a drain at no pace", "drain-plan dump.yaml --nodes n1 --max-unavailable 0",
-         "--max-unavailable: 0 is not 1 or more"),
+         "--max-unavailable: 0 is not from 1 to 1000000"),
+    *(plan(f"too many nodes at a time to {command}", f"{command} --max-unavailable 99999999999",
+           "--max-unavailable: 99999999999 is not from 1 to 1000000")
+      for command in ("drain-plan dump.yaml --nodes n1", "upgrade-check dump.yaml",
+                      "consolidate dump.yaml")),
     plan("a drain for a while", "drain-plan dump.yaml --nodes n1 --for soon",
          "--for: 'soon' is not a duration"),
     plan("an upgrade with too much surge", "upgrade-check dump.yaml --surge 101",

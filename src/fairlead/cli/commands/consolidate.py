@@ -74,14 +74,13 @@ def consolidate(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.change.rolling_drain import require_pace
     from fairlead.whatif.configuration.autoscaling.node_price import node_prices
-    from fairlead.whatif.input.error import InputError
     from fairlead.whatif.planner.consolidate import consolidate as find_nodes
     from fairlead.whatif.planner.consolidate import consolidate_answer
     from fairlead.whatif.planner.node_drain.drain_plan import run_plan
 
-    if max_unavailable is not None and max_unavailable < 1:
-        raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
+    require_pace("--max-unavailable", max_unavailable)
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)
         types = read.instance_types(instance_types)

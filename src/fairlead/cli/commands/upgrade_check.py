@@ -87,6 +87,7 @@ def upgrade_check(
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
+    from fairlead.whatif.change.rolling_drain import require_pace
     from fairlead.whatif.input.error import InputError
     from fairlead.whatif.input.strict_form import field_duration
     from fairlead.whatif.planner.node_drain.drain_plan import DrainPlan, run_plan
@@ -102,8 +103,7 @@ def upgrade_check(
 
     if not 0 <= surge <= SURGE_MAX:
         raise InputError("--surge", f"{surge} is not from 0 to {SURGE_MAX}")
-    if max_unavailable is not None and max_unavailable < 1:
-        raise InputError("--max-unavailable", f"{max_unavailable} is not 1 or more")
+    require_pace("--max-unavailable", max_unavailable)
     away = field_duration("--for", "", lasts) or 0
     with ProgressBar() as progress:
         read = read_plan_input(snapshot, connection, present, release, progress)

@@ -20,6 +20,11 @@ def rolling_drain(
     Each node is out of service for the duration `down`. Nodes with equal `selection` belong to one
     drain. Raises InputError; its message names `source`, an option or file, and its field `field`.
     """
-    if not 1 <= unavailable <= UNAVAILABLE_MAX:
-        raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)
+    require_pace(source, unavailable, field)
     return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))
+
+
+def require_pace(source: str, unavailable: int | None, field: str = "") -> None:
+    """Raise InputError for a number of nodes at a time that is not allowed; None is no number."""
+    if unavailable is not None and not 1 <= unavailable <= UNAVAILABLE_MAX:
+        raise InputError(source, f"{unavailable} is not from 1 to {UNAVAILABLE_MAX}", field=field)
