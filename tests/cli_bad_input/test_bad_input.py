@@ -258,6 +258,8 @@ CASES = [
          "n.csv: has no column 'cpu'", files=(("n.csv", "name\na\n"),)),
     plan("survival of nothing known", "size dump.yaml --survive rack",
          "--survive: 'rack' is not zone, node or nodes=N"),
+    plan("survival of zones without zones", "size dump.yaml --survive zone",
+         "--survive: zone: no node has a zone (label topology.kubernetes.io/zone)"),
     plan("survival of more nodes than exist", "size dump.yaml --survive nodes=99",
          "--survive: nodes=99 is more than the only node of the cluster (and than 10)"),
     plan("a size of nodes without a size", "size n.yaml",

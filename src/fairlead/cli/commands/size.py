@@ -86,6 +86,7 @@ def size(
     snapshot
         A file, a directory, or - for standard input.
     """
+    from fairlead.api.well_known_label import ZONE
     from fairlead.cli.commands.plan_input import read_plan_input
     from fairlead.cli.output.console.progress_bar import ProgressBar
     from fairlead.cli.output.tabular_answer import print_tabular
@@ -116,7 +117,7 @@ def size(
         replaced = [info for info in model.table.nodes() if info.name not in kept]
         if not replaced:
             raise InputError("--keep", "matches every node, so no node is left to replace")
-        check_survival(survival, model.table.count)
+        check_survival(survival, [one.labels.get(ZONE, "") for one in model.table.nodes()])
         check_allocatable(replaced, read.snapshot.manifests)
         offers = node_offers(model, replaced, types, share)
         if not offers:

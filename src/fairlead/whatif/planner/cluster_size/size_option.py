@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.quantity import milli_value
+from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.whatif.input.error import InputError
@@ -41,11 +42,15 @@ def parse_survival(texts: Iterable[str]) -> Survival:
     return Survival(zones, nodes)
 
 
-def check_survival(survival: Survival, nodes: int) -> None:
-    """Raise InputError if more nodes are to fail at a time than the cluster has (`nodes`).
+def check_survival(survival: Survival, zones: Sequence[str]) -> None:
+    """Raise InputError if the cluster has no zone that can fail, or fewer nodes than are to fail.
 
-    Up to 10 are always accepted, because a file may contain only one node of each pool.
+    `zones` has the zone of each node, "" for a node without one. Up to 10 failing nodes are always
+    accepted, because a file may contain only one node of each pool.
     """
+    nodes = len(zones)
+    if survival.zones and not any(zones):
+        raise InputError("--survive", f"zone: no node has a zone (label {ZONE})")
     if survival.nodes > max(nodes, _NODES_OF_ANY_CLUSTER):
         have = "the only node" if nodes == 1 else f"the {nodes:,} nodes"
         problem = f"nodes={survival.nodes} is more than {have} of the cluster"

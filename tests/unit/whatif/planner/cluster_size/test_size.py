@@ -411,13 +411,13 @@ def test_a_failure_that_is_named_twice_is_refused(texts, what):
 
 @pytest.mark.parametrize(("count", "nodes"), [(10, 1), (12, 12)])
 def test_as_many_failures_as_nodes_are_accepted(count, nodes):
-    check_survival(Survival(nodes=count), nodes)
+    check_survival(Survival(nodes=count), [""] * nodes)
 
 
 @pytest.mark.parametrize(("count", "nodes"), [(11, 1), (13, 12)])
 def test_more_failures_than_nodes_are_refused(count, nodes):
     with pytest.raises(InputError, match=f"nodes={count} is more than"):
-        check_survival(Survival(nodes=count), nodes)
+        check_survival(Survival(nodes=count), [""] * nodes)
 
 
 @pytest.mark.parametrize(("text", "share"), [("", 0.0), ("20%", 0.2), ("0.5", 0.5)])
