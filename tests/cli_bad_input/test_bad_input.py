@@ -919,6 +919,8 @@ CASES = [
     Case("a sweep of an unknown field", "sweep s.yaml --on processes:1 --vary seed=0",
          ("s.yaml: line 2: sede: unknown field",), (("s.yaml", SCENARIO + "sede: 1"),)),
     sweep("a sweep of nothing valid", "--vary cluster.generated.nodes=-1", "-1 is negative"),
+    sweep("a seed of no random choice", "--vary seed=0..1 --random-seed 5",
+          "--random-seed: needs --random"),
     sweep("a loss twice", "--lose node@1m --lose node@2m", "--lose: lost-node: is given twice"),
     policy("a negative limit", "maxNoOfPodsToEvictTotal: -1", "maxNoOfPodsToEvictTotal"),
     policy("a node selector in vain", "nodeSelector: 'a in ('", "nodeSelector", "not a selector"),

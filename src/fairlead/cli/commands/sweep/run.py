@@ -105,6 +105,8 @@ def _cases(request: SweepRequest) -> list[Case]:
             raise InputError(option, "is given twice", object_name=name)
     if request.sample is not None and request.sample < 1:
         raise InputError("--random", f"{request.sample} is not 1 or more")
+    if request.sample is None and request.sample_seed:
+        raise InputError("--random-seed", "needs --random")
     # The sweep writes the files itself, so that its cases do not overwrite each other's files.
     plain = {key: value for key, value in document.value.items() if key != "outputs"}
     cases = cases_of(plain, variations, request.sample, request.sample_seed)
