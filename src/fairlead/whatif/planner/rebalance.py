@@ -11,9 +11,9 @@ Each step takes the move with the highest gain:
 The load of a node is the requested share of its cpu or memory, whichever is larger. In sums and
 averages, a node counts by its size. Otherwise moves from small nodes to large nodes would seem to
 help even if the large nodes are fuller. No move of step 2 makes its target fuller than its origin
-was. A pod moves only if its budget allows an eviction, at most one budget selects it, and no rule
-of the autoscalers forbids it. Moves are made one at a time, each after the replacement of the
-previous move is ready.
+was. A pod moves only if its budget allows an eviction, at most one budget selects it, no rule of
+the autoscalers forbids it, and its Job, if it has one, replaces it. Moves are made one at a time,
+each after the replacement of the previous move is ready.
 
 Example: nodes with loads 0.9 and 0.3 and a pod of 0.2 on the first node. Moving it leads to 0.7 and
 0.5; the sum of squares falls from 0.90 to 0.74.
@@ -36,6 +36,7 @@ from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.state.resource_columns import CPU, MEMORY
 from fairlead.whatif.outcome.workload import workload_of
 from fairlead.whatif.planner.cluster_model import is_leaving
+from fairlead.whatif.planner.job_room import JobRoom
 from fairlead.whatif.planner.node_drain.autoscaler_rule import RULE_OF, AutoscalerRules, IgnoredRule
 from fairlead.whatif.planner.node_drain.drain_planner import DrainPlanner, PodMove
 from fairlead.whatif.result.tabular_answer import (
@@ -92,12 +93,14 @@ class RebalancePlan(Struct):
     """The moves in order, and the balance before the first move and after the last move.
 
     `kept` counts, for each rule of the autoscalers, the pods that may not move because of it.
+    `failing` is the number of pods that may not move because their Jobs would not replace them.
     """
 
     before: NodeBalance
     after: NodeBalance
     moves: list[GainingMove] = field(default_factory=list)
     kept: Counter[IgnoredRule] = field(default_factory=Counter)
+    failing: int = 0
 
 
 class Rebalancer:
@@ -111,6 +114,7 @@ class Rebalancer:
         self._planner = planner
         self._model = planner.model
         self._rules = rules
+        self._jobs = JobRoom(planner.model.current_objects(), planner.model.now)
         self._waiting: list[PodInfo] = []
 
     def run(self, moves_max: int, progress: Progress) -> RebalancePlan:
@@ -126,7 +130,7 @@ class Rebalancer:
                 else:
                     self._waiting.append(pod)
         before = self._balance()
-        plan = RebalancePlan(before, before, kept=self._kept())
+        plan = RebalancePlan(before, before, kept=self._kept(), failing=self._failing())
         progress.begin("looking for moves", moves_max)
         while len(plan.moves) < moves_max:
             progress.reach(len(plan.moves), 0)
@@ -236,6 +240,7 @@ class Rebalancer:
             and len(limits) <= 1
             and all(limit.now > 0 for limit in limits)
             and self._rules.pod_blocker(node, pod.pod) is None
+            and self._jobs.replaces(pod.pod)
         )
 
     def _kept(self) -> Counter[IgnoredRule]:
@@ -244,6 +249,12 @@ class Rebalancer:
         pods = ((info.name, pod.pod) for info in nodes for pod in self._planner.evicted(info.name))
         found = (self._rules.pod_blocker(*one) for one in pods)
         return Counter(RULE_OF[one.cause] for one in found if one and one.cause in RULE_OF)
+
+    def _failing(self) -> int:
+        """Return the number of pods whose Jobs would not replace them after an eviction."""
+        nodes = self._model.table.nodes()
+        pods = (pod for info in nodes for pod in self._planner.evicted(info.name))
+        return sum(not (is_leaving(pod) or self._jobs.replaces(pod.pod)) for pod in pods)
 
     def _moved(self, info: NodeInfo, pod: PodInfo, waiting: PodInfo | None) -> PodMove | None:
         """Remove `pod`, schedule `waiting` if there is one, then the replacement of `pod`.
@@ -280,6 +291,7 @@ class Rebalancer:
             if waiting is None and is_worse:
                 return None
             supposed.commit()
+        self._jobs.evict(pod.pod)
         if waiting is not None:
             self._waiting.remove(waiting)
         return GainingMove(move, before, self._balance(), "" if waiting is None else waiting.key)
@@ -367,3 +379,8 @@ def _findings(plan: RebalancePlan) -> Iterator[str]:
     for rule, count in plan.kept.most_common():
         verb = "stays where it is" if count == 1 else "stay where they are"
         yield f"{counted(count, 'pod')} {verb} because of a rule that --ignore {rule} lifts."
+    if plan.failing:
+        stay, the, them = ("stay where they are", "their Jobs", "them")
+        if plan.failing == 1:
+            stay, the, them = ("stays where it is", "its Job", "it")
+        yield f"{counted(plan.failing, 'pod')} {stay}: {the} would not replace {them}."

@@ -144,3 +144,41 @@ def test_the_answer_says_which_rules_keep_pods(planner, make):
     assert found.findings[-1] == (
         "4 pods stay where they are because of a rule that --ignore local-storage lifts."
     )
+
+
+IGNORE_DRAINS = {
+    "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("limits", "moves"),
+    [
+        pytest.param({"backoffLimit": 0}, 0, id="the Job would fail"),
+        pytest.param({"backoffLimit": 1}, 1, id="the Job survives one eviction, but not two"),
+        pytest.param({}, 2, id="the default limit is 6"),
+        pytest.param(
+            {"backoffLimit": 0, "podFailurePolicy": IGNORE_DRAINS}, 2, id="evictions do not count"
+        ),
+    ],
+)
+def test_no_move_fails_a_job(planner, make, limits, moves):
+    """An evicted pod counts as failed; a failed Job does not replace it."""
+    template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "train", "namespace": "default", "uid": "train"},
+        "spec": {"parallelism": 4, "completions": 4, "template": template, **limits},
+    }
+    pods = [
+        make.pod(f"train-{number}", node_name="a", owner="train", restartPolicy="Never")
+        for number in range(4)
+    ]
+    for pod in pods:
+        pod["metadata"]["ownerReferences"][0] |= {"apiVersion": "batch/v1", "kind": "Job"}
+    plan = rebalanced(planner(make.node("a"), make.node("b"), job, *pods))
+    assert len(plan.moves) == moves
+    findings = rebalance_answer(plan, "dump.yaml", ()).to_json()["findings"]
+    kept = "4 pods stay where they are: their Jobs would not replace them."
+    assert (kept in findings) is (moves == 0)

@@ -185,14 +185,29 @@ class JobProgress(Struct):
         """Return whether the pod `uid` was counted already or must not be counted."""
         return uid in self._counted or uid in self._dismissed
 
-    def is_past_limit(self, job: Job) -> bool:
-        """Return whether the number of failed pods exceeds backoffLimit."""
+    def replaces(self, pod: Pod, job: Job) -> bool:
+        """Return whether `job` goes on and replaces `pod` if this active pod fails now.
+
+        upstream: job_controller.go: syncJob, indexed_job_utils.go: isIndexFailed
+        """
+        consequence = match_policy(job.spec.pod_failure_policy, pod).consequence
+        if consequence is not Consequence.COUNT:
+            return consequence is Consequence.IGNORE
+        limit, index = job.spec.backoff_limit_per_index, index_of(pod)
+        if limit is not None and index is not None:
+            known = self.by_index.get(index)
+            if (known.counted if known is not None else 0) >= limit:
+                return False
+        return not self.is_past_limit(job, further=1)
+
+    def is_past_limit(self, job: Job, *, further: int = 0) -> bool:
+        """Return whether the number of failed pods, and `further` ones, exceeds backoffLimit."""
         limit = job.spec.backoff_limit
         if limit is None:
             if job.spec.backoff_limit_per_index is not None:
                 return False
             limit = BACKOFF_LIMIT_DEFAULT
-        return self.failed > limit
+        return self.failed + further > limit
 
     def _take_index_failures(self, pod: Pod, state: PodState, job: Job) -> None:
         """Read the failures of the pod's index from its annotations, and add its own failure.

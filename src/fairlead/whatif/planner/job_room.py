@@ -1,0 +1,66 @@
+"""JobRoom: whether the Job of an evicted pod replaces the pod.
+
+An evicted pod counts as a failed pod, unless the podFailurePolicy of its Job ignores disruptions.
+At its limit of failed pods, a Job fails and creates no further pods.
+
+upstream: pkg/controller/job/job_controller.go:syncJob
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from msgspec.structs import replace
+
+from fairlead.api.objects import ApiObject, Job, OwnerReference, Pod, PodCondition
+from fairlead.api.pods.facts import controller_of
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.disruption.controller import DISRUPTION_TARGET
+from fairlead.engine.workloads.job.progress import JobProgress
+from fairlead.engine.workloads.pod_control.pod_set import EndedPod, PodSet, PodState
+
+_EVICTED: Final = PodCondition(DISRUPTION_TARGET, "True", "EvictionByEvictionAPI")
+
+
+class JobRoom:
+    """Counts the evicted pods of each Job in `objects`, in addition to the pods that failed."""
+
+    def __init__(self, objects: Iterable[ApiObject], now: Instant) -> None:
+        """Read the Jobs and their pods."""
+        self._now = now
+        known = list(objects)
+        self._jobs = {one.metadata.uid: one for one in known if isinstance(one, Job)}
+        owner = OwnerReference(kind="Job")
+        pods = {uid: PodSet(key=uid, namespace="", owner=owner) for uid in self._jobs}
+        for one in known:
+            if isinstance(one, Pod) and (uid := self._job_of(one)):
+                pods[uid].put(one, "")
+        self._progress = {
+            uid: JobProgress.of(job, pods[uid], is_tracked=False) for uid, job in self._jobs.items()
+        }
+
+    def replaces(self, pod: Pod) -> bool:
+        """Return False if the Job of `pod` does not replace the pod after its eviction.
+
+        A pod without a known Job does not need room.
+        """
+        uid = self._job_of(pod)
+        return not uid or self._progress[uid].replaces(_evicted(pod), self._jobs[uid])
+
+    def evict(self, pod: Pod) -> None:
+        """Count the eviction of `pod`."""
+        if uid := self._job_of(pod):
+            ended = EndedPod(_evicted(pod), PodState.FAILED, is_ours=False)
+            self._progress[uid].count_ended([ended], self._jobs[uid], self._now)
+
+    def _job_of(self, pod: Pod) -> str:
+        """Return the uid of the Job of `pod`, "" if the pod has no Job in the snapshot."""
+        owner = controller_of(pod.metadata)
+        return owner.uid if owner is not None and owner.uid in self._jobs else ""
+
+
+def _evicted(pod: Pod) -> Pod:
+    """Return `pod` as the eviction API leaves it, with the condition DisruptionTarget."""
+    conditions = (*pod.status.conditions, _EVICTED)
+    return replace(pod, status=replace(pod.status, conditions=conditions))
