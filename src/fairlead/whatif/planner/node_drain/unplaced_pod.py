@@ -43,6 +43,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     Unplaced,
     blocker_of,
 )
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import listed
 
 _NODES_MAX: Final = 12  # number of nodes; each search for a remedy takes milliseconds
@@ -94,7 +95,8 @@ class _Trials:
         """Empty the node until the `with` block ends; yield the moves and the pods without a place.
 
         The pods of `workload` are placed first if `is_first` is set, otherwise last. The change of
-        `candidate` applies to them.
+        `candidate` applies to them. Pods that already wait take the room on a new or changed node
+        before them.
         """
         planner, model, node = self.planner, self.planner.model, self.node
         edit: Callable[[PodInfo], PodInfo] | None = None
@@ -107,6 +109,8 @@ class _Trials:
                     if change.node is not None:
                         model.put_node(change.node)
                 edit = self._edit_of(workload, candidate)
+            if new_node or candidate is not None:
+                place_waiting_pods(model)
             own = [one for one in self._pods if is_placed_anew(one)]
             own.sort(key=lambda pod: (str(workload_of(pod.pod)) == workload) != is_first)
             moves, stuck = planner.place(node, own, edit)

@@ -42,6 +42,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
 from fairlead.whatif.planner.node_drain.drain_run import DrainRun, DrainTurn, pace_seconds
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
+from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
     NAME,
     NUMBER,
@@ -146,7 +147,8 @@ def check_nodes(
 ) -> DrainPlan:
     """Return the plan of draining each of `nodes` alone, with the surge nodes of its group.
 
-    Pods that fit no other node wait until their node returns.
+    Pods that already wait take the room on surge nodes first. Pods that fit no other node wait
+    until their node returns.
     """
     model, plan = planner.model, DrainPlan(tuple(nodes))
     plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
@@ -157,6 +159,7 @@ def check_nodes(
         with model.hypothesis():
             for one in group.surge:
                 one.add_to(model)
+            place_waiting_pods(model)
             for name in (name for name in group.nodes if name in wanted):
                 progress.reach(done, 0)
                 done += 1

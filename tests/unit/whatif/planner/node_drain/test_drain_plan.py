@@ -400,6 +400,15 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     )
 
 
+@pytest.mark.parametrize("cpu", ["1", "2"])
+def test_pods_that_wait_take_the_room_on_a_new_node_first(planner, make, cpu):
+    """A new node has four cores, and the pod that must leave node a needs three of them."""
+    nodes = [make.node("a"), make.node("b", cpu="1")]
+    db, full = deployment(make, "db", ["a"], cpu="3"), deployment(make, "full", ["b"])
+    [(_, _, edit)] = blocked(planner(*nodes, *db, *full, make.pod("waiting", cpu=cpu)), "a")
+    assert edit == ("add a node like a" if cpu == "1" else "")
+
+
 @pytest.mark.parametrize("host", ["a", ""])
 def test_one_more_node_helps_only_pods_that_fit_it(planner, make, host):
     """The copy of a is in the same zone, as the volume is, but has another host name."""

@@ -51,6 +51,13 @@ def test_a_surge_node_makes_room_in_its_own_pool(planner, make):
     assert [drain.waits for drain in checked(planner(*full), surge=1).drains] == [(), ()]
 
 
+def test_pods_that_wait_take_the_room_on_surge_nodes_first(planner, make):
+    """Only one of the four cores of the surge node is left for the three pods of a node."""
+    full = [make.node("a"), make.node("b"), *deployment(make, "web", ["a"] * 3 + ["b"] * 3)]
+    drains = checked(planner(*full, make.pod("waiting", cpu="3")), surge=1).drains
+    assert [len(drain.waits) for drain in drains] == [1, 1]
+
+
 def pinned_to_a(make, **spec):
     """Two nodes, and a pod that only node a takes."""
     pinned = {"kubernetes.io/hostname": "a"}
