@@ -14,13 +14,16 @@ If no run is safe, and pods of a node must be placed in a certain order, the ste
 repeated without such nodes (`DrainPlanner.reorders`).
 
 The order is that of step 2: nodes with fewer evictions that budgets limit come first, then nodes
-with fewer pods, then by name.
+with fewer pods, then by name. If nodes are blocked in this order because pods of other nodes took
+their room, orders that begin with the blocked nodes are tried. The order in which the most nodes
+can be drained is taken.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from msgspec import Struct, field
@@ -56,6 +59,7 @@ from fairlead.whatif.result.tabular_answer import (
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.progress import Progress
 
+_ORDERS_MAX: Final = 4  # number of orders of the nodes; in each, all pods are placed
 PACES: Final = (1, 2, 4, 8, 16, 32)
 
 
@@ -98,20 +102,38 @@ def plan_drains(
 
     The nodes stay out of service unless they `return_again`.
     """
-    plan = DrainPlan(tuple(nodes))
-    model = planner.model
-    plan.flags = needed_flags(pod.pod for name in nodes for pod in model.node(name).pods.values())
+    start = DrainPlan(tuple(nodes))
+    pods = (pod.pod for name in nodes for pod in planner.model.node(name).pods.values())
+    start.flags = needed_flags(pods)
     for name in nodes:
-        plan.blockers += planner.refusals(name)
-    refused = plan.blocked
-    free = [name for name in nodes if name not in set(refused)]
-    free.sort(key=lambda name: _effort(planner, name))
-    progress.begin("placing pods", len(free))
+        start.blockers += planner.refusals(name)
+    refused = set(start.blocked)
+    order = [name for name in nodes if name not in refused]
+    order.sort(key=lambda name: _effort(planner, name))
+    plan = _planned(planner, start, order, progress, return_again=return_again)
+    if return_again or len(plan.drains) == len(order):
+        return plan
+    best = _best_order(planner, order, {drain.node for drain in plan.drains}, progress)
+    return plan if best == order else _planned(planner, start, best, progress, return_again=False)
+
+
+def _planned(
+    planner: DrainPlanner,
+    start: DrainPlan,
+    order: Sequence[str],
+    progress: Progress,
+    *,
+    return_again: bool,
+) -> DrainPlan:
+    """Return `start` with the drains of the nodes in `order`, and with further blockers."""
+    model = planner.model
+    plan = DrainPlan(start.nodes, blockers=list(start.blockers), flags=start.flags)
+    progress.begin("placing pods", len(order))
     with model.hypothesis():
-        before = {name: model.node(name).node for name in free}
-        for name in () if return_again else free:
+        before = {name: model.node(name).node for name in order}
+        for name in () if return_again else order:
             model.cordon(name)
-        for number, name in enumerate(free):
+        for number, name in enumerate(order):
             progress.reach(number, 0)
             if return_again:
                 drained = _drained_alone(planner, name, return_again=True)
@@ -123,11 +145,49 @@ def plan_drains(
             plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
             if not return_again:
                 model.put_node(before[name])
-        for name in refused:
+        for name in start.blocked:
             drained = _drained_alone(planner, name, return_again=return_again)
             if isinstance(drained, Blocker):
                 plan.blockers += unplaced_blockers(planner, drained, returns=return_again)
     return plan
+
+
+def _best_order(
+    planner: DrainPlanner, order: list[str], emptied: AbstractSet[str], progress: Progress
+) -> list[str]:
+    """Return the order in which the most nodes can be emptied, of `order` and a few others.
+
+    In `order`, the nodes `emptied` can be emptied. Each further order begins with the nodes that
+    could not be emptied in the order before it, because pods of other nodes took their room.
+    """
+    best, most = order, len(emptied)
+    tried = [order]
+    while most < len(order) and len(tried) < _ORDERS_MAX:
+        order = sorted(order, key=emptied.__contains__)
+        if order in tried:
+            break
+        tried.append(order)
+        emptied = _emptied(planner, order, progress)
+        if len(emptied) > most:
+            best, most = order, len(emptied)
+    return best
+
+
+def _emptied(planner: DrainPlanner, order: Sequence[str], progress: Progress) -> set[str]:
+    """Return the nodes that can be emptied one after another in `order`."""
+    model, found = planner.model, set[str]()
+    progress.begin("trying another order", len(order))
+    with model.hypothesis():
+        before = {name: model.node(name).node for name in order}
+        for name in order:
+            model.cordon(name)
+        for number, name in enumerate(order):
+            progress.reach(number, 0)
+            if isinstance(planner.empty(name), PlannedDrain):
+                found.add(name)
+            else:
+                model.put_node(before[name])
+    return found
 
 
 def _drained_alone(

@@ -327,6 +327,21 @@ def test_a_change_is_large_enough_for_all_pods_of_the_node(planner, make, max_sk
     assert blocked(planner(*nodes, *deployment(make, "web", places, **spread(4))), "b") == []
 
 
+def test_a_node_is_drained_first_if_other_pods_would_take_its_room(planner, make):
+    """The pod of a prefers c, the only node that takes the pod of b; it fits d, too."""
+    made = planner(
+        *(make.node("a"), make.node("b"), make.node("c", cpu="4"), make.node("d", cpu="2")),
+        *deployment(make, "small", ["a"], cpu="2"),
+        *deployment(make, "large", ["b"], cpu="3"),
+    )
+    plan = plan_of(made, ["a", "b"])
+    assert plan.blockers == []
+    assert [(drain.node, drain.moves[0].target) for drain in plan.drains] == [
+        ("b", "c"),
+        ("a", "d"),
+    ]
+
+
 def test_a_change_after_which_the_node_still_has_pods_is_not_proposed(planner, make):
     """With a request of 1 core, three of the four pods fit on b; a new node takes all."""
     nodes = [make.node("a", cpu="8"), make.node("b")]
