@@ -53,7 +53,7 @@ class DrainPace(Struct, frozen=True):
 class DrainTurn(Struct, frozen=True):
     """Nodes that are drained at a pace while the `added` objects exist.
 
-    The added nodes are drained and deleted before the next turn; those of the last turn stay.
+    The added nodes are drained and deleted before the next turn begins, or the run ends.
     """
 
     nodes: tuple[str, ...]
@@ -230,21 +230,22 @@ def _finish(
 
     A turn that never ends, for example because of a budget, is the last one.
     """
-    deletions: tuple[ScriptedStep, ...] = ()
-    for turn in turns[:-1]:
-        steps = (*deletions, *_steps(turn, pace))
+    steps: tuple[ScriptedStep, ...] = ()
+    for turn in turns:
+        steps += _steps(turn, pace)
+        if turn is turns[-1] and not turn.added:
+            break
         if not run.act(steps, begin, _Annotated(turn.nodes, IN_TURN, ""), progress):
-            turns = ()
+            steps = ()
             break
         leaving = tuple(_drain(name, DrainPace(pace.at_once)) for name in turn.added_nodes)
         if not run.act(leaving, begin, _Annotated(turn.added_nodes, DRAIN, DONE), progress):
-            turns = ()
+            steps = ()
             break
-        deletions = tuple(
+        steps = tuple(
             ScriptedStep(0, (commands.delete(one.ref),), SOURCE, one.title) for one in turn.added
         )
-    last = (*deletions, *_steps(turns[-1], pace)) if turns else ()
-    run.set_steps(last, begin)
+    run.set_steps(steps, begin)
     return run.finish(progress).outcome
 
 
@@ -376,11 +377,12 @@ def _drain_run(
     wanted, added = set(nodes), {name for turn in turns for name in turn.added_nodes}
     drains = [one for one in outcome.drains if one.node in wanted]
     returns = pace.away is not None
-    ends = [one.back_at if returns else one.empty_at for one in drains]
-    finished = {one.node for one, end in zip(drains, ends, strict=True) if end is not None}
+    ends = {one.node: one.back_at if returns else one.empty_at for one in drains}
+    ends |= {one.node: one.empty_at for one in outcome.drains if one.node in added}
     # The drain of a node does not begin if a turn before does not end.
-    unfinished = tuple(name for name in nodes if name not in finished)
-    known = [end for end in ends if end is not None]
+    nodes += [name for name in ends if name not in wanted]
+    unfinished = tuple(name for name in nodes if ends.get(name) is None)
+    known = [end for end in ends.values() if end is not None]
     took = None if unfinished else max(known, default=outcome.started_at) - outcome.started_at
     stopped = tuple(
         StoppedWorkload(ref, one.wanted, one.lowest_for)

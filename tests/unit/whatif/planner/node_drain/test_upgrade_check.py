@@ -251,10 +251,18 @@ def test_zones_are_upgraded_one_after_another(planner, experiment, make):
     objects = in_two_zones(make)
     run = upgraded(planner(*objects), experiment, objects, at_once=2)
     assert run.is_safe
-    assert run.took == seconds(330 + 30 + 330)
-    assert run.evicted == 3
+    assert run.took == seconds(330 + 30 + 330 + 30)
+    assert run.evicted == 4
     without = upgraded(planner(*objects), experiment, objects, surge=0, at_once=2)
     assert (without.took, without.evicted) == (seconds(330), 2)
+
+
+def test_the_upgrade_ends_when_the_last_surge_node_is_empty(planner, experiment, make):
+    """The node is overcommitted. When it is back, it does not take all pods of the surge node."""
+    objects = [make.node("a"), *deployment(make, "web", ["a"] * 5)]
+    run = upgraded(planner(*objects), experiment, objects)
+    assert len(run.pending) == 1
+    assert run.took == seconds(330 + 30)
 
 
 def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, experiment, make):
