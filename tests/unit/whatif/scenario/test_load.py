@@ -128,7 +128,8 @@ def test_a_what_if_names_a_missing_load_only_if_the_change_affects_the_workload(
     cluster = snapshot(make.node("a", cpu="16"), make.workload(replicas=2), autoscaler())
     about_web = (
         "HorizontalPodAutoscaler default/web has no load here, so the number of replicas changes "
-        "only if it is outside the limits; state a load with --load FILE (in a scenario, load)."
+        "only if it is outside the limits; state a load with whatif --load FILE (in a scenario, "
+        "load)."
     )
     affected = what_if(cluster, ClusterChange(scale=("deploy/default/web=3",)))
     assert about_web in affected.changed.notes

@@ -76,7 +76,8 @@ def unloaded_note(autoscalers: Iterable[PodAutoscalerOutcome]) -> str:
     has = "has" if len(idle) == 1 else f"and {len(idle) - 1:,} more have"
     return (
         f"HorizontalPodAutoscaler {idle[0]} {has} no load here, so the number of replicas changes "
-        "only if it is outside the limits; state a load with --load FILE (in a scenario, load)."
+        "only if it is outside the limits; state a load with whatif --load FILE (in a scenario, "
+        "load)."
     )
 
 
