@@ -55,6 +55,12 @@ def test_other_changes_leave_the_container_alone(running):
     assert status["containerStatuses"][0]["restartCount"] == 0
 
 
+def test_a_container_has_its_amounts_from_its_start(running):
+    [container] = status_of(running)["containerStatuses"]
+    assert container["allocatedResources"] == {"cpu": "10m"}
+    assert container["resources"] == AMOUNTS
+
+
 def test_a_resized_container_has_its_new_amounts(running):
     amounts = {"requests": {"cpu": "20m"}}
     body = {"spec": {"containers": [{"name": "c", "resources": amounts}]}}

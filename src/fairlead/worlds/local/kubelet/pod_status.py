@@ -352,10 +352,10 @@ class _Report(Struct, frozen=True):
         return f"{made}/{restarts}" if restarts else made
 
     def _amounts(self, container: Json) -> Json:
-        """Return the resources of a running container, if the pod's spec has changed."""
+        """Return the resources of a running container."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
         given = container.get("resources") or {}
-        if self.phase != "Running" or self.pod["metadata"].get("generation", 0) <= 1 or not given:
+        if self.phase != "Running" or not given:
             return {}
         has = {key: given[key] for key in ("limits", "requests") if given.get(key)}
         allocated = given.get("requests")
