@@ -71,6 +71,27 @@ def test_a_resized_container_has_its_new_amounts(running):
     assert container["restartCount"] == 0
 
 
+@pytest.mark.parametrize(
+    ("resized", "restarts"),
+    [
+        pytest.param({"limits": {"cpu": "2"}}, 0, id="an amount without a policy"),
+        pytest.param({"limits": {"memory": "2Gi"}}, 1, id="a limit that needs a restart"),
+        pytest.param({"requests": {"memory": "2Mi"}}, 0, id="a request that no cgroup has"),
+    ],
+)
+def test_a_container_restarts_if_its_resize_policy_requires_it(cluster, resized, restarts):
+    policy = {"resourceName": "memory", "restartPolicy": "RestartContainer"}
+    amounts = {"requests": {"memory": "1Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    container = {"name": "c", "image": "x:1", "resources": amounts, "resizePolicy": [policy]}
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})
+    cluster.pass_time(10)
+    body = {"spec": {"containers": [{"name": "c", "resources": resized}]}}
+    patch(cluster, body, part="/resize")
+    [container] = status_of(cluster)["containerStatuses"]
+    assert container["restartCount"] == restarts
+    assert ("Container c resize requires restart" in notes(cluster)) == bool(restarts)
+
+
 @pytest.mark.parametrize(("stdin", "state"), [(False, "running"), (True, "terminated")])
 def test_an_ephemeral_container_starts_and_ends_where_it_waits_for_input(running, stdin, state):
     added = {"name": "d", "image": "busybox", "stdin": stdin}

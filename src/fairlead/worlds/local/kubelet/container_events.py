@@ -62,7 +62,7 @@ def _events(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
         for row in new.get(statuses) or ():
             name, part = row["name"], f"{containers}{{{row['name']}}}"
             if _restarts(row) > _restarts(known.get(name, row)):
-                yield part, "Killing", f"Container {name} definition changed, will be restarted"
+                yield part, "Killing", f"Container {name} {_why_restarted(known[name], row)}"
             if _started_at(row) not in ("", _started_at(known.get(name, {}))):
                 there = "already present on machine and can be accessed by the pod"
                 yield part, "Pulled", f'Container image "{row["image"]}" {there}'
@@ -86,6 +86,14 @@ def _started_at(status: Json) -> str:
     state = status.get("state", {})
     latest = state.get("running") or state.get("terminated") or {}
     return str(latest.get("startedAt") or "")
+
+
+def _why_restarted(before: Json, row: Json) -> str:
+    # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions,
+    # computePodResizeAction
+    if before.get("image") == row["image"]:
+        return "resize requires restart"
+    return "definition changed, will be restarted"
 
 
 def _restarts(status: Json) -> int:

@@ -220,9 +220,9 @@ def _internal_address(node: Json) -> str:
 
 # --- containers ----------------------------------------------------------------------------------
 
-# Containers start and stop with their pod. A container whose image changes is restarted. An
-# ephemeral container starts when it is added; one that waits for input ends at once, because attach
-# is not supported.
+# Containers start and stop with their pod. A container is restarted if its image changes, or an
+# amount for which its resizePolicy requires a restart. An ephemeral container starts when it is
+# added; one that waits for input ends at once, because attach is not supported.
 #
 # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses,
 # pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodActions
@@ -230,11 +230,13 @@ def _internal_address(node: Json) -> str:
 _ENDED: Final = ("Succeeded", "Failed")
 _LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _COMPLETED: Final = "Completed"
+# The amounts that a kubelet sets in cgroups; it sets no memory request there.
+_ACTUATED: Final = (("requests", "cpu"), ("limits", "cpu"), ("limits", "memory"))
 
 
 # All members of the spec that `_Report` reads. Writes to pods are copied if these are equal.
 _CONTAINER_LISTS: Final = ("containers", "initContainers", "ephemeralContainers")
-_READ: Final = ("name", "image", "resources", "restartPolicy", "stdin")
+_READ: Final = ("name", "image", "resizePolicy", "resources", "restartPolicy", "stdin")
 
 
 def _reported(pod: Json) -> Json:
@@ -331,7 +333,11 @@ class _Report(Struct, frozen=True):
         name, image = container["name"], container.get("image", "")
         before = self.before.get(name, {})
         restarts, last = before.get("restartCount", 0), before.get("lastState", {})
-        if "running" in state and _runs_another(before, image):
+        amounts = self._amounts(container)
+        is_changed = _runs_another(before, image) or _is_resize_by_restart(
+            container, before.get("resources"), amounts.get("resources", {})
+        )
+        if "running" in state and "running" in before.get("state", {}) and is_changed:
             started = before["state"]["running"].get("startedAt", self.timestamp)
             last = {"terminated": _ending(started, self.timestamp, 0, _COMPLETED)}
             restarts, state = restarts + 1, {"running": {"startedAt": self.timestamp}}
@@ -344,7 +350,7 @@ class _Report(Struct, frozen=True):
             "restartCount": restarts,
             "state": state,
             "lastState": last,
-            **self._amounts(container),
+            **amounts,
         }
 
     def _id(self, name: str, restarts: int) -> str:
@@ -363,8 +369,28 @@ class _Report(Struct, frozen=True):
 
 
 def _runs_another(before: Json, image: str) -> bool:
-    """Return whether the container runs with an image other than `image`."""
-    return "running" in before.get("state", {}) and before.get("image") != image
+    """Return whether the container was last reported with an image other than `image`."""
+    return before.get("image") != image
+
+
+def _is_resize_by_restart(container: Json, before: Json | None, after: Json) -> bool:
+    """Return whether `container` must restart because its resources change from `before`.
+
+    `before` is None if its resources are not known.
+    """
+    # upstream: pkg/kubelet/kuberuntime/kuberuntime_manager.go:computePodResizeAction
+    if before is None:
+        return False
+    by_restart = {
+        policy["resourceName"]
+        for policy in container.get("resizePolicy") or ()
+        if policy.get("restartPolicy") == "RestartContainer"
+    }
+    return any(
+        before.get(part, {}).get(name) != after.get(part, {}).get(name)
+        for part, name in _ACTUATED
+        if name in by_restart
+    )
 
 
 def _ending(started: str, finished: str, code: int, reason: str) -> Json:
