@@ -24,6 +24,7 @@ from fairlead.api.quantity import NANOS_PER_MILLI, NANOS_PER_UNIT, parse_quantit
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 HUGEPAGES_PREFIX: Final = "hugepages-"
+RESIZE_PENDING: Final = "PodResizePending"  # the condition of a pod whose resize was not allocated
 
 # upstream: pkg/scheduler/util/pod_resources.go:DefaultMilliCPURequest, DefaultMemoryRequest
 DEFAULT_MILLI_CPU: Final = 100
@@ -124,7 +125,7 @@ def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
 def _is_resize_infeasible(pod: Pod) -> bool:
     """Return True if the resize is infeasible, so that the desired resources do not count."""
     # upstream: helpers.go:IsPodResizeInfeasible
-    pending = condition(pod, "PodResizePending")
+    pending = condition(pod, RESIZE_PENDING)
     return pending is not None and pending.reason == "Infeasible"
 
 

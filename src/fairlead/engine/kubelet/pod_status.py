@@ -109,18 +109,29 @@ def running(ref: ObjectRef, pod: Pod, accepted_at: Instant, ready: Readiness | N
     return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, conditions)
 
 
-def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
-    """Return the status patch of a pod after all its containers have become ready."""
-    return PatchStatus(ref, conditions=ready)
+def made_ready(ref: ObjectRef, ready: Readiness, deferral: Condition | None) -> PatchStatus:
+    """Return the status patch of a pod after all its containers have become ready.
+
+    `deferral` is the condition of its deferred resize, None if it has none.
+    """
+    return PatchStatus(ref, conditions=(*ready, *_present(deferral)))
 
 
-def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
+def observed(
+    ref: ObjectRef, pod: Pod, ready: Readiness | None, deferral: Condition | None
+) -> PatchStatus:
     """Return the status patch after a change of the running `pod`.
 
-    `ready` are the readiness conditions if the containers are ready, otherwise None.
+    `ready` are the readiness conditions if the containers are ready, otherwise None. `deferral` is
+    the condition of its deferred resize, None if it has none.
     """
-    conditions = (*_STARTED, *(ready or _not_ready(pod.spec.containers)))
+    readiness_now = ready or _not_ready(pod.spec.containers)
+    conditions = (*_STARTED, *readiness_now, *_present(deferral))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
+
+
+def _present(one: Condition | None) -> tuple[Condition, ...]:
+    return () if one is None else (one,)
 
 
 def _not_ready(unready: Iterable[Container]) -> tuple[Condition, ...]:

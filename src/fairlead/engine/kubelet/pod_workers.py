@@ -7,7 +7,9 @@ the number of changes, not on the number of nodes or pods.
 
 A kubelet decides whether it admits a pod when it first sees the pod (`pod_admission`). It reports a
 rejection after the start delay of the pod. Otherwise, a controller that replaces failed pods
-immediately would create an endless number of pods at one instant.
+immediately would create an endless number of pods at one instant. A resize of a running pod is
+decided when the kubelet observes it, and if it is deferred (`pod_resize`), again when pods of the
+node have changed: one pod at a time, pods of higher priority first.
 
 The pods of a stopped or unknown node are frozen. Actions that become due are postponed until the
 kubelet resumes, and then happen in the order of their due times. The kubelet then also observes
@@ -29,17 +31,30 @@ from typing import Final
 from msgspec import Struct, field
 
 from fairlead.api.objects import Pod
-from fairlead.api.pods.facts import condition, is_static, is_terminal, is_terminating
+from fairlead.api.pods.facts import (
+    condition,
+    is_static,
+    is_terminal,
+    is_terminating,
+    pod_priority,
+)
 from fairlead.api.pods.replicas import Replicas
 from fairlead.api.pods.usage import usage_problem
-from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Command,
+    Condition,
+    DeleteObject,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import FailureReason, ObjectsLoaded
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.kubelet import pod_status
 from fairlead.engine.kubelet.annotation import annotation_problems
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.pod_admission import PodRejection, admit
+from fairlead.engine.kubelet.pod_admission import ADMITTED, Admission, PodRejection, admit
 from fairlead.engine.kubelet.pod_lifecycle import (
     STARTABLE_PHASES,
     Act,
@@ -54,6 +69,14 @@ from fairlead.engine.kubelet.pod_lifecycle import (
     start_delay_of,
     start_time,
     stopping_time,
+)
+from fairlead.engine.kubelet.pod_resize import (
+    RESIZE_DEFERRED,
+    allocated_pod,
+    deferral_note,
+    deferral_of,
+    deferred,
+    is_resize,
 )
 from fairlead.engine.kubelet.pod_status import is_held_by_gates, readiness
 from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
@@ -80,7 +103,7 @@ class _PodWorker(Struct):
     `started_at` and `terminating_at` are as in `next_act`. `ready_at` is the time at which the pod
     becomes or became ready; None for a pod that was loaded as not ready. `is_admitted` is set if
     the kubelet has admitted the pod; `rejection` is the reason if it has not. `stopping` is set
-    while the kubelet itself stops the pod.
+    while the kubelet itself stops the pod. `deferral` is the condition of a deferred resize.
     """
 
     ref: ObjectRef
@@ -95,6 +118,7 @@ class _PodWorker(Struct):
     is_admitted: bool = False
     rejection: PodRejection | None = None
     stopping: _Stopping | None = None
+    deferral: Condition | None = None
 
 
 class _Timer(Struct, frozen=True):
@@ -129,6 +153,8 @@ class PodWorkers(Struct):
     _changing: dict[str, _PodWorker] = field(default_factory=dict)
     # Workers whose pods wait for a volume, by pod key, by the key of the pod that holds the volume.
     _awaiting: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
+    # Workers of pods whose resize is deferred, by node, then by pod key.
+    _deferred: dict[str, dict[str, _PodWorker]] = field(default_factory=dict)
     _volumes: SingleNodeVolumes | None = None
 
     def __post_init__(self) -> None:
@@ -232,10 +258,13 @@ class PodWorkers(Struct):
                 self._release(worker.pod, now)
             _update(worker, pod, now)
             self._plan(worker)
+            self._plan_deferred(worker.node)
             return []
         self._remove(key)
         worker = self._workers[key] = _new_worker(pod, now, terminating_at)
         self._by_node.setdefault(worker.node, {})[key] = worker
+        if self.config.accepts_pods:
+            self._set_deferral(worker, deferral_of(pod))
         commands = self._admit(worker, now)
         self._plan(worker)
         return [*_warnings(worker), *commands]
@@ -253,6 +282,7 @@ class PodWorkers(Struct):
                 worker.bound_at = now
                 commands += self._admit(worker, now)
                 self._plan(worker)
+        self._plan_deferred(node)
         return commands
 
     def kubelet_resumed(self, node: str, now: Instant, *, was_down: bool) -> list[Command]:
@@ -291,6 +321,7 @@ class PodWorkers(Struct):
         worker = self._find(gone.key)
         if worker is not None and worker.ref.uid == gone.metadata.uid:
             self._remove(gone.key)
+            self._plan_deferred(worker.node)
 
     def see_refused(
         self, command: PatchStatus | DeleteObject, reason: FailureReason, now: Instant
@@ -356,22 +387,31 @@ class PodWorkers(Struct):
         if not self.is_reporting(worker.node):
             self._unseen.setdefault(worker.node, []).append(worker)
             return []
-        if self.cluster is None:
-            worker.is_admitted = True
-            return []
-        node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
-        if node is None or pod is None or pod.id not in node.pods:
-            worker.is_admitted = True  # the pod or the node has already been deleted
-            return []
-
-        resources = self.cluster.table.resources.names
-        decision = admit(pod, node, lambda: self._admitted_on(node, pod), resources)
+        decision = self._decide(worker)
         worker.is_admitted, worker.rejection = decision.rejection is None, decision.rejection
         return self._preempt(worker, decision.victims, now)
 
+    def _decide(self, worker: _PodWorker) -> Admission:
+        """Return whether the pod fits its node with the requests in its spec."""
+        if self.cluster is None:
+            return ADMITTED
+        node, pod = self.cluster.table.find(worker.node), self.cluster.pods.get(worker.ref.key)
+        if node is None or pod is None or pod.id not in node.pods:
+            return ADMITTED  # the pod or the node has already been deleted
+        resources = self.cluster.table.resources.names
+        return admit(pod, node, lambda: self._admitted_on(node, pod), resources)
+
     def _admitted_on(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
         """Return the unfinished pods, except `pod`, that the kubelet of `node` has admitted."""
-        return [one for one in node.pods.values() if one is not pod and self._has_admitted(one)]
+        others = (one for one in node.pods.values() if one is not pod and self._has_admitted(one))
+        return [self._allocated(one) for one in others]
+
+    def _allocated(self, pod: PodInfo) -> PodInfo:
+        """Return `pod` with the resources that its kubelet has allocated."""
+        if self.cluster is None or deferral_of(pod.pod) is None:
+            return pod
+        own = allocated_pod(pod.pod)
+        return PodInfo(own, self.cluster.shapes.shape_of(own), pod.key)
 
     def _has_admitted(self, pod: PodInfo) -> bool:
         if not _awaits_admission(pod.pod):
@@ -407,6 +447,8 @@ class PodWorkers(Struct):
             ready_at=worker.ready_at,
             config=self.config,
         )
+        if self._is_room_for_resize(worker):
+            due = earlier(Due(Act.OBSERVE, worker.started_at), due)
         if worker.stopping is None or is_terminal(pod):
             return due
         stop = Due(Act.STOP, worker.stopping.at)
@@ -429,10 +471,53 @@ class PodWorkers(Struct):
         else:
             self._changing[worker.ref.key] = worker
 
+    # --- resizes -------------------------------------------------------------------------------
+
+    def _set_deferral(self, worker: _PodWorker, deferral: Condition | None) -> None:
+        if deferral is None and worker.deferral is None:
+            return
+        worker.deferral = deferral
+        there = self._deferred.setdefault(worker.node, {})
+        if deferral is not None:
+            there.setdefault(worker.ref.key, worker)
+        else:
+            there.pop(worker.ref.key, None)
+        if not there:
+            del self._deferred[worker.node]
+
+    def _plan_deferred(self, node: str) -> None:
+        """Schedule the first deferred resize of `node` that now fits."""
+        # upstream: pkg/kubelet/allocation/allocation_manager.go:sortPendingResizes
+        for worker in sorted(
+            self._deferred.get(node, {}).values(), key=lambda one: -pod_priority(one.pod)
+        ):
+            if self._is_room_for_resize(worker):
+                self._plan(worker)
+                return
+
+    def _is_room_for_resize(self, worker: _PodWorker) -> bool:
+        """Return whether the resize of the pod is deferred, and fits now."""
+        pod = worker.pod
+        if worker.deferral is None or pod.status.phase != "Running" or is_terminating(pod):
+            return False
+        return self._decide(worker).rejection is None
+
+    def _observe(self, worker: _PodWorker, now: Instant) -> list[Command]:
+        """Report a changed spec of the pod; a resize that does not fit is deferred."""
+        decision = self._decide(worker) if is_resize(worker.pod) else ADMITTED
+        commands = self._preempt(worker, decision.victims, now)
+        why, before = decision.rejection, worker.deferral
+        self._set_deferral(worker, None if why is None else deferred(why))
+        if why is not None and worker.deferral != before:
+            note = deferral_note(worker.pod, why)
+            commands.append(_event(worker.ref, "Warning", RESIZE_DEFERRED, note))
+        return [*commands, self._change(worker, Act.OBSERVE, now)]
+
     def _remove(self, key: str) -> None:
         """Remove a pod's worker and its timer."""
         worker = self._workers.pop(key, None)
         if worker is not None:
+            self._set_deferral(worker, None)
             self._changing.pop(key, None)
             self._make_workers(worker.node)
             worker.pending = None
@@ -459,6 +544,8 @@ class PodWorkers(Struct):
             why = worker.rejection
             event = _event(worker.ref, "Warning", why.reason, why.message)
             return [event, pod_status.rejected(worker.ref, why, now)]
+        if due.act is Act.OBSERVE:
+            return self._observe(worker, now)
         return [self._change(worker, due.act, now)]
 
     def _change(self, worker: _PodWorker, act: Act, now: Instant) -> Command:
@@ -472,10 +559,11 @@ class PodWorkers(Struct):
                 shown = None if delay else ready
                 return pod_status.running(worker.ref, worker.pod, worker.bound_at, shown)
             case Act.READY:
-                return pod_status.made_ready(worker.ref, ready)
+                return pod_status.made_ready(worker.ref, ready, worker.deferral)
             case Act.OBSERVE:
                 is_up = worker.ready_at is not None and worker.ready_at <= now
-                return pod_status.observed(worker.ref, worker.pod, ready if is_up else None)
+                shown = ready if is_up else None
+                return pod_status.observed(worker.ref, worker.pod, shown, worker.deferral)
             case Act.REMOVE:
                 return DeleteObject(worker.ref, grace_period_s=0, why=WHY_REMOVED)
             case Act.STOP if worker.stopping is not None:

@@ -20,14 +20,13 @@ from msgspec import Struct
 from fairlead.api.objects import Pod, PodSpec, PodStatus, Volume
 from fairlead.api.pods.host_port import host_ports
 from fairlead.api.pods.image import pod_images
-from fairlead.api.pods.requests import pod_nonzero_requests, pod_requests
+from fairlead.api.pods.requests import RESIZE_PENDING, pod_nonzero_requests, pod_requests
 from fairlead.api.pods.volumes import is_placed
 from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VOLUMES: Final = ((), False)
 _HUGE: Final = 1 << 48  # 2 ** 15 pods that request less do not exceed int64
-_RESIZE_PENDING: Final = "PodResizePending"
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
 _Key = tuple[bytes, bytes]  # of the affinity, and of all other parts
@@ -193,7 +192,7 @@ def _resize_key(pod: Pod) -> object:
     else:
         if status.resources is None:
             return None
-    resizing = [c for c in status.conditions if c.type == _RESIZE_PENDING]
+    resizing = [c for c in status.conditions if c.type == RESIZE_PENDING]
     sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
     of_pod = status.resources, status.allocated_resources
     return [len(status.container_statuses), sizes, resizing, of_pod]
@@ -226,7 +225,7 @@ def _have_one_resize(one: Pod, other: Pod) -> bool:
 
 def _resizes(status: PodStatus) -> bool:
     for one in status.conditions:  # noqa: SIM110, because it is called for each change of a pod
-        if one.type == _RESIZE_PENDING:
+        if one.type == RESIZE_PENDING:
             return True
     return False
 

@@ -127,3 +127,92 @@ def test_a_silent_kubelet_tells_of_nothing(running):
     running.pass_time(400)
     assert "deletionTimestamp" in running.find("pod", "a")["metadata"]
     assert "Killing" not in {event["reason"] for event in running.list("events")}
+
+
+def resize(cluster, cpu):
+    amounts = {"requests": {"cpu": cpu}}
+    body = {"spec": {"containers": [{"name": "c", "resources": amounts}]}}
+    cluster.ask("PATCH", f"{POD}/resize", body, content_type=STRATEGIC)
+    cluster.pass_time(1)
+
+
+def conditions(cluster):
+    return {row["type"]: row for row in cluster.find("pod", "a")["status"]["conditions"]}
+
+
+def allocated(cluster, name="a"):
+    [container] = cluster.find("pod", name)["status"]["containerStatuses"]
+    return container["allocatedResources"]["cpu"]
+
+
+@pytest.fixture
+def full_node(cluster):
+    """A node of 4 CPUs with two pods of 1 CPU, a and b."""
+    node = cluster.list("nodes", namespace="")[0]["metadata"]["name"]
+    for name in ("a", "b"):
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+        spec = {"nodeName": node, "containers": [container]}
+        cluster.ask("POST", PODS, {"metadata": {"name": name}, "spec": spec})
+    cluster.pass_time(10)
+    return cluster
+
+
+def test_a_resize_that_does_not_fit_waits_until_it_fits(full_node):
+    resize(full_node, "3500m")
+    pending = conditions(full_node)["PodResizePending"]
+    message = "Node didn't have enough resource: cpu, requested: 3500, used: 1000, capacity: 4000"
+    assert (pending["reason"], pending["message"]) == ("Deferred", message)
+    assert pending["observedGeneration"] == 2
+    assert allocated(full_node) == "1"
+    [event] = [one for one in full_node.list("events") if one["reason"] == "ResizeDeferred"]
+    assert event["message"] == (
+        'Pod resize Deferred: {"containers":[{"name":"c","resources":{"requests":{"cpu":"3500m"}}}]'
+        f',"generation":2,"error":"{message}"}}'
+    )
+    full_node.ask("DELETE", f"{PODS}/b")
+    full_node.pass_time(5)
+    assert "PodResizePending" not in conditions(full_node)
+    assert allocated(full_node) == "3500m"
+
+
+def test_a_deferred_resize_can_be_taken_back(full_node):
+    resize(full_node, "3500m")
+    resize(full_node, "2")
+    assert "PodResizePending" not in conditions(full_node)
+    assert allocated(full_node) == "2"
+
+
+def test_a_deferred_resize_occupies_nothing_for_other_resizes(full_node):
+    resize(full_node, "3500m")
+    body = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
+    full_node.ask("PATCH", f"{PODS}/b/resize", body, content_type=STRATEGIC)
+    full_node.pass_time(1)
+    assert allocated(full_node, "b") == "2"
+    assert allocated(full_node) == "1"
+
+
+def test_a_deferred_resize_stays_deferred_when_another_controller_changes_the_pod(full_node):
+    resize(full_node, "3500m")
+    rows = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    patch(full_node, rows, part="/status")
+    full_node.pass_time(1)
+    assert conditions(full_node)["Ready"]["status"] == "True"
+    assert conditions(full_node)["PodResizePending"]["reason"] == "Deferred"
+    assert allocated(full_node) == "1"
+
+
+def test_the_deferred_resize_of_the_most_important_pod_goes_first(full_node):
+    node = full_node.find("pod", "a")["spec"]["nodeName"]
+    first = {"metadata": {"name": "first"}, "value": 10}
+    full_node.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", first)
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
+    spec = {"nodeName": node, "priorityClassName": "first", "containers": [container]}
+    full_node.ask("POST", PODS, {"metadata": {"name": "c"}, "spec": spec})
+    full_node.pass_time(5)
+    resize(full_node, "2500m")
+    body = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2500m"}}}]}}
+    full_node.ask("PATCH", f"{PODS}/c/resize", body, content_type=STRATEGIC)
+    full_node.pass_time(1)
+    full_node.ask("DELETE", f"{PODS}/b")
+    full_node.pass_time(5)
+    assert (allocated(full_node), allocated(full_node, "c")) == ("1", "2500m")

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
+from fairlead.api.pods.requests import RESIZE_PENDING
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
@@ -107,14 +108,22 @@ class PodDetails:
         if inputs is None:
             details = {"conditions": _conditions(pod, rows, now)} if rows else {}
             return replace(command, fields={**details, **command.fields}, conditions=())
+        is_deferred = any(row.type == RESIZE_PENDING for row in rows)
         details = {
             "observedGeneration": generation,
-            "conditions": _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now)),
+            "conditions": [
+                row
+                for row in _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now))
+                if is_deferred or row["type"] != RESIZE_PENDING
+            ],
         }
         details |= inputs.addresses
         phase = command.fields.get("phase") or pod["status"].get("phase")
         read = {**pod, "spec": inputs.spec}
-        details |= container_statuses(read, phase, is_ready=_is_ready(command, pod), now=now)
+        is_ready = _is_ready(command, pod)
+        details |= container_statuses(
+            read, phase, is_ready=is_ready, is_resize_deferred=is_deferred, now=now
+        )
         return replace(command, fields={**details, **command.fields}, conditions=())
 
     def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
@@ -230,6 +239,7 @@ def _internal_address(node: Json) -> str:
 _ENDED: Final = ("Succeeded", "Failed")
 _LISTS: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _COMPLETED: Final = "Completed"
+_AMOUNTS: Final = ("allocatedResources", "resources")
 # The amounts that a kubelet sets in cgroups; it sets no memory request there.
 _ACTUATED: Final = (("requests", "cpu"), ("limits", "cpu"), ("limits", "memory"))
 
@@ -249,12 +259,15 @@ def _reported(pod: Json) -> Json:
     }
 
 
-def container_statuses(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
+def container_statuses(
+    pod: Json, phase: Any, *, is_ready: bool, is_resize_deferred: bool, now: Instant
+) -> Json:
     """Return the container status lists of `pod` in `phase`.
 
-    `is_ready` means its containers are ready.
+    `is_ready` means its containers are ready; with `is_resize_deferred`, they keep their amounts.
     """
-    return _Report(pod, phase, is_ready, format_timestamp(now), _known(pod)).lists()
+    timestamp = format_timestamp(now)
+    return _Report(pod, phase, is_ready, is_resize_deferred, timestamp, _known(pod)).lists()
 
 
 def _known(pod: Json) -> dict[str, Json]:
@@ -268,6 +281,7 @@ class _Report(Struct, frozen=True):
     pod: Json
     phase: Any
     is_ready: bool
+    is_resize_deferred: bool
     timestamp: str
     before: Mapping[str, Json]
 
@@ -333,7 +347,7 @@ class _Report(Struct, frozen=True):
         name, image = container["name"], container.get("image", "")
         before = self.before.get(name, {})
         restarts, last = before.get("restartCount", 0), before.get("lastState", {})
-        amounts = self._amounts(container)
+        amounts = self._amounts(container, before)
         is_changed = _runs_another(before, image) or _is_resize_by_restart(
             container, before.get("resources"), amounts.get("resources", {})
         )
@@ -357,12 +371,14 @@ class _Report(Struct, frozen=True):
         made = f"simulated://{self.pod['metadata']['uid']}/{name}"
         return f"{made}/{restarts}" if restarts else made
 
-    def _amounts(self, container: Json) -> Json:
-        """Return the resources of a running container."""
+    def _amounts(self, container: Json, before: Json) -> Json:
+        """Return the resources of a running container, which had the status `before`."""
         # upstream: pkg/kubelet/kubelet_pods.go:convertToAPIContainerStatuses
-        given = container.get("resources") or {}
-        if self.phase != "Running" or not given:
+        if self.phase != "Running":
             return {}
+        if self.is_resize_deferred and "resources" in before:
+            return {key: before[key] for key in _AMOUNTS if key in before}
+        given = container.get("resources") or {}
         has = {key: given[key] for key in ("limits", "requests") if given.get(key)}
         allocated = given.get("requests")
         return {**({"allocatedResources": allocated} if allocated else {}), "resources": has}
