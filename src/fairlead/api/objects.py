@@ -978,6 +978,7 @@ class PersistentVolumeClaimStatus(_View, frozen=True):
     """The status of a PersistentVolumeClaim."""
 
     phase: str = ""
+    capacity: ResourceList = {}
 
 
 class PersistentVolumeClaim(_Object, frozen=True):

@@ -28,6 +28,7 @@ from fairlead.engine.workloads.compose import (
     disruption_controller,
     pod_autoscaler,
     volume_controller,
+    volume_providers,
     workload_controllers,
 )
 from fairlead.engine.workloads.deletion.namespace_deletion import NamespaceDeletion
@@ -37,7 +38,6 @@ from fairlead.engine.workloads.drain.controller import Drain
 from fairlead.engine.workloads.drain.node_finalizers import NodeFinalizers
 from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.resource_quota import ResourceQuotas
-from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
 # Parts that can be left out, so that another program can replace them.
 PARTS: Final = (
@@ -81,7 +81,10 @@ def build_engine(
         ("volumes", (_device_taint_eviction(config, reporter),)),
         # Fairlead's volume controller also provisions volumes. If another program's volume
         # controller runs instead, it needs a separate provisioner.
-        ("provisioner", (ExternalProvisioner(volumes),) if "volumes" in without else ()),
+        (
+            "provisioner",
+            volume_providers(volumes, config.workloads, provisions="volumes" in without),
+        ),
         ("disruption", (disruption_controller(config.workloads),)),
         ("", (NamespaceDeletion(), ResourceQuotas(start=config.start))),
         ("", (Drain(watch), RollingDrains(), *_node_finalizers(config))),

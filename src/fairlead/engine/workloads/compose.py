@@ -15,6 +15,7 @@ from fairlead.engine.workloads.horizontal_pod_autoscaler.config import Horizonta
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.engine.workloads.job.tracking_finalizer import EndedJobPods, JobOrphans
 from fairlead.engine.workloads.volumes.controller import Volumes
+from fairlead.engine.workloads.volumes.external_provisioner import ExternalProvisioner
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
@@ -57,6 +58,23 @@ def volume_controller(config: VolumesConfig, workloads: WorkloadsConfig) -> Volu
     from fairlead.engine.workloads.volumes.claim_event import ClaimEvents  # noqa: PLC0415
 
     return Volumes(config, ClaimEvents(), is_complete=True)
+
+
+def volume_providers(
+    config: VolumesConfig, workloads: WorkloadsConfig, *, provisions: bool
+) -> tuple[Controller, ...]:
+    """Return the controllers that do the work of CSI drivers.
+
+    If `provisions` is not set, the volume controller itself provisions volumes.
+    """
+    provisioner = (ExternalProvisioner(config),) if provisions else ()
+    if not workloads.serves_clients:
+        return provisioner
+    from fairlead.engine.workloads.volumes.external_resizer import (  # noqa: PLC0415
+        ExternalResizer,
+    )
+
+    return (*provisioner, ExternalResizer(config))
 
 
 def disruption_controller(workloads: WorkloadsConfig) -> Disruption:

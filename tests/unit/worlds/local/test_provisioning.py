@@ -43,6 +43,78 @@ def claim():
     return {"metadata": {"name": "a"}, "spec": spec}
 
 
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture
+def bound(cluster, claim):
+    """A cluster in which the claim is bound to a volume of 1Gi."""
+    fast = {"metadata": {"name": "fast"}, "provisioner": "a.b", "allowVolumeExpansion": True}
+    cluster.ask("POST", CLASSES, fast)
+    cluster.ask("POST", CLAIMS, claim)
+    cluster.pass_time(10)
+    return cluster
+
+
+def sizes(cluster):
+    """Return the capacity of the volume, and the capacity in the claim's status."""
+    [volume] = cluster.list("pv", "")
+    status = cluster.find("pvc", "a")["status"]
+    return volume["spec"]["capacity"]["storage"], status["capacity"]["storage"]
+
+
+def grow(cluster, size):
+    body = {"spec": {"resources": {"requests": {"storage": size}}}}
+    return cluster.ask("PATCH", f"{CLAIMS}/a", body, MERGE)
+
+
+def test_the_volume_of_a_claim_that_grows_is_expanded(bound):
+    grow(bound, "2Gi")
+    assert sizes(bound) == ("1Gi", "1Gi")
+    bound.pass_time(10)
+    assert sizes(bound) == ("2Gi", "2Gi")
+    events = {one["reason"]: one for one in bound.list("events")}
+    assert {"Resizing", "VolumeResizeSuccessful"} <= {*events}
+    assert events["Resizing"]["source"]["component"] == "external-resizer a.b"
+
+
+def test_a_volume_that_was_not_provisioned_is_not_expanded(bound):
+    [volume] = bound.list("pv", "")
+    path = f"/api/v1/persistentvolumes/{volume['metadata']['name']}"
+    mark = {"metadata": {"annotations": {"pv.kubernetes.io/provisioned-by": None}}}
+    bound.ask("PATCH", path, mark, MERGE)
+    grow(bound, "2Gi")
+    bound.pass_time(10)
+    assert sizes(bound) == ("1Gi", "1Gi")
+
+
+def test_an_expansion_that_a_policy_refuses_is_tried_again(bound):
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["persistentvolumes"],
+    }
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false"}],
+    }
+    bound.ask("POST", policies, {"metadata": {"name": "p"}, "spec": spec})
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    bound.ask(
+        "POST",
+        f"{policies.removesuffix('ies')}ybindings",
+        {"metadata": {"name": "b"}, "spec": binding},
+    )
+    grow(bound, "2Gi")
+    bound.pass_time(30)
+    assert sizes(bound) == ("1Gi", "1Gi")
+    bound.ask("DELETE", f"{policies}/p")
+    bound.pass_time(60)
+    assert sizes(bound) == ("2Gi", "2Gi")
+
+
 def as_stock_controller(cluster, claim):
     """Ask for a volume, and bind it to the claim, as kube-controller-manager does."""
     cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"})
@@ -60,8 +132,7 @@ def test_beside_a_stock_controller_volumes_are_provisioned_but_not_bound(make_cl
     assert volume["spec"]["csi"]["driver"] == "ebs.csi.aws.com"
     assert cluster.find("pvc", "a")["status"]["phase"] == "Pending"
     status = f"/api/v1/persistentvolumes/{volume['metadata']['name']}/status"
-    merge = "application/merge-patch+json"
-    cluster.ask("PATCH", status, {"status": {"phase": "Released"}}, merge)
+    cluster.ask("PATCH", status, {"status": {"phase": "Released"}}, MERGE)
     cluster.pass_time(10)
     assert cluster.list("pv", "") == []
 
