@@ -66,9 +66,10 @@ class Alternative(Struct, frozen=True):
 
 
 def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularAnswer:
-    """Return the comparison of `alternatives`, in this order.
+    """Return the comparison of `alternatives`, in the given order.
 
-    With `is_choice`, users can choose one alternative, and the verdict names the best of them.
+    `is_choice` means that the user can choose one of the alternatives, such as one of several
+    changes. The verdict then names the best alternative, otherwise it states what differs.
     """
     notes = dict.fromkeys(note for one in alternatives for note in one.answer.changed.notes)
     return TabularAnswer(
@@ -87,7 +88,7 @@ def compare(alternatives: Sequence[Alternative], *, is_choice: bool) -> TabularA
 
 
 def _questions(found: Sequence[Alternative]) -> Iterator[str]:
-    """Yield the change of all alternatives, or the change of each if they differ."""
+    """Yield the change that all alternatives share, or the change of each if the changes differ."""
     if len({tuple(one.answer.change.words) for one in found}) == 1:
         yield found[0].answer.change.title
         return

@@ -123,8 +123,9 @@ def what_if(
 def _unready_note(snapshot: Snapshot, effect: Effect) -> list[str]:
     """Return a note about displaced pods whose containers are not ready in the dump.
 
-    The simulation does not know why, so their replacements become ready. On a failed node, only the
-    condition Ready is False.
+    The simulation does not know why the containers are not ready, so the replacements of the pods
+    become ready. Pods that are not ready only because their node failed are not in the note: the
+    node controller sets their condition Ready to False, but not ContainersReady.
     """
     found = effect.difference
     again = {pod.key for pod in (*found.displaced, *found.recreated)}
@@ -308,7 +309,8 @@ def _start_times(
 ) -> StartTimes | None:
     """Return the start times of the pods that wait at the end of `after`; None if they are unknown.
 
-    The times are simulated with each of --seeds; with --runtimes alone, with `DRAWS_DEFAULT` seeds.
+    The times are simulated with each seed of --seeds. If --seeds is 1 and --runtimes is given, they
+    are simulated with `DRAWS_DEFAULT` seeds.
     """
     if not any(one.until is None for one in after.waits):
         return None
@@ -365,7 +367,10 @@ def _other_seeds(
 
 
 def _rearranged(experiment: Experiment, number: int) -> Experiment:
-    """Return `experiment` with the order of arrival of its seed; `number` 0 keeps the order."""
+    """Return `experiment` with the order of arrival that its seed determines.
+
+    The experiment of the first seed (`number` 0) keeps the order of its steps.
+    """
     if number == 0:
         return experiment
     order = partial(shuffled, seed=experiment.seed, purpose=_ARRIVAL)
