@@ -1,9 +1,10 @@
 """Finds the names of objects that were created with `generateName`, in a log of level Request.
 
 The API server generates the name, so the request that creates the object does not contain it. The
-first later write of an unknown object with the prefix names the object. A pod that a DaemonSet
-created for a node is named only by a binding to this node. An object without a later write gets a
-name that no object of the log has: its prefix and a number.
+object gets its name from the first later write of an object that is not known yet and whose name
+begins with the prefix. A pod that a DaemonSet created for a node gets its name only from a binding
+to this node. An object without a later write gets a name that no object of the log has: its prefix
+and a number.
 """
 
 from __future__ import annotations

@@ -397,7 +397,7 @@ def _apply(collected: _Steps) -> None:
 
 
 def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory) -> Iterator[str]:
-    """Yield a note about Nodes with another status in the applied file than they have."""
+    """Yield a note about Nodes whose status in the applied file differs from their present one."""
     kept = []
     for manifest, value in written:
         if manifest.kind is NODE and "status" in value:

@@ -38,7 +38,9 @@ class AdmittedResources(Struct, frozen=True):
     limits: Amounts
 
     def scaled_limit(self, resource: str, target: Quantity) -> Quantity | None:
-        """Return the limit whose ratio to `target` is the present ratio; None without a limit.
+        """Return the limit that keeps its ratio to the request if `target` becomes the request.
+
+        Return None without a limit.
 
         upstream: limit_and_request_scaling.go: getProportionalResourceLimit
         """

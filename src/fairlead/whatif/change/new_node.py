@@ -3,8 +3,9 @@
 A new node runs the static pods of its model; the simulated DaemonSet controller creates its pods
 there. The node's kubelet makes it Ready as soon as these pods could be placed (`api.node_start`).
 The node has the labels, size, volume limits (CSINode) and devices (ResourceSlices) of its model,
-and the taints that no controller manages. It has neither the images nor the cordon of its model. A
-node of another instance type has no devices, because they are unknown.
+and the taints that no controller manages. It has neither the images nor the cordon of its model. If
+the new node has another instance type than its model, it has no devices, because the devices of
+that type are unknown.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ def new_nodes(
 
     The dependents are copies of the CSINode, the ResourceSlices and the static pods of `model`.
 
-    Labels and sizes of `templates` take precedence; the templates are used in turn, so that nodes
-    are spread over the zones of an instance type. Raises InputError if `count` is not allowed, or
-    if there is neither a `model` nor a template.
+    The labels and the size in `templates` take precedence over those of `model`. The templates are
+    used in turn, so that the nodes are spread over the zones of an instance type. Raises InputError
+    if `count` is not allowed, or if there is neither a `model` nor a template.
     """
     if not 1 <= count <= NODES_MAX:
         raise InputError(OPTION, f"{count} is not from 1 to {NODES_MAX}")
@@ -56,7 +57,7 @@ def new_nodes(
     on_model = () if model is None else inventory.pods_on([model.ref.name])
     static = [pod for pod in on_model if is_static(pod) and not is_terminating(pod)]
     if templates and model is not None and _type_of(templates[0]) != _type_of(model.value):
-        # The devices of the other type are unknown.
+        # The devices of the new nodes' instance type are unknown.
         dependents = [one for one in dependents if one.kind is CSI_NODE]
     for number, name in enumerate(_free_names(count, inventory)):
         template = node_template(model.value) if model is not None else {}

@@ -17,8 +17,9 @@ def rolling_drain(
 ) -> RollingDrainOptions:
     """Return the settings of a rolling drain of at most `unavailable` nodes at a time.
 
-    Each node is out of service for the duration `down`. Nodes with equal `selection` belong to one
-    drain. Raises InputError; its message names `source`, an option or file, and its field `field`.
+    Each node is out of service for the duration `down`. Nodes with equal settings belong to one
+    drain; `selection` is a text that keeps two drains with otherwise equal settings apart. Raises
+    InputError; its message names `source`, an option or file, and its field `field`.
     """
     require_pace(source, unavailable, field)
     return RollingDrainOptions(unavailable, down, one_line(selection, _SELECTION_MAX))

@@ -30,7 +30,7 @@ def static_pod_on(pod: Pod, node: str) -> Json:
         labels=pod.metadata.labels,
         annotations=pod.metadata.annotations,
     )
-    # The class sets the priority: admission refuses a pod that states another one.
+    # The class sets the priority: admission refuses a pod that states another priority.
     priority = None if pod.spec.priority_class_name else pod.spec.priority
     spec = replace(pod.spec, node_name=node, priority=priority)
     new = replace(pod, metadata=meta, spec=spec, status=PodStatus())

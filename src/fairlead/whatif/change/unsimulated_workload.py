@@ -1,8 +1,9 @@
 """Finds written objects from which nothing follows, because their controllers are not simulated.
 
-A what-if stores such an object, so its answer must say what is missing. This is the pods of a
-CronJob, an Argo Rollout, a Volcano Job or a Knative Service. Any other object of an unknown kind
-may do nothing, or may have the wrong API group, such as a PodDisruptionBudget of `policy.k8s.io`.
+A what-if stores such an object, so its answer must say what is missing. For a CronJob, an Argo
+Rollout, a Volcano Job or a Knative Service, the pods are missing. Any other object of an unknown
+kind may have no effect on pods, or may have the wrong API group, such as a PodDisruptionBudget of
+`policy.k8s.io`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 from fairlead.whatif.snapshot.manifest import Manifest
 
 _NAMES_MAX: Final = 2
-# Groups of kinds that commands read of a dump, besides KINDS and LIVE_RESOURCES.
+# API groups of kinds that commands read from a dump, besides KINDS and LIVE_RESOURCES.
 _DUMPED_GROUPS: Final = ("extensions", "kwok.x-k8s.io", "cluster.x-k8s.io", "karpenter.k8s.aws")
 # The kinds whose pods are simulated; nothing creates pods from a PodTemplate.
 _COMPLETE: Final = (

@@ -5,8 +5,8 @@ workload, and a rollout follows, as with --set-resources. A target is capped to 
 LimitRanges set for containers, then to `minAllowed` and `maxAllowed`. Limits keep their ratio to
 the requests.
 With `controlledValues: RequestsOnly`, limits do not change, and a request is at most its limit.
-Containers with mode Off do not change. The VPA's update mode is ignored, because the option
-requests the change; it only decides which of several VPAs of one workload is applied.
+Containers with mode Off do not change. The option applies a VPA whatever its update mode is. Only
+if several VPAs have the same workload, the update mode helps to decide which of them is applied.
 
 upstream: autoscaler/vertical-pod-autoscaler/pkg/utils/vpa/limit_and_request_scaling.go,
 capping.go, api.go, pkg/admission-controller/resource/vpa/matcher.go
@@ -160,8 +160,8 @@ def _form(manifest: Manifest) -> _Form:
 def _controlling(read: Iterable[tuple[Manifest, _Form]]) -> dict[_Target, Manifest]:
     """Return the VPA that controls the pods of each target.
 
-    Among the VPAs of one target, this is the oldest, then the first by name. As upstream, a VPA
-    with the update mode Off does not prevent another one.
+    Among the VPAs of one target, this is the oldest, then the first by name. As in upstream, a VPA
+    with the update mode Off controls the pods only if all VPAs of the target have this mode.
     upstream: matcher.go: GetMatchingVPA, api.go: Stronger
     """
     found: dict[_Target, Manifest] = {}
