@@ -50,7 +50,8 @@ _MS_MAX: Final = 10**12
 _DELETED_AT: Final = ".metadata.deletionTimestamp"
 _PATH_MAX: Final = 1000
 _SHORTEST_RESTARTED: Final = seconds(1)
-# Only blanks may precede a key on its line; otherwise the time is quadratic in empty lines.
+# `[ \t]` and not `\s`, which also matches line breaks: the time would be quadratic in the number
+# of empty lines.
 _PHASE: Final = re.compile(r"^[ \t]*phase:\s*[\"']?(\w+)[\"']?\s*$", re.MULTILINE)
 _STEP: Final = re.compile(r"\.?\[\]|\.?\[\"([^\"]*)\"\]|\.([A-Za-z_]\w*)")
 _SELECT: Final = re.compile(r"\s*\|\s*select\(\s*(\S+)\s*==\s*\"([^\"]*)\"\s*\)\s*\|\s*")
@@ -161,9 +162,10 @@ class PodStage(Struct, frozen=True):
     spec: _Spec
 
     def selects(self, pod: Pod) -> bool:
-        """Return whether the stage selects `pod` in a status in which its role can apply.
+        """Return whether the stage selects `pod` with a status that precedes the stage.
 
-        For example, a stage with the role `ready` is tested with the pod's status before it runs.
+        For example, a stage with the role `ready` is tested with a status that the pod has before
+        it runs.
         """
         labels, notes = pod.metadata.labels, pod.metadata.annotations
         selector = self.spec.selector

@@ -51,7 +51,8 @@ def stored_configurations(manifests: Iterable[Manifest]) -> list[StoredConfigura
 def stored_configuration(option: str, text: str, manifests: Iterable[Manifest]) -> Document:
     """Return the configuration that `text` (`configmap/NS/NAME[/KEY]`) selects.
 
-    Raises InputError, with `option` in its message, unless `text` selects exactly one of them.
+    Raises InputError, with `option` in its message, unless `text` selects exactly one
+    configuration.
     """
     wanted = text.partition("/")[2]
     known = stored_configurations(manifests)

@@ -32,7 +32,8 @@ _KARPENTER_GROUP: Final = "karpenter.sh"
 class AutoscaleOptions(Struct, frozen=True):
     """The values of --autoscale, --node-groups, --instance-types and --node-pools.
 
-    An option without a file is "" or None; its node groups, types or pools come from the snapshot.
+    The last three are files; an option that is not given is "" or None. The node groups, instance
+    types or NodePools then come from the snapshot.
     """
 
     autoscale: str = OFF
