@@ -187,7 +187,8 @@ def _surplus(
     """Yield the pods to evict so that the scheduler can even out the domains.
 
     Pods move from the largest domain (index `high`) to the smallest domain (index `low`): half of
-    the amount by which their difference exceeds maxSkew, but no domain crosses the average.
+    the amount by which their difference exceeds maxSkew, rounded up. No more pods move than either
+    domain needs to reach the average.
     Example: with sizes 2, 5, 8, maxSkew 1 and average 5, three pods move from the domain of 8 to
     the domain of 2.
 

@@ -1,7 +1,8 @@
-"""LowNodeUtilization and HighNodeUtilization: evict pods by the requested share of their node.
+"""LowNodeUtilization and HighNodeUtilization: evict pods depending on the requests on each node.
 
-LowNodeUtilization evicts pods from overutilized nodes (at least one resource is above its target)
-while underutilized nodes (all resources are below their thresholds) have room up to their targets.
+The usage of a node is the requested share of its allocatable amount, for each resource.
+LowNodeUtilization evicts pods from overutilized nodes (the usage of a resource exceeds its target)
+while underutilized nodes (no usage exceeds its threshold) have room up to their targets.
 HighNodeUtilization evicts pods from underutilized nodes while the other nodes have room, so that an
 autoscaler can remove the empty nodes.
 
