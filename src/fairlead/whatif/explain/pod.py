@@ -60,10 +60,10 @@ SOURCE: Final = "explain"
 class Explanation(Struct, frozen=True):
     """The evaluation of a pod; `node` is its current node, "" for a pending pod.
 
-    `remedies` contains small changes that would make an infeasible node feasible, keyed by node;
-    nodes that are not Ready have none, because the pod would not start there, and nodes that an
-    extender rejected have none. `exceeds_remedies_max` is set if more than REMEDIES_MAX other nodes
-    are infeasible. Then a remedy was searched for REMEDIES_MAX of them only.
+    `remedies` contains small changes that would make an infeasible node feasible, keyed by node. No
+    remedy is searched for nodes that are not Ready, because the pod would not start there, and for
+    nodes that an extender rejected. If more than REMEDIES_MAX of the remaining nodes are
+    infeasible, `exceeds_remedies_max` is set, and only the first REMEDIES_MAX were searched.
 
     `notes` name what the explanation assumes. For a pending pod that fits no node, `new_node` is
     the node of which a copy would take the pod. It is None for other pods, and with extenders,
@@ -197,7 +197,8 @@ def _as_pending(pod: Pod) -> Pod:
 def _build(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> BuiltProfile:
     """Return the scheduler profile of `pod`, ready to run on a cluster that contains `others`.
 
-    For the name `fairlead` of deployed manifests, the first profile is used if no profile has it.
+    A pod with the schedulerName `fairlead` gets the first profile if no profile has this name: the
+    manifests of `fairlead run` deploy Fairlead in place of kube-scheduler.
 
     `source` names the file in errors. Raises InputError if no profile has the pod's schedulerName.
     """

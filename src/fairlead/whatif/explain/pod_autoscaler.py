@@ -5,8 +5,8 @@ metric is computed from its current and target value and from the number of repl
 the controller also takes pods into account that are not ready or have no metrics
 (`engine.workloads.horizontal_pod_autoscaler`).
 
-The replicas of a custom resource, such as an Argo Rollout, are those of the status. Its pods are
-not simulated.
+If the target is a custom resource, such as an Argo Rollout, its number of replicas is taken from
+the status of the autoscaler. The pods of the custom resource are not simulated.
 """
 
 from __future__ import annotations

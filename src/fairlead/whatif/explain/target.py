@@ -111,7 +111,9 @@ def group_to_explain(
 def new_pod_to_explain(
     snapshot: Snapshot, files: Sequence[str], target: str
 ) -> tuple[Snapshot, NewPods]:
-    """Return (snapshot with the other objects of `files`, the new pod that `files` describe).
+    """Return (snapshot, the new pod that `files` describe).
+
+    The snapshot includes the new objects of `files`, except pods and workloads.
 
     `target` names a Pod or workload of the files; "" means the only one. Raises InputError.
     """
