@@ -99,7 +99,8 @@ _decode_kind: Final = msgspec.json.Decoder(_Kind).decode
 def split(data: Bytes) -> Listing | None:
     """Return the listing in `data`; None if `data` is not a listing and must be decoded.
 
-    An item of a large listing may be malformed. All other items are valid JSON values.
+    The items of a large listing with kubectl's indentation are not checked (`_split_indented`), so
+    one of them may be malformed. The items of every other listing are valid JSON values.
 
     Raises ColumnError for a Snapshot with columns that do not fit together.
     """

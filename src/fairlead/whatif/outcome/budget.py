@@ -37,7 +37,7 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
     disruptions that are allowed at the end of the run with the change. `allowed_without` is this
     number for the run without the change. Each is None if the budget does not exist at the end of
     its run. `shortage` is the highest number of healthy pods that the budget lacked at a time, 0 if
-    it lacks as many without the change.
+    the run without the change has the same or a greater shortage.
     """
 
     pdb: str
@@ -142,7 +142,7 @@ def _differs(history: BudgetHistory, known: BudgetHistory | None) -> bool:
 
 
 def _shortage(history: BudgetHistory, known: BudgetHistory | None) -> int:
-    """Return the shortage in the run with the change; 0 if the other run has the same."""
+    """Return the shortage in the run with the change; 0 if the other run's is not smaller."""
     return 0 if known is not None and known.shortage >= history.shortage else history.shortage
 
 

@@ -27,7 +27,7 @@ class GangWaits(Struct, frozen=True):
     waits: tuple[DurationNs, ...]
 
     def percentile(self, percent: int) -> DurationNs | None:
-        """Return the `percent` percentile of the waits; None if that gang is still waiting."""
+        """Return the `percent` percentile of the waits; None if its gang has not started."""
         return percentile_of_all(self.waits, self.gangs, percent)
 
 

@@ -57,7 +57,7 @@ class RateLine(Struct, frozen=True):
     def allowed_at(self, instant: Instant) -> float:
         """Return how many taints the rate allowed until `instant`.
 
-        It must be between `first` and `last`.
+        `instant` must be between `first` and `last`.
         """
         following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
         at, allowed = self.points[following]

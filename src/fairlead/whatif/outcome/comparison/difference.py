@@ -90,7 +90,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     - `reallocated`: the resources whose requested total changes
     - `displaced`: pods that were preempted or evicted, or whose node was deleted; each pod is
       listed once
-    - `pods_on_failed_nodes`: the number of additional pods on failed nodes
+    - `pods_on_failed_nodes`: how many more pods are on failed nodes than without the change
     - `recovered_after`: the time from the change until the last affected pod ran; affected are
       displaced, moved, updated and new pods. None if an affected pod neither runs nor has completed
       at the end

@@ -66,7 +66,7 @@ class PodRole(Struct, frozen=True):
         """
         if self.after.key in displaced:
             return True
-        # The node may exist only without the change, because an autoscaler added it there.
+        # An autoscaler may have added the node only in the run without the change.
         started = self.before.started_at
         ran = started is not None and started <= without.started_at
         is_other = ran or self.before.is_initial > self.after.is_initial

@@ -291,7 +291,7 @@ def _add_budgets(
 def _add_unmet_budgets(
     tallies: Mapping[WorkloadRef, _Tally], changed: RunOutcome, budgets: Iterable[BudgetOutcome]
 ) -> None:
-    """Add the budgets with too few healthy pods to their workloads, even if these lost no pod."""
+    """Add the budgets with too few healthy pods to their workloads, even if no pod was lost."""
     unmet = {one.pdb for one in budgets if one.state is BudgetResult.UNMET}
     if not unmet:
         return
