@@ -160,7 +160,8 @@ def _lacking(model: ClusterModel, existing: Counter[WorkloadRef]) -> list[Worklo
     """Return the workloads that have fewer than `spec.replicas` of the `existing` pods.
 
     DaemonSets without any pod are added, because only their controller knows how many pods they
-    need. Jobs count only if they have not started yet, because others may wait before a retry.
+    need. Jobs count only if they have not started yet: a started Job that lacks pods may be waiting
+    before a retry.
     Workloads in ending namespaces do not count, because they get no pods.
     """
     lacking = []

@@ -251,7 +251,8 @@ class ClusterModel:
     def waiting_pods(self) -> list[PodInfo]:
         """Return the pods that the scheduler would try to place now, in the order of its queue.
 
-        They have no node, are not being deleted, have a profile here and pass PreEnqueue.
+        They have no node, are not being deleted, pass PreEnqueue, and name a profile of the
+        scheduler's configuration.
         """
         found = [
             pod

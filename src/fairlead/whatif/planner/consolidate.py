@@ -6,15 +6,16 @@
                   orders: little load for the price first, little load first, few pods first; the
                   choice that saves most is taken
     3  plan       from the original state, the chosen nodes are cordoned together and emptied one
-                  after another, so that each pod moves once (`plan_drains`); a node that fails in
-                  this step stays
+                  after another, so that each pod moves once (`plan_drains`); a node that cannot
+                  be emptied in this step stays
     4  proof      after the plan, the nodes that a rule blocks are emptied, too. If this fails, the
                   node must stay even without the rule, because a pod fits nowhere else, or because
                   its pods do not fit in addition to those of the plan's nodes
 
 Chosen nodes are cordoned before they are drained. Otherwise the scheduler, which prefers empty
-nodes, would place pods on the nodes that are removed next. The result is the best of these orders,
-not necessarily the largest possible number of nodes; `most` is a proven upper bound.
+nodes, would place pods on the nodes that are removed next. The result is the best choice of the
+orders that were tried, not necessarily the largest possible number of nodes; `most` is a proven
+upper bound.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class ConsolidationPlan(Struct):
     even if only their own node is emptied. A node in `needed` has no blocker, but cannot be removed
     in addition to the nodes of the plan, because its pods then do not all fit. A node in
     `needed_anyway` is blocked by a rule or a budget; without this blocker, it would be in `needed`.
-    Both have in `whys` the pod that does not fit, and the scheduler's reason. `prices` maps
-    nodes to hourly prices; nodes without a known price are missing. `bound` is the minimum number
-    of candidates that must stay.
+    For the nodes of both lists, `whys` contains the pod that does not fit, and the scheduler's
+    reason. `prices` maps nodes to hourly prices; nodes without a known price are missing. `bound`
+    is the minimum number of candidates that must stay.
     """
 
     total: int

@@ -115,7 +115,7 @@ def fit(
         decision = place(model, pod, result.victims)
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
-            # After some pods fit, a change would often be to delete one of them.
+            # If some new pods fit, the smallest change would often be to delete one of them.
             result.refusals = refusals_of(model, pod, changes=not result.count)
             return result
         disks = list(volumes.claims_of(pod.pod))

@@ -53,10 +53,10 @@ class NewNode(Struct, frozen=True):
 
 
 def siblings_of(pod: PodInfo) -> Callable[[PodInfo], bool]:
-    """Return whether a pod has the workload of `pod`, as a function.
+    """Return a function that tells whether a pod belongs to the workload of `pod`.
 
-    No change that helps `pod` deletes such a pod: its controller would create it again, and the new
-    pod would need the same place.
+    No change that helps `pod` deletes a pod of its workload: the controller would create it again,
+    and the new pod would need the same place.
     """
     workload = workload_of(pod.pod)
     return lambda other: workload_of(other.pod) == workload

@@ -232,7 +232,7 @@ class SizeSearch:
         if isinstance(failure, Placement):
             return None
         is_empty = not self._model.table.count
-        # Without nodes, one that is too small for the pod tells why the pod fits nowhere.
+        # If there are no nodes, a new node that is too small shows why the pod fits nowhere.
         for offer in self._by_value(pod) or self._offers[:is_empty]:
             if offer.zone == failed_zone or len(self.result.nodes) >= NODES_MAX:
                 continue
@@ -352,8 +352,8 @@ class SizeSearch:
     def _is_survivable(self) -> bool:
         """Add missing nodes until a check finds none; return False if the checks do not end.
 
-        Each check breaks ties differently, so that it can find nodes missing on which the last
-        check survived.
+        The scheduler breaks ties differently in each check. So a check can find that nodes are
+        missing although the check before it survived all failures on the same nodes.
         """
         for _ in range(_SURVIVAL_ROUNDS_MAX):
             if self._survives():

@@ -18,7 +18,7 @@ from fairlead.whatif.result.tabular_answer import (
 )
 
 _OWNER: Final = "\0"
-# These causes have the scheduler's reason in a state in which other pods were placed before.
+# For these causes, the scheduler's reason applies after other pods have been placed.
 _TOGETHER: Final = (BlockCause.NO_ROOM, BlockCause.ORDER)
 _AFTER_OTHERS: Final = " (after other pods of the node)"
 _NAMED_MAX: Final = 3  # number of nodes that a cell names

@@ -269,9 +269,10 @@ class DrainPlanner:
     def fits_first(self, node: str, workload: str) -> PlannedDrain | Blocker | None:
         """Return a drain of `node` that moves only the pods of `workload`, or a blocker.
 
-        The pods fit other nodes if they are placed before the node's other pods; otherwise the
-        result is the blocker for one of them. Returns None if only `empty` can decide: if `node`
-        has no pods of `workload`, or if other pods may help them to fit. This method takes a
+        The result is a drain if these pods fit other nodes when they are placed before the node's
+        other pods. Otherwise it is the blocker for the first pod that does not fit. Returns None
+        if only `empty` can decide: if `node` has no pods of `workload`, or if the pods may need
+        other pods to be placed before them (`_may_follow`). This method takes a
         fraction of the time of `empty`, because other pods are not placed. The model does not
         change.
         """
@@ -437,7 +438,10 @@ def _silent(node: str) -> Blocker:
 def _several(
     node: str, pod: PodInfo, limits: Sequence[BudgetLimit], others: Sequence[BudgetLimit]
 ) -> Blocker:
-    """Return the blocker of a pod with several budgets; the edit deletes all but one (`others`)."""
+    """Return the blocker of a pod with several budgets, `limits`; the edit deletes `others`.
+
+    `others` are all budgets of the pod except one.
+    """
     *names, last = map(_name, limits)
     which = f"{', '.join(names)} and {last}"
     why = f"{which} select it; the eviction API refuses pods with several budgets"

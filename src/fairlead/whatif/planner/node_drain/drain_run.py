@@ -250,14 +250,14 @@ def _finish(
 
 
 class _Annotated:
-    """Checks whether all `nodes` have had the `value` of the annotation `key`."""
+    """Checks whether each of `nodes` has had `value` as its annotation `key` at some time."""
 
     def __init__(self, nodes: Iterable[str], key: str, value: str) -> None:
         self._left = deque(nodes)
         self._key, self._value = key, value
 
     def __call__(self, store: Store) -> bool:
-        """Return whether all nodes that still exist have the value."""
+        """Return whether each node has the value, had it at an earlier call, or does not exist."""
         while self._left and self._has_value(store.find(NODE, "", self._left[0])):
             self._left.popleft()
         return not self._left

@@ -247,7 +247,7 @@ def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
 
 
 def _assumptions(away: DurationNs, surge: int) -> str:
-    """Return what the simulation assumes by options that have defaults."""
+    """Return the assumptions of the simulation that options can change, with these options."""
     down = f"Each node is down for {for_readers(away)} after its drain (--for)"
     if not surge:
         return f"{down}; no node is added (--surge)"
