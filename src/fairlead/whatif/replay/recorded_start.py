@@ -4,7 +4,7 @@ The recorded objects are created and deleted at their times in a simulated clust
 scheduler's rules place the pods. Each pod's time is compared with the recorded time:
 
     openb     each pod's time from its creation to its scheduled_time
-    SimKube   the n-th start of a pod of each workload; pods have other names in a simulation
+    SimKube   the n-th start of a pod of each workload, because the simulated pods have other names
 
 Two times agree if their difference is at most a tolerance. Recorded times include delays that do
 not depend on the rules, such as queues of the API server and image pulls.

@@ -3,9 +3,9 @@
 New nodes are copies of an existing node. A node is suitable if each of the waiting pods would fit
 there beside only the static pods and the pods of DaemonSets. Nodes that run pods of the same
 workloads are preferred, because these pods also tolerate the node's taints and select its labels.
-Among them, and among all other nodes, the smallest node is preferred. The pods are placed on copies
-of that node, largest first, each on the first copy that fits. This is an estimate that uses only
-requests; a what-if with the new nodes is exact.
+If several nodes are equal by this rule, the smallest of them is chosen. The pods are placed on
+copies of the chosen node, largest first, each on the first copy that fits. This is an estimate that
+uses only requests; a what-if with the new nodes is exact.
 
     3 pods of 2 CPU wait, and no node of 4 CPU has room        ->   2 nodes like that node
 """
@@ -29,9 +29,10 @@ from fairlead.whatif.outcome.workload import WorkloadRef
 
 Amounts = Mapping[str, int]
 _LACKS_ROOM: Final = (INSUFFICIENT.partition("{")[0], TOO_MANY_PODS)
-# The rejections by the affinity of the pod and of its volumes, its spread and other pods begin so.
+# Begins the reasons of node affinity, pod affinity, topology spread, host ports, and the node
+# affinity of volumes.
 _RULED_OUT: Final = "node(s) didn't "
-# Reasons for which equally labelled nodes are rejected alike, and cordons.
+# Two reasons that depend only on the labels of a node, and the reason for cordoned nodes.
 _BY_LABEL: Final = frozenset(
     {MISMATCH.message, STATUSES[NODE_CONFLICT].message, UNSCHEDULABLE.message}
 )

@@ -108,7 +108,7 @@ def whatif_report(
         "kind": "whatif",
         "subtitle": f"{_subtitle(heading, changed)}, {answer.scheduler_words}",
         "summary_before": _summary(answer.without),
-        # Both runs share the nodes that neither has changed; so do their rows.
+        # A node that neither run changed is one object in both outcomes, so its row is used twice.
         "nodes_before": [rows.get(id(node)) or _node(node) for node in answer.without.nodes],
         "history_before": _history(answer.without),
         "owners": _owners(found, changed),

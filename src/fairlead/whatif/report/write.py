@@ -2,7 +2,8 @@
 
 The page is self-contained: its Content-Security-Policy allows exactly the inline scripts and the
 inline style, by hash, and no network request. Data is embedded as JSON with every "<" and ">"
-escaped, so that no name can close its element; the script inserts names into the page as text only.
+escaped, so that no name in it can end the script element. The script inserts names into the page as
+text only.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def gangs(jobs: JobsOutcome) -> Json | None:
 
 
 def _waits(one: GangWaits) -> Json:
-    """Return the waits of a queue's gangs; a percentile is null if the gang at it never started."""
+    """Return the waits of a queue's gangs; a percentile is null if its gang never started."""
     median, longest = one.percentile(50), one.percentile(90)
     return {
         "queue": one.queue,
