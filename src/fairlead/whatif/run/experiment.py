@@ -136,7 +136,11 @@ def with_topology_labels(experiment: Experiment) -> Experiment:
 
 
 def _with_labels(manifest: Manifest, read: Mapping[str, tuple[str, ...]]) -> Manifest:
-    """Return `manifest`; a node gets the labels `read` with the values of current labels."""
+    """Return `manifest`; a node that has only a current label also gets the label that is read.
+
+    `read` maps each current label to the labels that the node controllers read in its place. The
+    first of them gets the value of the current label, unless the node has one of them.
+    """
     if manifest.kind is not NODE:
         return manifest
     labels = manifest.labels or {}

@@ -35,7 +35,7 @@ class KeptEnds:
 
     A replacement's original is the evicted pod; every other pod is its own original.
 
-    Both are sorted and must not be changed.
+    Both dictionaries are sorted and must not be changed.
     """
 
     def __init__(

@@ -4,8 +4,8 @@ It observes the stimuli and reports of a run. A pod is tracked from the instant 
 out of service until the pod is up again; pods of healthy nodes are not tracked. A pod and its
 replacements have one pod key.
 
-    zone        the zone's key (nodelifecycle.zone), as in ZoneChange
-    pod key     namespace/name of the first pod, which the others replace
+    zone        the zone's key (`zone_key` of engine.nodelifecycle), as in ZoneChange
+    pod key     namespace/name of the first pod, which the later pods replace
 """
 
 from __future__ import annotations
@@ -194,7 +194,8 @@ class OutageRecorder(Struct):
         down = {node for node, is_serving in self._is_serving.items() if not is_serving}
         for replicas in loaded.replicas:
             if not self.affected and down.isdisjoint(replicas.nodes):
-                # Pods of healthy nodes only need to be found again.
+                # No node of these pods is down: they are only indexed, and read if their node
+                # fails.
                 self.pods.load(replicas.rows_by_uid)
                 continue
             for pod in replicas:
@@ -328,8 +329,8 @@ class OutageRecorder(Struct):
             failed.unready_at = self.now
         if state is NodeState.TAINTED and failed.tainted_at is None:
             failed.tainted_at = self.now
-        # The state of an affected pod is kept up to date, and depends only on pods and on the nodes
-        # that serve. The deletion of a node does not update it.
+        # The state of an affected pod depends only on pods and on the nodes that serve. It is
+        # updated when one of these changes, but not when a node is deleted.
         is_current = serves_as_before and not self._has_lost_nodes
         concerned: dict[str, None] = {}
         for key, pod in there:

@@ -1,4 +1,4 @@
-"""PodTrack: the record of one pod in a run; a replacement of the pod has its own track."""
+"""PodTrack: the record of one pod in a run. A pod and its replacement have a track each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ OVER: Final = ""
 
 
 class OwnerFacts:
-    """Facts about a pod's owner: the workload, its revision, and whether it is a node."""
+    """Facts that the pods of one owner share.
+
+    They are the workload (`owner`), its revision, and whether the pods belong to their node, as
+    static pods and pods of DaemonSets do.
+    """
 
     __slots__ = ("_metadata", "belongs_to_node", "owner", "revision")
 
@@ -53,7 +57,7 @@ class OwnerFacts:
 
 
 class PodTrack(Struct):
-    """The record of a pod or of a pod that replaced it; `end` caches the result of `new_end`."""
+    """The record of one pod; `end` caches the result of `new_end`."""
 
     pod: Pod
     state: str = OVER

@@ -157,7 +157,7 @@ class Recorder(Struct):
             case PodPlaced(equals=equals):
                 self.choices += equals > 1
             case PodUnschedulable(pod=ref, message=message):
-                # A starting node refuses pods for a microsecond. This is not why they wait.
+                # A starting node refuses pods for a microsecond. This refusal is not why they wait.
                 track = self._tracks.get(ref.key)
                 if track and not (track.reason and self.outage.starting):
                     track.reason = message
@@ -198,7 +198,10 @@ class Recorder(Struct):
                 self._outdate(track)
 
     def hold_up(self, holders: Mapping[str, str]) -> None:
-        """Mark the pods that wait for volumes; `holders` are the pods that hold them, by key."""
+        """Mark the pods that wait for volumes.
+
+        `holders` maps the key of each of these pods to the key of the pod that holds the volume.
+        """
         for key, holder in sorted(holders.items()):
             track, other = self._tracks.get(key), self._tracks.get(holder)
             if track is not None and other is not None:
