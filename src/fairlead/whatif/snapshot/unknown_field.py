@@ -1,7 +1,7 @@
 """Fields that the kind of an object does not have, such as misspelled fields.
 
-kubectl apply has the API server refuse them (fieldValidation=Strict). A snapshot may come from a
-newer cluster, so there they only cause notes.
+If kubectl apply sends such fields, the API server refuses the object (fieldValidation=Strict). A
+snapshot may come from a newer cluster, so unknown fields in a snapshot only cause notes.
 
 upstream: apiserver/pkg/endpoints/handlers/create.go:createHandler, kubectl/pkg/cmd/apply/apply.go
 """

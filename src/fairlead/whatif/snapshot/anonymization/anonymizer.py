@@ -164,7 +164,7 @@ _CONTROLLERS_KEYS: Final = frozenset(
     statefulset.kubernetes.io/pod-name
     """)
 )
-# Prefixes of published keys whose second part is chosen by users, and the parts that are not.
+# Prefixes of published keys with names that users choose, and the names that Kubernetes defines.
 _USERS_PREFIXES: Final = frozenset(
     _words("""
     node-role.kubernetes.io node-restriction.kubernetes.io

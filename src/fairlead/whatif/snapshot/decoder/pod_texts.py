@@ -120,8 +120,9 @@ class PodTemplate:
     def makes_replicas_of(self, strings: Sequence[Sequence[str] | str]) -> bool:
         """Return whether the pods are replicas, and none is pinned to a node other than its own.
 
-        `strings` are the strings of one pod in the placeholders, or columns of strings. Only the
-        names of the pods' own nodes are checked later.
+        `strings` are the strings of one pod in the placeholders, or columns of strings. The nodes
+        to which pods are pinned must be checked here, because `StoredForm` later checks only the
+        names in spec.nodeName.
         """
         if not self.makes_replicas or not self._pins:
             return self.makes_replicas
