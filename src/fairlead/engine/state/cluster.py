@@ -218,8 +218,8 @@ class Cluster:
         placed: list[PlacedReplicas] = []
         for some in sorted(loaded.grouped, key=_nodes_first):
             if isinstance(some, Replicas):
-                # Late entries of a single pod take more time and memory than its PodInfo. If the
-                # pod replaces another one, that pod may be in `placed`.
+                # A single pod is put at once, because references to it (LateDict) take more time
+                # and memory than its PodInfo. If it replaces a pod, that pod may be in `placed`.
                 if len(some) == 1 and some[0].key not in self.pods:
                     self._put_pod(some[0])
                 else:
@@ -256,8 +256,8 @@ class Cluster:
     def _are_usual(self, replicas: Replicas) -> bool:
         """Return whether `replicas` can be added in bulk: new, unfinished pods without a PodGroup.
 
-        In addition, no pod may be assumed, the pods must have distinct uids and names, and they
-        must have the same affinity to other pods.
+        In addition, no pod of the cluster may be assumed. The pods in `replicas` must have distinct
+        uids and names, and the same affinity to other pods.
         """
         replica = replicas[0]
         return (
