@@ -33,7 +33,8 @@ NAMED: Final = {
 EVERY: Final = "@every "
 WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by position of the field
 WEEKDAY: Final = 4
-# cronsim's last day (L, LW, 5L) and nth weekday (5#2) of a month; names have three letters.
+# Matches what only cronsim accepts: the last day (L, LW, 5L) and the nth weekday (5#2) of a month.
+# The names of months and weekdays have three letters, so they do not match.
 ONLY_CRONSIM: Final = re.compile(r"#|(?<![A-Za-z])[A-Za-z]{1,2}(?![A-Za-z])")
 
 
@@ -149,7 +150,7 @@ def _last_of(schedule: Schedule, start: Instant, now: Instant) -> Instant | None
 
 
 def _problem(fields: Iterable[str]) -> str:
-    """Return the error text if `fields` are no schedule with a time; "" if they are one."""
+    """Return the error text if `fields` are invalid or no date matches them; "" otherwise."""
     try:
         CronSim(" ".join(fields), datetime.fromtimestamp(0, UTC))
     except CronSimError as cause:
@@ -158,7 +159,10 @@ def _problem(fields: Iterable[str]) -> str:
 
 
 def _field(place: int, field: str) -> str:
-    """Return `field` as cronsim writes it. Raises ScheduleError for what only cronsim allows."""
+    """Return `field` in the form that has the same meaning for cronsim.
+
+    Raises ScheduleError for a form that only cronsim allows.
+    """
     # upstream: parser.go:getRange, where a step above 1 removes the bit of a star
     terms = field.replace("?", "*").split(",")
     if any(term in ("*", "*/1") for term in terms):

@@ -63,8 +63,9 @@ class PodPreempting(Struct, frozen=True):
     `workload` and `victim_workloads` are the owners of the pods (`api.pods.facts.workload`).
 
     `rule` is the name of the ordered rule that decided between the candidates (`pick_one_node`), or
-    "only candidate" if there was only one. `candidates` is the number of nodes that were compared,
-    and `equals` the number of nodes left if no rule decided.
+    "only candidate" if there was only one. `candidates` is the number of nodes that were compared.
+    `equals` is the number of nodes that all rules rank equally high; the tie-break picked one of
+    them.
     """
 
     pod: ObjectRef
