@@ -6,8 +6,8 @@
 
 The command of an edit is computed from the newest known version when the edit is sent. After a
 conflict, it is computed again from the next version; upstream retries after a short delay instead.
-Any other failure ends the edit. A `MarkUnknown` edit also ends at a conflict. `on_outcome` returns
-the failure.
+Any other failure ends the edit, and a conflict ends a `MarkUnknown` edit. In both cases,
+`on_outcome` returns the failure.
 """
 
 from __future__ import annotations

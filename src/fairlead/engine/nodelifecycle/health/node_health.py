@@ -179,9 +179,9 @@ def next_examination(
     """Return the time of the first pass that could find a change if no object is written before.
 
     Returns None if no pass could find a change. `health` is the saved health after the last pass. A
-    node that is Unknown stays Unknown. A lease never expires if its renewal interval plus the
-    period of the passes is within the grace period. For a lease that is renewed more slowly, the
-    pass has to find out whether it has expired.
+    node that is Unknown stays Unknown until its kubelet posts a status. A lease never expires if
+    its renewal interval plus the period of the passes is within the grace period. For a lease that
+    is renewed more slowly, the pass has to find out whether it has expired.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:
