@@ -17,7 +17,13 @@ scripts start quickly.
     outcome/         the result of a run as values, and the difference between two runs
     question         runs a what-if: its settings are in `conditions`, its two experiments in
                      `experiment_pair`, and its result in `answer`
+    comparison       compares several answers side by side
+    input/           reads the user's files; the errors name file and field
+    audit/           audit logs of kube-apiserver
+    replay/          replays of recorded histories
     scenario/        scenario files
+    sweep/           runs of one scenario with different values
+    descheduler/     one run of a descheduler, as a change
     explain/         explanations of a pod, group, workload, node or budget
     planner/         the pods that still fit, the nodes that can be removed, the nodes to buy
     result/          the result as JSON
