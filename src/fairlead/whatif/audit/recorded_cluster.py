@@ -9,9 +9,10 @@ Request, the new object is computed from the old object and the request:
     delete          the object is removed; a pod on a node first gets a deletion timestamp
 
 The log does not contain the type of a patch. A list is applied as a JSON patch, and an object as a
-strategic merge patch. At level Request, the log does not contain the name of a pod that was created
-with `generateName`: the pod gets its name from the first later write of a name with that prefix. A
-pod of a DaemonSet gets its name from a binding to its node.
+strategic merge patch, or as a JSON merge patch if the resource is a custom resource. At level
+Request, the log does not contain the name of a pod that was created with `generateName`: the pod
+gets its name from the first later write of a name with that prefix. A pod of a DaemonSet gets its
+name from a binding to its node.
 """
 
 from __future__ import annotations

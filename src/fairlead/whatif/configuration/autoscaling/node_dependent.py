@@ -1,8 +1,8 @@
 """The CSINodes and ResourceSlices of the nodes that a simulated autoscaler adds.
 
-A new node gets copies of the CSINode and ResourceSlices (its *dependents*) of an existing node,
-which belongs to the same group, or has the same NodePool and instance type. Notes name the nodes
-whose dependents are copied.
+A new node gets copies of the CSINode and ResourceSlices (its *dependents*) of an existing node. For
+Cluster Autoscaler, this is a node of the same group. For Karpenter, it is a node of the same
+instance type, if possible in the same NodePool. Notes name the nodes whose dependents are copied.
 """
 
 from __future__ import annotations
@@ -58,10 +58,12 @@ def with_group_dependents(
 def with_type_dependents(
     config: KarpenterConfig, initial: Iterable[Manifest]
 ) -> tuple[KarpenterConfig, tuple[str, ...]]:
-    """Return (`config` with the CSINode and ResourceSlices of new nodes by NodePool, notes).
+    """Return (`config` with the CSINode and ResourceSlices for new nodes, notes).
 
-    They are copied from the first node of the NodePool and instance type that has such objects;
-    nodes in service come first. There is no note if no node has such objects.
+    They are copied from the first node with such objects that has the NodePool and instance type of
+    the new node, else from the first node of the instance type. If no node has this type, only the
+    CSINode is copied, from the first node of the NodePool. Nodes in service come first. There is no
+    note if no node has such objects.
     """
     known, nodes = _read(initial)
     by_type: dict[tuple[str, str], NodeDependents] = {}
