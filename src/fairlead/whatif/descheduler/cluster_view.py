@@ -54,9 +54,11 @@ class ClusterView:
         return any(self._fits(pod, node) for node in nodes if node.metadata.name != own)
 
     def fits_any_node(self, pod: Pod) -> bool:
-        """Return whether the pod's own node admits it, or another node admits it and has room.
+        """Return whether the pod's own node admits it, or whether it fits another node.
 
-        A node admits a pod by its labels and taints. A cordoned node admits no pod.
+        A node admits a pod by its labels and taints. A cordoned node admits no pod. A pod fits
+        another node if the node admits it and has room, and if no anti-affinity of the pod excludes
+        a pod there.
         """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):

@@ -6,8 +6,9 @@ because losing one has the same effect as losing the other. Two sets with the sa
 of each class are equivalent, and one of them is tried. If even these sets are too many, only the
 sets whose loss is hardest to survive are tried.
 
-Example: 3 equal nodes and 2 others, all different, have 10 sets of 2 nodes, of which 4 are tried:
-2 equal nodes, an equal node with each of the others, and both others.
+Example: of 5 nodes, 3 are equal, and the 2 others differ from them and from each other. There are
+10 sets of 2 nodes. If that is too many, 4 of them are tried: 2 equal nodes, an equal node with each
+of the others, and both others.
 """
 
 from __future__ import annotations

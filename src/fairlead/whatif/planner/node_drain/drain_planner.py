@@ -272,9 +272,8 @@ class DrainPlanner:
         The result is a drain if these pods fit other nodes when they are placed before the node's
         other pods. Otherwise it is the blocker for the first pod that does not fit. Returns None
         if only `empty` can decide: if `node` has no pods of `workload`, or if the pods may need
-        other pods to be placed before them (`_may_follow`). This method takes a
-        fraction of the time of `empty`, because other pods are not placed. The model does not
-        change.
+        other pods to be placed before them (`_may_follow`). This method takes a fraction of the
+        time of `empty`, because other pods are not placed. The model does not change.
         """
         pods = self.evicted(node)
         own = [pod for pod in pods if str(workload_of(pod.pod)) == workload]
