@@ -111,7 +111,9 @@ def _pods(count: int) -> str:
 def budget_outcomes(
     without: RunOutcome, changed: RunOutcome, breaches: Collection[PdbBreach]
 ) -> list[BudgetOutcome]:
-    """Return the budgets whose rule, displacements or refusals differ in the two runs, worst first.
+    """Return the budgets that the change affects, the worst first.
+
+    The two runs differ in the rule, the displacements, the refusals or the shortage of the budget.
 
     `breaches` are the violations that only the change causes.
     """

@@ -45,10 +45,12 @@ def run_pair(
     command_log: CommandLog | None = None,
     logging: Logging | None = None,
 ) -> tuple[RunOutcome, RunOutcome]:
-    """Return (outcome of `without`, outcome of `changed`), both at the end of the run `changed`.
+    """Return (outcome of `without`, outcome of `changed`).
 
     The steps of `changed` begin at the `steps_begin` of `without` if that is set. Otherwise they
-    begin at the time at which the controllers in the run `without` have nothing left to do.
+    begin when the cluster came to rest in the run `without`, or at the start if it never did. If a
+    pod or a Job of the shorter run `without` would end by itself before the end of `changed`, the
+    first outcome is that of a repeated run with the same end as `changed`.
 
     `command_log` receives the commands of the run with the change. `logging` wraps the reporter of
     that run in a reporter that logs decisions. Raises InputError.
@@ -70,7 +72,7 @@ def outcome_until(
 ) -> RunOutcome:
     """Return the outcome of `without` at the instant `until`.
 
-    Its times count from `begin` after the start. Raises InputError.
+    The times in the outcome count from the instant `begin` after the start. Raises InputError.
     """
     longer = replace(without, steps_begin=begin, duration=until - without.start)
     return run_experiment(longer, WITHOUT, progress).outcome

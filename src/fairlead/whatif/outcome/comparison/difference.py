@@ -287,9 +287,10 @@ def _pods_on_failed_nodes(without: RunOutcome, changed: RunOutcome) -> int:
 
 
 def newly_lost(without: RunOutcome, changed: RunOutcome) -> tuple[LostPod, ...]:
-    """Return the pods that an outage loses in `changed`, and that run at the end of `without`.
+    """Return the pods that an outage loses only in `changed`.
 
-    Pods that exist only in `changed` are included.
+    Pods that completed or were deleted in `without` are left out; pods that exist only in `changed`
+    are included.
     """
     if changed.outage is None:
         return ()

@@ -112,9 +112,10 @@ class WorkloadEffect(Struct, frozen=True, kw_only=True):
 
     @property
     def severity(self) -> tuple[int, ...]:
-        """A sort key: workloads without a ready pod come first, then those with the greatest loss.
+        """A sort key: harmed workloads come first, the unavailable ones before the others.
 
-        DaemonSets and static pods come after the other harmed workloads, because their pods are
+        Workloads that are alike in this come in the order of their losses, the greatest first.
+        DaemonSets and static pods come after all other harmed workloads, because their pods are
         deleted with their nodes.
         """
         return (
