@@ -143,8 +143,9 @@ class DeviceLedger:
         """Store `changed`, an object from the API.
 
         If `changed` is a claim, assumptions about the claim end: the assumed reservations that its
-        status now contains, and the assumed allocation if the status contains an allocation.
-        Returns whether the DeviceClass of an extended resource changed.
+        status now contains, and the assumed allocation if the status contains an allocation. An
+        assumed allocation of an earlier claim of the same name ends, too. Returns whether the
+        DeviceClass of an extended resource changed.
         """
         if isinstance(changed, DeviceClass):
             self.class_version += 1
