@@ -57,8 +57,7 @@ class ClusterView:
         """Return whether the pod's own node admits it, or whether it fits another node.
 
         A node admits a pod by its labels and taints. A cordoned node admits no pod. A pod fits
-        another node if the node admits it and has room, and if no anti-affinity of the pod excludes
-        a pod there.
+        another node if the node admits it and has room, and no pod there is `conflicting`.
         """
         own = self.by_name.get(pod.spec.node_name)
         if own is not None and not own.spec.unschedulable and may_run_on(pod, own):
@@ -100,6 +99,8 @@ class ClusterView:
 
     def conflicting(self, pod: Pod, others: Iterable[Pod]) -> Pod | None:
         """Return a pod of `others` that the anti-affinity of `pod` excludes; None if there is none.
+
+        The domain from which a term excludes pods is that of the node on which `pod` runs now.
 
         upstream: pkg/utils/predicates.go:CheckPodsWithAntiAffinityExist
         """
