@@ -121,10 +121,14 @@ class SizeSearch:
         return self.result
 
     def _begin(self, pods: Sequence[PodInfo]) -> None:
-        """Build the nodes in several ways, and keep the cheapest result."""
+        """Build the nodes in several ways, and keep the cheapest result.
+
+        Of equally cheap results, the copies of the present nodes are kept: their pods are spread,
+        so that the pods of a removed node often fit on the others.
+        """
         best: tuple[tuple[int, float], Callable[[], None]] | None = None
         builds = [partial(self._build, pods, manner) for manner in _MANNERS]
-        for build in (*builds, partial(self._build_as_today, pods)):
+        for build in (partial(self._build_as_today, pods), *builds):
             with self._model.hypothesis():
                 build()
                 self._become_survivable(only_hardest=True)

@@ -92,6 +92,29 @@ def test_no_more_nodes_than_today_are_proposed(planner, make):
     assert found.is_cheapest
 
 
+def test_of_equally_cheap_sets_the_search_begins_with_the_nodes_of_today(planner, make):
+    """Today, each node has a large pod and five tiny ones; without one node, all still fit.
+
+    If the large pods come first, they fill nodes, which then have no cpu for their share of the
+    tiny pods, and a sixth node is needed.
+    """
+    names = tuple("abcdef")
+    nodes = [make.node(name, cpu="3920m") for name in names]
+    for node in nodes:
+        node["status"]["allocatable"]["pods"] = "10"
+    objects = [*nodes, *(daemon_pod(make, name, "900m") for name in names)]
+    objects += deployment(make, "large", names)
+    objects += deployment(make, "tiny", names * 5, cpu="10m")
+    ports = [{"containerPort": 80, "hostPort": 80}]
+    for name in ("a", "b"):
+        pod = make.pod(f"port-{name}", cpu="100m", node_name=name)
+        pod["spec"]["containers"][0]["ports"] = ports
+        objects.append(pod)
+    found = sized(planner(*objects))
+    assert len(found.nodes) == 5
+    assert found.is_cheapest
+
+
 def test_nodes_with_other_extended_resources_or_pod_numbers_are_other_kinds(planner, make):
     nodes = [make.node("a"), make.node("b"), make.node("c"), make.node("d")]
     nodes[1]["status"]["allocatable"]["example.com/gpu"] = "2"
