@@ -136,7 +136,7 @@ class BindingCycles:
     ) -> list[Command] | BindingRefused:
         """Run PreBind; return the commands that prepare the binding, or bind if none are needed.
 
-        `is_expected` is True if the node has already been nominated.
+        `is_expected` is True if status.nominatedNodeName has already been set to the node.
         """
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[PodPreparation] = []

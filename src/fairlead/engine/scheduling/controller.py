@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 class _Cycle(Struct):
     """A scheduling cycle that began at `started`; `ends` is None until the cycle has decided.
 
-    In the cycle of a PodGroup, `group` contains the pods of the PodGroup. `queued` and `pod` then
-    belong to the first of these pods.
+    In the cycle of a PodGroup, `group` contains the pods of the PodGroup. Then `pod` is the first
+    of these pods, and `queued` is its queue entry.
     """
 
     queued: QueuedPod
@@ -219,8 +219,8 @@ class Scheduler:
     def _next_turn(self) -> Instant | None:
         """Return the time at which the current cycle ends or the next cycle may start.
 
-        Returns None while the current cycle waits for extenders, or the last cycle for its
-        commands.
+        Returns None while the current cycle waits for extenders, or while the last cycle waits for
+        the outcomes of its commands.
         """
         if self._cycle is not None:
             return self._cycle.ends
@@ -338,8 +338,8 @@ class Scheduler:
         if failure.post_filter_result is None:
             return [*failure.commands, *self._end_failed(cycle, failure, now)]
         # The preemption starts before the pod is queued again, so that PreEnqueue keeps the pod out
-        # of the active queue; its commands come later in the list (default_preemption.go:
-        # PostFilter).
+        # of the active queue. In the returned list, the commands of the preemption come after the
+        # event and the status patch of the pod (default_preemption.go: PostFilter).
         preempting, awaited = self._start_preemption(cycle.pod, failure.post_filter_result, now)
         if awaited is not None:
             self._preempting = _PreemptingCycle(cycle, failure, awaited)
@@ -349,7 +349,10 @@ class Scheduler:
     def _end_group_cycle(
         self, cycle: _Cycle, result: PodGroupResult, now: Instant
     ) -> list[Command]:
-        """Place or requeue each pod of the group; the next cycle waits for the last patch."""
+        """Place or requeue each pod of the group; the next cycle waits for the last patch.
+
+        This is the last status patch of a failed pod or of the group.
+        """
         from fairlead.engine.scheduling.pod_group.decision import (  # noqa: PLC0415 - as above
             group_condition,
         )

@@ -12,8 +12,8 @@ def equivalence_key(pod: PodInfo) -> Hashable:
     """Return a key of the data of a pod that most plugins read.
 
     Pods with equal keys may differ in claims, in status, and in metadata other than namespace,
-    labels, controller and deletion: for example in names and annotations. If a plugin reads none of
-    this, it gives all pods with an equal key the same answer, as long as the cluster does not
+    labels, controller and deletion: for example in names and annotations. A plugin that reads none
+    of these data gives all pods with equal keys the same answer, as long as the cluster does not
     change.
     """
     meta = pod.pod.metadata

@@ -9,8 +9,8 @@ on the node and its pods, is cached. If these Filters reject a node together wit
 pods, no later Filter runs. The pod's own nominated node is evaluated every time, because the pod's
 own nomination does not count.
 
-If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from sums.
-Otherwise the nominated pods are added to the node hypothetically.
+If NodeResourcesFit is the only Filter that depends on pods, a verdict is computed from the sums of
+the pods' requests. Otherwise the nominated pods are added to the node hypothetically.
 
 Example: 400 pods are nominated to 400 full nodes. A pod has anti-affinity to its own workload, and
 NodeResourcesFit rejects it on all of these nodes. The next pod of this workload evaluates only the

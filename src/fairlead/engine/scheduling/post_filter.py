@@ -25,9 +25,10 @@ from fairlead.engine.state.pod_info import PodInfo
 class PostFilterOutcome(Struct, frozen=True):
     """The combined result of the PostFilter plugins.
 
-    `result` is the result of the plugin that succeeded or failed. If no plugin succeeded or failed,
-    it is the result of the last plugin that set or cleared the nomination. `message` joins the
-    reasons if no plugin made room. `commands` are the commands of all plugins that ran.
+    `result` is the result of the plugin that succeeded or returned an ERROR. If no plugin did
+    either, it is the result of the last plugin that set or cleared the nomination. `message` is the
+    ERROR's message, or joins the reasons if no plugin made room. `commands` are the commands of all
+    plugins that ran.
     """
 
     status: Status
@@ -45,7 +46,7 @@ def run_post_filters(
 ) -> Consultation[PostFilterOutcome]:
     """Run the PostFilter plugins in order, and join their reasons.
 
-    Stops at the first plugin that succeeds, fails, or returns UnschedulableAndUnresolvable.
+    Stops at the first plugin that returns Success, Error or UnschedulableAndUnresolvable.
     """
     found.state.write(found)
     reasons: list[str] = []

@@ -20,7 +20,8 @@ from fairlead.engine.scheduling.extender.consultation import Answer, Consultatio
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 
-# Every event wakes a pod that extenders rejected, because extenders register no events.
+# Extenders cannot declare which events are relevant to them. So every event wakes a pod that an
+# extender rejected.
 # upstream: framework/types.go: ExtenderName
 REJECTOR: Final = "Extender"
 

@@ -1,8 +1,8 @@
 """Extender preemption: lets extenders remove candidates and change their victims.
 
 The extenders are called one after the other; each gets the candidates that the previous one
-accepted. An extender may return other victims than the proposed victims. These victims must be on
-the node and have a lower priority than the preemptor.
+accepted. An extender may replace the proposed victims. Every victim that it returns must be on the
+candidate node and have a lower priority than the preemptor.
 upstream: framework/preemption/preemption.go: callExtenders; extender.go: ProcessPreemption
 """
 

@@ -111,8 +111,8 @@ class ClusterVerdicts(Struct, frozen=True):
     def _have_concerned_victims(self, pod: PodInfo, table: NodeTable, rows: Rows) -> list[bool]:
         """Return, for each of `rows`, whether it has a possible victim that an effect concerns.
 
-        Loaded pods of one group are alike to the effects, so only one of them is examined, and no
-        PodInfo is made for the others.
+        An effect gives the same answer for all loaded pods of one group of replicas. So only one
+        pod of each group is examined, and no PodInfo is made for the others.
         """
         verdicts: dict[PodInfo, bool] = {}
 

@@ -226,7 +226,8 @@ def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
 def _failure(dry_run: DryRun | None) -> str:
     """Return the messages of the dry runs that failed, "" if none did.
 
-    upstream: preemption.go: DryRunPreemption, Preempt, which count only if there is no candidate
+    As in upstream, failed dry runs matter only if there is no candidate.
+    upstream: preemption.go: DryRunPreemption, Preempt
     """
     if dry_run is None:
         return ""

@@ -113,7 +113,8 @@ class _CachedAnswers:
 class _LowestPriorities:
     """The lowest priority of the pods on each node; recomputed for changed nodes.
 
-    At first, and after too many changes, all priorities are read from `victims`.
+    At first, and after too many changes, all priorities are read again, in large clusters from the
+    columns of `victims`.
     """
 
     def __init__(self, victims: VictimColumns) -> None:
@@ -145,9 +146,11 @@ class _LowestPriorities:
         self._nodes, self._pods = table.node_log.position, table.pod_log.position
 
     def _start(self, table: NodeTable) -> list[int]:
-        """Read all priorities from columns; return the rows that must be read one by one.
+        """Read all priorities from the columns of `victims`, and return [].
 
-        Building the columns costs nothing extra: the dry runs that follow need them as well.
+        For a small cluster, or if the columns would take too much memory, return the rows of all
+        nodes instead; the caller then reads them one by one. Building the columns costs nothing
+        extra: the dry runs that follow need them as well.
         """
         if table.count >= _COLUMNS_FROM and self._victims.refresh():
             self._column = self._victims.lowest_priorities()
@@ -160,8 +163,9 @@ class _LowestPriorities:
 class _Run(Struct, frozen=True):
     """The dry runs of one cycle, whose results are stored in `columns`.
 
-    `fit` is NodeResourcesFit if no other Filter depends on pods. Otherwise `verdicts` are the
-    verdicts of the other Filters, None if every node needs a trial.
+    `fit` is NodeResourcesFit if no other Filter depends on pods. Otherwise `fit` is None, and
+    `verdicts` are the verdicts of the Filters that depend on other nodes. Both are None if every
+    node needs a trial.
     """
 
     pod: PodInfo
@@ -262,7 +266,8 @@ class DryRuns:
         results were cached. All rows in the same topology domains as a changed row are marked too.
         The topology keys are those in `reach` and those in `kept.reach`, because the affinity terms
         of placed pods may have changed since then. Every row is marked if the affected rows cannot
-        be determined.
+        be determined, for example if `reach` is None. `is_local` means that results do not depend
+        on other nodes or on related objects.
         """
         cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
         nodes = table.node_log.since(kept.nodes)
@@ -370,7 +375,11 @@ class DryRuns:
         return left
 
     def _combine(self, fit: NodeResourcesFit, run: _Run, rows: Rows, codes: Codes) -> None:
-        """Store the results on `rows`, which lack resources; `codes` are the `verdicts` on them."""
+        """Store the results on `rows`, where resources may be missing.
+
+        `codes` are the verdicts on `rows` of the Filters that depend on other nodes. A node is a
+        candidate if removing victims provides the resources and these Filters accept the node.
+        """
         pod, found, columns = run.pod, run.found, run.columns
         by_sums = self._by_sums(pod, found.plan.table)
         by_sums.find = partial(self._evaluate, pod, found, fit)

@@ -19,9 +19,9 @@ on node 0, which has 0 cores left; the pod of 2 cores is lost on node 1. Slot 1:
 Slot 2: the pod of 2 cores is lost on node 0.
 
 Invariant after `refresh`: the columns contain exactly the pods that are on the nodes. `refresh`
-rewrites the rows that the logs name. At first, the pods of all nodes are read. Most of them have
-been loaded, and nothing else has happened on their nodes (`LoadedPods`). These pods are read and
-sorted by groups of replicas.
+rewrites the rows that the logs name. The first `refresh` reads the pods of all nodes. Most nodes
+have only pods that were loaded in bulk (`LoadedPods`). The pods of these nodes are read and sorted
+by groups of replicas instead of node by node.
 """
 
 from __future__ import annotations

@@ -67,9 +67,10 @@ class EventHandlers(Struct, frozen=True):
                     pass
 
     def _load(self, loaded: PodsLoaded, now: Instant) -> None:
-        """Handle loaded pods, as `_assigned` does; use a single event if events wake no pod.
+        """Handle loaded pods, as `_assigned` does.
 
-        The pods are new to the cluster, so none of them is queued or nominated.
+        The pods are new to the cluster, so none of them is queued or nominated. If no event can
+        wake a pod now, a single event stands for the events of all loaded pods.
         """
         if not self.queue.ignores_events:
             for change in loaded.changes():

@@ -43,8 +43,8 @@ def proposals(
 def _uncordon(
     _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
 ) -> Iterator[RemedyChange]:
-    # The node lifecycle controller then removes the taint (node_lifecycle_controller.go:
-    # doNoScheduleTaintingPass).
+    # When a node is uncordoned, the node lifecycle controller removes the taint of the cordon
+    # (node_lifecycle_controller.go: doNoScheduleTaintingPass).
     taints = tuple(one for one in node.node.spec.taints if not _is_of_cordon(one))
     spec = replace(node.node.spec, unschedulable=False, taints=taints)
     yield RemedyChange(f"uncordon node {node.name}", node=with_spec(node.node, spec))

@@ -121,9 +121,10 @@ def _is_progress(before: Status, after: Status) -> bool:
 def _without_deleting(
     keeps: Callable[[PodInfo], bool], changes: Iterator[RemedyChange]
 ) -> Iterator[RemedyChange]:
-    """Yield `changes` without the deletion of pods that `keeps` names.
+    """Yield `changes`, but no deletion of a pod for which `keeps` returns True.
 
-    If a change deletes other pods too, yield the deletion of the others.
+    If a change deletes such a pod and at least two other pods, yield the deletion of only the
+    other pods.
     """
     for change in changes:
         others = [pod for pod in change.without if not keeps(pod)]
