@@ -26,8 +26,8 @@ class Diagnosis(Struct, frozen=True, dict=True):
     """The verdicts of a failed scheduling cycle on every node.
 
     `rows` are node rows, ascending. `statuses[codes[i]]` is the verdict on the node at `rows[i]`; a
-    negative code means that there is no verdict. Nodes without a verdict and nodes in other rows
-    were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
+    negative code means that there is no verdict. Nodes without a verdict, and nodes that are not in
+    `rows`, were excluded by the plugins `restricting`, whose PreFilter limits the nodes by name.
     `pre_filter` is set if the pod was rejected as a whole, and is then the verdict on every node.
     `unnamed` are plugins that rejected nodes but appear in no status. If `codes` belongs to a plan,
     `code_counts` counts the codes of that plan.

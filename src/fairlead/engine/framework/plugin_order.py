@@ -30,7 +30,7 @@ _ALL_BUT_BINDING: Final = ("PreFilter", "Filter", "PreScore", "Score")
 
 # The extension points of kube-scheduler's own plugins. Users enable plugins at upstream's extension
 # points. Fairlead's plugin of the same name may implement other points or fewer (NodeResourcesFit
-# has no PreFilter), and upstream's configuration stays valid.
+# has no PreFilter). A configuration that enables it at one of upstream's points is valid even so.
 # upstream: the interface assertions of framework/plugins/*
 UPSTREAM_POINTS: Final[Mapping[str, tuple[str, ...]]] = {
     "SchedulingGates": ("PreEnqueue",),

@@ -1,10 +1,10 @@
 """FilterPoint and ScorePoint: call a plugin for one node, or for many nodes at once.
 
 A method for many nodes works on arrays with one element for each node. A plugin may implement only
-one of these two methods; then the other one is derived from it. A third method evaluates one node
-for many shapes (`Shape`, the scheduling-relevant part of a pod's spec); it is never derived and may
-be None. The callables are resolved once, because looking up a plugin's
-methods costs more than calling them. They are looked up by name, because `isinstance` with a
+one of these two methods; then a point derives the missing method from the other one. A third
+method evaluates one node for many shapes (`Shape`, the scheduling-relevant part of a pod's spec).
+It is never derived and may be None. The methods of a plugin are looked up once, because looking
+them up costs more than calling them. They are looked up by name, because `isinstance` with a
 Protocol takes 20 times as long in Python 3.11.
 """
 

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
-# Order and weights of the default profile. It is also the order of Filter, where only the first
+# Order and weights of the default profile. The Filter plugins run in this order, and only the first
 # rejection per node is reported (apis/config/v1/default_plugins.go: getDefaultPlugins).
 DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
     ("SchedulingGates", 0),

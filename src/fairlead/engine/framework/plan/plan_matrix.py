@@ -82,7 +82,7 @@ class MatrixMember(Protocol):
 
 
 class PlanMatrix:
-    """The totals of `plans`, as a matrix with one row per plan and one column per node.
+    """The totals of `plans`, as an array total[plan, node]; see the module's docstring.
 
     All plans have the ROW plugins `filters` and `scorers`.
     """

@@ -346,18 +346,18 @@ class ShapePlan:
 
     @cached_property
     def _by_sums(self) -> SumsCache[tuple[int, int]] | None:
-        """The cached results by the sums of nodes, built on first use; None without a cache.
+        """The results cached by the sums of nodes, built on first use; None without a cache.
 
-        A plan that is limited by node names does not cache them: it has few nodes, which rarely
-        have equal sums.
+        There is no cache if a plugin reads more than the sums. A plan that is limited by node names
+        has no cache either, because it has few nodes, which rarely have equal sums.
         """
         if self.node_names is None and read_only_sums(*self.row_filters, *self.row_scorers):
             return SumsCache(self.table, _SUMS_MAX)
         return None
 
     def _redo_one(self, pod: PodInfo, position: int) -> None:
-        # Pods changed on this row, but a NODE plugin rejects the node (or the row is NO_NODE): the
-        # verdict cannot change.
+        # If a NODE plugin rejects the node (or if the row is NO_NODE), a change of the pods on it
+        # cannot change the verdict.
         if self.static.codes[position]:
             return
         node = self.table.at(position if self.node_names is None else int(self.rows[position]))

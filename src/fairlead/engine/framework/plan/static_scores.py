@@ -1,10 +1,11 @@
-"""StaticScores: the static scores of the members of a PlanMatrix, one row per StaticResults.
+"""StaticScores: the static scores of the members of a PlanMatrix, one array per StaticResults.
 
-    scores[index[m], row]   `static.score` of member m; NOT_FEASIBLE where a NODE plugin rejects
+    scores[index[m], row]   `static.score` of member m for the node at `row`; NOT_FEASIBLE if a NODE
+                            plugin rejects that node
 
-The plans of similar shapes share their StaticResults, so there are few rows. For example, all
-members without tolerations, node affinity and known images use the same row. When all members of a
-row have left, the row is reused.
+The plans of similar shapes share their StaticResults. So there are few arrays `scores[i]`. For
+example, all members without tolerations, node affinity and known images use the same array. When
+all members that use an array have left, new StaticResults overwrite it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class StaticScores:
     def __init__(self, width: int) -> None:
         """Start without members, for `width` nodes."""
         self._scores: Scores = np.zeros((0, width), np.int64)
-        self._statics: list[StaticResults | None] = []  # by row of `_scores`
-        self._positions: list[int] = []  # the position in the node log of each row
+        self._statics: list[StaticResults | None] = []  # by index of `_scores`
+        self._positions: list[int] = []  # in the node log, by index of `_scores`
         self._index: Rows = np.zeros(16, np.int64)
         self._count = 0
 

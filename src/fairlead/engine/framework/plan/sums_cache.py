@@ -3,7 +3,7 @@
 Many nodes of a cluster have the same capacity, and the pods of a workload have the same requests.
 So after most placements, a node gets the sums that another node had before. Some plugins read only
 a node's capacity, the sums of its pods' requests, and the number of its pods (`reads_only_sums`).
-These plugins then have the same results as before.
+For these plugins, the cached results for the other node are used again.
 
 Example: 1,000 empty nodes with 4 cores. After the first pod of 1 core, NodeResourcesFit scores a
 node with 3 free cores. The next 999 pods go to the other nodes, whose score is found here.
@@ -22,7 +22,7 @@ SIZE_MIN: Final = 64
 
 
 class SumsCache(Generic[Result]):
-    """Results by the sums of a node; `size_max` bounds their number."""
+    """Results, keyed by the capacity and sums of a node; `size_max` bounds their number."""
 
     def __init__(self, table: NodeTable, size_max: int) -> None:
         """Start without results, for nodes of `table`."""

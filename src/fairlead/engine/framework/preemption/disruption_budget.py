@@ -17,8 +17,8 @@ def split_by_budget(
 ) -> tuple[list[PodInfo], list[PodInfo]]:
     """Split `pods` into (pods whose removal violates a budget, other pods).
 
-    `pods` are sorted by importance; both lists keep the order. Each pod counts against all budgets
-    that match it, even if it violates another budget.
+    `pods` are sorted by importance; both lists keep the order. The removal of a pod counts against
+    all budgets that match the pod, even if it violates one of them.
     """
     namespaces = {pod.namespace for pod in pods}
     concerned = [budget for budget in budgets if budget.metadata.namespace in namespaces]

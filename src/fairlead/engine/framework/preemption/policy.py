@@ -36,9 +36,10 @@ class VictimImportance(Plugin, Protocol):
     """
 
     def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Return the importance of `pod`; the search for victims spares more important pods first.
+        """Return the importance of `pod`; a greater tuple means a more important pod.
 
-        Pods of equal importance are ordered by name.
+        The search for victims spares more important pods first. Pods of equal importance are
+        ordered by name.
         """
         ...
 

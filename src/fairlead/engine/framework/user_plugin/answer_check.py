@@ -52,7 +52,7 @@ def _refuse(answer: object, wanted: str) -> NoReturn:
 def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
     """Return a check for a status result.
 
-    The check accepts None, a Status with a usual code or one of `codes`, and instances of `others`.
+    The check accepts None, a Status whose code is in _USUAL or `codes`, and instances of `others`.
     """
 
     def check(_arguments: tuple[Any, ...], answer: Any) -> Any:

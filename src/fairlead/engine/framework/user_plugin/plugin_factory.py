@@ -3,7 +3,8 @@
 The constructor may declare these arguments, which are passed by name:
 
     handle    read access to the engine (`Handle`)
-    args      its pluginConfig, a dict; decoded into the class's own `Args`, if it has one
+    args      the plugin's pluginConfig: a dict, or an instance of the class's own `Args` if the
+              class has one
 
 `Args` is a msgspec Struct, or any type to which msgspec converts; unknown fields are refused. A
 constructor raises ValueError to refuse its arguments.
