@@ -55,9 +55,9 @@ class KubeletConfig(Struct, frozen=True, kw_only=True):
     leases and post their status every `lease_period` instead.
 
     If `accepts_pods` is set, the kubelet also writes a pod's status when it accepts the pod and
-    when it observes a changed specification. If `applies_readiness_gates` is set, readiness gates
-    count. `nodes` are the names of the nodes that have a kubelet (None: all nodes). `eviction`
-    configures node-pressure eviction.
+    when it observes a changed specification. If `applies_readiness_gates` is set, a pod is ready
+    only if all of its readiness gates are true. `nodes` are the names of the nodes that have a
+    kubelet (None: all nodes). `eviction` configures node-pressure eviction.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT

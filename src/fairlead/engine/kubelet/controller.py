@@ -126,7 +126,7 @@ class Kubelets:
         return self._workers.is_waiting()
 
     def awaiting_volumes(self) -> dict[str, str]:
-        """Return the pods that wait for a volume, each with the pod that holds it, by key."""
+        """Return {pod that waits for a volume: pod that holds the volume}, both as pod keys."""
         return self._workers.awaiting_volumes()
 
     def handle_deadline(self, now: Instant) -> list[Command]:

@@ -17,7 +17,7 @@ If `annotates_renewals` is set, leases are written only when renewals begin, cha
 renewals in between are computed from the lease (`api/lease.py`). Nodes renew at different times:
 the phase is a hash of the name.
 
-upstream: pkg/kubelet/kubelet.go (nodeLeaseController, 40 s, renewed at a quarter of that),
+upstream: pkg/kubelet/kubelet.go (nodeLeaseController: leases last 40 s, renewed every 10 s),
 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go
 """
 

@@ -29,12 +29,13 @@ REPORTING_CONTROLLER: Final = "kubelet"
 class KubeletState(Struct, eq=False):
     """The heartbeat state of one node.
 
-    `annotation` is the last value of the node's annotation. `base` are the conditions without any
-    pressure, and `measured` the pressures that node-pressure eviction has found. Each of the last
-    four fields is a time, or None if nothing is scheduled. At `flaps_at` the node starts or stops
-    reporting. At `posts_at` the kubelet posts its conditions again if the Node shows others. At
-    `retries_at` it repeats a refused lease write. At `renews_at` it writes the next renewal, if
-    each renewal is written.
+    `annotation` is the last value of the node's annotation. `base` are the conditions that the
+    kubelet found on the node at first. They are posted unless the annotation, or a pressure in
+    `measured`, which node-pressure eviction has found, replaces one of them. Each of the last four
+    fields is a time, or None if nothing is scheduled. At `flaps_at` the node starts or stops
+    reporting. At `posts_at` the kubelet posts its conditions again if the Node has other
+    conditions. At `retries_at` it repeats a refused lease write. At `renews_at` it writes the next
+    renewal, if each renewal is written.
     """
 
     node: Node

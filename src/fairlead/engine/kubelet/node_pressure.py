@@ -1,9 +1,10 @@
 """NodePressure: kubelets report pressure and evict pods when their nodes run short of a resource.
 
 A kubelet checks its node every ten seconds. A crossed threshold is reported as a pressure
-immediately, and for some minutes after it was last observed. A hard threshold, or a soft threshold
-that has been crossed for its grace period, evicts one pod. Then the kubelet checks again, until
-enough of the resource is available. Nodes on which nothing has changed are not checked.
+immediately, and for some minutes after it was last observed. If a hard threshold is crossed, or a
+soft threshold has been crossed for its grace period, the kubelet evicts one pod. Then the kubelet
+checks again, until enough of the resource is available. Nodes on which nothing has changed are not
+checked.
 
 The pods to evict are ordered by three criteria:
 
@@ -258,7 +259,11 @@ class NodePressure:
         return []
 
     def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
-        """Return the grace period in ns for evicting `pod`: one second for a hard threshold."""
+        """Return the grace period in ns for evicting `pod`: one second for a hard threshold.
+
+        For a soft threshold, it is the pod's own grace period, limited by `max_pod_grace_s`, but at
+        least one second.
+        """
         # upstream: immediateEvictionGracePeriodSeconds,
         # pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
         if not threshold.grace:

@@ -1,7 +1,8 @@
 """Decides whether a kubelet admits a pod that was bound to its node.
 
     pressure       a node with disk or pid pressure admits only critical pods; a node with only
-                   memory pressure also admits pods that have requests or tolerate its taint
+                   memory pressure also admits pods that have requests or tolerate the
+                   memory-pressure taint
     predicates     requests, node affinity, host ports and NoExecute taints are checked again
 
 A scheduler has checked most pods before. A pod that was created with spec.nodeName, or that was
@@ -9,9 +10,10 @@ bound by a scheduler that counts resources differently, may not fit. The kubelet
 Failed, with the first failure as its reason. Only pods that the kubelet has admitted before occupy
 resources.
 
-A critical pod that only lacks resources is admitted nevertheless: the kubelet ends less important
-pods first (`find_victims`). It ends as few pods as possible: BestEffort pods first, then Burstable
-pods, then Guaranteed pods.
+A critical pod whose only problem is a lack of resources is admitted if the kubelet can free them:
+the kubelet first ends less important pods (`find_victims`). It prefers to end BestEffort pods, then
+Burstable pods, then Guaranteed pods. In each class it chooses the pods that free most of the
+lacking amounts (`_closest`).
 
 upstream: pkg/kubelet/eviction/eviction_manager.go:Admit, pkg/kubelet/lifecycle/predicate.go:Admit,
 generalFilter, removeMissingExtendedResources; pkg/scheduler/eventhandlers.go:AdmissionCheck;

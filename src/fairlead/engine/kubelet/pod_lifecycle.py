@@ -198,7 +198,7 @@ def removal_due(pod: Pod, terminating_at: Instant, config: KubeletConfig) -> Ins
 def stopping_time(pod: Pod, config: KubeletConfig) -> DurationNs:
     """Return the time in ns that `pod` takes to stop when the kubelet itself stops it.
 
-    Every pod has a grace period of at least one second.
+    The grace period is that of the pod's specification, but at least one second.
     """
     # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod
     grace = max(GRACE_MIN, granted_grace(pod))

@@ -40,7 +40,7 @@ _STARTED: Final = (
 
 
 def readiness(pod: Pod, *, applies_readiness_gates: bool) -> Readiness:
-    """Return the conditions Ready and ContainersReady that `pod` has with ready containers.
+    """Return the conditions Ready and ContainersReady that `pod` has once its containers are ready.
 
     If `applies_readiness_gates` is set, readiness gates that are not true make Ready False.
     """

@@ -196,9 +196,10 @@ class PodWorkers(Struct):
     # --- observations --------------------------------------------------------------------------
 
     def load_settled(self, loaded: ObjectsLoaded, now: Instant) -> Sequence[Pod]:
-        """Load the settled pods of the first list; return the other pods.
+        """Load the settled pods among the first loaded objects; return the other pods.
 
-        The caller must pass the returned pods to `see`.
+        If there were pods before `loaded`, return all of its pods. The caller must pass the
+        returned pods to `see`.
         """
         if not self.config.tends_pods or self._workers or self._settled:
             return loaded.pods
@@ -344,7 +345,7 @@ class PodWorkers(Struct):
     # --- volumes -------------------------------------------------------------------------------
 
     def awaiting_volumes(self) -> dict[str, str]:
-        """Return the pods that wait for a volume, each with the pod that holds it, by key."""
+        """Return {pod that waits for a volume: pod that holds the volume}, both as pod keys."""
         return {
             key: holder
             for holder, waiting in self._awaiting.items()
@@ -353,9 +354,10 @@ class PodWorkers(Struct):
         }
 
     def _awaits_volume(self, worker: _PodWorker, now: Instant) -> bool:
-        """Return whether a volume of the pod is attached to another node; then plan a later start.
+        """Return whether a volume of the pod is attached to another node; if so, delay the start.
 
-        If a pod holds the volume, its release is awaited.
+        If the other node is lost, the pod starts when the volume is detached from it. If a pod on
+        the other node still holds the volume, the pod starts when that pod releases the volume.
         """
         if self._volumes is None:
             return False

@@ -1,7 +1,8 @@
 """SingleNodeVolumes: delays pods whose volume is still attached to another node.
 
-A volume without the access modes ReadWriteMany and ReadOnlyMany is attached to one node at a time.
-While a pod that has started uses the volume on another node, a new pod does not start:
+A volume that states access modes, but neither ReadWriteMany nor ReadOnlyMany, is attached to one
+node at a time. While a pod that has started uses such a volume on another node, a new pod that uses
+it does not start:
 
     terminating    the new pod starts when the old pod has stopped
     unresponsive   the old pod exists until its node returns or is deleted, so the new pod waits
