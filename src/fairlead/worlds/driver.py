@@ -160,7 +160,7 @@ class Driver:
     def pass_time(self, until: Instant, *, busy_max: DurationNs = 0) -> None:
         """Advance the time to `until`, or to the next due time if that is earlier.
 
-        For worlds that clients change too: a later change must not get an earlier time.
+        Call this if clients also change the world, so that their changes get the current time.
         While work is due, the time advances by at most `busy_max` ns per call, so that a long list
         of work does not delay work that becomes due soon after. Such an advance does not reset the
         count of steps at one instant, because endless work would otherwise never be detected.

@@ -70,10 +70,10 @@ def unknown_annotation_notes(objects: Iterable[tuple[str, Any]]) -> Iterator[str
 
 
 def annotation_warnings(obj: Json, old: Json | None) -> Iterator[str]:
-    """Yield a warning for each own annotation that `obj` changes and that has no effect.
+    """Yield a warning for each annotation with Fairlead's prefix that is new and has no effect.
 
-    Annotations of the pod template, and of a CronJob's Job template, are included. `old` is the
-    object that `obj` replaces, if any.
+    An annotation is new if `old`, the object that `obj` replaces, does not have it with the same
+    value. Annotations of the pod template, and of a CronJob's Job template, are included.
     """
     for path, part, before in (
         ("", obj, old),

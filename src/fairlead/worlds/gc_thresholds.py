@@ -13,8 +13,9 @@ from typing import Final
 # Allocations before a young collection, young collections before a middle one, middle collections
 # before a full one; Python's defaults are 700, 10, 10.
 _THRESHOLDS: Final = (200_000, 20, 100)
-# A young collection of 200,000 objects takes 0.1 s, in which a server answers no request. One of
-# 10,000 objects takes 5 ms. Middle collections, which take longer, are as rare as above.
+# A young collection of 200,000 objects takes 0.1 s, in which a server answers no request. A young
+# collection of 10,000 objects takes 5 ms. Middle collections, which take longer, are as rare as
+# with _THRESHOLDS.
 _THRESHOLDS_OF_SERVER: Final = (10_000, 400, 100)
 
 

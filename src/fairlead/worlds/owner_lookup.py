@@ -1,6 +1,6 @@
 """Looks up whether the owners in an object's owner references exist.
 
-An owner does not exist if no object of its name has its uid. An owner that cannot be looked up
+An owner exists if an object has both its name and its uid. An owner that cannot be looked up
 counts as existing. An owner cannot be looked up if its kind is not served, or if it is namespaced
 but the object is cluster-scoped.
 

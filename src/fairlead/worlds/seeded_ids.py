@@ -1,7 +1,8 @@
 """SeededIds: reproducible ids. With the same seed, the n-th id is the same in every run.
 
-Objects that were written at the end of a simulation have ids of the same sequence. If another
-simulation with the same seed loads them, it skips their ids.
+A simulation can write its objects at the end, and another simulation with the same seed can load
+these objects. Their ids come from the same sequence as the ids of the second simulation, so the
+second simulation skips them.
 """
 
 from __future__ import annotations

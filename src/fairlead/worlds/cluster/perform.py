@@ -77,7 +77,7 @@ class WrittenEffect(Struct, frozen=True):
 
     The watch must show the object `ref` at `version` or later, or show that the object no longer
     exists. If `node` is set, it is enough that the pod is bound to any node. With `is_deletion` the
-    object must be deleted or have a deletion timestamp; with `is_removal` it must be deleted.
+    object must be gone or have a deletion timestamp; with `is_removal` in addition it must be gone.
     """
 
     ref: ObjectRef
@@ -293,9 +293,9 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
 def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
     """Repeat `request` after transient failures; return (response, number of tries).
 
-    A status in `final` is not repeated. Status 500 is repeated up to ERROR_TRIES_MAX tries. A
-    success without a JSON object does not come from an API server, but perhaps from a proxy that
-    performed nothing: it is a transient failure.
+    The request is not repeated after a status in `final`. After status 500, there are at most
+    ERROR_TRIES_MAX tries. A success without a JSON object does not come from an API server, but
+    perhaps from a proxy that performed nothing: it counts as a transient failure.
     """
     tries = errors = 0
     while True:

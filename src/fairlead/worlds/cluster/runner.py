@@ -335,7 +335,7 @@ class ClusterRunner:
             loop.call_soon(self._step)
 
     def _wake_at(self, due: Instant) -> None:
-        """Schedule a step of the engine at `due`, unless a timer wakes it before."""
+        """Schedule a step of the engine at `due`, unless its timer is set to an earlier time."""
         if self._timer is not None and self._timer_due <= due:
             return
         if self._timer is not None:

@@ -122,7 +122,7 @@ class ClusterWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the queued stimuli, and remove them from the queue.
 
-        Outcomes that have been held back until `now` are included.
+        Outcomes that may be held back no longer than until `now` are included.
         """
         while self._deadlines and self._deadlines[0][0] <= now:
             self._give_up(self._deadlines.popleft()[1], now)

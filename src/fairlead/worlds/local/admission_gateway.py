@@ -66,9 +66,9 @@ class AdmissionGateway:
     def described_report(
         self, command: PatchStatus, inputs: ReportInputs, now: Instant
     ) -> PodWrite | None:
-        """Return the description of a kubelet's status write that has no details yet.
+        """Return the description of a kubelet's status write without container statuses and IPs.
 
-        `inputs` are the values from which the details would be made (see PodWriteCopies). Returns
+        `inputs` are the values from which these details would be made (see PodWriteCopies). Returns
         None if the write must go through webhooks and policies, or cannot be described.
         """
         if judges_users(self._store.storage):
@@ -90,8 +90,8 @@ class AdmissionGateway:
     ) -> Outcome | None:
         """Perform `detailed`, the complete form of an issued command; return its outcome.
 
-        `report` is the description of the command by its inputs. Returns None if the command is
-        pending, because it waits for a webhook.
+        `report` describes a kubelet's status write by the inputs of its details; None for any other
+        command. Returns None if the command is pending, because it waits for a webhook.
         """
         if not judges_users(self._store.storage):
             return self._perform_alone(issued, detailed, now, report)

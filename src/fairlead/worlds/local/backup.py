@@ -58,8 +58,9 @@ def restore_backup(source: Path, directory: Path) -> None:
         raise BackupError(f"{source}: is not a backup of fairlead up") from None
     is_new = not directory.exists()
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # The files are renamed after all of them are written, the objects last. `fairlead up` would
-    # start an empty cluster on a part of the files.
+    # The files are renamed after all of them are written, the objects last. Otherwise an
+    # interrupted command could leave only some of the files, and `fairlead up` would start an empty
+    # cluster with them.
     written = {directory / f".{name}.restored": directory / name for name in reversed(names)}
     try:
         for partial, path in written.items():

@@ -49,9 +49,10 @@ STARTING: Final[DurationNs] = seconds(0.5)
 STOPPING: Final[DurationNs] = seconds(1)
 # A container with `stdinOnce` ends after this time, because attach is not supported.
 LISTENING: Final[DurationNs] = seconds(2)
-# The time that passes at most in one call while work is due. It is longer than a slice of work and
-# the requests before it take. So the clock keeps up, and pods start on time while thousands of
-# other pods are still being scheduled. A faster clock slows down until they are scheduled.
+# The time that passes at most in one call while work is due. It is longer than the real time of a
+# slice of work and of the requests before the slice. So at normal speed the clock keeps up with
+# real time, and pods start on time while thousands of other pods are still being scheduled. A clock
+# that is set to run faster slows down until these pods are scheduled.
 BUSY_MAX: Final[DurationNs] = seconds(0.05)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(
@@ -111,8 +112,8 @@ class ControlPlane:
         has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
         self._world = LocalWorld(store, listeners, host, has_kubelets=has_kubelets)
         self._world.show_all(now)
-        # Objects that clients rely on, created before the first request; they do not depend on
-        # pods.
+        # First run only the controllers `own`: they create the objects that clients rely on, before
+        # the first request. These controllers do not read pods.
         self._world.enqueue(ObjectsLoaded(_views(store, excluding=POD)))
         Driver(Engine(Cluster(), own), self._world, now=now).run(now)
         config = replace(config, start=now)

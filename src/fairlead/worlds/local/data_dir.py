@@ -133,8 +133,8 @@ def note_objects(directory: Path) -> None:
 def missing_objects(directory: Path) -> str:
     """Return an error text if `directory` has contained objects, else "".
 
-    Call this only if its database is empty. The function finds the loss even if the mark beside the
-    database is missing too.
+    Call this only if the database in `directory` is empty. If it has contained objects, they were
+    lost. The loss is found even if DIR/objects.mark is missing too.
     """
     if not (directory / _USED).exists():
         return ""

@@ -83,7 +83,7 @@ class PodWrite(Struct, frozen=True):
 
     @property
     def strings(self) -> list[bytes]:
-        """The strings without quotes; the marker of number n has the n-th letter."""
+        """The strings without quotes; the marker of the n-th string has the n-th capital letter."""
         return [string.strip(_QUOTES) for string, _ in self.replaced]
 
 

@@ -115,7 +115,7 @@ class LocalWorld:
     def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
         """Continue a command with the answer of its webhook.
 
-        It may then wait for another webhook.
+        The command may then wait for another webhook.
         """
         self._queue_outcome(pending.issued.command, self.gateway.resume(pending, answer), now)
 

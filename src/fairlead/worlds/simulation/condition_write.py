@@ -145,8 +145,8 @@ def _next_conditions(
 ) -> tuple[PodCondition, ...] | None:
     """Return the views of the conditions after `changes`.
 
-    Returns None if they may equal `before`, or if views do not contain all of `changes`.
-    Views do not contain observedGeneration either, but decoding drops it as well.
+    Returns None if they may equal `before`, or if `changes` have fields that views do not contain.
+    observedGeneration is no such field, because a view decoded from the stored pod lacks it too.
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)

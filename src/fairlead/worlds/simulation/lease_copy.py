@@ -77,7 +77,10 @@ class LeaseCopies:
     def _copy(
         self, template: _Template, own: tuple[str, str, str], command: CreateObject, now: Instant
     ) -> Outcome:
-        """Store a copy of `template` with the strings `own`, unless its name is taken."""
+        """Store a copy of `template` with the strings `own`.
+
+        If the name is taken, perform `command` without a template, so that it is refused.
+        """
         store, namespace, name = self._store, template.common["metadata"]["namespace"], own[_NAME]
         if store.find(LEASE, namespace, name) is not None:
             return perform(store, command, now)

@@ -21,7 +21,7 @@ _SCHEMA: Final = {
 }
 
 
-# Volcano's scheduler creates it when it starts.
+# Volcano's scheduler creates this Queue when the scheduler starts.
 # upstream: volcano pkg/scheduler/cache/cache.go:newDefaultQueue
 DEFAULT_QUEUE: Final = {
     "apiVersion": "scheduling.volcano.sh/v1beta1",

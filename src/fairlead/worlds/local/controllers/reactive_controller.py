@@ -56,7 +56,7 @@ class ReactiveController(ABC):
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Return the writes that follow from the changes in `stimulus`.
 
-        Schedule a retry of a refused write.
+        If `stimulus` reports a refused write of this controller, schedule a retry.
         """
         if isinstance(stimulus, CommandFailed) and stimulus.reason in _TRANSIENT:
             command = stimulus.command

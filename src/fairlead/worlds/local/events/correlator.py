@@ -1,9 +1,9 @@
 """EventCorrelator: counts repeated events, aggregates similar ones and drops spam.
 
 An event that equals an earlier one increments the count of the earlier event. Events are similar if
-they have the same object, type and reason, but different messages. The tenth similar event within
-ten minutes, and all similar events after it, are combined into one event, "(combined from similar
-events)".
+they have the same component, object, field path, type and reason, but different messages. If each
+of ten similar events occurs at most ten minutes after the previous one, the tenth event, and all
+similar events after it, are combined into one event, "(combined from similar events)".
 
 A component may send a burst of 25 events about an object, then one event every five minutes;
 further events are dropped.

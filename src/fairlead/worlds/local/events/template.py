@@ -2,12 +2,12 @@
 
 Events are numerous, and most of them differ only in a few strings. The result of the pipeline
 (decoding, defaults, managed fields), and whether the pipeline accepts the event, depend only on the
-event's form. The form is the strings that a stage reads, and which of the other strings are empty.
-So the first event of each form goes through the full pipeline. The JSON text of the stored event,
-with places for the other strings, becomes a template. Later events of the form are stored as this
-text with their own strings, and are not decoded before they are read. Two conditions can change
-between two events, and are checked each time: the namespace is not terminating, and the name is
-free.
+event's form. The form consists of the strings that a stage of the pipeline reads, and states which
+of the other strings are empty. So the first event of each form goes through the full pipeline. The
+JSON text of the stored event, with places for the other strings, becomes a template. Later events
+of the form are stored as this text with their own strings, and are not decoded before they are
+read. Two conditions can change between two events, and are checked each time: the namespace is not
+terminating, and the name is free.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ class EventStrings(Struct, frozen=True):
 
 
 class _Template(Struct, frozen=True):
-    """The text of an event with `%b` in place of its own strings; `order` puts these in order.
+    """The text of an event with `%b` in place of each string that differs between events.
 
-    `order` takes the JSON texts of `EventStrings.own`, then of the uid, the time and the version.
+    `order` puts these strings into the order of their places. It takes a list of JSON texts: of
+    `EventStrings.own`, then of the uid, the time and the version.
     """
 
     text: bytes
