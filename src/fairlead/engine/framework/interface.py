@@ -333,9 +333,10 @@ class Preparation(Struct, frozen=True):
     """A PreBind result: commands to perform before the pod can be bound.
 
     All `commands` are sent immediately. All of them except RecordEvent must succeed. Then the
-    plugin's `is_prepared` is called every `interval` until it returns None. After `timeout` (both
-    in ns), the placement fails with the message `on_timeout`. If another pod preempts the pod in
-    the meantime, the placement fails with the message `on_cancel`.
+    plugin's `is_prepared` is called every `interval` (ns) while it returns WAIT. If it still does
+    so `timeout` (ns) after the last command succeeded, the placement fails with the message
+    `on_timeout`. If another pod preempts the pod in the meantime, the placement fails with the
+    message `on_cancel`.
     """
 
     commands: tuple[PreparationCommand, ...]

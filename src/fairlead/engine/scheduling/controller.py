@@ -205,8 +205,8 @@ class Scheduler:
     def next_deadline(self) -> Instant | None:
         """Return the next time at which `handle_deadline` has something to do, or None.
 
-        At this time a pod can be tried, a cycle, a wait or a backoff ends, or the queue must be
-        flushed, whichever is earliest.
+        It has something to do if a pod can be tried, if a cycle, a wait or a backoff ends, or if
+        the queue must be flushed.
         """
         turn = self._next_turn()
         if not self._bindings.has_waits:
@@ -489,5 +489,5 @@ def _group_order(queued: QueuedPod) -> tuple[int, Instant]:
 
 
 def _is_awaited(command: Command) -> bool:
-    """Return whether the next cycle waits for the outcome of `command` of a failed cycle."""
+    """Return whether the next cycle waits for the outcome of `command`, sent by a failed cycle."""
     return isinstance(command, PatchStatus)

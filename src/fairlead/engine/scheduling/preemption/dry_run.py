@@ -6,9 +6,9 @@ per shape and priority, and only changed nodes are evaluated again. With topolog
 affinity, a result also depends on the pod's namespace and labels, on the pods of all nodes, and on
 related objects. These results are cached until one of these inputs changes. If anti-affinity is the
 only rule that depends on other nodes, a result depends only on the pods in the node's topology
-domains. A changed pod then affects only the nodes in its domains. The cache is not used if another
-Filter plugin depends on other nodes, or if a plugin of the profile decides which pods are eligible
-victims. Configuration can limit the search to a sample.
+domains. A changed pod then affects only the nodes in its domains. The cache is not used if a Filter
+plugin besides PodTopologySpread and InterPodAffinity depends on other nodes, or if a plugin of the
+profile decides which pods are eligible victims. Configuration can limit the search to a sample.
 
 Nodes without pods of lower priority are ruled out in one step (`_LowestPriorities`). If
 NodeResourcesFit is the only Filter that depends on the pods of a node, victims are computed without

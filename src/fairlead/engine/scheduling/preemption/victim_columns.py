@@ -353,9 +353,9 @@ def _by_importance(priority: Ints, start: Ints) -> Ints:
 def _lost(is_lower: Mask, loads: Sequence[Ints], spare: list[Ints], places: Ints) -> Mask:
     """Return, for each slot and row, whether the pod cannot be reprieved.
 
-    The most important pods are tried first. `spare` are the free resources and `places` the free
-    pod slots after the preemptor is placed and all pods of lower priority are removed. Both arrays
-    are overwritten.
+    The most important pods are tried first. `spare` are the free resources, and `places` the
+    numbers of pods that the nodes still accept, after the preemptor is placed and all pods of lower
+    priority are removed. Both arrays are overwritten.
     """
     lost = is_lower.copy()
     for slot in range(len(lost)):
