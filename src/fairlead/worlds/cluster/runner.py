@@ -49,8 +49,8 @@ from fairlead.worlds.extender.extender_caller import ExtenderCaller
 from fairlead.worlds.local.clock import LocalClock
 
 SLICE_S: Final = 0.02
-# Minimum time between two steps of the engine that updates or responses cause. One step handles all
-# that arrived meanwhile, which costs less CPU than a step for each.
+# Minimum time between two steps of the engine, if updates or responses cause the steps. One step
+# handles all that arrived since the last step, which costs less CPU than a step for each of them.
 STEP_GAP_S: Final = 0.002
 STOP_SECONDS_MAX: Final = 5.0
 LOST_LEADERSHIP: Final = "leaderelection lost"

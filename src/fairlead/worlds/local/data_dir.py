@@ -5,6 +5,7 @@
     DIR/ca.crt, ca.key    the CA
     DIR/accounts.key      the key that signs service account tokens
     DIR/tokens            a line for each user: token,user,uid,"group,..."
+    DIR/used              exists once objects.db has contained objects, to detect lost objects
     DIR/address           the server's host and port, while the cluster runs
 
 Only the user can read these files.

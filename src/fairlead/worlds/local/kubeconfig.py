@@ -30,7 +30,7 @@ def kubeconfig(
     """Return the kubeconfig for the URL `server`; `authority` is the CA's PEM text, "" without TLS.
 
     `token` is the administrator's token. `others` are the tokens of other users, keyed by name;
-    each user gets a context of the same name. `pairs` are client certificates with their keys,
+    each user gets a context with the user's name. `pairs` are client certificates with their keys,
     keyed by context name; these users authenticate by certificate instead of token.
     """
     cluster: dict[str, Any] = {"server": server}

@@ -9,8 +9,9 @@ conditions makes the next view from the newest one, and stores a PatchedPod with
 
 M, S and A are metadata, spec and status. A PatchedPod has the earlier object (`base`) and the
 writes since then. The JSON value is made when the storage reads it, by the rules of
-`Store.patch_status`. All other writes are left to the store, and also writes of conditions that
-could fail or change nothing, that a quota counts, or that the views do not contain completely.
+`Store.patch_status`. The store performs all other writes. It also performs a write of conditions if
+the write could fail or change nothing, if a quota counts the pod, or if the views lack a field that
+is written.
 """
 
 from __future__ import annotations

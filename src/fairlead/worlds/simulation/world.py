@@ -2,8 +2,9 @@
 
 Three kinds of events change the store: commands of the engine, entries of the script (`at`), and
 commands that were delayed by their latency. Events happen one at a time. After each event, the
-engine first receives the net changes to the store, then the outcome of the command. So the engine
-knows the effects of a command before it learns that the command succeeded.
+engine first receives the net changes to the store and then, if the event was a command, the outcome
+of the command. So the engine knows the effects of a command before it learns that the command
+succeeded.
 
 Extenders are called over HTTP; virtual time stands still during a call. A real extender that binds
 pods would call an API server, which a simulation does not have. If an extender reports that it has
