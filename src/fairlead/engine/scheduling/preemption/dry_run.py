@@ -113,7 +113,7 @@ class _CachedAnswers:
 class _LowestPriorities:
     """The lowest priority of the pods on each node; recomputed for changed nodes.
 
-    At first, and after too many changes, all priorities are read again, in large clusters from the
+    At first, and after too many changes, all priorities are read, in large clusters from the
     columns of `victims`.
     """
 
