@@ -19,7 +19,7 @@ from fairlead.client.rest_client import ApiRequest
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.worlds.cluster.perform import MERGE, Resources
-from fairlead.worlds.local.events.correlator import EventCorrelator
+from fairlead.worlds.local.events.correlator import EventCorrelator, series_key
 from fairlead.worlds.simulation.event_list import cut_note
 
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
@@ -72,9 +72,7 @@ class EventRecorder:
                 return
 
     def _in_series(self, event: RecordEvent, now: Instant) -> EventRequest | None:
-        ref = event.regarding
-        who = (event.reporting_controller, event.action, event.reason, event.type)
-        key = (*who, ref.kind, ref.namespace, ref.name, ref.uid)
+        key = series_key(event)
         known = self._written.get(key)
         stamp = format_micro_time(now)
         if known is not None and now - known.seen_at < SERIES_WITHIN:
@@ -91,7 +89,7 @@ class EventRecorder:
             "reportingController": event.reporting_controller,
             "reportingInstance": f"{event.reporting_controller}-{self._host}",
             "action": event.action,
-            "regarding": self._reference(ref),
+            "regarding": self._reference(event.regarding),
             "note": cut_note(event.note),
         }
         if event.related is not None:

@@ -18,7 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from msgspec import Struct, field
 
-from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 Value = TypeVar("Value")
@@ -86,7 +86,7 @@ class EventCorrelator:
         return correlated if self._is_allowed(event, now) else None
 
     def _aggregated(self, event: RecordEvent, now: Instant) -> CorrelatedEvent:
-        key = (*_aggregation_key(event), event.field_path or "")
+        key = _aggregation_key(event)
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_WITHIN:
             similar = _Similar(now)
@@ -94,7 +94,8 @@ class EventCorrelator:
         similar.notes[event.note] = None
         self._similar.put(key, similar)
         if len(similar.notes) < SIMILAR_MAX:
-            return CorrelatedEvent((*key, event.note), event.note)
+            # upstream: client-go/tools/record/events_cache.go:getEventKey
+            return CorrelatedEvent((*key, event.field_path or "", event.note), event.note)
         similar.notes.pop(next(iter(similar.notes)))
         return CorrelatedEvent(key, COMBINED + event.note)
 
@@ -112,5 +113,19 @@ def _aggregation_key(event: RecordEvent) -> Key:
 
 
 def _subject(event: RecordEvent) -> Key:
-    ref = event.regarding
+    return _identity(event.regarding)
+
+
+def _identity(ref: ObjectRef) -> Key:
     return ref.kind, ref.namespace, ref.name, ref.uid
+
+
+def series_key(event: RecordEvent) -> Key:
+    """Return the key of the series that `event` belongs to; the note is not part of the key.
+
+    Only events of events.k8s.io form series.
+    """
+    # upstream: client-go/tools/events/event_broadcaster.go:getKey
+    who = (event.reporting_controller, event.action, event.reason, event.type)
+    related = () if event.related is None else _identity(event.related)
+    return (*who, *_subject(event), *related)

@@ -23,7 +23,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.issuer import Component
-from fairlead.worlds.local.events.correlator import EventCorrelator, Key
+from fairlead.worlds.local.events.correlator import EventCorrelator, Key, series_key
 from fairlead.worlds.local.events.template import EVENT, EventStrings, EventTemplates
 from fairlead.worlds.local.field_manager import FieldManagers
 from fairlead.worlds.simulation.event_list import cut_note
@@ -73,7 +73,7 @@ class EventWriter:
 
     def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
         """Write an event of events.k8s.io, or count it in the series to which it belongs."""
-        key, stamp = _series_of(event), format_micro_time(now)
+        key, stamp = series_key(event), format_micro_time(now)
         found = self._find(key)
         if found is not None and not _is_over(found, now):
             count = (found.get("series") or {"count": 1})["count"] + 1
@@ -188,14 +188,6 @@ def _node(ref: ObjectRef, found: Json | None) -> str:
     if ref.kind != POD.kind:
         return ref.name
     return str((found or {}).get("spec", {}).get("nodeName", ""))
-
-
-def _series_of(event: RecordEvent) -> Key:
-    """Return the key of the series that `event` belongs to; the note is not part of the key."""
-    # upstream: client-go/tools/events/event_broadcaster.go:getKey
-    ref = event.regarding
-    who = (event.reporting_controller, event.action, event.reason, event.type)
-    return (*who, ref.kind, ref.namespace, ref.name, ref.uid)
 
 
 def _is_over(found: Json, now: Instant) -> bool:

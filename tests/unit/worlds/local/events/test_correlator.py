@@ -1,4 +1,4 @@
-"""Correlation: what was told before is counted, and who talks too much is not heard."""
+"""Event correlation: repeated events are counted, and too frequent events are dropped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import pytest
 
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.local.events.correlator import BURST, COMBINED, EventCorrelator
+from fairlead.worlds.local.events.correlator import (
+    BURST,
+    COMBINED,
+    EventCorrelator,
+    series_key,
+)
 
 T0 = seconds(1_000_000)
 
@@ -16,7 +21,7 @@ def correlation():
     return EventCorrelator()
 
 
-def event(note, *, uid="u", reason="SuccessfulCreate"):
+def event(note, *, uid="u", reason="SuccessfulCreate", field_path=None, related=None):
     return RecordEvent(
         regarding=ObjectRef("ReplicaSet", "ns", "web", uid),
         type="Normal",
@@ -24,28 +29,49 @@ def event(note, *, uid="u", reason="SuccessfulCreate"):
         action=reason,
         note=note,
         reporting_controller="replicaset-controller",
+        field_path=field_path,
+        related=related,
     )
 
 
-def test_the_same_again_has_the_same_key(correlation):
+def test_equal_events_have_the_same_key(correlation):
     one, other = (correlation.of(event("a"), T0) for _ in range(2))
     assert one == other
     assert correlation.of(event("a", uid="v"), T0).key != one.key
 
 
-def test_the_tenth_of_a_kind_and_those_after_it_are_told_as_one(correlation):
+def test_the_tenth_similar_event_and_later_ones_are_combined(correlation):
     told = [correlation.of(event(f"pod {number}"), T0) for number in range(12)]
     assert [one.note for one in told[7:10]] == ["pod 7", "pod 8", f"{COMBINED}pod 9"]
     assert told[9].key == told[10].key != told[8].key
 
 
-def test_after_a_while_each_is_told_for_itself_again(correlation):
+def test_events_about_different_containers_are_combined(correlation):
+    paths = [f"spec.containers{{c{number}}}" for number in range(10)]
+    written = [correlation.of(event(f"pulled {path}", field_path=path), T0) for path in paths]
+    assert written[0].note == f"pulled {paths[0]}"
+    assert written[9].note == f"{COMBINED}pulled {paths[9]}"
+
+
+def test_equal_events_about_different_containers_have_different_keys(correlation):
+    one, other = (correlation.of(event("a", field_path=path), T0).key for path in ("x", "y"))
+    assert one != other
+
+
+def test_a_series_has_one_related_object():
+    """The same victim may be preempted by two pods."""
+    first, second = (ObjectRef("Pod", "ns", name, name) for name in ("p1", "p2"))
+    assert series_key(event("a", related=first)) == series_key(event("b", related=first))
+    assert series_key(event("a", related=first)) != series_key(event("a", related=second))
+
+
+def test_after_ten_minutes_events_are_no_longer_combined(correlation):
     for number in range(12):
         correlation.of(event(f"pod {number}"), T0)
     assert correlation.of(event("another"), T0 + seconds(601)).note == "another"
 
 
-def test_who_talks_too_much_is_heard_every_five_minutes(correlation):
+def test_events_above_the_burst_are_dropped_until_tokens_are_refilled(correlation):
     told = [correlation.of(event("a"), T0) for _ in range(BURST + 1)]
     assert told[-1] is None
     assert None not in told[:-1]
