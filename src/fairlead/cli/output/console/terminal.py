@@ -14,6 +14,7 @@ from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
+_WIDTH_MAX: Final = 10_000  # A line is filled with spaces in memory.
 
 
 class _PipeConsole(Console):
@@ -29,10 +30,11 @@ def stdout_console() -> Console:
     """Return a console for stdout.
 
     If stdout is not a terminal, the width is the value of COLUMNS. Without COLUMNS, the console is
-    wide enough for tables.
+    wide enough for tables; also with a number that is no width, such as 0 for an unknown size.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
-    if not console.is_terminal and not os.environ.get("COLUMNS"):
+    is_set = console.is_terminal or os.environ.get("COLUMNS")
+    if not is_set or not 1 <= console.width <= _WIDTH_MAX:
         console.width = WIDTH_WITHOUT_TERMINAL
     return console
 
