@@ -8,7 +8,6 @@ from fairlead.apiserver.kind import NAMESPACE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import DeleteObject
 from fairlead.whatif.change.step import ScriptedStep
-from fairlead.whatif.result.tabular_answer import listed
 
 
 def held_namespaces(
@@ -29,7 +28,8 @@ def held_namespaces(
         held = [node for node in nodes if not is_serving(node)]
         if held:
             pods = "1 pod" if len(held) == 1 else f"{len(held):,} pods"
-            where = listed(sorted(set(held)), 2)
+            first, *others = sorted(set(held))
+            where = f"{first} and {len(others):,} more" if others else first
             yield (
                 f"Namespace {name} stays Terminating and keeps its other objects, because {pods} "
                 f"on {where} cannot stop: the kubelet does not answer. Delete such a node if its "
