@@ -105,6 +105,8 @@ class OutageRecorder(Struct):
     _evicted: int = 0
     _is_sample_due: bool = False
     _has_lost_nodes: bool = False  # whether a node was deleted
+    # {uid: eviction} of pods whose nodes had not failed
+    _evicted_before: dict[str, PodEvicted] = field(default_factory=dict)
     _left_out: frozenset[str] = frozenset()  # node names
 
     # --- reports ------------------------------------------------------------------
@@ -166,7 +168,11 @@ class OutageRecorder(Struct):
         key = original_key(self.pods[uid]) if uid in self.pods else self._gone.get(uid, "")
         affected = self.affected.get(key)
         if affected is None or record.node not in self.failed_nodes:
+            self._evicted_before[uid] = record
             return
+        self._count_eviction(affected, record)
+
+    def _count_eviction(self, affected: AffectedPod, record: PodEvicted) -> None:
         self.failed_nodes[record.node].evictions.append(record.at)
         if affected.evicted_at is None:
             self._evicted += 1
@@ -427,6 +433,9 @@ class OutageRecorder(Struct):
         if affected is None:
             affected = self.affected[key] = AffectedPod(pod, node)
             self._tally[AffectedPodState.DOWN] += 1
+            before = self._evicted_before.pop(pod.metadata.uid, None)
+            if before is not None and before.at == self.now:  # a taint of the same change
+                self._count_eviction(affected, before)
         elif (
             affected.state is not AffectedPodState.UP
             or self._state(key)[0] is not AffectedPodState.UP

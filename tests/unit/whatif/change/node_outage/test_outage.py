@@ -429,6 +429,20 @@ def test_an_outage_leaves_out_nodes_that_are_out_of_service_anyway(snapshot, zon
     assert answer.difference.pods_on_failed_nodes == 1
 
 
+def test_a_pod_counts_as_evicted_if_the_change_both_taints_and_fails_its_node(
+    snapshot, zoned, make
+):
+    """The taint of the same change evicts the pod just before its node fails."""
+    pod = make.pod("web", node_name="a0", owner="web")
+    taints = "[{key: node.kubernetes.io/out-of-service, effect: NoExecute}]"
+    change = ClusterChange(
+        set=(f"node/a0:spec.taints={taints}",), failures=Failures(fail_node=("a0",))
+    )
+    found = what_if(snapshot(*zoned(a=2), pod), change).outage
+    assert (found.concerned, found.evicted) == (1, 1)
+    assert [one.evicted for one in found.nodes] == [1]
+
+
 def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
     assert outage(ask(zoned(a=1))) is None
 
