@@ -942,6 +942,7 @@ def meet(tmp_path, monkeypatch, capsys):
             (tmp_path / name).write_bytes(data)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.stdin)))
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python's own, for plugins
         code = run(case.arguments.split())
         printed = capsys.readouterr()
         given = {name for name, _ in case.files}
