@@ -8,14 +8,14 @@ READY = {"type": "Ready", "status": "True", "lastTransitionTime": "t0"}
 OTHER = {"type": "Other", "status": "False", "reason": "Why", "message": "m", "probe": 1}
 
 
-def test_another_status_is_a_transition():
+def test_a_changed_status_is_a_transition():
     assert with_conditions([READY, OTHER], [{"type": "Ready", "status": "False"}], "t1") == [
         {"type": "Ready", "status": "False", "lastTransitionTime": "t1"},
         OTHER,
     ]
 
 
-def test_another_reason_is_none():
+def test_a_changed_reason_is_not_a_transition():
     change = {"type": "Ready", "status": "True", "reason": "R", "message": ""}
     assert with_conditions([READY], [change], "t1") == [{**READY, "reason": "R"}]
 
@@ -27,7 +27,7 @@ def test_reason_and_message_are_replaced_and_the_rest_is_kept():
     ]
 
 
-def test_new_ones_come_last_in_their_order():
+def test_new_conditions_are_appended_in_their_order():
     changes = [{"type": "B", "status": "True"}, {"type": "A", "status": "True"}]
     merged = with_conditions([READY], changes, "t1")
     assert [condition["type"] for condition in merged] == ["Ready", "B", "A"]

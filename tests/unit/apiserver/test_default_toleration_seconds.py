@@ -1,4 +1,4 @@
-"""How long pods stay on a lost node when they do not say it themselves."""
+"""Default tolerations of pods for nodes that are not ready or unreachable."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ OTHER = {"key": "gpu", "operator": "Exists"}
         "tolerates everything",
     ],
 )
-def test_a_new_pod_stays_five_minutes_unless_it_says_otherwise(store, pod, now, own, expected):
+def test_a_new_pod_tolerates_a_lost_node_for_five_minutes_by_default(
+    store, pod, now, own, expected
+):
     store.create(pod(tolerations=own), now)
     assert store.get(POD, "default", "a")["spec"]["tolerations"] == expected
 
 
-def test_a_loaded_pod_that_says_nothing_was_written_by_hand(store, pod, now):
+def test_a_loaded_pod_without_tolerations_gets_the_defaults(store, pod, now):
     store.load([pod()], now)
     assert store.get(POD, "default", "a")["spec"]["tolerations"] == BOTH

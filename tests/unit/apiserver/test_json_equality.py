@@ -1,4 +1,4 @@
-"""Values are alike where they are equal."""
+"""Equality of JSON values."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 from fairlead.apiserver.json_equality import canonical_key, json_equal
 
 
-def test_members_have_no_order():
+def test_the_order_of_members_is_ignored():
     assert canonical_key({"a": 1, "b": [{"c": 2, "d": 3}]}) == canonical_key(
         {"b": [{"d": 3, "c": 2}], "a": 1}
     )
 
 
-def test_values_that_differ():
+def test_different_values_have_different_canonical_keys():
     values = ("1", 1, 1.5, True, None, [1], {"1": 1}, "", [], {}, "null", '"1"')
     assert all(canonical_key(one) != canonical_key(other) for one, other in combinations(values, 2))
 
@@ -33,5 +33,5 @@ def test_values_that_differ():
         (None, False, False),
     ],
 )
-def test_values_are_alike_or_not(one, other, alike):
+def test_json_equal_compares_values_and_ignores_the_order_of_members(one, other, alike):
     assert json_equal(one, other) is alike

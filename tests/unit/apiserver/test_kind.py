@@ -1,4 +1,4 @@
-"""Kinds by all their names, and guesses for unknown kinds."""
+"""Kinds by all their names, and derived names of unknown kinds."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_the_plural_of_an_unknown_kind_is_guessed(kind, plural):
     assert kind_of({"apiVersion": "x.io/v1", "kind": kind}).plural == plural
 
 
-def test_an_unknown_kind_lives_where_its_object_does():
+def test_an_unknown_kind_is_namespaced_if_its_object_has_a_namespace():
     here = {"apiVersion": "x.io/v1", "kind": "Queue", "metadata": {"name": "q", "namespace": "n"}}
     nowhere = {"apiVersion": "x.io/v1", "kind": "Queue", "metadata": {"name": "q"}}
     assert kind_of(here) == Kind("x.io", "v1", "Queue", "queues", has_generation=True)
     assert not kind_of(nowhere).namespaced
 
 
-def test_nodes_belong_to_the_cluster():
+def test_nodes_are_cluster_scoped():
     assert POD.namespaced
     assert not NODE.namespaced

@@ -72,7 +72,9 @@ def resolved(spec):
         "the right default may be given",
     ],
 )
-def test_a_new_pods_priority(store, pod, priority_class, now, *, classes, spec, expected):
+def test_a_new_pod_gets_the_priority_of_its_class(
+    store, pod, priority_class, now, *, classes, spec, expected
+):
     for settings in classes:
         store.create(priority_class(**settings), now)
     assert resolved(store.create(pod(**spec), now)["spec"]) == expected
@@ -107,12 +109,14 @@ def test_a_new_pods_priority(store, pod, priority_class, now, *, classes, spec, 
     ],
     ids=["an absent class", "another priority", "a priority without a class", "another policy"],
 )
-def test_a_new_pod_is_refused(store, pod, priority_class, now, spec, words):
+def test_a_new_pod_with_an_invalid_priority_is_refused(
+    store, pod, priority_class, now, spec, words
+):
     store.create(priority_class(), now)
     assert words_of(store.create, pod(**spec), now) == (403, f'pods "a" is forbidden: {words}')
 
 
-def test_existing_pods_keep_what_they_have(store, pod, priority_class, now):
+def test_existing_pods_keep_their_priority(store, pod, priority_class, now):
     store.create(priority_class("old", 5), now)
     store.create(pod("first", priorityClassName="old"), now)
     store.create(pod("second"), now)
@@ -214,7 +218,7 @@ def test_a_hand_written_pod_of_a_snapshot_needs_its_class(store, pod, now):
         ),
     ],
 )
-def test_a_class_is_invalid(store, priority_class, now, *, name, value, more, words):
+def test_an_invalid_class_is_refused(store, priority_class, now, *, name, value, more, words):
     assert words_of(store.create, priority_class(name, value, **more), now) == (
         422,
         f'PriorityClass.scheduling.k8s.io "{name}" is invalid: {words}',
@@ -222,7 +226,7 @@ def test_a_class_is_invalid(store, priority_class, now, *, name, value, more, wo
 
 
 @pytest.mark.parametrize("name", ["High", "a_b", "-a", "a..b", "a" * 254])
-def test_a_class_is_named_by_a_dns_subdomain(store, priority_class, now, name):
+def test_the_name_of_a_class_must_be_a_dns_subdomain(store, priority_class, now, name):
     code, message = words_of(store.create, priority_class(name), now)
     assert code == 422
     assert f'is invalid: metadata.name: Invalid value: "{name}"' in message
@@ -237,11 +241,11 @@ def test_a_class_is_named_by_a_dns_subdomain(store, priority_class, now, name):
         ("system-node-critical", 2_000_001_000),
     ],
 )
-def test_a_class_is_valid(store, priority_class, now, name, value):
+def test_a_valid_class_is_accepted(store, priority_class, now, name, value):
     assert store.create(priority_class(name, value), now)["value"] == value
 
 
-def test_a_class_without_a_value_is_worth_0(store, priority_class, now):
+def test_a_class_without_a_value_has_the_value_0(store, priority_class, now):
     sent = priority_class()
     del sent["value"]
     stored = store.create(sent, now)
@@ -258,7 +262,9 @@ def test_a_class_without_a_value_is_worth_0(store, priority_class, now):
         ),
     ],
 )
-def test_a_class_means_the_same_as_long_as_it_exists(store, priority_class, now, patch, words):
+def test_value_and_preemption_policy_of_a_class_are_immutable(
+    store, priority_class, now, patch, words
+):
     store.create(priority_class("a", 5), now)
     assert words_of(store.patch, PRIORITY_CLASS, "", "a", patch, now) == (
         422,
@@ -267,7 +273,7 @@ def test_a_class_means_the_same_as_long_as_it_exists(store, priority_class, now,
     assert store.patch(PRIORITY_CLASS, "", "a", {"description": "x"}, now)["description"] == "x"
 
 
-def test_there_is_one_default(store, priority_class, now):
+def test_a_second_default_class_is_refused(store, priority_class, now):
     store.create(priority_class("first", 1, globalDefault=True), now)
     already = "PriorityClass first is already marked as default. Only one default can exist"
     sent = priority_class("second", 2, globalDefault=True)
@@ -281,7 +287,7 @@ def test_there_is_one_default(store, priority_class, now):
     store.patch(PRIORITY_CLASS, "", "first", {"description": "still the default"}, now)
 
 
-def test_the_default_can_be_handed_over(store, priority_class, now):
+def test_another_class_can_become_the_default(store, priority_class, now):
     store.create(priority_class("first", 1, globalDefault=True), now)
     store.patch(PRIORITY_CLASS, "", "first", {"globalDefault": None}, now)
     stored = store.create(priority_class("second", 2, globalDefault=True), now)
@@ -300,7 +306,7 @@ def test_two_defaults_in_a_snapshot_are_refused(store, priority_class, now):
     )
 
 
-def test_the_systems_classes_stay(store, now):
+def test_system_classes_cannot_be_deleted(store, now):
     store.load([], now)
     names = [obj["metadata"]["name"] for obj in store.list(PRIORITY_CLASS)]
     assert names == ["system-cluster-critical", "system-node-critical"]

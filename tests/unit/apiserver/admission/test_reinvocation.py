@@ -1,4 +1,4 @@
-"""Who changes an object after whom, and who is asked once more."""
+"""The order of mutating plugins and webhooks, and the reinvocation of webhooks."""
 
 from __future__ import annotations
 
@@ -109,23 +109,23 @@ def config_map(**meta):
     }
 
 
-def test_who_wants_to_see_what_others_made_of_it_is_asked_again(store):
+def test_a_webhook_with_reinvocation_if_needed_is_called_again_after_a_change(store):
     stored, asked = created(store, config_map())
     assert sorted(stored["data"]) == ["a", "b"]
     assert asked == ["a", "b", "a"]
 
 
-def test_our_own_plugins_see_what_came_from_outside(store, labels):
+def test_built_in_plugins_run_again_after_changes_by_webhooks(store, labels):
     created(store, config_map())
     assert labels.seen[-2:] == [[], ["a", "b"]]
 
 
-def test_nobody_is_asked_again_where_nobody_changed_anything_after(store):
+def test_no_webhook_is_called_again_if_nothing_changed_after_its_call(store):
     _, asked = created(store, {**config_map(), "data": {"b": "x"}})
     assert asked == ["a", "b"]
 
 
-def test_ids_stay_the_same_while_a_request_waits(store):
+def test_generated_names_stay_the_same_while_a_request_waits(store):
     made = config_map(generateName="x-")
     del made["metadata"]["name"]
     stored, _ = created(store, made)

@@ -1,4 +1,4 @@
-"""The plugins of a server that others write to, one by one."""
+"""The admission plugins of a server with external clients, each by itself."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def namespace(obj):
 # --- namespaces ----------------------------------------------------------------------------
 
 
-def test_nothing_is_created_where_there_is_no_namespace(gate, obj):
+def test_an_object_in_a_missing_namespace_is_refused(gate, obj):
     assert gate(NamespaceLifecycle()).refusal(obj("ConfigMap")) == 'namespaces "n" not found'
 
 
-def test_nothing_is_created_in_a_namespace_that_goes(gate, obj, namespace):
+def test_an_object_in_a_terminating_namespace_is_refused(gate, obj, namespace):
     found = gate(NamespaceLifecycle()).has(namespace(status={"phase": "Terminating"}))
     assert found.refusal(obj("ConfigMap")) == (
         'configmaps "x" is forbidden: unable to create new content in namespace n because it is '
@@ -50,7 +50,7 @@ def test_nothing_is_created_in_a_namespace_that_goes(gate, obj, namespace):
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
-def test_what_a_cluster_needs_stays(gate, obj, name):
+def test_system_namespaces_cannot_be_deleted(gate, obj, name):
     refusal = gate(NamespaceLifecycle()).refusal(obj("Namespace", name, ""), Operation.DELETE)
     assert refusal == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
 
@@ -65,7 +65,7 @@ def accounts(gate, obj):
     return lambda **fields: gate(plugin).has(obj("ServiceAccount", "default", **fields))
 
 
-def test_a_pod_gets_its_account_and_that_accounts_token(accounts, pod):
+def test_a_pod_gets_the_default_service_account_and_its_token(accounts, pod):
     spec = accounts().admits(pod())["spec"]
     assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
     assert [volume["name"] for volume in spec["volumes"]] == ["kube-api-access-abcde"]
@@ -73,7 +73,7 @@ def test_a_pod_gets_its_account_and_that_accounts_token(accounts, pod):
     assert mount == {"name": "kube-api-access-abcde", "readOnly": True, "mountPath": MOUNT_PATH}
 
 
-def test_an_account_must_be_there(accounts, pod):
+def test_a_missing_service_account_is_refused(accounts, pod):
     assert accounts().refusal(pod(serviceAccountName="nope")) == (
         'pods "x" is forbidden: error looking up service account n/nope: serviceaccount "nope" '
         "not found"
@@ -88,18 +88,18 @@ def test_an_account_must_be_there(accounts, pod):
         ({}, {"automountServiceAccountToken": False}, False),
     ],
 )
-def test_who_does_not_want_a_token_gets_none(accounts, pod, account, spec, mounted):
+def test_no_token_is_mounted_if_automount_is_disabled(accounts, pod, account, spec, mounted):
     assert ("volumes" in accounts(**account).admits(pod(**spec))["spec"]) is mounted
 
 
-def test_a_container_that_mounts_something_there_keeps_it(accounts, pod):
+def test_a_volume_mount_at_the_token_path_is_kept(accounts, pod):
     asked = pod()
     mount = {"name": "mine", "mountPath": MOUNT_PATH}
     asked["spec"]["containers"][0]["volumeMounts"] = [mount]
     assert "volumes" not in accounts().admits(asked)["spec"]
 
 
-def test_pull_secrets_come_with_the_account(accounts, pod):
+def test_a_pod_gets_the_image_pull_secrets_of_its_service_account(accounts, pod):
     found = accounts(imagePullSecrets=[{"name": "s"}])
     assert found.admits(pod())["spec"]["imagePullSecrets"] == [{"name": "s"}]
 
@@ -107,7 +107,7 @@ def test_pull_secrets_come_with_the_account(accounts, pod):
 # --- nodes ---------------------------------------------------------------------------------
 
 
-def test_a_new_node_is_not_ready(gate, obj):
+def test_a_new_node_gets_the_not_ready_taint(gate, obj):
     found = gate(TaintNodesByCondition())
     tainted = found.admits(obj("Node", namespace=""))
     assert tainted["spec"]["taints"] == [
@@ -116,7 +116,7 @@ def test_a_new_node_is_not_ready(gate, obj):
     assert found.admits(tainted) == tainted
 
 
-def test_a_binding_bears_where_the_node_is(gate, obj, pod):
+def test_a_binding_gets_the_topology_labels_of_the_node(gate, obj, pod):
     labels = {"topology.kubernetes.io/zone": "z", "other": "x"}
     node = obj("Node", "node-1", "", metadata={"labels": labels})
     found = gate(PodTopologyLabels()).has(node)
@@ -157,7 +157,9 @@ def test_a_binding_bears_where_the_node_is(gate, obj, pod):
         ),
     ],
 )
-def test_a_kubelet_writes_about_itself_only(gate, obj, kind, version, name, namespace, why):  # noqa: PLR0917
+def test_a_kubelet_can_write_only_its_own_node_lease_and_csi_node(  # noqa: PLR0917
+    gate, obj, kind, version, name, namespace, why
+):
     asked = obj(kind, name, namespace, version)
     found = gate(NodeRestriction())
     assert found.refusal(asked, user=NODE_1).endswith(f"is forbidden: {why}")
@@ -165,7 +167,7 @@ def test_a_kubelet_writes_about_itself_only(gate, obj, kind, version, name, name
 
 
 @pytest.mark.parametrize("operation", [Operation.CREATE, Operation.DELETE])
-def test_a_kubelet_publishes_devices_of_its_own_node_only(gate, obj, operation):
+def test_a_kubelet_can_write_only_resource_slices_of_its_own_node(gate, obj, operation):
     own, other = (
         obj("ResourceSlice", "s", "", "resource.k8s.io/v1", spec={"nodeName": node})
         for node in ("node-1", "node-2")
@@ -177,14 +179,14 @@ def test_a_kubelet_publishes_devices_of_its_own_node_only(gate, obj, operation):
     )
 
 
-def test_a_kubelet_may_not_label_its_node_as_it_likes(gate, obj):
+def test_a_kubelet_must_not_set_restricted_labels_of_its_node(gate, obj):
     old = obj("Node", "node-1", "")
     new = obj("Node", "node-1", "", metadata={"labels": {"node-restriction.kubernetes.io/x": "y"}})
     refusal = gate(NodeRestriction()).refusal(new, Operation.UPDATE, user=NODE_1, old=old)
     assert refusal.endswith("is not allowed to modify labels: node-restriction.kubernetes.io/x")
 
 
-def test_a_new_node_does_not_label_itself_as_it_likes(gate, obj):
+def test_a_kubelet_must_not_register_its_node_with_restricted_labels(gate, obj):
     """Else it might draw pods to itself that are meant for others."""
     labels = {"kubernetes.io/hostname": "node-1", "rack": "r"}
     found = gate(NodeRestriction())
@@ -197,7 +199,7 @@ def test_a_new_node_does_not_label_itself_as_it_likes(gate, obj):
     )
 
 
-def test_a_kubelet_evicts_its_own_pods_only(gate, obj, pod):
+def test_a_kubelet_can_evict_only_pods_of_its_own_node(gate, obj, pod):
     own, other = pod(nodeName="node-1"), pod(nodeName="node-2")
     other["metadata"] = {**other["metadata"], "name": "other"}
     found = gate(NodeRestriction()).has(own, other)
@@ -221,7 +223,7 @@ def test_a_kubelet_evicts_its_own_pods_only(gate, obj, pod):
         ({}, ""),
     ],
 )
-def test_a_kubelet_asks_for_tokens_of_its_own_pods_only(gate, obj, pod, reference, why):
+def test_a_kubelet_can_request_tokens_only_for_pods_of_its_own_node(gate, obj, pod, reference, why):
     own, other = pod(nodeName="node-1"), pod(nodeName="node-2")
     own["metadata"] = {**own["metadata"], "uid": "1"}
     other["metadata"] = {**other["metadata"], "name": "other", "uid": "1"}
@@ -263,7 +265,7 @@ def rights(gate, obj):
     return made
 
 
-def test_nobody_gives_what_they_do_not_have(rights, obj):
+def test_a_user_cannot_grant_rights_that_the_user_does_not_have(rights, obj):
     wanted = {"verbs": ["*"], "apiGroups": ["x.io"], "resources": ["*"]}
     role = obj("Role", version=RBAC, rules=[wanted])
     _, refusal = rights()
@@ -277,7 +279,7 @@ def test_nobody_gives_what_they_do_not_have(rights, obj):
 
 
 @pytest.mark.parametrize("gathers", [{"old": {}, "new": GATHERING}, {"old": GATHERING, "new": {}}])
-def test_who_lets_a_role_gather_has_all_rights(rights, obj, gathers):
+def test_changing_an_aggregation_rule_requires_all_rights(rights, obj, gathers):
     """Or no longer lets it: what it gathers may keep others from something."""
     old = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["old"])
     new = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["new"])
@@ -298,7 +300,7 @@ def test_who_lets_a_role_gather_has_all_rights(rights, obj, gathers):
         ("ClusterRoleBinding", "", "ClusterRole"),
     ],
 )
-def test_nobody_binds_a_role_that_is_not_there(rights, obj, kind, namespace, role):
+def test_a_missing_role_cannot_be_bound_without_the_verb_bind(rights, obj, kind, namespace, role):
     """Whatever may be in it one day, unless they may bind anything."""
     binding = obj(kind, "y", namespace, RBAC, roleRef={"kind": role, "name": "later"})
     _, refusal = rights(*ALL[1:])
@@ -309,7 +311,7 @@ def test_nobody_binds_a_role_that_is_not_there(rights, obj, kind, namespace, rol
     assert admits(binding) == binding
 
 
-def test_the_collector_may_untie_roles_whatever_is_in_them(rights, obj):
+def test_the_garbage_collector_can_remove_finalizers_of_any_role(rights, obj):
     old = obj("ClusterRole", "x", "", RBAC, rules=ALL, metadata={"finalizers": ["a.io/b"]})
     new = obj("ClusterRole", "x", "", RBAC, rules=ALL)
     admits, refusal = rights()
@@ -334,7 +336,7 @@ def test_a_claim_gets_the_newest_default_class(gate, obj):
     assert found.admits(named) == named
 
 
-def test_claims_and_volumes_are_protected(gate, obj):
+def test_claims_and_volumes_get_protection_finalizers(gate, obj):
     found = gate(StorageObjectInUseProtection())
     for kind, namespace, finalizer in (
         ("PersistentVolumeClaim", "n", "kubernetes.io/pvc-protection"),
@@ -376,7 +378,7 @@ def secured(namespace, **modes):
         ),
     ],
 )  # fmt: skip
-def test_baseline_keeps_pods_in(gate, namespace, pod, spec, context, details):
+def test_the_baseline_level_refuses_privileged_pods(gate, namespace, pod, spec, context, details):
     found = gate(PodSecurity()).has(secured(namespace, enforce="baseline"))
     asked = pod(**spec)
     asked["spec"]["containers"][0]["securityContext"] = context
@@ -384,14 +386,14 @@ def test_baseline_keeps_pods_in(gate, namespace, pod, spec, context, details):
     assert found.refusal(asked) == prefix + details
 
 
-def test_levels_and_versions_that_there_are_not(gate, namespace):
+def test_unknown_pod_security_levels_and_versions_are_refused(gate, namespace):
     """A namespace must ask for what is known."""
     refused = gate(PodSecurity()).refusal(secured(namespace, enforce="x", **{"warn-version": "v2"}))
     assert '[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of' in refused
     assert 'warn-version]: Invalid value: "v2": must be "latest" or "v1.x"' in refused
 
 
-def test_restricted_asks_for_more(gate, namespace, pod):
+def test_the_restricted_level_requires_a_safe_security_context(gate, namespace, pod):
     found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
     assert "runAsNonRoot != true" in found.refusal(pod())
     safe = pod()
@@ -491,7 +493,9 @@ def secured_pod(namespace, pod):
         ),
     ],
 )
-def test_versions_of_the_standards(gate, secured_pod, level, spec, context, change):
+def test_a_version_of_the_pod_security_standards_can_be_selected(
+    gate, secured_pod, level, spec, context, change
+):
     """`change` is (violation before the version, version, violation since)."""
     before, version, after = change
     minor = 100 if version == "latest" else int(version.removeprefix("v1."))
@@ -543,7 +547,9 @@ UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
         ),
     ],
 )  # fmt: skip
-def test_what_sets_a_forbidden_field(gate, secured_pod, level, pod_context, contexts, details):
+def test_a_violation_names_the_pod_and_the_containers_that_set_the_field(
+    gate, secured_pod, level, pod_context, contexts, details
+):
     """The pod and its containers are named in one sentence, as upstream does."""
     namespace, asked = secured_pod(level, "latest", {"securityContext": pod_context}, {})
     found = gate(PodSecurity()).has(namespace)
@@ -554,7 +560,7 @@ def test_what_sets_a_forbidden_field(gate, secured_pod, level, pod_context, cont
     assert found.refusal(asked).endswith(f'"{level}:latest": {details}')
 
 
-def test_types_of_volumes_and_host_ports(gate, namespace, pod):
+def test_restricted_volume_types_and_host_ports_are_refused(gate, namespace, pod):
     found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
     asked = pod(volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {"path": "/"}}])
     asked["spec"]["containers"][0] |= {
@@ -567,7 +573,7 @@ def test_types_of_volumes_and_host_ports(gate, namespace, pod):
     )
 
 
-def test_hosts_of_probes(gate, namespace, pod):
+def test_hosts_in_probes_and_lifecycle_handlers_are_refused(gate, namespace, pod):
     """Probes and lifecycle handlers may not name a host since 1.34."""
     asked = pod()
     asked["spec"]["containers"][0] |= {
@@ -583,7 +589,7 @@ def test_hosts_of_probes(gate, namespace, pod):
     assert gate(PodSecurity()).has(secured(namespace, **labels)).admits(asked) == asked
 
 
-def test_warnings_have_a_version_of_their_own(gate, namespace, pod):
+def test_the_level_of_warnings_has_its_own_version(gate, namespace, pod):
     """The level of warnings can be the enforced one, in a newer version."""
     labels = {"enforce": "restricted", "enforce-version": "v1.21", "warn-version": "v1.22"}
     found = gate(PodSecurity()).has(secured(namespace, **labels))
@@ -594,7 +600,7 @@ def test_warnings_have_a_version_of_their_own(gate, namespace, pod):
     assert warning.startswith('would violate PodSecurity "restricted:v1.22": unrestricted cap')
 
 
-def test_workloads_are_warned_of(gate, namespace, obj):
+def test_violating_pod_templates_of_workloads_get_warnings(gate, namespace, obj):
     found = gate(PodSecurity()).has(secured(namespace, warn="baseline"))
     template = {"spec": {"containers": [], "hostNetwork": True}}
     found.admits(obj("Deployment", version="apps/v1", spec={"template": template}))
@@ -603,7 +609,7 @@ def test_workloads_are_warned_of(gate, namespace, obj):
     ]
 
 
-def test_a_new_level_tells_which_pods_it_would_not_let_in(gate, namespace, pod):
+def test_a_new_enforced_level_warns_about_existing_pods_that_violate_it(gate, namespace, pod):
     found = gate(PodSecurity()).has(pod(hostNetwork=True))
     found.admits(secured(namespace, enforce="baseline"), Operation.UPDATE, old=namespace())
     assert found.warnings == [
@@ -612,6 +618,6 @@ def test_a_new_level_tells_which_pods_it_would_not_let_in(gate, namespace, pod):
     ]
 
 
-def test_quotas_are_asked_last(gate):
+def test_resource_quota_is_the_last_plugin(gate):
     names = [type(plugin).__name__ for plugin in served_admission(lambda: "abcde")]
     assert (names[0], names[-1]) == ("NamespaceLifecycle", "ResourceQuota")

@@ -36,16 +36,16 @@ def simulated(*, checks_only):
     return [name for one in groups for name in names_of(one)]
 
 
-def test_mutating_plugins():
+def test_a_simulation_has_the_mutating_plugins_of_a_server():
     """A new plugin of a server is simulated too, or has a reason in NOT_SIMULATED."""
     assert simulated(checks_only=False) == served(checks_only=False)
 
 
-def test_validating_plugins():
+def test_a_simulation_has_the_validating_plugins_of_a_server():
     """They run after all mutating plugins; ResourceQuota is the last."""
     assert simulated(checks_only=True) == served(checks_only=True)
 
 
-def test_left_out_plugins_exist():
+def test_plugins_that_are_not_simulated_exist():
     """A removed or renamed plugin leaves no reason behind."""
     assert set(NOT_SIMULATED) <= {type(one).__name__ for one in served_admission(str)}

@@ -76,7 +76,7 @@ def clients():
     return Clients()
 
 
-def test_a_patch_starts_over_with_the_object_that_another_patch_has_changed(clients):
+def test_a_patch_is_applied_again_if_the_object_was_patched_meanwhile(clients):
     clients.create("configmaps", "c", data={"a": "0"})
     clients.calls, clients.meanwhile = 0, lambda: clients.patch("c", {"b": "1"})
     status, body, warnings = clients.patch("c", {"c": "2"})
@@ -85,20 +85,20 @@ def test_a_patch_starts_over_with_the_object_that_another_patch_has_changed(clie
     assert warnings == ("careful",)
 
 
-def test_an_update_of_a_stated_version_conflicts_with_a_change_made_meanwhile(clients):
+def test_an_update_with_a_resource_version_conflicts_with_a_concurrent_change(clients):
     _, sent = clients.create("configmaps", "c", data={"a": "0"})
     clients.meanwhile = lambda: clients.patch("c", {"b": "1"})
     status, body, _ = clients.send("PUT", f"{CORE}/configmaps/c", {**sent, "data": {"a": "2"}})
     assert (status, body["reason"]) == (409, "Conflict")
 
 
-def test_a_name_can_be_taken_meanwhile(clients):
+def test_a_creation_fails_if_the_name_was_taken_meanwhile(clients):
     clients.meanwhile = lambda: clients.create("configmaps", "c", data={"a": "0"})
     status, body = clients.create("configmaps", "c", data={"a": "1"})
     assert (status, body["reason"]) == (409, "AlreadyExists")
 
 
-def test_services_that_are_created_at_once_get_different_addresses_and_ports(clients):
+def test_concurrently_created_services_get_different_addresses_and_ports(clients):
     made = []
     clients.meanwhile = lambda: made.append(clients.create("services", "x", **SERVICE)[1])
     made.append(clients.create("services", "y", **SERVICE)[1])
@@ -106,7 +106,7 @@ def test_services_that_are_created_at_once_get_different_addresses_and_ports(cli
     assert len({one["spec"]["ports"][0]["nodePort"] for one in made}) == 2
 
 
-def test_services_that_are_updated_at_once_get_different_ports(clients):
+def test_concurrently_updated_services_get_different_node_ports(clients):
     for name in ("x", "y"):
         clients.create("services", name, spec={"ports": [{"port": 80}]})
 
@@ -120,14 +120,14 @@ def test_services_that_are_updated_at_once_get_different_ports(clients):
     assert len({one["spec"]["ports"][0]["nodePort"] for one in made}) == 2
 
 
-def test_what_is_deleted_meanwhile_is_not_found(clients):
+def test_deleting_an_object_that_was_deleted_meanwhile_returns_404(clients):
     clients.create("configmaps", "c")
     clients.meanwhile = lambda: clients.send("DELETE", f"{CORE}/configmaps/c")
     assert clients.send("DELETE", f"{CORE}/configmaps/c")[0] == 404
     assert clients.store.list(find_kind("ConfigMap")) == []
 
 
-def test_without_anything_to_call_webhooks_a_request_cannot_go_on(clients):
+def test_a_request_that_needs_a_webhook_raises_without_a_webhook_client(clients):
     request = Request("POST", f"{CORE}/configmaps", body=b'{"metadata": {"name": "c"}}')
     with pytest.raises(RuntimeError, match=r"https://127\.0\.0\.1:1/v"):
         clients.server.handle(request, NOW)

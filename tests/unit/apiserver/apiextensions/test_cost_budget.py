@@ -1,4 +1,4 @@
-"""What a type may say of an object, and where that ends."""
+"""The cost budget for the validation of a custom resource."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ TEXTS = {"type": "array", "items": TEXT}
         ({"additionalProperties": TEXTS}, {"k" * 1_000_000: ["x"] * 5_000}),
     ],
 )
-def test_what_takes_too_long_is_given_up(schema, value):
+def test_a_validation_above_the_budget_is_stopped(schema, value):
     with pytest.raises(OutOfBudgetError):
         list(value_causes(structural(schema), value, ""))
 
 
-def test_a_default_that_takes_too_long_is_none():
+def test_a_default_whose_validation_exceeds_the_budget_is_refused():
     schema = {**TEXT, "pattern": "a" * 20_000, "default": "a" * 50_000}
     (cause,) = default_causes(schema, "schema")
     assert (cause.field, OUT_OF_BUDGET in cause.message) == ("schema.default", True)
 
 
-def test_a_large_object_of_a_plain_type_is_looked_at():
+def test_a_large_object_with_a_simple_schema_is_within_the_budget():
     schema = structural({"type": "object", "additionalProperties": TEXTS})
     value = {f"key-{at}": ["x"] * 10 for at in range(1_000)}
     budget = CostBudget(VALIDATION_COST_MAX)

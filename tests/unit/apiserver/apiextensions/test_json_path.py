@@ -1,4 +1,4 @@
-"""Simple JSON paths, and what is none."""
+"""Simple JSON paths, and paths that are refused."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ OBJ = {
         (".", [OBJ]),
     ],
 )
-def test_a_path_finds(path, expected):
+def test_a_path_finds_values(path, expected):
     assert json_path(path).find(OBJ) == expected
 
 
 @pytest.mark.parametrize("path", ["", "spec", "x[", ".spec[", ".a..b", ".a[?(@.b)]", "{.a}"])
-def test_what_is_no_simple_path_is_refused(path):
+def test_a_path_that_is_not_simple_is_refused(path):
     with pytest.raises(JsonPathError, match="must be a simple json path starting with"):
         json_path(path)
 
 
-def test_plain_paths_know_their_names():
+def test_a_path_of_names_has_these_names():
     assert json_path(".spec.replicas").names == ("spec", "replicas")
     assert json_path(".spec.list[0]").names is None
 
 
-def test_a_plain_path_has_names_between_points():
+def test_a_plain_path_is_split_at_dots():
     """Whatever the names are: upstream splits them so."""
     found = plain_path(".spec.a[")
     assert found.names == ("spec", "a[")

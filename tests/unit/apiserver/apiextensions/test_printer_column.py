@@ -32,16 +32,16 @@ def cell(type_name, value):
         ("date", 5, None),
     ],
 )
-def test_a_cell(type_name, value, expected):
+def test_a_value_is_shown_in_the_type_of_its_column(type_name, value, expected):
     assert cell(type_name, value) == expected
 
 
-def test_what_is_not_there_is_nothing():
+def test_a_missing_value_has_an_empty_cell():
     column = {"name": "C", "type": "string", "jsonPath": ".spec.nope"}
     assert printer_of([column]).cells({"metadata": {"name": "a"}}, NOW) == ["a", None]
 
 
-def test_without_columns_the_age_is_shown():
+def test_name_and_age_are_shown_without_columns():
     printer = printer_of([])
     assert [(column.name, column.type) for column in printer.columns] == [
         ("Name", "string"),
@@ -51,7 +51,7 @@ def test_without_columns_the_age_is_shown():
     assert printer.cells(obj, NOW) == ["a", "60s"]
 
 
-def test_columns_end_where_a_path_cannot_be_read():
+def test_columns_end_before_an_invalid_path():
     """A definition may have any path that begins with a point."""
     rows = [{"name": name, "type": "string", "jsonPath": f".{name}"} for name in ("a", "b[", "c")]
     assert [column.name for column in printer_of(rows).columns] == ["Name", "a"]

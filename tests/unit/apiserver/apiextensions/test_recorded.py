@@ -1,4 +1,4 @@
-"""Definitions and custom resources as kube-apiserver 1.36.2 took or refused them."""
+"""Definitions and custom resources as kube-apiserver 1.36.2 accepted or refused them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_custom_resource_is_stored_or_refused_as_upstream_does(row):
         )
 
 
-def test_both_verdicts_are_recorded():
+def test_accepted_and_refused_objects_are_recorded():
     refused = sum("causes" in row for row in WIDGETS)
     assert refused > 15
     assert len(WIDGETS) - refused > 8

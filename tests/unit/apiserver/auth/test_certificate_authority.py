@@ -46,13 +46,13 @@ def shaken(server, client, name):
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "kubernetes.default.svc"])
-def test_a_client_that_knows_the_authority_trusts_the_server(tmp_path, name):
+def test_a_client_with_the_authoritys_certificate_trusts_the_server(tmp_path, name):
     authority = new_authority(NOW)
     pair = new_server(authority, ["127.0.0.1"], NOW)
     shaken(*contexts(tmp_path, authority, pair), name)
 
 
-def test_a_client_certificate_says_who_it_is():
+def test_a_client_certificate_contains_user_and_groups():
     pair = new_client(new_authority(NOW), "alice", ["dev"], NOW)
     subject = x509.load_pem_x509_certificate(pair.certificate.encode()).subject
     assert subject.rfc4514_string() == "CN=alice,O=dev"
@@ -77,7 +77,7 @@ def issued(storage, now_s=NOW_S, **spec):
     return tokens, tokens.issue(claims_of(account, wanted, NOW_S, "issuer"))
 
 
-def test_a_token_is_its_accounts(storage):
+def test_a_token_identifies_its_service_account(storage):
     tokens, token = issued(storage)
     user = tokens.recognize(token)
     assert (user.name, user.uid) == ("system:serviceaccount:n:robot", "u-1")
@@ -88,12 +88,12 @@ def test_a_token_is_its_accounts(storage):
     )
 
 
-def test_a_token_ends(storage):
+def test_a_token_expires(storage):
     assert issued(storage, NOW_S + 599)[0].recognize(issued(storage)[1])
     assert issued(storage, NOW_S + 600)[0].recognize(issued(storage)[1]) is None
 
 
-def test_a_token_counts_by_the_clusters_clock_however_far_that_is():
+def test_a_token_expires_by_the_clock_of_the_cluster():
     """Here the year 2026 is the machine's past or future, which says nothing."""
     found = Storage()
     meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
@@ -107,13 +107,13 @@ def test_a_token_counts_by_the_clusters_clock_however_far_that_is():
     assert tokens.recognize(too_early) is None
 
 
-def test_a_token_for_others_opens_no_door_here(storage):
+def test_a_token_for_another_audience_is_refused(storage):
     tokens, token = issued(storage, audiences=["vault"])
     assert tokens.recognize(token) is None
     assert tokens.recognize(token, ["vault", "elsewhere"])
 
 
-def test_a_token_bound_to_a_secret_ends_with_it(storage):
+def test_a_token_bound_to_a_secret_is_invalid_after_its_deletion(storage):
     meta = {"name": "s", "namespace": "n", "uid": "u-3"}
     storage.put(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
     tokens, token = issued(storage, boundObjectRef={"kind": "Secret", "name": "s", "uid": "u-3"})
@@ -122,14 +122,14 @@ def test_a_token_bound_to_a_secret_ends_with_it(storage):
     assert tokens.recognize(token) is None
 
 
-def test_a_token_is_worth_nothing_without_what_it_is_bound_to(storage):
+def test_a_token_bound_to_a_pod_is_invalid_after_its_deletion(storage):
     tokens, token = issued(storage, boundObjectRef={"kind": "Pod", "name": "p", "uid": "u-2"})
     assert tokens.recognize(token).extra["authentication.kubernetes.io/pod-name"] == ("p",)
     storage.remove(POD, "n", "p")
     assert tokens.recognize(token) is None
 
 
-def test_a_token_tells_which_it_is_and_where_its_pod_runs(storage):
+def test_a_token_contains_its_id_and_the_node_of_its_pod(storage):
     """As kubectl auth whoami shows it; the node may be gone since."""
     meta = {"name": "node-1", "uid": "u-4"}
     storage.put(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
@@ -154,13 +154,13 @@ def test_a_token_tells_which_it_is_and_where_its_pod_runs(storage):
     }
 
 
-def test_a_token_of_an_account_that_is_gone_or_made_anew_is_worth_nothing(storage):
+def test_a_token_of_a_deleted_or_recreated_service_account_is_invalid(storage):
     tokens, token = issued(storage)
     storage.remove(SERVICE_ACCOUNT, "n", "robot")
     assert tokens.recognize(token) is None
 
 
-def test_a_token_that_somebody_else_signed_is_worth_nothing(storage):
+def test_a_token_signed_with_another_key_is_invalid(storage):
     _, token = issued(storage)
     other = ServiceAccountTokens(new_authority(NOW).key, storage, lambda: NOW_S * 10**9)
     assert other.recognize(token) is None

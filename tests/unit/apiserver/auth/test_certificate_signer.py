@@ -1,4 +1,4 @@
-"""What an authority signs, and what it refuses to; in the words of upstream's signers."""
+"""The requests that an authority signs or refuses, with the messages of upstream's signers."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def request(name="system:node:a", groups=("system:nodes",), names=()):
         ),
     ],
 )
-def test_a_signer_signs_what_is_meant_for_it(signer, made, usages, wrong):
+def test_a_signer_refuses_requests_that_break_its_rules(signer, made, usages, wrong):
     assert signing_problem(signer, made, usages) == wrong
 
 
@@ -128,14 +128,14 @@ def test_a_certificate_has_the_requested_fields():
     assert (usage.digital_signature, usage.key_encipherment) == (True, False)
 
 
-def test_a_certificate_for_no_key_usage_does_not_speak_of_them():
+def test_a_certificate_without_key_usages_has_no_key_usage_extension():
     """An empty extension would make it malformed."""
     text = sign(AUTHORITY, request(), ["client auth"], NOW + timedelta(hours=1))
     extensions = x509.load_pem_x509_certificate(text.encode()).extensions
     assert x509.KeyUsage not in {type(one.value) for one in extensions}
 
 
-def test_a_certificate_does_not_outlive_its_authority():
+def test_a_certificate_expires_no_later_than_its_authority():
     text = sign(AUTHORITY, request(), ["client auth"], NOW + 2 * VALIDITY)
     found = x509.load_pem_x509_certificate(text.encode())
     assert found.not_valid_after_utc == NOW + VALIDITY

@@ -1,4 +1,4 @@
-"""Impersonation: who may impersonate whom, and the resulting user."""
+"""Impersonation: the rights that it requires, and the resulting user."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def asks():
     return made
 
 
-def test_who_names_nobody_asks_as_themselves(asks):
+def test_a_request_without_impersonation_headers_keeps_its_user(asks):
     assert asks({}) is BOB
 
 
 @pytest.mark.parametrize("header", ["impersonate-group", "impersonate-uid", "impersonate-extra-a"])
-def test_who_says_something_of_somebody_says_of_whom(asks, header):
+def test_other_impersonation_headers_require_a_user(asks, header):
     with pytest.raises(ApiError, match="without impersonating a user"):
         asks({header: "x"}, "*")
 
@@ -64,13 +64,13 @@ def test_who_says_something_of_somebody_says_of_whom(asks, header):
         ("system:serviceaccount:n", None, (KNOWN,)),
     ],
 )
-def test_in_which_groups_they_are(asks, name, groups, expected):
+def test_the_groups_of_the_impersonated_user(asks, name, groups, expected):
     headers = {"impersonate-user": name} | ({"impersonate-group": groups} if groups else {})
     found = asks(headers, "*")
     assert (found.name, found.groups) == (name, expected)
 
 
-def test_uid_and_more_are_told_too(asks):
+def test_uid_and_extra_fields_are_impersonated(asks):
     said = {"impersonate-uid": "7", "impersonate-extra-a.io%2fscopes": "x\ny"}
     found = asks({"impersonate-user": "ann", **said}, "*")
     assert (found.uid, found.extra) == ("7", {"a.io/scopes": ("x", "y")})
@@ -92,7 +92,7 @@ def test_uid_and_more_are_told_too(asks):
         ),
     ],
 )
-def test_each_thing_that_is_said_takes_a_right(asks, headers, rights):
+def test_each_impersonated_attribute_requires_a_right(asks, headers, rights):
     headers = {"impersonate-user": "ann", **headers}
     assert asks(headers, *rights).name == "ann"
     for missing in rights:
@@ -117,14 +117,14 @@ def test_each_thing_that_is_said_takes_a_right(asks, headers, rights):
         ("system:node:a", "core:users:system:node:a", "impersonate-on:arbitrary-node:get"),
     ],
 )
-def test_accounts_and_nodes_have_rights_of_their_own(asks, name, right, verb):
+def test_service_accounts_and_nodes_require_special_rights(asks, name, right, verb):
     headers = {"impersonate-user": name}
     assert asks(headers, right).name == name
     with pytest.raises(ApiError, match=verb):
         asks(headers)
 
 
-def test_a_node_with_groups_is_refused_for_what_it_lacks(asks):
+def test_a_node_with_groups_is_refused_for_the_missing_unconstrained_right(asks):
     """No constrained mode is about it, so that refusals tell of the old rights."""
     headers = {"impersonate-user": "system:node:a", "impersonate-group": "g"}
     with pytest.raises(ApiError, match='groups "g" is forbidden: User "bob" cannot impersonate'):
@@ -157,7 +157,9 @@ OWN = "authentication.k8s.io"
         ),
     ],
 )
-def test_who_may_do_it_for_some_things_only(asks, mode, headers, rights, groups):
+def test_constrained_impersonation_requires_a_right_for_user_and_action(
+    asks, mode, headers, rights, groups
+):
     """It takes the right to be that user, and that to do this as such a user."""
     needed = [f"impersonate:{mode} {right}" for right in rights]
     needed.append(f"impersonate-on:{mode}:get core:pods:n/p")
@@ -168,7 +170,7 @@ def test_who_may_do_it_for_some_things_only(asks, mode, headers, rights, groups)
 
 
 @pytest.mark.parametrize("group", ["system:masters", "", "dev\n"])
-def test_nobody_is_a_master_for_some_things_only(asks, group):
+def test_constrained_impersonation_of_system_masters_is_refused(asks, group):
     headers = {"impersonate-user": "ann", "impersonate-group": group}
     named = [f"impersonate:user-info {OWN}:groups:{one}" for one in group.split("\n")]
     user = f"impersonate:user-info {OWN}:users:ann"

@@ -1,4 +1,4 @@
-"""Both forms of a HorizontalPodAutoscaler, and what of the new one is in annotations of the old."""
+"""Conversion of HorizontalPodAutoscalers between autoscaling/v1 and v2, with annotations."""
 
 from __future__ import annotations
 
@@ -92,19 +92,19 @@ METRICS = [
 
 
 @pytest.mark.parametrize(("metric", "written"), METRICS)
-def test_a_metric_has_the_names_of_the_old_form_and_returns(metric, written):
+def test_a_metric_round_trips_through_the_annotation_of_v1(metric, written):
     note = old_note("metrics", {"metrics": [metric]})
     assert note == f"[{{{written}}}]"
     assert new_of({"metrics": note})["spec"]["metrics"] == [metric]
 
 
-def test_the_metric_of_cpu_is_the_last_one_on_the_way_back():
+def test_the_cpu_metric_becomes_the_last_metric_of_v2():
     old = old_autoscaler({"spec": {"metrics": [CPU, MEMORY]}})
     assert old["spec"] == {"targetCPUUtilizationPercentage": 80}
     assert new_autoscaler(old)["spec"] == {"metrics": [MEMORY, CPU]}
 
 
-def test_what_metrics_measure_is_an_annotation_even_where_it_is_cpu():
+def test_all_current_metrics_are_in_the_annotation():
     current = [
         {
             "type": "Resource",
@@ -123,13 +123,13 @@ def test_what_metrics_measure_is_an_annotation_even_where_it_is_cpu():
     assert new_autoscaler(old)["status"]["currentMetrics"] == current
 
 
-def test_the_use_of_cpu_alone_becomes_a_metric():
+def test_the_current_cpu_utilization_of_v1_becomes_a_metric_of_v2():
     new = new_autoscaler({"status": {"currentCPUUtilizationPercentage": 7}})
     resource = {"name": "cpu", "current": {"averageUtilization": 7}}
     assert new["status"] == {"currentMetrics": [{"type": "Resource", "resource": resource}]}
 
 
-def test_behavior_has_the_names_of_a_type_without_any_for_json():
+def test_behavior_is_annotated_with_the_names_of_its_go_fields():
     rules = {
         "selectPolicy": "Max",
         "policies": [{"type": "Pods", "value": 1, "periodSeconds": 5}],
@@ -146,7 +146,7 @@ def test_behavior_has_the_names_of_a_type_without_any_for_json():
     assert found == {"scaleUp": {"stabilizationWindowSeconds": 3}}
 
 
-def test_a_condition_has_its_time_even_where_there_is_none():
+def test_a_condition_without_a_transition_time_is_annotated_with_null():
     status = {"conditions": [{"message": "a<b", "status": "True", "type": "AbleToScale"}]}
     assert old_note("conditions", status=status) == (
         '[{"type":"AbleToScale","status":"True","lastTransitionTime":null,"message":"a\\u003cb"}]'
@@ -156,14 +156,14 @@ def test_a_condition_has_its_time_even_where_there_is_none():
 @pytest.mark.parametrize(
     "nonsense", ["", "abc", "3", "[3]", '{"ScaleUp":4}', '[{"pods":3}]', '[{"type":5}]']
 )
-def test_annotations_that_say_something_else_are_dropped(nonsense):
+def test_invalid_annotations_are_dropped(nonsense):
     names = ("metrics", "current-metrics", "conditions", "behavior")
     new = new_of(dict.fromkeys(names, nonsense), maxReplicas=3)
     assert "annotations" not in new["metadata"]
     assert "behavior" not in new["spec"]
 
 
-def test_annotations_of_these_names_do_not_pass_from_the_new_form():
+def test_conversion_annotations_of_v2_objects_are_dropped():
     given = {ALPHA + "metrics": json.dumps([]), "mine": "kept"}
     old = old_autoscaler({"metadata": {"annotations": given}, "spec": {"metrics": [CPU]}})
     assert old["metadata"]["annotations"] == {"mine": "kept"}

@@ -1,4 +1,4 @@
-"""Objects of kinds that show in one form what is stored in another."""
+"""Conversion of kinds that are stored in another version than the served one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMORY = {
 }
 
 
-def test_most_kinds_are_shown_as_they_are_stored():
+def test_most_kinds_are_not_converted():
     obj = {"kind": "Pod"}
     assert shown(POD, obj) is obj
     assert stored(POD, obj) is obj
@@ -30,7 +30,7 @@ def test_most_kinds_are_shown_as_they_are_stored():
     assert converted == [kind for kind in KINDS if kind.stored_as != kind.api_version]
 
 
-def test_events_of_both_groups_are_one():
+def test_events_are_converted_between_both_groups():
     event = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -55,7 +55,7 @@ def test_events_of_both_groups_are_one():
     assert NEW_EVENT.resource == "events"
 
 
-def test_an_event_without_a_reporter_says_so_in_the_core_group_alone():
+def test_a_missing_reporter_is_empty_in_the_core_group_and_absent_in_the_other():
     core = stored(NEW_EVENT, {"apiVersion": "events.k8s.io/v1", "kind": "Event"})
     assert (core["reportingComponent"], core["reportingInstance"]) == ("", "")
     assert "reportingController" not in shown(NEW_EVENT, core)
@@ -78,7 +78,7 @@ def autoscaler(api_version, **spec):
         ({}, {}),
     ],
 )
-def test_an_autoscaler_of_cpu_looks_alike_in_both_versions(new, old):
+def test_an_autoscaler_by_cpu_is_converted_without_loss(new, old):
     assert shown(OLD_AUTOSCALER, autoscaler("autoscaling/v2", **new)) == autoscaler(
         "autoscaling/v1", **old
     )
@@ -87,7 +87,7 @@ def test_an_autoscaler_of_cpu_looks_alike_in_both_versions(new, old):
     )
 
 
-def test_what_the_old_version_cannot_say_survives_in_its_annotations():
+def test_fields_that_v1_does_not_have_are_kept_in_annotations():
     new = autoscaler(
         "autoscaling/v2",
         metrics=[MEMORY, CPU],
@@ -105,7 +105,7 @@ def test_what_the_old_version_cannot_say_survives_in_its_annotations():
     assert stored(OLD_AUTOSCALER, old) == new
 
 
-def test_the_use_of_cpu_is_shown_as_a_number_of_its_own():
+def test_the_current_cpu_utilization_has_its_own_field_in_v1():
     new = autoscaler("autoscaling/v2", metrics=[CPU])
     used = {"name": "cpu", "current": {"averageUtilization": 42}}
     new["status"]["currentMetrics"] = [{"type": "Resource", "resource": used}]
@@ -113,7 +113,7 @@ def test_the_use_of_cpu_is_shown_as_a_number_of_its_own():
     assert status["currentCPUUtilizationPercentage"] == 42
 
 
-def test_versions_of_a_custom_resource_differ_in_their_name_alone():
+def test_conversion_of_a_custom_resource_changes_only_the_api_version():
     kind = Kind("x.io", "v2", "W", "ws", is_custom=True, stored_version="x.io/v1")
     assert stored(kind, {"apiVersion": "x.io/v2", "a": 1}) == {"apiVersion": "x.io/v1", "a": 1}
     assert shown(kind, {"apiVersion": "x.io/v1", "a": 1}) == {"apiVersion": "x.io/v2", "a": 1}

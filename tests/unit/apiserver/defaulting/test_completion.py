@@ -1,4 +1,4 @@
-"""What objects say although their authors did not."""
+"""Defaults of new objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def template(**spec):
     return {"spec": {"containers": [{"name": "c", "image": "nginx"}], **spec}}
 
 
-def test_a_pod():
+def test_the_defaults_of_a_pod():
     assert pod_spec() == {
         "containers": [
             {
@@ -45,7 +45,7 @@ def test_a_pod():
     }
 
 
-def test_what_is_said_stays():
+def test_given_values_are_kept():
     spec = pod_spec(terminationGracePeriodSeconds=0, restartPolicy="Never")
     assert (spec["terminationGracePeriodSeconds"], spec["restartPolicy"]) == (0, "Never")
 
@@ -61,12 +61,12 @@ def test_what_is_said_stays():
         ("nginx@sha256:0123", "IfNotPresent"),
     ],
 )
-def test_images_are_pulled(image, policy):
+def test_the_pull_policy_depends_on_the_tag_of_the_image(image, policy):
     """An image is always pulled if something else may come under its name."""
     assert pull_policy(image) == policy
 
 
-def test_a_pod_requests_what_it_is_limited_to_but_a_template_does_not():
+def test_limits_are_default_requests_of_pods_but_not_of_templates():
     resources = {"limits": {"cpu": "1"}}
     containers = [{"name": "c", "image": "i", "resources": resources}]
     alone = made("v1", "Pod", spec={"containers": containers})["spec"]
@@ -77,18 +77,18 @@ def test_a_pod_requests_what_it_is_limited_to_but_a_template_does_not():
     assert "enableServiceLinks" not in inner
 
 
-def test_on_the_hosts_network_ports_are_the_hosts():
+def test_on_the_host_network_the_host_port_is_the_container_port():
     containers = [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]
     spec = pod_spec(containers=containers, hostNetwork=True)
     port = {"containerPort": 80, "hostPort": 80, "protocol": "TCP"}
     assert spec["containers"][0]["ports"] == [port]
 
 
-def test_a_volume_from_nowhere_is_empty():
+def test_a_volume_without_a_source_is_an_empty_dir():
     assert pod_spec(volumes=[{"name": "v"}])["volumes"] == [{"name": "v", "emptyDir": {}}]
 
 
-def test_a_deployment():
+def test_the_defaults_of_a_deployment():
     spec = made("apps/v1", "Deployment", spec={"template": template()})["spec"]
     assert spec["replicas"] == 1
     assert spec["strategy"] == {
@@ -103,12 +103,12 @@ def test_a_deployment():
     [({}, 1), ({"parallelism": 3}, None), ({"completions": 2}, 2)],
     ids=["nothing is said", "a queue of work", "it is said"],
 )
-def test_a_job_runs_one_pod_unless_it_says_otherwise(spec, completions):
+def test_the_default_completions_of_a_job(spec, completions):
     job = made("batch/v1", "Job", spec={"template": template(), **spec})
     assert job["spec"].get("completions") == completions
 
 
-def test_a_service():
+def test_the_defaults_of_a_service():
     spec = made("v1", "Service", spec={"ports": [{"port": 80}]})["spec"]
     assert spec == {
         "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
@@ -118,29 +118,29 @@ def test_a_service():
     }
 
 
-def test_a_sticky_service_is_so_for_three_hours():
+def test_the_default_session_affinity_timeout_is_three_hours():
     spec = made("v1", "Service", spec={"sessionAffinity": "ClientIP"})["spec"]
     assert spec["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 10_800}}
 
 
-def test_secret_texts_become_data():
+def test_string_data_of_a_secret_becomes_data():
     secret = made("v1", "Secret", stringData={"k": "v"})
     assert (secret["type"], secret["data"]) == ("Opaque", {"k": "dg=="})
     assert "stringData" not in secret
 
 
-def test_a_limit_range_of_containers_fills_in_from_above():
+def test_the_maximum_of_a_limit_range_is_its_default_limit_and_request():
     item = {"type": "Container", "max": {"cpu": "2"}, "min": {"cpu": "10m"}}
     limits = made("v1", "LimitRange", spec={"limits": [item]})["spec"]["limits"]
     assert limits == [{**item, "default": {"cpu": "2"}, "defaultRequest": {"cpu": "2"}}]
 
 
-def test_amounts_finer_than_thousandths_are_rounded_up():
+def test_quantities_below_one_thousandth_are_rounded_up():
     hard = made("v1", "ResourceQuota", spec={"hard": {"cpu": "100u"}})["spec"]["hard"]
     assert hard == {"cpu": "1m"}
 
 
-def test_ports_of_the_two_endpoint_kinds_differ():
+def test_the_defaults_of_ports_in_endpoints_and_endpoint_slices_differ():
     subset = {"addresses": [{"ip": "10.0.0.1"}], "ports": [{"port": 80}]}
     old = made("v1", "Endpoints", subsets=[subset])["subsets"][0]["ports"]
     new = made("discovery.k8s.io/v1", "EndpointSlice", addressType="IPv4", ports=[{"port": 80}])
@@ -149,7 +149,7 @@ def test_ports_of_the_two_endpoint_kinds_differ():
 
 
 @pytest.mark.parametrize("path", schemas().kinds)
-def test_completing_twice_is_completing_once(path):
+def test_defaulting_is_idempotent_for_every_kind(path):
     """An object of every kind that is complete is not changed any more."""
     api_version, kind = path.rsplit("/", 1)
     schema = schema_of(api_version, kind)
@@ -158,7 +158,7 @@ def test_completing_twice_is_completing_once(path):
     assert decoded(schema, once)[0] == once
 
 
-def test_a_template_of_a_claim_is_one_whatever_it_says():
+def test_a_volume_claim_template_gets_the_kind_of_a_claim():
     """upstream: pkg/apis/apps/v1/conversion.go"""
     claim = {"apiVersion": "a", "kind": "b", "metadata": {"name": "c"}, "spec": {}}
     stored = made("apps/v1", "StatefulSet", spec={"volumeClaimTemplates": [claim]})

@@ -1,4 +1,4 @@
-"""Pod-level resources where only part of them is said."""
+"""Default requests of pods with pod-level resources."""
 
 from __future__ import annotations
 
@@ -62,12 +62,14 @@ def container(requests=None, limits=None, **more):
         "nothing said, nothing filled in",
     ],
 )
-def test_pod_level_requests(containers, resources, expected):
+def test_pod_level_requests_default_to_the_requests_of_the_containers(
+    containers, resources, expected
+):
     spec = {"containers": containers, "resources": resources}
     assert with_pod_level_requests(spec)["resources"] == expected
 
 
-def test_init_containers_count_as_they_run():
+def test_init_containers_count_towards_the_pod_level_request():
     init = container({"cpu": "2"})
     spec = {
         "containers": [container({"cpu": "500m"})],
@@ -77,7 +79,7 @@ def test_init_containers_count_as_they_run():
     assert with_pod_level_requests(spec)["resources"]["requests"] == {"cpu": "2000m"}
 
 
-def test_a_pod_without_containers():
+def test_a_pod_without_containers_requests_its_limits():
     spec = {"containers": None, "resources": {"limits": {"cpu": "4"}}}
     made = with_pod_level_requests(spec)
     assert made["resources"]["requests"] == {"cpu": "4"}

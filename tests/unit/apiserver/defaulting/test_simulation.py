@@ -1,4 +1,4 @@
-"""What a stored object says although its author did not."""
+"""Defaults of objects in a snapshot."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def container_of(**container):
     return defaulted("Pod", spec=spec)["spec"]["containers"][0]
 
 
-def test_a_pod():
+def test_the_defaults_of_a_pod():
     pod = defaulted("Pod", spec={"containers": []})
     assert pod["spec"] == {
         "containers": [],
@@ -29,7 +29,7 @@ def test_a_pod():
     assert pod["status"] == {"phase": "Pending"}
 
 
-def test_what_is_said_stays():
+def test_given_values_are_kept():
     spec = {
         "containers": [{"name": "c"}],
         "restartPolicy": "Never",
@@ -41,13 +41,13 @@ def test_what_is_said_stays():
     assert with_defaults(kind_of(pod), pod) is pod
 
 
-def test_a_negative_grace_period_means_a_second():
+def test_a_negative_grace_period_becomes_one_second():
     spec = defaulted("Pod", spec={"terminationGracePeriodSeconds": -5})["spec"]
     assert spec["terminationGracePeriodSeconds"] == 1
 
 
 @pytest.mark.parametrize("key", ["containers", "initContainers"])
-def test_limits_ask_for_as_much(key):
+def test_limits_are_default_requests(key):
     resources = {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}
     spec = {key: [{"name": "c", "resources": resources}]}
     [container] = defaulted("Pod", spec=spec)["spec"][key]
@@ -55,18 +55,18 @@ def test_limits_ask_for_as_much(key):
     assert resources["requests"] == {"cpu": "1"}
 
 
-def test_requests_do_not_limit():
+def test_requests_are_not_default_limits():
     resources = {"requests": {"cpu": "1"}}
     assert container_of(resources=resources)["resources"] == resources
 
 
-def test_templates_are_not_pods():
+def test_pod_templates_get_no_defaults():
     template = {"spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "1"}}}]}}
     spec = defaulted("Deployment", "apps/v1", spec={"template": template})["spec"]
     assert spec["template"] is template
 
 
-def test_ports_are_tcp_and_on_the_hosts_network_the_hosts():
+def test_the_defaults_of_ports():
     ports = [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP", "hostPort": 53}]
     assert container_of(ports=ports)["ports"] == [
         {"containerPort": 80, "protocol": "TCP"},
@@ -105,29 +105,29 @@ def test_ports_are_tcp_and_on_the_hosts_network_the_hosts():
         ),
     ],
 )
-def test_workloads(kind, api_version, spec, expected):
+def test_the_defaults_of_workloads(kind, api_version, spec, expected):
     assert defaulted(kind, api_version, spec=spec)["spec"] == expected
 
 
-def test_a_replication_controller_selects_its_templates_labels():
+def test_the_default_selector_is_the_labels_of_the_template():
     template = {"metadata": {"labels": {"a": "b"}}}
     spec = defaulted("ReplicationController", spec={"template": template})["spec"]
     assert (spec["selector"], spec["replicas"]) == ({"a": "b"}, 1)
 
 
-def test_a_node_has_all_of_its_capacity():
+def test_allocatable_defaults_to_the_capacity():
     status = {"capacity": {"cpu": "4"}}
     assert defaulted("Node", status=status)["status"]["allocatable"] == {"cpu": "4"}
     status = {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3"}}
     assert defaulted("Node", status=status)["status"] == status
 
 
-def test_a_namespace_bears_its_name_as_a_label():
+def test_a_namespace_gets_a_label_with_its_name():
     namespace = defaulted("Namespace")
     assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "x"}
     assert namespace["status"] == {"phase": "Active"}
 
 
-def test_other_kinds_stay_as_they_are():
+def test_other_kinds_get_no_defaults():
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}
     assert with_defaults(kind_of(obj), obj) is obj

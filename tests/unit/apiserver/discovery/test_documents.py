@@ -1,4 +1,4 @@
-"""Documents at paths without a resource: media types and caching."""
+"""Discovery, version and health documents: media types, methods and caching."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ def kind_of(response):
         (f"{V2};profile=nopeer", "APIGroupDiscoveryList"),
     ],
 )
-def test_groups_come_as_accept_asks(documents, accept, expected):
+def test_the_accept_header_selects_the_form_of_the_group_list(documents, accept, expected):
     assert kind_of(ask(documents, "/apis", accept)) == expected
 
 
-def test_an_old_form_alone_is_refused(documents):
+def test_the_beta_form_of_aggregated_discovery_is_refused(documents):
     with pytest.raises(ApiError, match="only the following media types are accepted") as refused:
         ask(documents, "/apis", V2BETA1)
     assert refused.value.code == 406
 
 
-def test_the_answer_repeats_what_was_asked_for(documents):
+def test_the_content_type_is_the_accepted_media_type(documents):
     assert ask(documents, "/api", V2).content_type == V2
     assert ask(documents, "/api").content_type == "application/json"
 
 
-def test_who_knows_a_document_need_not_read_it_again_until_it_changes(documents, registry):
+def test_a_document_with_a_known_etag_returns_304_until_it_changes(documents, registry):
     headers = dict(ask(documents, "/apis", V2).headers)
     assert headers["Vary"] == "Accept"
     assert headers["ETag"] == headers["ETag"].upper()
@@ -86,20 +86,20 @@ def test_who_knows_a_document_need_not_read_it_again_until_it_changes(documents,
         ("/apis/apps/v1", "APIResourceList"),
     ],
 )
-def test_a_slash_at_the_end_is_no_matter(documents, path, expected):
+def test_a_trailing_slash_is_ignored(documents, path, expected):
     assert kind_of(ask(documents, path)) == expected
 
 
 @pytest.mark.parametrize(
     "path", ["/nope", "/apis/nope", "/apis/nope/v1", "/readyz/etcd", "/healthz/"]
 )
-def test_what_is_not_there_is_left_to_others(documents, path):
+def test_unknown_paths_are_left_to_other_handlers(documents, path):
     assert ask(documents, path) is None
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("path", ["/apis/apps/v9", "/version/x"])
-def test_what_a_web_service_has_no_route_for_is_refused(documents, path, method):
+def test_unknown_paths_below_a_web_service_return_404(documents, path, method):
     with pytest.raises(ApiError) as refused:
         ask(documents, path, method=method)
     assert refused.value.code == 404
@@ -107,7 +107,7 @@ def test_what_a_web_service_has_no_route_for_is_refused(documents, path, method)
 
 @pytest.mark.parametrize("method", ["POST", "HEAD"])
 @pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps/v1", "/version"])
-def test_documents_of_web_services_are_only_read(documents, path, method):
+def test_documents_of_web_services_refuse_other_methods_than_get(documents, path, method):
     with pytest.raises(ApiError) as refused:
         ask(documents, path, method=method)
     assert refused.value.code == 405
@@ -116,24 +116,24 @@ def test_documents_of_web_services_are_only_read(documents, path, method):
 @pytest.mark.parametrize(
     "path", ["/", "/index.html", "/healthz", "/livez/etcd", "/apis", "/apis/", "/apis/apps"]
 )
-def test_some_answer_every_method(documents, path):
+def test_some_documents_accept_every_method(documents, path):
     assert ask(documents, path, method="POST").status == 200
 
 
-def test_the_version_can_be_compared(documents):
+def test_the_version_document_has_major_minor_and_git_version(documents):
     said = json.loads(ask(documents, "/version").body[0])
     assert (said["major"], said["minor"]) == ("1", "36")
     assert said["gitVersion"] == "v1.36.2+fairlead-0.1"
 
 
-def test_health_in_a_word_or_check_by_check(documents):
+def test_health_is_reported_briefly_or_with_each_check(documents):
     assert ask(documents, "/readyz").body == (b"ok",)
     verbose = ask(documents, "/readyz", query=(("verbose", ""), ("exclude", "ping"))).body[0]
     assert verbose.startswith(b"[+]ping excluded: ok\n[+]log ok\n")
     assert verbose.endswith(b"[+]shutdown ok\nreadyz check passed\n")
 
 
-def test_health_says_what_is_wrong_with_the_storage(registry):
+def test_health_reports_a_problem_of_the_storage(registry):
     """But the process is alive: it need not be restarted."""
     problem = ["no space left on the disk"]
     documents = Documents(registry, "10.0.0.1:6443", "0.1", lambda: problem[0])
@@ -161,7 +161,7 @@ def test_health_says_what_is_wrong_with_the_storage(registry):
         ("/apis/apps", "application/json;as=Table;v=v1;g=meta.k8s.io", 406),
     ],
 )
-def test_each_has_its_own_way_with_what_clients_accept(documents, path, accept, code):
+def test_each_document_handles_the_accept_header_as_upstream_does(documents, path, accept, code):
     try:
         found = ask(documents, path, accept).status
     except ApiError as refused:

@@ -32,13 +32,13 @@ def got(path, accept="*/*", method="GET"):
     return json.loads(b"".join(response.body))
 
 
-def test_the_configuration_says_where_the_keys_are():
+def test_the_configuration_has_the_url_of_the_keys():
     configuration = got(CONFIGURATION)
     assert configuration["jwks_uri"] == "https://127.0.0.1:6443/openid/v1/jwks"
     assert configuration["id_token_signing_alg_values_supported"] == ["ES256"]
 
 
-def test_a_token_is_verified_by_the_key_that_it_names():
+def test_a_token_is_verified_with_the_key_named_in_its_header():
     token = TOKENS.issue({"sub": "x"})
     (key,) = got(KEYS)["keys"]
     assert key["kid"] == jwt.get_unverified_header(token)["kid"]
@@ -49,11 +49,11 @@ def test_a_token_is_verified_by_the_key_that_it_names():
     ("path", "accept", "method", "code"),
     [(KEYS, "application/json", "GET", 406), (CONFIGURATION, "*/*", "HEAD", 405)],
 )
-def test_what_cannot_be_had(path, accept, method, code):
+def test_unsupported_media_types_and_methods_are_refused(path, accept, method, code):
     with pytest.raises(ApiError) as refused:
         got(path, accept, method)
     assert refused.value.code == code
 
 
-def test_other_paths_are_others_business():
+def test_other_paths_are_left_to_other_handlers():
     assert DOCUMENTS(Request("GET", "/openid"), 0) is None

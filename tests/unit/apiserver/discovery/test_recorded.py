@@ -1,4 +1,4 @@
-"""Discovery documents, equal to those of kube-apiserver 1.36.2 but for whitespace."""
+"""Discovery documents, equal to those of kube-apiserver 1.36.2 except for whitespace."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def document(path, body):
 
 
 @pytest.mark.parametrize(("path", "body"), [*recorded()])
-def test_a_document_is_upstreams(path, body):
+def test_a_document_equals_upstreams(path, body):
     assert json.dumps(document(path, body)) == json.dumps(body)
 
 
 @pytest.mark.parametrize(("endpoint", "query", "text"), [*reports()])
-def test_a_report_of_health_is_upstreams(endpoint, query, text):
+def test_a_health_report_equals_upstreams(endpoint, query, text):
     verbose = any(key == "verbose" for key, _ in query)
     excluded = [value for key, value in query if key == "exclude"]
     assert health_report(endpoint, verbose=verbose, excluded=excluded) == (200, text)
 
 
-def test_what_is_not_served_has_no_document():
+def test_unserved_groups_and_versions_have_no_document():
     assert api_group(REGISTRY, "nope.example.com") is None
     assert api_group(REGISTRY, "") is None
     assert api_resource_list(REGISTRY, "apps", "v9") is None

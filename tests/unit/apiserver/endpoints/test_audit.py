@@ -21,7 +21,7 @@ def line(method, path, *query, status=200, user=ALICE, **headers):
     return json.loads(text)
 
 
-def test_a_line_says_who_asked_what_and_what_came_of_it():
+def test_a_line_has_user_request_and_response_status():
     event = line("POST", "/api/v1/namespaces/n/pods/p/binding", ("dryRun", "All"), status=201)
     assert (event["kind"], event["apiVersion"], event["level"]) == (
         "Event",
@@ -45,18 +45,18 @@ def test_a_line_says_who_asked_what_and_what_came_of_it():
     assert event["responseStatus"]["code"] == 201
 
 
-def test_reading_is_told_apart_from_listing_and_watching():
+def test_get_list_and_watch_are_distinguished():
     assert line("GET", "/api/v1/nodes")["verb"] == "list"
     assert line("GET", "/api/v1/nodes/a")["verb"] == "get"
     assert line("GET", "/api/v1/nodes", ("watch", "true"))["verb"] == "watch"
 
 
-def test_what_is_no_resource_has_a_path_only():
+def test_a_non_resource_request_has_no_object_reference():
     event = line("GET", "/healthz")
     assert (event["verb"], event.get("objectRef")) == ("get", None)
 
 
-def test_who_is_impersonated_is_told_beside_who_asks():
+def test_the_impersonated_user_is_recorded():
     event = line("GET", "/healthz", impersonate_user="bob", impersonate_group="a\nb")
     assert event["user"]["username"] == "alice"
     assert event["impersonatedUser"] == {
@@ -67,6 +67,6 @@ def test_who_is_impersonated_is_told_beside_who_asks():
         assert "impersonatedUser" not in line("GET", "/healthz", **more)
 
 
-def test_nothing_that_is_sent_ends_a_line():
+def test_line_breaks_in_a_request_are_escaped():
     event = line("GET", "/x\n{}\u2028", ("a", "\n"), user_agent='"\r\n{}', impersonate_user="a\nb")
     assert event["userAgent"] == '"\r\n{}'

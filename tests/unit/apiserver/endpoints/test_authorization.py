@@ -45,7 +45,9 @@ def asked(api):
         ("GET", f"{MAPS.replace('v1', 'v1/watch')}/a", "watch", "default", "a"),
     ],
 )
-def test_a_list_of_one_has_a_name(api, asked, method, url, verb, namespace, name):  # noqa: PLR0917
+def test_a_list_with_a_name_selector_is_authorized_with_the_name(  # noqa: PLR0917
+    api, asked, method, url, verb, namespace, name
+):
     """A role with resourceNames can then allow to watch a single object."""
     api.ask(method, url)
     (attributes,) = asked
@@ -53,7 +55,7 @@ def test_a_list_of_one_has_a_name(api, asked, method, url, verb, namespace, name
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD"])
-def test_under_watch_there_is_nothing_but_watches(api, asked, method):
+def test_other_methods_on_watch_paths_require_the_verb_watch_and_are_refused(api, asked, method):
     """Whatever is asked for, it takes the right to watch, and it is not done."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     api.post(MAPS, made)

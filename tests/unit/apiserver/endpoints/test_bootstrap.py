@@ -17,12 +17,12 @@ def of_kind(kind):
     return {one["metadata"]["name"]: one for one in MADE if one["kind"] == kind}
 
 
-def test_nothing_is_there_twice():
+def test_every_object_is_created_once():
     counted = Counter((one["kind"], one["metadata"]["name"]) for one in MADE)
     assert set(counted.values()) == {1}
 
 
-def test_every_stored_group_of_kubernetes_is_answered_for():
+def test_every_stored_kubernetes_group_has_an_api_service():
     """Those of APIServices themselves are not, upstream."""
     stored = {
         (kind.group, kind.version)
@@ -34,7 +34,7 @@ def test_every_stored_group_of_kubernetes_is_answered_for():
     assert stored - told == {("apiregistration.k8s.io", "v1")}
 
 
-def test_the_core_group_has_no_name():
+def test_the_api_service_of_the_core_group_has_no_group():
     core = of_kind("APIService")["v1."]
     assert core["spec"] == {
         "version": "v1",
@@ -43,7 +43,7 @@ def test_the_core_group_has_no_name():
     }
 
 
-def test_every_flow_has_a_level_that_is_there():
+def test_every_flow_schema_has_an_existing_priority_level():
     levels = of_kind("PriorityLevelConfiguration")
     named = {
         one["spec"]["priorityLevelConfiguration"]["name"] for one in of_kind("FlowSchema").values()

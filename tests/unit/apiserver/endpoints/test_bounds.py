@@ -23,20 +23,20 @@ DIGITS = "9" * 5000
     "body", [b"[" * 100_000, b'{"a":' * 100_000, b"- " * 100_000, b"{a: " * 100_000]
 )
 @pytest.mark.parametrize("media_type", [JSON, YAML])
-def test_bodies_nested_without_end(api, config_maps, body, media_type):
+def test_bodies_that_are_nested_too_deeply_are_refused(api, config_maps, body, media_type):
     """Parsers in C would overflow the stack, which no handler can catch."""
     assert api.post(config_maps, body, content_type=media_type).status == 400
 
 
 @pytest.mark.parametrize("media_type", [OPERATIONS, MERGE, STRATEGIC, APPLY])
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000])
-def test_patches_nested_without_end(api, config_maps, body, media_type):
+def test_patches_that_are_nested_too_deeply_are_refused(api, config_maps, body, media_type):
     api.config_map("a")
     query = "?fieldManager=m" if media_type == APPLY else ""
     assert api.patch(f"{config_maps}/a{query}", body, media_type).status == 400
 
 
-def test_a_depth_that_only_parsers_accept(api, config_maps):
+def test_a_depth_above_the_limit_is_refused_even_if_it_can_be_parsed(api, config_maps):
     """Also where it is the first of two members of one name, of which the last one counts."""
     deep = b"[" * 500 + b"]" * 500
     for body in (b'{"data":%b}' % deep, b'{"data":%b,"data":{}}' % deep):
@@ -45,7 +45,7 @@ def test_a_depth_that_only_parsers_accept(api, config_maps):
 
 
 @pytest.mark.parametrize("media_type", [JSON, YAML, MERGE, STRATEGIC, APPLY])
-def test_the_greatest_depth_that_is_allowed(api, config_maps, media_type):
+def test_the_maximum_depth_is_accepted(api, config_maps, media_type):
     """Values of this depth can be read without exhausting the stack."""
     deep = '{"f:a":' * (DEPTH_MAX - 6) + "{}" + "}" * (DEPTH_MAX - 6)
     fields = '{"metadata":{"managedFields":[{"manager":"m","fieldsV1":%s}],"labels":%s}}'
@@ -59,19 +59,19 @@ def test_the_greatest_depth_that_is_allowed(api, config_maps, media_type):
         assert answer.status < 500, answer.message
 
 
-def test_numbers_that_no_double_holds(api, config_maps):
+def test_numbers_out_of_the_range_of_a_double_are_refused(api, config_maps):
     for number in ("1e999", DIGITS):
         body = b'{"metadata":{"name":"a","generation":%b}}' % number.encode()
         assert api.post(config_maps, body).status == 400
 
 
 @pytest.mark.parametrize("query", ["limit", "timeoutSeconds", "resourceVersion"])
-def test_parameters_of_more_digits_than_python_reads(api, config_maps, query):
+def test_parameters_with_too_many_digits_are_refused(api, config_maps, query):
     refused = api.get(f"{config_maps}?{query}={DIGITS}")
     assert (refused.status, "value out of range" in refused.message) == (400, True)
 
 
-def test_grace_of_more_seconds_than_there_are(api, config_maps):
+def test_a_grace_period_with_too_many_digits_is_refused(api, config_maps):
     api.config_map("a")
     assert api.delete(f"{config_maps}/a?gracePeriodSeconds={DIGITS}").status == 400
 
@@ -81,33 +81,33 @@ def patched(api, config_maps, operations):
     return api.patch(f"{config_maps}/a", json.dumps(operations), OPERATIONS).status
 
 
-def test_copies_of_copies(api, config_maps):
+def test_repeated_copy_operations_are_refused(api, config_maps):
     """Each operation doubles the object, beyond any size that could be sent."""
     first = {"op": "add", "path": "/data", "value": {"a": "x" * 1000}}
     more = [{"op": "copy", "from": "/data", "path": f"/data/a{n}"} for n in range(40)]
     assert patched(api, config_maps, [first, *more]) == 422
 
 
-def test_a_patch_that_digs(api, config_maps):
+def test_a_patch_that_creates_too_deep_values_is_refused(api, config_maps):
     """What no body may hold, no sequence of operations may make."""
     digging = [{"op": "add", "path": "/data" + "/a" * n, "value": {}} for n in range(300)]
     assert patched(api, config_maps, digging) == 422
 
 
-def test_a_patch_that_moves_the_same_things_again_and_again(api, config_maps):
+def test_repeated_move_operations_are_refused(api, config_maps):
     more = [{"op": "move", "from": "/data/a/0", "path": "/data/a/1"}] * 9_000
     for length, status in ((12_000, 422), (200_000, 413)):
         first = {"op": "add", "path": "/data", "value": {"a": [1] * length}}
         assert patched(api, config_maps, [first, *more]) == status
 
 
-def test_places_of_more_digits_than_python_reads(api, config_maps):
+def test_array_indexes_with_too_many_digits_are_refused(api, config_maps):
     first = {"op": "add", "path": "/metadata/finalizers", "value": []}
     there = {"op": "add", "path": f"/metadata/finalizers/{DIGITS}", "value": "a"}
     assert patched(api, config_maps, [first, there]) == 422
 
 
-def test_long_texts_that_aliases_repeat(api, config_maps):
+def test_long_texts_that_yaml_aliases_repeat_are_refused(api, config_maps):
     """Each alias is short, and what it stands for is not."""
     aliases = b"*a, " * 100_000
     body = b"data: {a: &a '%b', b: [%b]}" % (b"x" * 100_000, aliases)
@@ -129,7 +129,7 @@ def containers(image):
     return [{"name": f"c{number}", "image": image} for number in range(MANY)]
 
 
-def test_many_items_are_merged_by_their_keys(api, pods):
+def test_many_items_are_merged_by_their_keys_in_linear_time(api, pods):
     """In as much time as there are items, not in its square."""
     pods_of(api, pods, containers=containers("i"))
     patch = {"spec": {"containers": containers("j")}}
@@ -137,7 +137,7 @@ def test_many_items_are_merged_by_their_keys(api, pods):
     assert {one["image"] for one in patched.json["spec"]["containers"]} == {"j"}
 
 
-def test_many_items_are_taken_from_a_list(api, config_maps):
+def test_many_items_are_removed_from_a_list_in_linear_time(api, config_maps):
     finalizers = [f"a.b/c{number}" for number in range(MANY)]
     api.config_map("a", finalizers=finalizers)
     patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": finalizers[1:]}}
@@ -145,7 +145,7 @@ def test_many_items_are_taken_from_a_list(api, config_maps):
     assert patched.json["metadata"]["finalizers"] == finalizers[:1]
 
 
-def test_many_tolerations_and_gates_are_compared(api, pods):
+def test_many_tolerations_and_gates_are_compared_in_linear_time(api, pods):
     tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(MANY)]
     gates = [{"name": f"g{number}"} for number in range(MANY)]
     pods_of(api, pods, tolerations=tolerations, schedulingGates=gates)
@@ -153,7 +153,7 @@ def test_many_tolerations_and_gates_are_compared(api, pods):
     assert (patched.status, len(patched.json["spec"]["schedulingGates"])) == (200, MANY - 1)
 
 
-def test_a_change_that_is_too_long_to_show(api, pods):
+def test_a_refusal_omits_a_diff_that_is_too_long(api, pods):
     made = pods_of(api, pods, containers=containers("i"))
     for container in made["spec"]["containers"]:
         container["command"] = ["x"]
@@ -161,13 +161,13 @@ def test_a_change_that_is_too_long_to_show(api, pods):
     assert (refused.status, "more than a refusal can show" in refused.message) == (422, True)
 
 
-def test_a_pod_that_loses_its_containers(api, pods):
+def test_an_update_of_a_pod_without_containers_is_refused(api, pods):
     """No list is written as null, and is none."""
     pods_of(api, pods)
     assert api.put(f"{pods}/a", {"metadata": {"name": "a"}}).status == 422
 
 
-def test_a_refusal_has_a_readable_length(api):
+def test_the_length_of_a_refusal_is_limited(api):
     """A thousand wrong items times a choice of ten thousand words would be a hundred megabytes."""
     words = {"type": "string", "enum": [f"word-{number}" for number in range(10_000)]}
     spec = {"type": "object", "properties": {"spec": {"type": "array", "items": words}}}
@@ -194,7 +194,7 @@ def test_field_managers_cannot_make_an_object_larger_than_etcd_stores(make_api, 
     assert len(api.get(f"{config_maps}/a").json["metadata"]["managedFields"]) == 2
 
 
-def test_bodies_of_too_many_values_are_refused(api, config_maps):
+def test_bodies_with_too_many_values_are_refused(api, config_maps):
     """However they are written; the work for a request grows with its values."""
     data, many = "data: {a: b", {f"k{n}": "v" for n in range(50_000)}
     api.config_map("a")
@@ -214,7 +214,7 @@ def test_bodies_of_too_many_values_are_refused(api, config_maps):
 
 
 @pytest.mark.parametrize(("count", "status"), [(4_900, 201), (5_100, 413)])
-def test_an_apply_has_fewer_values(api, config_maps, count, status):
+def test_the_limit_of_values_is_lower_for_an_apply(api, config_maps, count, status):
     """It compares the fields of all managers."""
     body = {
         "apiVersion": "v1",
@@ -226,7 +226,7 @@ def test_an_apply_has_fewer_values(api, config_maps, count, status):
 
 
 @pytest.mark.parametrize(("count", "status"), [(24_000, 201), (26_000, 413)])
-def test_a_definition_may_have_more_values(api, count, status):
+def test_the_limit_of_values_is_higher_for_a_definition(api, count, status):
     properties = {f"p{number}": {"type": "string"} for number in range(count)}
     schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
     body = {
@@ -243,7 +243,7 @@ def test_a_definition_may_have_more_values(api, count, status):
 
 
 @pytest.mark.parametrize(("length", "pauses"), [(100, 0), (100_000, 2)])
-def test_others_come_between_the_parts_of_a_large_request(api, config_maps, length, pauses):
+def test_a_large_request_pauses_for_other_requests(api, config_maps, length, pauses):
     """After its body is decoded, and before custom resources are served anew."""
     body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * length}}).encode()
     request = Request("POST", config_maps, (), {"content-type": JSON}, body)
@@ -255,7 +255,7 @@ def test_others_come_between_the_parts_of_a_large_request(api, config_maps, leng
 
 
 @pytest.mark.parametrize(("name", "media_type"), [("a", MERGE), ("a", APPLY), ("new", APPLY)])
-def test_others_come_between_the_parts_of_a_large_patch(api, config_maps, name, media_type):
+def test_a_large_patch_pauses_for_other_requests(api, config_maps, name, media_type):
     """After the patched object is computed, and before custom resources are served anew."""
     api.config_map("a")
     patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
@@ -269,7 +269,7 @@ def test_others_come_between_the_parts_of_a_large_patch(api, config_maps, name, 
     assert end.value.value.status == (200 if name == "a" else 201)
 
 
-def test_what_looks_like_values_within_a_text_does_not_count(api, config_maps):
+def test_brackets_and_commas_in_strings_do_not_count_as_values(api, config_maps):
     text = '{"a\\": [' * 20_000 + ',"' * 100_000
     answer = api.post(config_maps, {"metadata": {"name": "a"}, "data": {"a": text}})
     assert (answer.status, answer.json["data"]["a"]) == (201, text)

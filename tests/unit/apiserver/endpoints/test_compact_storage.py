@@ -63,7 +63,7 @@ def make_cold(make_api):
         "?resourceVersion=5&resourceVersionMatch=Exact",
     ],
 )
-def test_a_list_is_the_same(make_cold, accept, query):
+def test_a_list_from_compact_storage_equals_a_list_from_ordinary_storage(make_cold, accept, query):
     warm, cold = (
         make_cold(storage, [pod(number) for number in (3, 1, 4, 2, 5, 1, 2)])
         for storage in (Storage(), CompactStorage(hot_max=1))
@@ -71,7 +71,7 @@ def test_a_list_is_the_same(make_cold, accept, query):
     assert cold.get(PODS + query, accept=accept).text == warm.get(PODS + query, accept=accept).text
 
 
-def test_pages_go_on_where_they_were(make_cold):
+def test_a_continued_list_starts_after_the_previous_page(make_cold):
     cold = make_cold(CompactStorage(hot_max=1), [pod(number) for number in range(5)])
     first = cold.get(f"{PODS}?limit=2").json
     rest = cold.get(f"{PODS}?limit=9&continue={first['metadata']['continue']}").json
@@ -80,13 +80,13 @@ def test_pages_go_on_where_they_were(make_cold):
     ]
 
 
-def test_a_watch_begins_with_what_is_there(make_cold, told):
+def test_a_watch_begins_with_the_existing_objects(make_cold, told):
     cold = make_cold(CompactStorage(hot_max=1), [pod(2), pod(1)])
     watch = cold.get(f"{PODS}?watch=true&labelSelector=app%3Da1")
     assert told(watch) == [("ADDED", "p1")]
 
 
-def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
+def test_many_initial_events_of_a_watch_are_read_in_parts(make_cold):
     """Nothing is lost between them, and what happens meanwhile comes last."""
     long = {"annotations": {"a": "x" * 1_000}}
     cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
@@ -100,12 +100,12 @@ def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
 
 
 @pytest.mark.parametrize("order", [("kind", "apiVersion"), ("apiVersion", "kind")])
-def test_a_text_is_shown_without_being_read(order):
+def test_an_encoded_object_is_sent_without_being_decoded(order):
     obj = {**{key: pod(1)[key] for key in order}, **pod(1)}
     assert rest_of_text(POD, json.dumps(obj, separators=(",", ":")).encode()) == rest_of(obj)
 
 
-def test_a_text_that_says_what_it_is_later_is_read():
+def test_an_encoded_object_with_a_late_kind_is_decoded():
     obj = {"metadata": pod(1)["metadata"], "kind": "Pod", "apiVersion": "v1"}
     assert rest_of_text(POD, json.dumps(obj).encode()) == rest_of(obj)
 
@@ -123,7 +123,7 @@ def test_a_text_that_says_what_it_is_later_is_read():
         ("", "status.phase=", True),
     ],
 )
-def test_a_text_is_selected_as_its_value_is(labels, fields, wanted):
+def test_selectors_give_equal_results_for_encoded_and_decoded_objects(labels, fields, wanted):
     selected = selection_predicate(POD, labels, fields)
     text = json.dumps(pod(1), separators=(",", ":")).encode()
     assert (selected.selects(text), selected.selects(pod(1))) == (wanted, wanted)

@@ -21,7 +21,7 @@ DEFINITION = {
 }
 
 
-def test_what_is_known_by_kind_does_not_keep_the_kinds_of_others():
+def test_caches_by_kind_do_not_keep_custom_kinds_alive():
     (kind,) = kinds_of(DEFINITION)
     before = sys.getrefcount(kind)
     assert preamble(kind) == b'{"apiVersion":"e.com/v1","kind":"W",'

@@ -1,4 +1,4 @@
-"""Routes of built-in kinds, and the handlers of custom resources by verb alone."""
+"""Routing of requests for built-in kinds and for custom resources."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def widget(name):
         ("GET", "/apis/x.io/v1/namespaces/default/racks"),
     ],
 )
-def test_what_is_no_path_of_a_custom_resource_is_no_page(custom, method, path):
+def test_unknown_paths_of_custom_groups_return_a_plain_text_404(custom, method, path):
     answer = custom.ask(method, path)
     assert (answer.status, answer.text) == (404, TEXT)
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nope", "/apis/apps/v9/deployments"])
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
-def test_what_is_no_path_of_a_built_in_group_is_no_resource(api, method, path):
+def test_unknown_paths_of_built_in_groups_return_a_status_404(api, method, path):
     answer = api.ask(method, path)
     assert (answer.status, answer.message) == (404, NO_RESOURCE)
 
@@ -79,7 +79,7 @@ def test_what_is_no_path_of_a_built_in_group_is_no_resource(api, method, path):
         "/api/v1/namespaces/default/nodes",
     ],
 )
-def test_a_path_that_fits_no_route_is_not_found_whatever_the_method(api, path):
+def test_a_path_without_a_route_returns_404_for_every_method(api, path):
     assert [api.ask(method, path).message for method in ("GET", "HEAD")] == [
         NO_RESOURCE,
         NO_RESOURCE,
@@ -96,21 +96,21 @@ def test_a_path_that_fits_no_route_is_not_found_whatever_the_method(api, path):
         ("POST", "/api/v1/pods"),
     ],
 )
-def test_a_route_is_for_its_method_alone(api, method, path):
+def test_a_route_refuses_other_methods(api, method, path):
     answer = api.ask(method, path)
     assert (answer.status, answer.message) == (405, NO_METHOD)
 
 
-def test_a_custom_resource_may_be_posted_to_the_path_of_another(custom):
+def test_a_custom_resource_can_be_posted_to_the_path_of_an_object(custom):
     assert custom.post(f"{WIDGETS}/b", widget("a")).json["metadata"]["name"] == "a"
 
 
-def test_the_head_of_custom_resources_may_be_had(custom):
+def test_custom_resources_accept_the_method_head(custom):
     assert custom.ask("HEAD", WIDGETS).status == 200
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_a_custom_resource_is_changed_by_name(custom, method):
+def test_an_update_of_a_custom_resource_requires_a_name(custom, method):
     answer = custom.ask(method, WIDGETS)
     assert (answer.status, answer.message) == (400, "name must be provided")
 
@@ -119,7 +119,7 @@ def test_a_custom_resource_is_changed_by_name(custom, method):
     ("method", "path", "verb"),
     [("OPTIONS", WIDGETS, ""), ("DELETE", f"{WIDGETS}/a/status", "delete")],
 )
-def test_verbs_that_custom_resources_do_not_know_are_named(custom, method, path, verb):
+def test_a_refusal_names_the_verb_that_custom_resources_do_not_support(custom, method, path, verb):
     answer = custom.ask(method, path)
     assert (answer.status, answer.message, answer.json["details"]) == (
         405,
@@ -128,12 +128,12 @@ def test_verbs_that_custom_resources_do_not_know_are_named(custom, method, path,
     )
 
 
-def test_a_part_that_custom_resources_do_not_have_is_not_found_as_the_object(custom):
+def test_a_missing_subresource_of_a_custom_resource_returns_404_for_the_object(custom):
     answer = custom.ask("GET", f"{WIDGETS}/a/scale")
     assert (answer.status, answer.message) == (404, 'widgets.x.io "a" not found')
 
 
-def test_nothing_is_created_while_the_definition_is_on_its_way_out(custom):
+def test_no_custom_resource_is_created_while_its_definition_is_terminating(custom):
     held = {**widget("a"), "metadata": {"name": "a", "finalizers": ["x.io/held"]}}
     custom.post(WIDGETS, held)
     custom.delete(f"{DEFINITIONS}/widgets.x.io")
@@ -148,7 +148,7 @@ def test_nothing_is_created_while_the_definition_is_on_its_way_out(custom):
     assert custom.get(WIDGETS).text == TEXT
 
 
-def test_a_definition_that_others_hold_serves_its_resource_to_the_end(custom):
+def test_a_terminating_definition_with_a_finalizer_still_serves_its_resource(custom):
     place = f"{DEFINITIONS}/widgets.x.io"
     custom.patch(place, {"metadata": {"finalizers": ["x.io/held"]}})
     custom.post(WIDGETS, widget("a"))
@@ -158,12 +158,12 @@ def test_a_definition_that_others_hold_serves_its_resource_to_the_end(custom):
     assert custom.get(WIDGETS).text == TEXT
 
 
-def test_an_eviction_is_refused_to_those_who_cannot_read_the_answer(api):
+def test_an_eviction_with_an_unsupported_accept_header_is_refused(api):
     answer = api.post("/api/v1/namespaces/default/pods/x/eviction", {}, accept="text/html")
     assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
 
 
-def test_the_route_to_a_log_knows_plain_text_but_what_is_behind_does_not(api):
+def test_the_log_route_accepts_plain_text_but_its_errors_do_not(api):
     path = "/api/v1/namespaces/default/pods/x/log"
     types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     assert [api.get(path, accept=accept).message for accept in ("text/plain", "text/html")] == [
@@ -173,7 +173,7 @@ def test_the_route_to_a_log_knows_plain_text_but_what_is_behind_does_not(api):
     assert api.get(path, accept="application/json, */*").status == 404
 
 
-def test_a_component_that_there_is_not_is_an_error_of_the_server(api):
+def test_an_unknown_component_status_is_an_internal_error(api):
     answer = api.get("/api/v1/componentstatuses/x")
     assert (answer.status, answer.message) == (500, "Component not found: x")
     assert "reason" not in answer.json

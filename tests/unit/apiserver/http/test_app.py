@@ -108,14 +108,14 @@ def make(app, name, **more):
     return ask(app, "POST", CONFIG_MAPS, body)
 
 
-def test_a_request_and_its_answer(app):
+def test_a_request_gets_a_response(app):
     made = make(app, "a")
     assert (made.status, json.loads(made.body)["metadata"]["name"]) == (201, "a")
     assert ("cache-control", "no-cache, private") in made.headers
     assert ("content-length", str(len(made.body))) in made.headers
 
 
-def test_others_are_answered_while_a_large_request_pauses(app):
+def test_other_requests_are_handled_while_a_large_request_pauses(app):
     async def both():
         body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * 100_000}}).encode()
         large = asyncio.ensure_future(_ask(app, "POST", CONFIG_MAPS, body))
@@ -133,7 +133,7 @@ def test_a_wrong_token_is_refused(app):
     assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")
 
 
-def test_an_answer_says_under_which_id_it_was_noted(app):
+def test_a_response_has_the_audit_id_of_its_request(app):
     """Each has its own, unless the client has given one."""
     first, second = (dict(ask(app, "GET", "/version").headers)["audit-id"] for _ in range(2))
     assert len(first) == len("00000000-0000-4000-8000-000000000000")
@@ -142,7 +142,7 @@ def test_an_answer_says_under_which_id_it_was_noted(app):
     assert dict(chosen.headers)["audit-id"] == "mine"
 
 
-def test_an_answer_contains_the_time_of_the_cluster(server):
+def test_a_response_has_a_header_with_the_time_of_the_cluster(server):
     """The clock of a local cluster can be ahead of the real time, or stand still."""
     now = 1_795_392_000 * 10**9
     app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: now)
@@ -150,7 +150,7 @@ def test_an_answer_contains_the_time_of_the_cluster(server):
     assert headers["fairlead-time"] == "Mon, 23 Nov 2026 00:00:00 GMT"
 
 
-def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
+def test_refused_requests_are_in_the_audit_log(server, monkeypatch):
     """Unauthenticated requests, and bodies that are too long."""
     lines = []
     app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: 0, audit=lines.append)
@@ -166,13 +166,13 @@ def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
     ]
 
 
-def test_a_body_comes_in_parts(app):
+def test_a_body_can_arrive_in_chunks(app):
     text = json.dumps({"metadata": {"name": "a"}}).encode()
     assert ask(app, "POST", CONFIG_MAPS, chunks=[text[:5], text[5:]]).status == 201
 
 
 @pytest.mark.parametrize("declared", [True, False])
-def test_a_body_has_a_largest_size(app, monkeypatch, declared):
+def test_a_body_above_the_size_limit_is_refused(app, monkeypatch, declared):
     monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)
     length = {"content_length": "11"} if declared else {}
     refused = ask(app, "POST", CONFIG_MAPS, b"x" * 11, **length)
@@ -197,7 +197,7 @@ def test_a_body_is_not_read_before_its_request_is_authorized(store):
     assert asyncio.run(headers_only()).status == 403
 
 
-def test_bodies_beyond_the_budget_are_refused_until_others_are_done(app, monkeypatch):
+def test_bodies_above_the_memory_budget_are_refused_until_others_end(app, monkeypatch):
     monkeypatch.setattr(request_body, "USER_BYTES_MAX", 100)
     text = json.dumps({"metadata": {"name": "a"}}).encode()
 
@@ -256,7 +256,7 @@ def test_a_long_list_is_encoded_as_it_is_read(app, monkeypatch):
     assert "content-length" not in headers
 
 
-def test_a_body_has_a_longest_time(app, monkeypatch):
+def test_a_body_that_arrives_too_slowly_is_refused(app, monkeypatch):
     monkeypatch.setattr(app_module, "BODY_SECONDS_MAX", 0.01)
 
     async def slow():
@@ -281,7 +281,7 @@ def test_a_disconnected_client_gets_no_response(app):
     ("accepted", "is_zipped"),
     [("deflate, gzip", True), ("gzip;q=0.5", False), ("*", False), ("GZIP", False), ("", False)],
 )
-def test_long_answers_are_compressed_for_who_asks(app, monkeypatch, accepted, is_zipped):
+def test_long_responses_are_compressed_if_gzip_is_accepted(app, monkeypatch, accepted, is_zipped):
     monkeypatch.setattr(app_module, "GZIP_BYTES_MIN", 100)
     make(app, "a", data={"k": "v" * 200})
     answer = ask(app, "GET", f"{CONFIG_MAPS}/a", accept_encoding=accepted)
@@ -296,18 +296,18 @@ def test_each_warning_is_a_header(app):
     assert ("warning", r'299 - "unknown field \"b\\\"s\""') in made.headers
 
 
-def test_too_many_parameters(app):
+def test_a_query_with_too_many_parameters_is_refused(app):
     query = "&".join(f"a{number}=1" for number in range(300))
     assert ask(app, "GET", f"{CONFIG_MAPS}?{query}").status == 400
 
 
 @pytest.mark.parametrize("query", ["limit=a;watch=1", "labelSelector=%zz", "&&=&limit=%", "a"])
-def test_what_is_no_parameter_says_nothing(app, query):
+def test_malformed_query_parameters_are_ignored(app, query):
     """Go drops what it cannot read of a query: recorded from upstream 1.36.4."""
     assert ask(app, "GET", f"{CONFIG_MAPS}?{query}").status == 200
 
 
-def test_acts_answer_paths_that_are_not_kubernetes(server):
+def test_additional_handlers_serve_paths_outside_of_kubernetes(server):
     async def act(request):
         return Response(200, (request.body,))
 
@@ -315,7 +315,7 @@ def test_acts_answer_paths_that_are_not_kubernetes(server):
     assert ask(app, "POST", "/act", b"hello").body == b"hello"
 
 
-def test_what_happened_is_told_when_it_is_safe(server):
+def test_a_response_waits_until_changes_are_durable(server):
     order = []
 
     async def wait_until_durable():
@@ -327,7 +327,7 @@ def test_what_happened_is_told_when_it_is_safe(server):
     assert order == ["safe", "safe"]
 
 
-def test_a_watch_tells_what_is_safe(server):
+def test_a_watch_sends_only_durable_changes(server):
     safe = asyncio.Event()
 
     async def watched():
@@ -352,7 +352,7 @@ def test_a_watch_tells_what_is_safe(server):
     assert asyncio.run(watched()) == b""
 
 
-def test_a_watch_ends_when_what_happens_cannot_be_kept(server):
+def test_a_watch_ends_when_changes_cannot_be_made_durable(server):
     async def failing():
         raise ApiError("InternalError", 500, "the disk is full")
 
@@ -375,7 +375,7 @@ async def _watching(app, url):
     return client, asyncio.create_task(client.run())
 
 
-def test_a_watch_is_sent_as_it_goes_until_its_time_is_up(app, server):
+def test_a_watch_sends_events_until_its_timeout(app, server):
     async def watched():
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
         await client.begun()
@@ -390,7 +390,7 @@ def test_a_watch_is_sent_as_it_goes_until_its_time_is_up(app, server):
     assert server.watches.count() == 0
 
 
-def test_a_client_that_leaves_frees_its_watch(app, server):
+def test_a_disconnected_client_releases_its_watch(app, server):
     async def left():
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
         await client.begun()
@@ -401,7 +401,7 @@ def test_a_client_that_leaves_frees_its_watch(app, server):
     assert server.watches.count() == 0
 
 
-def test_closing_ends_all_watches_in_good_order(app, server):
+def test_closing_the_app_ends_all_watches(app, server):
     async def closed():
         pairs = [await _watching(app, f"{CONFIG_MAPS}?watch=1") for _ in range(20)]
         await asyncio.gather(*(client.begun() for client, _ in pairs))
@@ -412,7 +412,7 @@ def test_closing_ends_all_watches_in_good_order(app, server):
     assert all(asyncio.run(closed()))
 
 
-def test_what_happens_together_is_sent_together(app, server, monkeypatch):
+def test_simultaneous_events_are_sent_together(app, server, monkeypatch):
     monkeypatch.setattr(watch_stream, "PAUSE_S_MIN", 0.01)
 
     async def busy():
@@ -457,7 +457,7 @@ def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s,
     assert pauses_s == [pytest.approx(paused_s)]
 
 
-def test_an_object_waits_only_for_its_own_version(server):
+def test_a_get_waits_only_for_the_version_of_its_object(server):
     """So the answer does not wait for the writes of a busy control plane."""
     waited = []
 

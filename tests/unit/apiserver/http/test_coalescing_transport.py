@@ -1,4 +1,4 @@
-"""The head of an answer is sent with the beginning of its body."""
+"""The head of a response is sent together with the beginning of its body."""
 
 from __future__ import annotations
 
@@ -61,20 +61,20 @@ def written(*received: bytes) -> list[bytes]:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_a_head_leaves_with_the_beginning_of_its_body(method):
+def test_a_head_is_sent_with_the_beginning_of_its_body(method):
     """One call for both, one for each part that follows."""
     request = f"{method} / HTTP/1.1\r\nhost: a\r\n\r\n".encode()
     assert written(request)[:3] == [HEAD + b"1\r\n1\r\n", b"1\r\n2\r\n", b"0\r\n\r\n"]
 
 
-def test_each_answer_of_a_connection_has_its_head():
+def test_each_response_of_a_connection_has_its_head():
     """The next has its own."""
     request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
     begun = [data for data in written(request, request) if data.startswith(b"HTTP/1.1")]
     assert begun == [HEAD + b"1\r\n1\r\n"] * 2
 
 
-def test_heads_without_bodies_leave_alone():
+def test_a_head_without_a_body_is_sent_alone():
     """HEAD is answered."""
     assert written(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")[0] == HEAD.replace(
         b"transfer-encoding: chunked\r\n", b""

@@ -19,5 +19,5 @@ from fairlead.apiserver.http.header import headers_of
         ),
     ],
 )
-def test_the_first_counts_but_of_lists(sent, expected):
+def test_the_first_of_repeated_headers_is_used_and_list_headers_are_joined(sent, expected):
     assert headers_of(sent) == expected

@@ -1,4 +1,4 @@
-"""Users of client certificates."""
+"""Authentication by client certificates."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def who_am_i(tmp_path, now):
     return lambda shown=None, token="": asyncio.run(asking(shown, token))
 
 
-def test_a_certificate_says_who_one_is(who_am_i):
+def test_a_client_certificate_identifies_the_user(who_am_i):
     shown = new_client(AUTHORITY, "alice", ("dev", "ops"), REAL_NOW)
     user = who_am_i(shown)
     assert user["username"] == "alice"
@@ -91,7 +91,7 @@ def test_a_certificate_says_who_one_is(who_am_i):
     assert sorted(user["groups"]) == ["dev", "ops", "system:authenticated"]
 
 
-def test_it_says_more_than_a_token(who_am_i):
+def test_a_client_certificate_takes_precedence_over_a_token(who_am_i):
     assert who_am_i(new_client(AUTHORITY, "alice", (), REAL_NOW), "t")["username"] == "alice"
     assert who_am_i(token="t")["username"] == "by-token"
 
@@ -101,7 +101,7 @@ def test_a_client_without_credentials_is_anonymous(who_am_i):
 
 
 @pytest.mark.parametrize("age", [timedelta(0), timedelta(days=4000)], ids=["foreign", "old"])
-def test_certificates_of_others_or_of_long_ago_are_turned_away(who_am_i, age):
+def test_foreign_and_expired_certificates_are_refused(who_am_i, age):
     authority = AUTHORITY if age else new_authority(REAL_NOW)
     shown = new_client(authority, "mallory", ("system:masters",), REAL_NOW - age)
     with pytest.raises(aiohttp.ClientError):
@@ -114,6 +114,6 @@ def test_a_serving_certificate_does_not_authenticate(who_am_i):
         who_am_i(new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))
 
 
-def test_a_certificate_without_a_name_says_nothing():
+def test_a_certificate_without_a_common_name_identifies_no_user():
     assert user_of_certificate({}) is None
     assert user_of_certificate({"subject": ((("organizationName", "dev"),),)}) is None

@@ -1,4 +1,4 @@
-"""Formats of JSON answers, as recorded from upstream 1.36.4."""
+"""The layout of JSON responses, as recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LINES = b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {}\n}'
         pytest.param("maybe", "curl/8", OBJECT + b"\n", id="what means nothing means no"),
     ],
 )
-def test_objects(pretty, agent, expected):
+def test_an_object_is_indented_for_browsers_and_on_request(pretty, agent, expected):
     parts = formatted_body(Response(200, (OBJECT,)), "/api/v1/x", pretty, {"user-agent": agent})
     assert b"".join(parts) == expected
 
@@ -38,20 +38,20 @@ def test_objects(pretty, agent, expected):
         ("text/html", False),
     ],
 )
-def test_a_refusal_of_who_takes_no_objects(accept, is_one_line):
+def test_a_refusal_is_indented_if_objects_are_not_accepted(accept, is_one_line):
     """It is laid out, as it is written without an encoder."""
     parts = formatted_body(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
     assert b"".join(parts) == (OBJECT + b"\n" if is_one_line else LINES)
 
 
-def test_what_is_special_in_pages_is_escaped():
+def test_html_characters_are_escaped():
     """Wherever it stands in a string."""
     text = '{"kind":"A","a":"<b>&\u2028"}'.encode()
     parts = formatted_body(Response(200, (text,)), "/api/v1/x", "", {})
     assert b"".join(parts) == rb'{"kind":"A","a":"\u003cb\u003e\u0026\u2028"}' + b"\n"
 
 
-def test_a_version_is_always_laid_out():
+def test_the_version_document_is_always_indented():
     """It is no object."""
     parts = formatted_body(Response(200, (b'{"major":"1"}',)), "/version", "", {})
     assert b"".join(parts) == b'{\n  "major": "1"\n}'
@@ -66,6 +66,6 @@ def test_a_version_is_always_laid_out():
         pytest.param(Response(304), id="nothing"),
     ],
 )
-def test_everything_else_is_left_alone(response):
+def test_other_responses_are_not_changed(response):
     parts = formatted_body(response, "/x", "true", {"user-agent": "curl/8"})
     assert b"".join(parts) == b"".join(response.body)

@@ -1,4 +1,4 @@
-"""Request bodies together take a bounded amount of memory."""
+"""The memory of all request bodies is bounded."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def test_the_bodies_of_all_users_are_bounded(budget):
             other(1)
 
 
-def test_a_finished_request_makes_room(budget):
+def test_a_finished_request_releases_its_memory(budget):
     for _ in range(3):
         with budget.request_of("alice") as count:
             count(10)
 
 
-def test_a_refused_request_makes_room(budget):
+def test_a_refused_request_releases_its_memory(budget):
     with pytest.raises(TooManyBodiesError), budget.request_of("alice") as count:
         count(11)
     with budget.request_of("alice") as count:

@@ -1,4 +1,4 @@
-"""Any warnings fit into headers."""
+"""Warning headers are escaped and bounded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def told(*texts):
     return [text.decode() for _, text in warning_headers(texts)]
 
 
-def test_each_warning_is_told_once_and_quoted():
+def test_each_warning_is_sent_once_and_quoted():
     assert told('b"s\\', "", 'b"s\\', "é") == [r'299 - "b\"s\\"', '299 - "é"']
 
 
@@ -20,7 +20,7 @@ def test_a_warning_cannot_become_another_header(text):
     assert told(text, "c") == ['299 - "c"']
 
 
-def test_long_warnings_are_cut_and_those_without_room_left_out():
+def test_long_warnings_are_truncated_and_warnings_above_the_limit_are_omitted():
     texts = [f"{number:04}" + "x" * 1000 for number in range(1000)]
     assert told(*texts[:4]) == [f'299 - "{text}"' for text in texts[:4]]
     cut = told(*texts)

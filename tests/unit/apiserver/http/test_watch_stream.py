@@ -1,4 +1,4 @@
-"""Bookmarks of watches over time."""
+"""Bookmarks and backlog of watches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ NOW = ("resourceVersion", "1")
         ((NOW, ("timeoutSeconds", "200")), ([], 200)),
     ],
 )
-def test_a_watch_that_has_nothing_to_tell_is_marked_each_minute_and_before_it_ends(query, expected):
+def test_an_idle_watch_sends_a_bookmark_every_minute_and_before_its_end(query, expected):
     """So that its client need not begin anew when the log has forgotten where it was."""
     assert bookmarks(query) == expected
 

@@ -1,4 +1,4 @@
-"""Every result of a webhook call, good or bad, is an answer."""
+"""Every result of a webhook call, including failures, is returned as a WebhookAnswer."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def asked(body, ca=""):
 
 
 @pytest.mark.parametrize("length", [0, 10, 1 << 20])
-def test_an_answer_is_read_to_its_end(length):
+def test_a_response_is_read_completely(length):
     """However many pieces it comes in."""
     body = b"x" * length
     assert asked(body).body == body
 
 
-def test_an_answer_without_end_is_a_failure(monkeypatch):
+def test_a_response_that_is_too_long_is_a_failure(monkeypatch):
     monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
     assert asked(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
 
 
 @pytest.mark.parametrize("authority", ["nonsense", "\0\u2603"])
-def test_an_authority_that_is_none_is_a_failure(authority):
+def test_an_invalid_ca_bundle_is_a_failure(authority):
     assert asked(b"", ca=authority).failure == (
         "unable to load root certificates: unable to parse bytes as PEM block"
     )
 
 
-def test_packed_answers_are_not_unpacked_without_end(monkeypatch):
+def test_decompression_of_a_response_is_limited(monkeypatch):
     """A kilobyte may be a megabyte."""
     packed = gzip.compress(b"0" * 1_000_000)
     monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)

@@ -48,7 +48,7 @@ def references(value):
             yield from references(item)
 
 
-def test_the_index_names_every_document_and_all_are_there(shared):
+def test_every_document_in_the_index_exists(shared):
     index = ask(shared, "/openapi/v3")
     assert index.content_type == "text/plain; charset=utf-8"
     entries = body(index)["paths"]
@@ -60,44 +60,44 @@ def test_the_index_names_every_document_and_all_are_there(shared):
         assert body(answer)["openapi"] == "3.0.0"
 
 
-def test_an_old_hash_leads_to_the_current_one(shared):
+def test_an_outdated_hash_redirects_to_the_current_document(shared):
     moved = ask(shared, f"{POLICY}?hash=DEADBEEF")
     assert moved.status == 301
     place = dict(moved.headers)["Location"]
     assert ask(shared, place).status == 200
 
 
-def test_who_knows_a_document_need_not_read_it_again(shared):
+def test_a_document_with_a_known_etag_returns_304(shared):
     etag = dict(ask(shared, POLICY).headers)["ETag"]
     assert ask(shared, POLICY, if_none_match=etag).status == 304
 
 
-def test_a_document_without_a_hash_may_not_be_kept(shared):
+def test_a_document_requested_without_a_hash_is_not_cacheable(shared):
     assert "Cache-Control" not in dict(ask(shared, POLICY).headers)
 
 
 @pytest.mark.parametrize("path", ["/openapi/v3/", "/openapi/v3/apis/nope/v1"])
-def test_what_is_not_described_is_not_there(shared, path):
+def test_unknown_documents_return_404(shared, path):
     assert (ask(shared, path).status, ask(shared, path).body) == (404, ())
 
 
-def test_other_paths_are_left_to_others(shared):
+def test_other_paths_are_left_to_other_handlers(shared):
     assert ask(shared, "/apis") is None
     assert ask(shared, "/openapi/v1") is None
 
 
-def test_documents_answer_every_method(shared):
+def test_documents_accept_every_method(shared):
     assert ask(shared, "/openapi/v3", method="POST").status == 200
 
 
 @pytest.mark.parametrize("name", ["api/v1", "apis/apps/v1", "apis/autoscaling/v1", "apis/batch/v1"])
-def test_everything_that_is_referred_to_is_there(shared, name):
+def test_every_referenced_schema_exists(shared, name):
     document = body(ask(shared, f"/openapi/v3/{name}"))
     types = document["components"]["schemas"]
     assert {one.rpartition("/")[2] for one in references(document)} <= set(types)
 
 
-def test_every_operation_has_a_name_of_its_own(shared):
+def test_every_operation_has_a_unique_id(shared):
     paths = body(ask(shared, "/openapi/v3/api/v1"))["paths"]
     names = [
         operation["operationId"]
@@ -108,20 +108,20 @@ def test_every_operation_has_a_name_of_its_own(shared):
     assert len(names) == len(set(names))
 
 
-def test_writes_say_that_they_know_field_validation(shared):
+def test_writes_have_the_parameter_field_validation(shared):
     """Clients look for that before they ask for it."""
     path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
     patch = body(ask(shared, "/openapi/v3/apis/apps/v1"))["paths"][path]["patch"]
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
 
 
-def test_fields_are_described_for_people(shared):
+def test_fields_have_descriptions(shared):
     types = body(ask(shared, POLICY))["components"]["schemas"]
     spec = types["io.k8s.api.policy.v1.PodDisruptionBudgetSpec"]["properties"]
     assert spec["minAvailable"]["description"].startswith("An eviction is allowed if")
 
 
-def test_a_definition_changes_what_is_described():
+def test_a_definition_adds_a_document_for_its_kinds():
     registry = ServedKinds()
     documents = OpenApi(registry, "0.1")
     before = dict(ask(documents, "/openapi/v2").headers)["ETag"]
@@ -137,7 +137,7 @@ def test_a_definition_changes_what_is_described():
     assert dict(ask(documents, "/openapi/v2").headers)["ETag"] != before
 
 
-def test_what_all_objects_have_is_described_of_custom_resources_too():
+def test_custom_resources_have_descriptions_of_the_common_fields():
     """As kubectl explain shows it; in the words of upstream's builder."""
     registry = ServedKinds()
     registry.define("widgets.example.com", kinds_of({"spec": WIDGET}))
@@ -152,7 +152,7 @@ def test_what_all_objects_have_is_described_of_custom_resources_too():
     assert listed["properties"]["items"]["description"].startswith("List of widgets. More info: ")
 
 
-def test_the_old_version_has_everything_in_one(shared):
+def test_openapi_v2_has_all_paths_and_definitions_in_one_document(shared):
     document = body(ask(shared, "/openapi/v2", accept="application/json"))
     assert document["swagger"] == "2.0"
     assert {one.rpartition("/")[2] for one in references(document)} <= set(document["definitions"])
@@ -167,7 +167,7 @@ def test_the_old_version_has_everything_in_one(shared):
     assert len(options["x-kubernetes-group-version-kind"]) >= 20
 
 
-def test_the_old_version_is_json_or_nothing(shared):
+def test_openapi_v2_refuses_other_media_types(shared):
     refused = ask(shared, "/openapi/v2", accept="text/html")
     assert (refused.status, refused.body, refused.content_type) == (406, (), "")
 
@@ -183,7 +183,7 @@ def test_the_old_version_is_json_or_nothing(shared):
         ("Container", "imagePullPolicy", None),
     ],
 )
-def test_only_the_new_version_tells_defaults(shared, owner, name, default):
+def test_only_openapi_v3_contains_defaults(shared, owner, name, default):
     """Recorded from upstream 1.36.4's applied configurations."""
     definition = f"io.k8s.api.core.v1.{owner}"
     new = body(ask(shared, "/openapi/v3/api/v1"))["components"]["schemas"][definition]
@@ -192,7 +192,7 @@ def test_only_the_new_version_tells_defaults(shared, owner, name, default):
     assert "default" not in old["properties"][name]
 
 
-def test_the_old_version_may_have_fields_called_what_it_cannot_say(shared):
+def test_openapi_v2_keeps_fields_named_like_unsupported_keywords(shared):
     name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
     fields = body(ask(shared, "/openapi/v2"))["definitions"][name]["properties"]
     assert {"oneOf", "anyOf", "not", "nullable", "default"} <= set(fields)

@@ -1,4 +1,4 @@
-"""Documents, equal to those of kube-apiserver 1.36.2 but for descriptions."""
+"""OpenAPI documents, equal to those of kube-apiserver 1.36.2 except for descriptions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ DOCUMENTS = ["policy.v1", "scheduling.k8s.io.v1", "coordination.k8s.io.v1"]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_is_upstreams(name):
+def test_a_document_equals_upstreams(name):
     recorded = CASES[f"disc.openapi.v3.apis.{name}"]["response"]["body"]
     group, _, version = name.rpartition(".")
     ours = without_words(document(ServedKinds(), group, version))
     assert ours == without_words(as_published(recorded))
 
 
-def test_the_index_names_what_upstream_names():
+def test_the_index_equals_upstreams():
     recorded = CASES["disc.openapi.v3"]["response"]["body"]["paths"]
     answer = OpenApi(ServedKinds(), "0.1")(Request("GET", "/openapi/v3"), 0)
     assert list(json.loads(answer.body[0])["paths"]) == list(recorded)

@@ -1,4 +1,4 @@
-"""OpenAPI v2 as protobuf, read back field by field."""
+"""OpenAPI v2 encoded as protobuf."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def message(document):
     return dict(fields(swagger_message(document)))
 
 
-def test_every_path_and_every_type_is_there(document, message):
+def test_every_path_and_every_definition_is_encoded(document, message):
     assert list(named(message[8], 2)) == list(document["paths"])
     assert list(named(message[9], 1)) == list(document["definitions"])
     assert message[1] == b"2.0"
 
 
-def test_types_say_which_kinds_they_are(message):
+def test_definitions_have_their_group_version_kinds(message):
     deployment = named(message[9], 1)["io.k8s.api.apps.v1.Deployment"]
     kinds = dict(fields(named(deployment, 31)["x-kubernetes-group-version-kind"]))[2]
     assert kinds == b'[{"group":"apps","kind":"Deployment","version":"v1"}]\n'
 
 
-def test_a_type_has_its_fields():
+def test_a_definition_has_its_fields():
     schema = {
         "type": "object",
         "required": ["a"],
@@ -63,7 +63,7 @@ def test_a_type_has_its_fields():
     assert dict(fields(dict(fields(properties["m"]))[5])) == {2: b"{}\n"}
 
 
-def test_operations_know_their_parameters(message):
+def test_operations_have_their_parameters(message):
     path = named(message[8], 2)["/api/v1/namespaces/{namespace}/pods/{name}"]
     patch = dict(fields(path))[8]
     parameters = [dict(fields(value)) for number, value in fields(patch) if number == 8]
@@ -71,7 +71,7 @@ def test_operations_know_their_parameters(message):
     assert dict(fields(patch))[5] == b"patchCoreV1NamespacedPod"
 
 
-def test_clients_get_it_when_they_ask_for_it_first():
+def test_protobuf_is_sent_if_it_is_the_first_accepted_type():
     answer = OpenApi(ServedKinds(), "0.1")(Request("GET", "/openapi/v2", (), {"accept": ASKED}), 0)
     assert (answer.status, answer.content_type) == (200, SENT)
 
@@ -79,5 +79,5 @@ def test_clients_get_it_when_they_ask_for_it_first():
 @pytest.mark.parametrize(
     ("value", "expected"), [(0, b"\x00"), (127, b"\x7f"), (128, b"\x80\x01"), (300, b"\xac\x02")]
 )
-def test_a_number_is_written_in_groups_of_seven_bits(value, expected):
+def test_a_number_is_encoded_as_a_varint(value, expected):
     assert varint(value) == expected

@@ -1,4 +1,4 @@
-"""The examples of RFC 7386's appendix, as far as JSON without nulls goes."""
+"""JSON merge patch: the examples of RFC 7386 that contain no null in the target."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from fairlead.apiserver.patch.merge_patch import merge_patch
         ({"a": {"b": 1}}, {"a": [{"c": None}]}, {"a": [{"c": None}]}),
     ],
 )
-def test_rfc_7386(target, patch, expected):
+def test_the_examples_of_rfc_7386(target, patch, expected):
     before = copy.deepcopy((target, patch))
     assert merge_patch(target, patch) == expected
     assert (target, patch) == before
 
 
-def test_what_is_not_named_is_shared():
+def test_unchanged_values_are_shared_with_the_target():
     target = {"a": {"deep": [1]}, "b": 1}
     assert merge_patch(target, {"b": 2})["a"] is target["a"]

@@ -1,4 +1,4 @@
-"""What upstream 1.36.4 made of objects by patches of all four types, and how it refused.
+"""Results and refusals of patches of all four types, recorded from upstream 1.36.4.
 
 Each line of the file is a live object of a built-in kind, a patch, and the answer of upstream's own
 handlers (apiserver, apimachinery, structured-merge-diff) to it, without defaults and strategies.
@@ -92,14 +92,14 @@ def answer(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']} {case['type']}")
-def test_a_patch(case):
+def test_a_patch_has_upstreams_result_or_refusal(case):
     """The same object and owners, or the same refusal, and the same warnings."""
     is_done = case["code"] < 300
     said = ordered(own(case["answer"])) if is_done else told(case["answer"])
     assert answer(case) == (200 if is_done else case["code"], said, case["warnings"])
 
 
-def test_all_sorts_are_recorded():
+def test_accepted_and_refused_patches_of_all_types_are_recorded():
     """Enough of each type of patch, refused and not."""
     sorts = Counter((case["type"], case["code"] < 300) for case in CASES)
     assert len(sorts) == 8

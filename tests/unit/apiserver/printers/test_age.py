@@ -1,4 +1,4 @@
-"""Durations in as few digits as they deserve."""
+"""Durations and ages as kubectl prints them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ M, H, D = 60 * S, 3600 * S, 86400 * S
         (8 * 365 * D + D, "8y"),
     ],
 )
-def test_a_duration(duration, expected):
+def test_a_duration_is_printed_with_few_digits(duration, expected):
     assert human_duration(duration) == expected
 
 
-def test_what_has_no_time_has_no_age():
+def test_an_object_without_a_timestamp_has_an_unknown_age():
     assert age(None, 5) == "<unknown>"
     assert age("", 5) == "<unknown>"
 

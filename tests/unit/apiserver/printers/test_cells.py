@@ -1,4 +1,4 @@
-"""Cells of objects that no recording has."""
+"""Table cells of objects that are not in the recordings."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ SHOWN_TERM = "LabelSelectorRequirement{Key:c,Operator:In,Values:[d e],}"
         ),
     ],
 )
-def test_a_cell(kind, fields, column, cell):
+def test_a_cell_is_printed_as_upstream_prints_it(kind, fields, column, cell):
     """As upstream prints it."""
     found = printer_of(kind)
     place = [one.name for one in found.columns].index(column)

@@ -1,4 +1,4 @@
-"""A pod's status in one word where no recording has it."""
+"""The status column of pods that are not in the recordings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cells(obj):
     return POD.cells(obj, NOW)[1:4]
 
 
-def test_one_done_and_one_running_is_running_or_not_ready():
+def test_a_pod_with_a_finished_and_a_running_container_is_running_or_not_ready():
     both = {"a": DONE, "b": RUNNING}
     ready = [{"type": "Ready", "status": "True"}]
     assert cells(pod(both, conditions=ready)) == ["1/2", "Running", "0"]
@@ -55,7 +55,7 @@ def test_a_killed_container_shows_the_signal():
     assert cells(pod({"a": KILLED})) == ["0/1", "Signal:9", "0"]
 
 
-def test_restarts_say_when_the_last_one_was():
+def test_restarts_are_shown_with_the_age_of_the_last_restart():
     assert cells(pod({"a": CRASHED})) == ["1/1", "Running", "3 (60s ago)"]
 
 

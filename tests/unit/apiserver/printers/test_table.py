@@ -1,4 +1,4 @@
-"""What of an object goes along with its row, and rows of what is hardly there."""
+"""The object in a table row, and rows of special objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def embedded(include):
 
 
 @pytest.mark.parametrize("include", ["", "Metadata"])
-def test_metadata_goes_along_unless_told_otherwise(include):
+def test_a_row_contains_the_metadata_by_default(include):
     assert embedded(include) == {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
@@ -28,15 +28,15 @@ def test_metadata_goes_along_unless_told_otherwise(include):
     }
 
 
-def test_the_whole_object_goes_along_saying_what_it_is():
+def test_a_row_can_contain_the_whole_object_with_its_kind():
     assert embedded("Object") == {"kind": "Pod", "apiVersion": "v1", **OBJECT}
 
 
-def test_nothing_goes_along():
+def test_a_row_can_omit_the_object():
     assert embedded("None") is None
 
 
-def test_anything_else_is_refused_in_upstreams_words():
+def test_an_invalid_include_object_is_refused_with_upstreams_message():
     with pytest.raises(ApiError) as refused:
         embedded("Bad")
     assert refused.value.code == 400
@@ -52,7 +52,7 @@ def test_a_bookmark_of_any_kind_has_a_row(kind):
     assert len(made["rows"][0]["cells"]) == len(made["columnDefinitions"])
 
 
-def test_every_printer_is_of_a_kind_that_is_served():
+def test_every_printer_belongs_to_a_served_kind():
     served = {kind.kind for kind in (*KINDS, NODE_METRICS, POD_METRICS)}
     assert set(PRINTERS) - served == {"Scale"}
 
@@ -62,7 +62,7 @@ def test_a_custom_resource_shows_its_name_and_age():
     assert row == {"cells": ["a", "<unknown>"], "object": None}
 
 
-def test_flow_schemas_come_as_they_are_tried():
+def test_flow_schemas_are_sorted_by_precedence_and_name():
     """By precedence, then by name, whatever the list's order."""
     schemas = [
         {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}

@@ -1,4 +1,4 @@
-"""Bodies that kubectl and Kubernetes' components sent as protobuf, as JSON.
+"""Decoding of protobuf bodies that kubectl and Kubernetes components sent.
 
 Each line of the first file is a body as it was recorded and the object in it, as read back by
 people. The second has every kind with all of its fields filled, and empty: as upstream 1.36.4
@@ -47,7 +47,7 @@ def enveloped(api_version, kind, message=b""):
 
 
 @pytest.mark.parametrize("row", BODIES, ids=lambda row: row["kind"])
-def test_a_recorded_body(row):
+def test_a_recorded_body_is_decoded(row):
     assert decode(base64.b64decode(row["body"])) == row["object"]
 
 
@@ -58,15 +58,15 @@ def test_many_kinds_are_recorded():
 @pytest.mark.parametrize(
     "row", FILLED, ids=lambda row: f"{row['object']['apiVersion']}-{row['object']['kind']}"
 )
-def test_every_field_of_every_kind(row):
+def test_every_field_of_every_kind_is_decoded(row):
     assert decode(base64.b64decode(row["body"])) == row["object"]
 
 
-def test_every_kind_is_filled():
+def test_every_kind_is_recorded_with_all_fields():
     assert len({(row["object"]["apiVersion"], row["object"]["kind"]) for row in FILLED}) == 71
 
 
-def test_texts_numbers_and_maps_are_read():
+def test_strings_numbers_and_maps_are_decoded():
     metadata = field(1, b"a") + field(11, field(1, b"k") + field(2, b"v"))
     assert decode(enveloped(b"v1", b"ConfigMap", field(1, metadata))) == {
         "apiVersion": "v1",
@@ -75,20 +75,20 @@ def test_texts_numbers_and_maps_are_read():
     }
 
 
-def test_a_message_that_json_does_not_nest_is_part_of_its_owner():
+def test_embedded_messages_are_inlined_as_in_json():
     source = field(2, field(6, field(1, b"s")))  # volumeSource, secret, secretName
     volume = field(1, b"vol") + source
     body = enveloped(b"v1", b"Pod", field(2, field(1, volume)))
     assert decode(body)["spec"]["volumes"] == [{"name": "vol", "secret": {"secretName": "s"}}]
 
 
-def test_zero_is_kept_where_it_was_set_and_dropped_where_it_says_nothing():
+def test_a_zero_is_kept_in_optional_fields_and_dropped_in_others():
     spec = field(1, 0) + field(5, 0)  # replicas, held by pointer; minReadySeconds, by value
     assert "minReadySeconds" not in decode(enveloped(b"apps/v1", b"Deployment", field(2, spec)))
     assert decode(enveloped(b"apps/v1", b"Deployment", field(2, spec)))["spec"]["replicas"] == 0
 
 
-def test_an_instant_that_was_never_set_is_none():
+def test_an_empty_timestamp_is_omitted():
     metadata = field(1, b"a") + field(8, b"")
     assert (
         "creationTimestamp"
@@ -96,7 +96,7 @@ def test_an_instant_that_was_never_set_is_none():
     )
 
 
-def test_unknown_fields_are_passed_over():
+def test_unknown_fields_are_skipped():
     assert decode(enveloped(b"v1", b"ConfigMap", field(15, b"later"))) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -115,7 +115,7 @@ def test_unknown_fields_are_passed_over():
         MAGIC + field(1, 5),
     ],
 )
-def test_what_is_no_message_is_refused(body):
+def test_an_invalid_message_is_refused(body):
     with pytest.raises(ApiError) as refused:
         decode(body)
     assert refused.value.code == 400
@@ -139,7 +139,7 @@ UNREAD = [
 
 
 @pytest.mark.parametrize(("body", "why"), UNREAD)
-def test_why_an_envelope_is_refused(body, why):
+def test_an_invalid_envelope_is_refused_with_upstreams_message(body, why):
     with pytest.raises(ApiError, match=re.escape(f"is unrecognized: {why} (")) as refused:
         decode(body)
     assert refused.value.code == 400
@@ -158,7 +158,7 @@ def test_why_an_envelope_is_refused(body, why):
         (b"\x4b\x08\x01", "unexpected EOF"),  # a group without an end
     ],
 )
-def test_why_an_object_is_refused(raw, why):
+def test_an_invalid_object_is_refused_with_upstreams_message(raw, why):
     with pytest.raises(ApiError) as refused:
         decode(enveloped(b"v1", b"ConfigMap", raw))
     expected = f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {why}'
@@ -178,11 +178,11 @@ def test_why_an_object_is_refused(raw, why):
         (b"\x4b\x08\x01\x4c" + field(1, field(1, b"x")), {"name": "x"}),  # a group is passed over
     ],
 )
-def test_what_upstream_reads_as_well(raw, metadata):
+def test_unusual_encodings_are_decoded_as_upstream_does(raw, metadata):
     assert decode(enveloped(b"v1", b"ConfigMap", raw))["metadata"] == metadata
 
 
-def test_fields_come_as_their_type_declares_them():
+def test_fields_are_in_declaration_order():
     """Not by number, as they lie in a message: refusals show them in that order."""
     owner = field(1, b"ReplicaSet") + field(3, b"a") + field(4, b"u") + field(5, b"apps/v1")
     metadata = field(1, field(13, owner))
@@ -190,7 +190,7 @@ def test_fields_come_as_their_type_declares_them():
     assert list(told) == ["apiVersion", "kind", "name", "uid"]
 
 
-def test_numbers_may_come_packed_and_are_cut_to_their_size():
+def test_packed_numbers_are_decoded_and_truncated_to_their_size():
     def read(fs_group, groups):
         context = field(5, fs_group) if isinstance(fs_group, int) else b""
         spec = field(14, context + groups)  # securityContext
@@ -202,7 +202,7 @@ def test_numbers_may_come_packed_and_are_cut_to_their_size():
     assert decode(enveloped(b"apps/v1", b"Deployment", replicas))["spec"]["replicas"] == 5
 
 
-def test_a_kind_without_numbers_says_what_it_is_and_no_more():
+def test_a_kind_without_field_numbers_is_decoded_to_its_type_only():
     """A client that expects another kind refuses it, as upstream does."""
     told = {"apiVersion": "x.io/v1", "kind": "Widget"}
     assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == told
@@ -219,18 +219,18 @@ def test_a_kind_without_numbers_says_what_it_is_and_no_more():
         ((b"apps/", b"DaemonSet"), ("apps/v1", "DaemonSet")),
     ],
 )
-def test_what_a_body_does_not_say_of_itself_is_taken_from_its_path(said, is_of):
+def test_a_missing_api_version_or_kind_is_taken_from_the_path(said, is_of):
     told = decode(enveloped(*said), "apps/v1", "Deployment")
     assert (told["apiVersion"], told["kind"]) == is_of
 
 
-def test_no_message_but_schemas_contains_itself():
+def test_only_json_schemas_are_recursive():
     """Hence nothing else can be nested deeper than the tables are."""
     assert all(depth(schema) < 40 for kind in schemas().kinds if (schema := of_kind(kind)))
 
 
 @pytest.mark.parametrize("levels", [200, 1_000, 20_000])
-def test_schemas_in_schemas_are_refused_where_they_are_too_deep(levels):
+def test_schemas_that_are_nested_too_deeply_are_refused(levels):
     schema = b""
     for _ in range(levels):
         schema = message((28, schema))  # not
@@ -256,7 +256,7 @@ def depth(schema):
 
 
 @given(st.binary(max_size=200), st.integers(0, 400))
-def test_damaged_bodies_are_refused_or_read_but_never_fail(noise, at):
+def test_damaged_bodies_are_decoded_or_refused_without_other_errors(noise, at):
     """Whatever comes, it is an object or an ApiError."""
     whole = base64.b64decode(DEPLOYMENT["body"])
     damaged = whole[:at] + noise + whole[at + len(noise) :]
@@ -273,7 +273,7 @@ def number_of(kind, name):
 @pytest.mark.parametrize(
     "instant", [number_field(1, 2**62), bytes_field(1, b"a"), bytes_field(2, b"a")]
 )
-def test_instants_that_are_none(instant):
+def test_invalid_timestamps_are_refused(instant):
     """Beyond the year 9999, and a text in the place of a number."""
     metadata = bytes_field(1, bytes_field(number_of("ObjectMeta", "creationTimestamp"), instant))
     with pytest.raises(ApiError) as caught:
@@ -293,7 +293,7 @@ def entry(key, value):
     return message((1, key), (2, value))
 
 
-def test_a_definition_is_read_with_all_that_its_schema_may_say():
+def test_a_custom_resource_definition_with_all_schema_fields_is_decoded():
     text = message((5, b"string"))
     schema = message(
         (5, b"object"),
@@ -322,7 +322,7 @@ def test_a_definition_is_read_with_all_that_its_schema_may_say():
     assert (properties["pick"]["default"], properties["pick"]["enum"]) == ("a", ["a"])
 
 
-def test_an_api_service_is_read():
+def test_an_api_service_is_decoded():
     spec = message((2, b"g"), (3, b"v1"), (7, 100), (8, 15))
     body = message((1, message((1, b"v1.g"))), (2, spec))
     read = decode(enveloped(b"apiregistration.k8s.io/v1", b"APIService", body))
@@ -334,7 +334,7 @@ def test_an_api_service_is_read():
     }
 
 
-def test_fields_that_are_new_are_read():
+def test_recently_added_fields_are_decoded():
     key = message((1, b"v"), (2, b"p"), (3, b"K"))
     variable = message((1, b"E"), (3, message((5, key))))
     container = message((1, b"c"), (7, variable))

@@ -1,4 +1,4 @@
-"""When an object that was asked to go is gone."""
+"""Graceful deletion: timestamps, grace periods and finalizers."""
 
 from __future__ import annotations
 
@@ -56,13 +56,15 @@ def delete(store, now):
         "a pod without a node goes at once, whatever is asked for",
     ],
 )
-def test_a_first_deletion(store, pod, now, delete, *, pod_settings, options, expected):
+def test_the_first_deletion_sets_timestamp_and_grace_period(
+    store, pod, now, delete, *, pod_settings, options, expected
+):
     store.put_as_is(pod(**pod_settings), now)
     left = delete(**options)
     assert (left and going(left)) == expected
 
 
-def test_a_deletion_is_a_change_of_generation(store, pod, now, delete):
+def test_a_deletion_increments_the_generation(store, pod, now, delete):
     store.put_as_is(pod(node="n", metadata={"generation": 1}), now)
     assert delete()["metadata"]["generation"] == 2
 
@@ -78,7 +80,9 @@ def test_a_deletion_is_a_change_of_generation(store, pod, now, delete):
     ],
     ids=["without a period", "the same", "longer", "shorter counts from the first", "at once"],
 )
-def test_a_second_deletion_may_only_shorten(store, pod, now, delete, again, expected):
+def test_a_second_deletion_can_only_shorten_the_grace_period(
+    store, pod, now, delete, again, expected
+):
     store.put_as_is(pod(node="n"), now)
     delete()
     version = store.version
@@ -87,7 +91,7 @@ def test_a_second_deletion_may_only_shorten(store, pod, now, delete, again, expe
     assert (store.version == version) == (expected == ("2026-01-01T00:00:30Z", 30))
 
 
-def test_an_immediate_deletion_is_seen_as_change_and_deletion(store, pod, now):
+def test_an_immediate_deletion_is_an_update_and_a_deletion(store, pod, now):
     store.create(pod(), now)
     changes = []
     store.subscribe(changes.append)
@@ -97,13 +101,13 @@ def test_an_immediate_deletion_is_seen_as_change_and_deletion(store, pod, now):
     assert last["metadata"]["resourceVersion"] == "3"
 
 
-def test_other_kinds_go_at_once(store, now):
+def test_other_kinds_are_deleted_at_once(store, now):
     store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, now)
     assert going(store.delete(NODE, "", "n", now)) == (None, None)
     assert store.find(NODE, "", "n") is None
 
 
-def test_finalizers_keep_an_object_until_the_last_one_is_off(store, now):
+def test_an_object_exists_until_its_last_finalizer_is_removed(store, now):
     meta = {"name": "n", "finalizers": ["x.io/a", "x.io/b"]}
     store.create({"apiVersion": "v1", "kind": "Node", "metadata": meta}, now)
     assert going(store.delete(NODE, "", "n", now)) == ("2026-01-01T00:00:00Z", 0)
@@ -114,7 +118,7 @@ def test_finalizers_keep_an_object_until_the_last_one_is_off(store, now):
     assert last["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]
 
 
-def test_the_last_finalizer_does_not_end_a_pods_grace(store, pod, now, delete):
+def test_removing_the_last_finalizer_does_not_end_the_grace_period(store, pod, now, delete):
     store.put_as_is(pod(node="n", metadata={"finalizers": ["x.io/a"]}), now)
     delete()
     store.patch(POD, "default", "a", {"metadata": {"finalizers": None}}, now)
@@ -122,7 +126,7 @@ def test_the_last_finalizer_does_not_end_a_pods_grace(store, pod, now, delete):
     assert delete(grace_period_s=0) is None
 
 
-def test_a_finalizer_outlives_a_pods_grace(store, pod, now, delete):
+def test_a_pod_with_a_finalizer_exists_after_its_grace_period(store, pod, now, delete):
     store.put_as_is(pod(node="n", metadata={"finalizers": ["x.io/a"]}), now)
     assert going(delete(grace_period_s=0)) == ("2026-01-01T00:00:00Z", 0)
     store.patch(POD, "default", "a", {"metadata": {"finalizers": None}}, now)
@@ -160,7 +164,7 @@ def test_preconditions_name_the_kind(store, pod, now, delete, precondition, word
     assert delete(uid="uid-1", resource_version="1") is None
 
 
-def test_a_grace_period_beyond_the_calendar_can_be_shortened(store, pod, now, delete):
+def test_a_grace_period_beyond_the_last_timestamp_can_be_shortened(store, pod, now, delete):
     store.put_as_is(pod(node="n"), now)
     delete(grace_period_s=2**62)
     assert going(delete(grace_period_s=5))[1] == 5

@@ -157,7 +157,7 @@ def changed(tmp_path_factory):
     return root, sorted(name for name in after if after[name] != before.get(name))
 
 
-def test_a_new_kind_touches_three_files(changed):
+def test_a_new_kind_changes_three_files(changed):
     root, files = changed
     assert files == [
         "COMPATIBILITY.md",
@@ -169,7 +169,7 @@ def test_a_new_kind_touches_three_files(changed):
     ).read_text()  # fmt: skip
 
 
-def test_a_new_kind_is_served_like_any_other(changed):
+def test_a_new_kind_is_served_as_any_other_kind(changed):
     root, _ = changed
     found = json.loads(run(root, "-c", QUESTIONS))
     assert found["created"] == [201, {"size": 3, "wheels": [{"name": "left"}]}, 1]
@@ -188,7 +188,7 @@ def test_a_new_kind_is_served_like_any_other(changed):
     assert found["listed"] == []
 
 
-def test_every_strategy_is_of_a_kind_in_the_table():
+def test_every_strategy_belongs_to_a_kind_in_the_table():
     assert STRATEGIES.keys() - BATCH_STRATEGIES.keys() <= {
         kind.resource for kind in (*BUILT_IN, *KINDS)
     }

@@ -1,4 +1,4 @@
-"""Pods that are copies of earlier pods are the pods that all stages would have made."""
+"""Pods that are copied from earlier pods equal the pods that all stages would make."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ STEPS = st.tuples(
 
 
 @given(st.lists(STEPS, max_size=14))
-def test_copies_are_what_all_stages_make(steps):
+def test_copies_equal_the_results_of_all_stages(steps):
     """Whatever is created, by whom, and whatever admission reads meanwhile."""
     copying, plain = Server(PodCopying(own_annotation=OWN)), Server()
     for step in steps:

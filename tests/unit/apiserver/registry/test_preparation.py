@@ -1,4 +1,4 @@
-"""Which updates count."""
+"""Updates that increment the generation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fairlead.apiserver.registry.strategies.table import strategy_of
     ("api_version", "kind", "counted"),
     [("scheduling.k8s.io/v1", "PriorityClass", 1), ("policy/v1", "PodDisruptionBudget", 2)],
 )
-def test_generations(api_version, kind, counted):
+def test_only_some_kinds_increment_the_generation(api_version, kind, counted):
     meta = {"name": "x", "resourceVersion": "1", "generation": 1}
     old = {"apiVersion": api_version, "kind": kind, "metadata": meta}
     kind = kind_of(old)
@@ -21,7 +21,7 @@ def test_generations(api_version, kind, counted):
     assert made["metadata"]["generation"] == counted
 
 
-def test_a_driver_has_a_generation_once_it_has_changed():
+def test_a_csi_driver_has_a_generation_only_after_a_change():
     """And none before."""
     meta = {"name": "x", "resourceVersion": "1"}
     old = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": meta, "spec": {}}

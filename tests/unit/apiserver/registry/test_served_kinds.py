@@ -1,4 +1,4 @@
-"""What a server serves, and how that changes with definitions."""
+"""The kinds that a server serves, and how definitions change them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_kind_is_found_by_its_path_and_by_its_type(registry):
     assert registry.find("apps", "v1", "pods") is None
 
 
-def test_acts_are_served_but_only_posted(registry):
+def test_reviews_and_bindings_support_only_create(registry):
     assert registry.find("", "v1", "bindings").verbs == ("create",)
     assert registry.find("authorization.k8s.io", "v1", "subjectaccessreviews").verbs == ("create",)
 
@@ -42,13 +42,13 @@ def test_custom_resources_are_served_while_they_are_defined(registry):
     assert registry.revision == before + 2
 
 
-def test_to_withdraw_what_was_never_defined_changes_nothing(registry):
+def test_withdrawing_an_unknown_definition_changes_nothing(registry):
     before = registry.revision
     registry.withdraw("widgets.example.com")
     assert registry.revision == before
 
 
-def test_custom_resources_name_their_group_where_built_in_kinds_do_not(registry):
+def test_discovery_contains_the_group_of_custom_kinds(registry):
     registry.define("widgets.example.com", [WIDGET])
     (group,) = api_group_discovery_list(registry, is_core=False)["items"][-1:]
     assert group["versions"][0]["resources"][0]["responseKind"] == {
@@ -65,7 +65,7 @@ def test_the_storage_version_hash_is_that_of_the_stored_version(registry):
     assert row["storageVersionHash"] == "FtbgEmiKtnw="  # recorded
 
 
-def test_versions_stand_from_the_most_stable_down():
+def test_versions_are_sorted_by_stability():
     versions = ["foo1", "v1", "v10", "v11beta2", "v12alpha1", "v2", "v3beta1", "v11alpha2"]
     assert sorted(versions, key=version_order) == [
         "v10",

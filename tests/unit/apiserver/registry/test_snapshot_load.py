@@ -1,4 +1,4 @@
-"""A whole cluster as it was stored elsewhere."""
+"""Loading of a snapshot with all objects of a cluster."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def refusal_of(act, *args):
     return refusal.value
 
 
-def test_objects_become_known_kind_by_kind_with_pods_last(store, pod, now):
+def test_objects_are_loaded_kind_by_kind_with_pods_last(store, pod, now):
     queue = {"apiVersion": "x.io/v1", "kind": "Queue", "metadata": {"name": "q"}}
     objects = [pod("b"), node("n2"), queue, pod("a", namespace="z"), pod("a"), node("n1")]
     expected = [
@@ -52,7 +52,7 @@ def test_the_order_of_the_files_makes_no_difference(new_store, pod, now):
     assert described(results[0]) == described(results[1])
 
 
-def test_objects_keep_what_they_have(store, pod, now):
+def test_objects_keep_their_metadata_and_status(store, pod, now):
     meta = {
         "uid": "u",
         "resourceVersion": "500",
@@ -67,7 +67,7 @@ def test_objects_keep_what_they_have(store, pod, now):
     assert loaded["status"] == {"phase": "Running"}
 
 
-def test_what_is_missing_is_filled_in(store, now):
+def test_missing_fields_are_filled_in(store, now):
     sent = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"x": None}}
     store.load([sent], now)
     loaded = store.get(POD, "default", "a")
@@ -78,7 +78,7 @@ def test_what_is_missing_is_filled_in(store, now):
     assert "generation" not in loaded["metadata"]
 
 
-def test_versions_that_are_numbers_are_kept_and_the_others_come_after_them(store, pod, now):
+def test_numeric_versions_are_kept_and_other_objects_get_later_versions(store, pod, now):
     versions = {"a": "70", "b": None, "c": "opaque", "d": "9"}
     objects = [
         pod(name, metadata={"resourceVersion": version}) for name, version in versions.items()
@@ -90,7 +90,7 @@ def test_versions_that_are_numbers_are_kept_and_the_others_come_after_them(store
     assert int(store.create(pod("e"), now)["metadata"]["resourceVersion"]) == store.version
 
 
-def test_listeners_hear_nothing_and_watches_start_after_it(store, pod, now):
+def test_a_load_sends_no_events_and_watches_start_after_it(store, pod, now):
     heard = []
     store.subscribe(heard.append)
     store.load([pod()], now)
@@ -99,14 +99,14 @@ def test_listeners_hear_nothing_and_watches_start_after_it(store, pod, now):
     assert refusal_of(store.changes_since, 0).reason == "Expired"
 
 
-def test_the_systems_priority_classes_come_along_once(store, priority_class, now):
+def test_the_system_priority_classes_are_added_once(store, priority_class, now):
     mine = priority_class("system-node-critical", 2_000_001_000, description="mine")
     store.load([mine], now)
     names = [(o["metadata"]["name"], o["description"][:4]) for o in store.list(PRIORITY_CLASS)]
     assert names == [("system-cluster-critical", "Used"), ("system-node-critical", "mine")]
 
 
-def test_unknown_kinds_are_carried_along(store, now):
+def test_objects_of_unknown_kinds_are_kept(store, now):
     sent = {
         "apiVersion": "batch.volcano.sh/v1alpha1",
         "kind": "Job",
@@ -190,6 +190,6 @@ def test_an_object_given_twice_is_named(store, pod, now):
     assert refusal_of(store.load, [pod()], now).message == refused.message
 
 
-def test_a_refused_cluster_leaves_nothing(store, pod, now):
+def test_a_refused_snapshot_changes_nothing(store, pod, now):
     refusal_of(store.load, [pod(), pod("Bad_")], now)
     assert (store.version, store.list(POD)) == (0, [])

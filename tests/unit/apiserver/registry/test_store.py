@@ -1,4 +1,4 @@
-"""The verbs: what is stored, what comes back, what is refused in which words."""
+"""The verbs of the store: stored objects, results, and messages of refusals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def refusal_of(act, *args, **kwargs):
 # --- create ---------------------------------------------------------------------------------
 
 
-def test_a_new_object_gets_what_the_server_gives(store, pod, now):
+def test_a_new_object_gets_the_metadata_of_the_server(store, pod, now):
     sent = pod(metadata={"uid": "mine", "creationTimestamp": "2001-01-01T00:00:00Z"})
     meta = store.create(sent, now)["metadata"]
     assert meta == {
@@ -76,7 +76,7 @@ def test_namespaces_are_filled_in_or_cleared(store, now):
     assert "namespace" not in store.create(node, now)["metadata"]
 
 
-def test_only_nodes_bring_a_status(store, pod, now):
+def test_only_new_nodes_keep_their_status(store, pod, now):
     node = {
         "apiVersion": "v1",
         "kind": "Node",
@@ -88,7 +88,7 @@ def test_only_nodes_bring_a_status(store, pod, now):
     assert "status" not in store.create(deployment() | {"status": {"replicas": 3}}, now)
 
 
-def test_a_gated_pod_says_so(store, pod, now):
+def test_a_gated_pod_gets_a_condition(store, pod, now):
     status = store.create(pod(schedulingGates=[{"name": "x.io/wait"}]), now)["status"]
     assert status["conditions"] == [
         {
@@ -109,12 +109,12 @@ def test_a_name_can_be_generated(store, pod, now):
     assert store.create(sent, now)["metadata"]["name"] == "w" * 58 + "00003"
 
 
-def test_a_name_wins_over_a_generated_one(store, pod, now):
+def test_a_name_takes_precedence_over_generate_name(store, pod, now):
     sent = pod("mine", metadata={"generateName": "web-"})
     assert store.create(sent, now)["metadata"]["name"] == "mine"
 
 
-def test_a_taken_name_is_refused_otherwise_where_one_could_be_generated(store, pod, now):
+def test_a_taken_name_with_generate_name_has_another_message(store, pod, now):
     sent = pod("mine", metadata={"generateName": "web-"})
     store.create(sent, now)
     with pytest.raises(ApiError) as refused:
@@ -126,7 +126,7 @@ def test_a_taken_name_is_refused_otherwise_where_one_could_be_generated(store, p
     assert (refused.value.code, refused.value.retry_after_s) == (409, 1)
 
 
-def test_the_base_is_the_name_of_an_address(new_store, now):
+def test_an_ip_address_gets_the_value_of_generate_name_as_its_name(new_store, now):
     store = new_store(registry=API_SERVER)
     parent = {"resource": "services", "namespace": "d", "name": "s"}
     address = {
@@ -151,7 +151,7 @@ def test_taken_names_are_refused(store, pod, now):
     )
 
 
-def test_the_name_of_an_object_on_its_way_out_is_taken(store, now):
+def test_the_name_of_a_terminating_object_is_taken(store, now):
     store.create({**CONFIG_MAP, "metadata": {"name": "m", "finalizers": ["x.io/y"]}}, now)
     store.delete(find_kind("cm"), "default", "m", now)
     assert refusal_of(store.create, CONFIG_MAP, now)[2] == (
@@ -159,7 +159,7 @@ def test_the_name_of_an_object_on_its_way_out_is_taken(store, now):
     )
 
 
-def test_a_version_makes_no_sense_for_a_new_object(store, pod, now):
+def test_a_resource_version_of_a_new_object_is_refused(store, pod, now):
     assert refusal_of(store.create, pod(metadata={"resourceVersion": "5"}), now) == (
         "",
         500,
@@ -167,7 +167,7 @@ def test_a_version_makes_no_sense_for_a_new_object(store, pod, now):
     )
 
 
-def test_a_refused_object_leaves_no_trace(store, pod, now):
+def test_a_refused_object_changes_nothing(store, pod, now):
     refusal_of(store.create, pod("Bad_"), now)
     refusal_of(store.create, pod(priorityClassName="nope"), now)
     assert store.version == 0
@@ -213,7 +213,7 @@ def test_a_stale_update_conflicts(store, now):
     assert put(store, deployment(replicas=3))["spec"]["replicas"] == 3  # unconditional
 
 
-def test_a_patch_may_lock_on_a_version(store, now):
+def test_a_patch_with_an_outdated_resource_version_conflicts(store, now):
     version = store.create(deployment(), now)["metadata"]["resourceVersion"]
     lock = {"metadata": {"resourceVersion": version}, "spec": {"replicas": 2}}
     store.patch(DEPLOYMENT, "default", "web", lock, now)
@@ -267,7 +267,7 @@ def test_the_generation_counts_changes_of_the_spec(store, now):
     assert generation({"metadata": {"annotations": {"a": "b"}}}) == 3  # Deployments only
 
 
-def test_annotations_of_other_kinds_are_no_spec(store, pod, now):
+def test_changes_of_annotations_do_not_increment_the_generation_of_other_kinds(store, pod, now):
     store.create(pod(), now)
     patch = {"metadata": {"annotations": {"a": "b"}}}
     assert store.patch(POD, "default", "a", patch, now)["metadata"]["generation"] == 1
@@ -279,7 +279,7 @@ def test_a_kind_without_generations_gets_none(store, now):
     assert "generation" not in node["metadata"]
 
 
-def test_status_and_the_servers_metadata_are_not_the_clients(store, now):
+def test_an_update_cannot_change_status_and_metadata_of_the_server(store, now):
     store.create(deployment(), now)
     store.patch_status(DEPLOYMENT, "default", "web", {"replicas": 1}, now)
     sent = deployment(replicas=5) | {"status": {"replicas": 9}}
@@ -345,7 +345,7 @@ def test_status_merges_and_nulls_remove(store, pod, now, later):
         ),
     ],
 )
-def test_a_status_must_make_sense(store, pod, now, fields, words):
+def test_an_invalid_status_is_refused(store, pod, now, fields, words):
     store.create(pod(node="n1"), now)
     assert refusal_of(store.patch_status, POD, "default", "a", fields, now) == (
         "Invalid",
@@ -354,7 +354,7 @@ def test_a_status_must_make_sense(store, pod, now, fields, words):
     )
 
 
-def test_a_status_of_another_form_is_refused(store, pod, now):
+def test_a_status_of_a_wrong_type_is_refused(store, pod, now):
     store.create(pod(), now)
     reason, code, message = refusal_of(
         store.patch_status, POD, "default", "a", {"containerStatuses": "none"}, now
@@ -363,7 +363,7 @@ def test_a_status_of_another_form_is_refused(store, pod, now):
     assert "status.containerStatuses: Expected `array`, got `str`" in message
 
 
-def test_a_nodes_status_has_quantities(store, now):
+def test_invalid_quantities_in_the_status_of_a_node_are_refused(store, now):
     store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}, now)
     fields = {"allocatable": {"cpu": "-1"}}
     assert refusal_of(store.patch_status, NODE, "", "n", fields, now)[2] == (
@@ -372,7 +372,7 @@ def test_a_nodes_status_has_quantities(store, now):
     )
 
 
-def test_what_an_object_always_lacked_is_not_asked_for_when_it_changes(store, now):
+def test_an_update_does_not_require_fields_that_the_object_never_had(store, now):
     bare = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -389,7 +389,7 @@ def test_what_an_object_always_lacked_is_not_asked_for_when_it_changes(store, no
     )
 
 
-def test_where_nobody_runs_containers_they_need_no_names_or_images(new_store, pod, now):
+def test_containers_in_a_simulation_need_no_names_or_images(new_store, pod, now):
     sent = pod(containers=[{"resources": {"requests": {"cpu": "1"}}}])
     served = new_store(registry=API_SERVER)
     assert "image: Required value" in refusal_of(served.create, sent, now)[2]
@@ -399,7 +399,7 @@ def test_where_nobody_runs_containers_they_need_no_names_or_images(new_store, po
 # --- as is ----------------------------------------------------------------------------------
 
 
-def test_put_as_is_takes_status_uid_and_priority_as_they_are(store, pod, now):
+def test_put_as_is_keeps_status_uid_and_priority(store, pod, now):
     sent = pod(phase="Running", node="n", metadata={"uid": "u"}, priority=7)
     stored = store.put_as_is(sent, now)
     assert (stored["status"], stored["spec"]["priority"]) == ({"phase": "Running"}, 7)
@@ -407,7 +407,7 @@ def test_put_as_is_takes_status_uid_and_priority_as_they_are(store, pod, now):
     assert stored["spec"]["schedulerName"] == "default-scheduler"
 
 
-def test_patch_as_is_may_change_what_the_rules_would_not(store, pod, now):
+def test_patch_as_is_can_change_immutable_fields(store, pod, now):
     store.create(pod(), now)
     patch = {"spec": {"nodeName": "n", "priority": 9}, "status": {"phase": "Failed"}}
     stored = store.patch_as_is(POD, "default", "a", patch, now)
@@ -416,7 +416,7 @@ def test_patch_as_is_may_change_what_the_rules_would_not(store, pod, now):
     assert stored["metadata"]["uid"] == "uid-1"
 
 
-def test_what_makes_no_sense_is_refused_even_as_is(store, pod, now):
+def test_put_as_is_refuses_an_invalid_object(store, pod, now):
     sent = pod(containers=[{"resources": {"requests": {"cpu": "-1"}}}])
     assert refusal_of(store.put_as_is, sent, now)[2] == (
         'Pod "a" is invalid: spec.containers[0].resources.requests[cpu]: Invalid value: "-1": '

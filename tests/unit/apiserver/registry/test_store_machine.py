@@ -1,4 +1,4 @@
-"""The store against a model: versions, watches and conflicts over any sequence of requests."""
+"""The store compared with a model: versions, watches and conflicts of random requests."""
 
 from __future__ import annotations
 

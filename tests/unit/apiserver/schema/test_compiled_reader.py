@@ -1,4 +1,4 @@
-"""Readers give what the walk gives, or leave it to the walk."""
+"""Compiled readers return the same as the general decoder, or raise UnusualError."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def outcome(read, value):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data())
-def test_a_reader_gives_what_the_walk_gives_or_nothing(kind, data):
+def test_a_reader_returns_the_result_of_the_general_decoder_or_raises(kind, data):
     schema = KINDS[kind]
     value = data.draw(values(schema))
     try:
@@ -65,7 +65,7 @@ def test_a_reader_gives_what_the_walk_gives_or_nothing(kind, data):
     assert list(read) == list(made)
 
 
-def test_an_ordinary_pod_is_nothing_unusual():
+def test_an_ordinary_pod_is_read_by_the_compiled_reader():
     container = {
         "name": "c",
         "image": "web",
@@ -86,6 +86,6 @@ def test_an_ordinary_pod_is_nothing_unusual():
     "text",
     ['{"spec":{"nodeName":"a","nodeName":"b"}}', '{"other":1}', '{"spec":{"containers":[null]}}'],
 )
-def test_what_is_to_be_told_is_left_to_the_walk(text):
+def test_objects_with_warnings_are_left_to_the_general_decoder(text):
     with pytest.raises(UnusualError):
         reader_of(POD)(parse_json(text))

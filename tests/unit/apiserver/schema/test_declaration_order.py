@@ -11,7 +11,7 @@ def internal(definition, value):
     return as_internal(schemas().of_definition(f"io.k8s.api.{definition}"), value)
 
 
-def test_members_stand_as_declared_and_keys_in_order():
+def test_fields_are_in_declaration_order_and_map_keys_are_sorted():
     sent = {"spec": {"nodeSelector": {"b": "1", "a": "2"}, "containers": []}, "kind": "Pod"}
     made = as_declared(schema_of("v1", "Pod"), sent)
     assert list(made) == ["kind", "spec"]
@@ -19,12 +19,12 @@ def test_members_stand_as_declared_and_keys_in_order():
     assert list(made["spec"]["nodeSelector"]) == ["a", "b"]
 
 
-def test_what_no_type_knows_stays_as_it_is():
+def test_data_without_a_schema_keeps_its_order():
     sent = {"data": {"b": 1, "a": 2}}
     assert list(as_declared(schema_of("apps/v1", "ControllerRevision"), sent)["data"]) == ["b", "a"]
 
 
-def test_fields_that_nobody_set_are_there():
+def test_unset_fields_are_printed_with_their_zero_values():
     assert internal("core.v1.ContainerPort", {"containerPort": 80}) == {
         "Name": "",
         "HostPort": 0,
@@ -34,25 +34,25 @@ def test_fields_that_nobody_set_are_there():
     }
 
 
-def test_pointers_and_lists_that_are_not_there_are_null():
+def test_unset_pointers_and_lists_are_null():
     shown = internal("core.v1.Container", {"name": "c", "tty": True})
     assert shown["RestartPolicy"] is None
     assert shown["Resources"] == {"Limits": None, "Requests": None, "Claims": None}
     assert list(shown)[-1] == "TTY"
 
 
-def test_names_in_the_language_and_in_json_may_differ_more():
+def test_go_names_can_differ_from_json_names():
     shown = internal("core.v1.RBDVolumeSource", {"monitors": ["m"], "image": "i"})
     assert shown["CephMonitors"] == ["m"]
     assert shown["RBDImage"] == "i"
 
 
-def test_metadata_of_a_template_stand_beside_its_spec():
+def test_template_metadata_is_printed_inline():
     shown = internal("core.v1.PodTemplateSpec", {"metadata": {"labels": {"a": "b"}}, "spec": {}})
     assert list(shown) == ["labels", "Spec"]
 
 
-def test_what_a_pod_shares_with_its_host_is_part_of_its_security_context():
+def test_host_namespace_fields_are_printed_in_the_security_context():
     spec = {"hostNetwork": True, "securityContext": {"runAsUser": 1}}
     context = internal("core.v1.PodSpec", spec)["SecurityContext"]
     assert list(context)[:2] == ["HostNetwork", "HostPID"]
@@ -64,7 +64,7 @@ def test_selectors_are_printed_by_their_json_names():
     assert shown["LabelSelector"] == {"matchLabels": {"a": "b"}}
 
 
-def test_every_type_can_be_shown_empty():
+def test_an_empty_object_of_every_type_can_be_printed():
     tables = schemas()
     kinds = [path.rsplit("/", 1) for path in tables.kinds]
     assert all(

@@ -1,4 +1,4 @@
-"""Objects in the form in which an API server keeps them."""
+"""Decoding of objects into the form that an API server stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def resources_of(**resources):
     return decoded(POD, pod(containers=[container]))[0]["spec"]["containers"][0]["resources"]
 
 
-def test_nulls_are_gone():
+def test_null_fields_are_dropped():
     assert "nodeName" not in spec_of(nodeName=None)
 
 
@@ -48,17 +48,17 @@ def test_nulls_in_maps_are_empty_values():
         ({"securityContext": {}}, {"securityContext": {}}),
     ],
 )
-def test_an_empty_field_is_dropped_unless_it_says_something(written, kept):
+def test_an_empty_field_is_dropped_unless_it_has_a_meaning(written, kept):
     assert spec_of(**written) == {"containers": [], **kept}
 
 
-def test_what_is_always_written_is_there():
+def test_fields_without_omitempty_are_always_present():
     made, _ = decoded(POD, pod(containers=[{"image": "i"}]))
     assert made["spec"]["containers"] == [{"name": "", "image": "i", "resources": {}}]
     assert made["status"] == {}
 
 
-def test_an_object_of_which_nothing_is_said():
+def test_an_empty_object_has_its_mandatory_fields():
     assert empty(schema_of("policy/v1", "PodDisruptionBudget")) == {
         "metadata": {},
         "spec": {},
@@ -86,7 +86,7 @@ def test_quantities_are_canonical(written, kept):
     assert resources_of(limits={"cpu": written}) == {"limits": {"cpu": kept}}
 
 
-def test_instants_are_in_utc():
+def test_timestamps_are_stored_in_utc():
     manifest = {**pod(), "metadata": {"creationTimestamp": "2026-01-01T02:00:00.7+02:00"}}
     assert decoded(POD, manifest)[0]["metadata"] == {"creationTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -142,7 +142,7 @@ def test_a_wrong_type_is_refused(manifest, problem):
     assert str(refused.value) == problem
 
 
-def test_a_lease_is_renewed_to_the_microsecond():
+def test_a_renew_time_without_microseconds_is_refused():
     lease = schema_of("coordination.k8s.io/v1", "Lease")
     with pytest.raises(TypeMismatchError, match=r'cannot parse "Z" as "\.000000"'):
         decoded(lease, {"spec": {"renewTime": "2024-01-01T00:00:02Z"}})
@@ -156,13 +156,13 @@ def test_a_lease_is_renewed_to_the_microsecond():
         ({"template": {"spec": {"containers": {}}}}, "cannot restore slice from map"),
     ],
 )
-def test_of_a_patch_something_else_is_said(patch, said):
+def test_a_type_error_in_a_patch_has_its_own_message(patch, said):
     with pytest.raises(TypeMismatchError) as refused:
         decoded(DEPLOYMENT, {"spec": patch})
     assert refused.value.restoring == said
 
 
-def test_unknown_and_repeated_fields_are_noted_where_they_stand():
+def test_unknown_and_repeated_fields_are_reported_with_their_paths():
     text = """{"kind": "Deployment", "metadata": {"name": "a", "name": "b", "labls": {}},
                "spec": {"replicas": 1, "replicas": 2,
                         "template": {"spec": {"containers": [{"name": "c", "foo": 1}]}}}}"""
@@ -227,14 +227,14 @@ NO_MATCH = "json: cannot unmarshal number into Go struct field "
         ),
     ],
 )
-def test_types_are_called_as_upstream_calls_them(text, problem):
+def test_type_errors_use_upstreams_type_names(text, problem):
     """Recorded from upstream 1.36.4; an error that ends decoding precedes earlier type errors."""
     with pytest.raises(TypeMismatchError) as refused:
         decoded(POD, parse_json(text))
     assert str(refused.value) == problem
 
 
-def test_bytes_may_be_numbers():
+def test_bytes_can_be_given_as_lists_of_numbers():
     """Recorded from upstream 1.36.4."""
     secret = schema_of("v1", "Secret")
     assert decoded(secret, {"data": {"a": [104, 105]}})[0]["data"] == {"a": "aGk="}
@@ -243,7 +243,7 @@ def test_bytes_may_be_numbers():
         decoded(secret, {"data": {"a": [104, 300]}})
 
 
-def test_a_field_that_is_there_again_is_added_to():
+def test_a_repeated_field_is_merged_into_the_earlier_value():
     """Recorded from upstream 1.36.4."""
     text = (
         '{"spec":{"nodeName":"a","nodeName":null,"priority":1,"priority":null,'
@@ -262,7 +262,7 @@ def test_a_field_that_is_there_again_is_added_to():
     ]
 
 
-def test_fields_are_noted_in_quotes():
+def test_reported_field_names_are_escaped():
     """Recorded from upstream 1.36.4; what no type knows is not said to be there twice."""
     made, notes = decoded(POD, parse_json('{"spec":{"a\\"\\u0001":1,"a\\"\\u0001":2}}'))
     assert notes == [r'unknown field "spec.a\"\x01"']

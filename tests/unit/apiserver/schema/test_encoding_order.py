@@ -1,4 +1,4 @@
-"""Members of objects stand as upstream writes them: recorded from upstream 1.36.4."""
+"""The order of encoded fields, recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def names(value):
     return list(map(names, value)) if isinstance(value, list) else value
 
 
-def test_fields_as_they_are_declared_and_keys_by_name():
+def test_fields_are_in_declaration_order_and_keys_are_sorted():
     """Types say the order of their fields; maps are written by name."""
     made = ordered(POD, SHUFFLED)
     assert made == SHUFFLED
@@ -43,19 +43,19 @@ def test_fields_as_they_are_declared_and_keys_by_name():
     assert list(made["spec"]["containers"][0]["resources"]["limits"]) == ["cpu", "memory"]
 
 
-def test_what_no_type_knows_stands_last():
+def test_unknown_fields_come_last():
     """It is kept all the same."""
     assert list(ordered(POD, {"other": 1, "kind": "Pod"})) == ["kind", "other"]
 
 
-def test_without_a_type_everything_is_by_name():
+def test_without_a_schema_all_keys_are_sorted():
     """So custom resources are written."""
     made = ordered_by_name({"kind": "W", "b": [{"d": 1, "c": 2}], "apiVersion": "e/v1"})
     assert names(made) == [("apiVersion", "e/v1"), ("b", [[("c", 2), ("d", 1)]]), ("kind", "W")]
 
 
 @pytest.mark.parametrize("order", [ordered_by_name, lambda value: ordered(POD, value)])
-def test_what_is_in_order_comes_back_itself(order):
+def test_an_ordered_object_is_returned_unchanged(order):
     """Nothing is made anew for nothing."""
     made = order(SHUFFLED)
     assert order(made) is made
@@ -79,7 +79,7 @@ def test_order_changes_no_value(value):
 
 
 @given(st.permutations(["metadata", "spec", "status"]), st.booleans(), st.booleans())
-def test_a_new_version_is_ordered_as_if_there_were_none_before(order, keeps_spec, has_conditions):
+def test_reuse_of_the_previous_version_does_not_change_the_order(order, keeps_spec, has_conditions):
     """Members shared with the version before are not looked into, because they are in order."""
     before = ordered(POD, SHUFFLED | {"status": {"phase": "Pending", "conditions": []}})
     conditions = [{"status": "True", "type": "Ready"}]

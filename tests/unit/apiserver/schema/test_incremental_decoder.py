@@ -1,4 +1,4 @@
-"""What is read of a change is what is read of the whole."""
+"""Incremental decoding of a changed object agrees with decoding the whole object."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def changes(draw, schema, old, depth=0):
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 @settings(max_examples=40)
-def test_a_change_is_read_as_the_whole_would_be(kind, data):
+def test_incremental_decoding_agrees_with_complete_decoding(kind, data):
     """The same value or a refusal, whatever it was made of."""
     schema = KINDS[kind]
     try:
@@ -50,7 +50,7 @@ def test_a_change_is_read_as_the_whole_would_be(kind, data):
     assert outcome(lambda: changed(schema, old, new)) == outcome(lambda: decoded(schema, new)[0])
 
 
-def test_what_both_share_is_shared_on():
+def test_unchanged_parts_are_shared_with_the_old_object():
     """It is not read again."""
     spec = {"containers": [{"name": "c"}]}
     old, _ = decoded(KINDS["Pod"], {"spec": spec, "status": {"phase": "Pending"}})

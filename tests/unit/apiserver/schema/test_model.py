@@ -1,4 +1,4 @@
-"""Schemas, as the shipped tables have them."""
+"""The schemas in the shipped tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_kind_in_the_tables_has_a_type():
     assert all(tables.of_kind(api_version, kind) for api_version, kind in paths)
 
 
-def test_a_kind_that_is_not_built_in_has_none():
+def test_a_custom_kind_has_no_schema():
     assert schema_of("example.com/v1", "Widget") is None
 
 
@@ -47,19 +47,19 @@ def test_a_kind_that_is_not_built_in_has_none():
         ("Service", "spec.ports.[].targetPort", Type.INT_OR_STRING),
     ],
 )
-def test_types(kind, path, expected):
+def test_a_field_has_upstreams_type(kind, path, expected):
     """A field has the type that upstream publishes."""
     assert at("v1", kind, path).type is expected
 
 
-def test_patches_and_appliers_know_containers_by_name():
+def test_containers_are_merged_by_name():
     containers = field("v1", "Pod", "spec", "containers")
     assert containers.merge_key == "name"
     assert containers.schema.topology is ElementRelationship.MAP
     assert containers.schema.keys == ("name",)
 
 
-def test_patches_and_appliers_tell_ports_apart_differently():
+def test_ports_have_different_keys_for_patches_and_server_side_apply():
     ports = at("v1", "Pod", "spec.containers.[]").fields["ports"]
     assert ports.merge_key == "containerPort"
     assert ports.schema.keys == ("containerPort", "protocol")
@@ -76,7 +76,7 @@ def test_patches_and_appliers_tell_ports_apart_differently():
         ("spec", "securityContext", Zero.KEEP),
     ],
 )
-def test_empty_fields(path, name, zero):
+def test_empty_fields_are_kept_or_dropped_as_in_upstreams_types(path, name, zero):
     """What becomes of an empty field is as upstream's types have it."""
     assert field("v1", "Pod", path, name).zero is zero
 
@@ -87,5 +87,5 @@ def test_a_type_may_contain_itself():
     assert schema.fields["properties"].schema.items is schema
 
 
-def test_fields_are_described():
+def test_fields_have_descriptions():
     assert "terminationGracePeriodSeconds" in words()["io.k8s.api.core.v1.PodSpec"]

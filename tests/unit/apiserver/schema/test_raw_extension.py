@@ -1,4 +1,4 @@
-"""Objects that know how they were spelled."""
+"""Raw extensions, which keep the text of their data."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ DENSE = b'{"data":{"a":1}}'
     ],
     ids=["sent again", "sent otherwise", "patched", "patched, of no blanks", "read back"],
 )
-def test_equal_data_may_be_spelled_otherwise(before, after, is_other):
+def test_equal_data_can_differ_as_text(before, after, is_other):
     assert before == after
     assert differs_as_text(before, after) == is_other
 
 
-def test_what_a_patch_takes_over_has_lost_its_blanks():
+def test_data_in_a_patch_result_differs_as_text():
     data = revision(SPACED)
     assert differs_as_text(data, data)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"{}", b'{"data": null}'])
-def test_what_has_no_data_stays_as_it_is(body):
+def test_an_object_without_data_is_unchanged(body):
     assert with_raw_data({"a": 1}, body) == {"a": 1}

@@ -1,4 +1,4 @@
-"""Schemas that stand where something simpler may stand are read like all others, but quietly."""
+"""Fields that contain a JSON schema or a simpler value."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ PROPS = schemas().of_definition(
         ({"default": {"a": [None, 1.0]}}, {"default": {"a": [None, 1.0]}}),
     ],
 )
-def test_what_is_kept(sent, read):
+def test_unknown_and_empty_fields_of_nested_schemas_are_dropped_silently(sent, read):
     assert decoded(PROPS, sent) == (read, [])
     assert walked(PROPS, sent) == (read, [])
 
 
 @pytest.mark.parametrize("sent", [5, "x", []])
-def test_neither_a_schema_nor_a_boolean(sent):
+def test_a_value_that_is_neither_schema_nor_boolean_is_refused(sent):
     with pytest.raises(TypeMismatchError, match=NEITHER):
         decoded(PROPS, {"additionalProperties": sent})
 
 
 @pytest.mark.parametrize("sent", [{"items": [0]}, {"items": {"maxLength": "x"}}])
-def test_a_schema_of_another_type(sent):
+def test_a_schema_with_a_field_of_a_wrong_type_is_refused(sent):
     with pytest.raises(TypeMismatchError, match="json: cannot unmarshal"):
         decoded(PROPS, sent)
 
 
-def test_what_is_unknown_elsewhere_is_told():
+def test_unknown_fields_outside_of_unions_are_reported():
     sent = {"zork": 1, "not": {"zork": 2}, "items": {"zork": 3}}
     assert decoded(PROPS, sent)[1] == ['unknown field "zork"', 'unknown field "not.zork"']

@@ -1,4 +1,4 @@
-"""A storage that keeps most of its objects as text is a storage like the other."""
+"""CompactStorage keeps most objects as text and behaves like Storage."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def added(storage, kind, namespace, name, count):
 
 
 @given(st.lists(STEPS), st.integers(1, 4))
-def test_whatever_is_done_to_both_they_say_the_same(steps, hot_max):
+def test_both_storages_give_the_same_results_for_any_steps(steps, hot_max):
     warm, cold = Storage(), CompactStorage(hot_max=hot_max)
     for step in steps:
         assert done(cold, step) == done(warm, step)
@@ -76,7 +76,7 @@ def test_whatever_is_done_to_both_they_say_the_same(steps, hot_max):
     assert sum(isinstance(value, dict) for value in values) <= hot_max
 
 
-def test_what_is_restored_is_text_beyond_what_is_kept_warm():
+def test_restored_objects_above_the_limit_of_decoded_objects_are_kept_as_text():
     kind = KINDS[0]
     objects = [(kind, manifest(kind, "a", str(number), number)) for number in range(9)]
     cold = CompactStorage(hot_max=2)
@@ -116,7 +116,7 @@ def test_an_object_that_is_read_again_is_not_decoded_again():
     ]
 
 
-def test_events_do_not_take_the_places_of_other_objects():
+def test_events_do_not_displace_other_decoded_objects():
     event, storage = find_kind("event"), CompactStorage(hot_max=2)
     storage.put(KINDS[0], manifest(KINDS[0], "a", "x", 1))
     for name in "xyz":
@@ -125,13 +125,13 @@ def test_events_do_not_take_the_places_of_other_objects():
     assert [type(one) for one in storage._objects["events"].values()].count(bytes) == 2
 
 
-def test_what_is_not_there_cannot_be_removed():
+def test_removing_a_missing_object_raises():
     with pytest.raises(KeyError):
         CompactStorage().remove(KINDS[0], "a", "x")
 
 
 @pytest.mark.parametrize("storage", [Storage(), CompactStorage()], ids=["warm", "cold"])
-def test_texts_are_restored_as_the_objects_that_they_are(storage):
+def test_restored_texts_are_decoded_to_their_objects(storage):
     kind = KINDS[0]
     obj = manifest(kind, "a", "x", 1)
     storage.restore_texts([(kind, ("a", "x"), json.dumps(obj).encode())], 7)
@@ -141,7 +141,7 @@ def test_texts_are_restored_as_the_objects_that_they_are(storage):
     assert changed["metadata"]["resourceVersion"] == "8"
 
 
-def test_the_log_reaches_back_less_far_where_objects_are_large():
+def test_the_log_is_shorter_if_objects_are_large():
     """The newest change is there in any case."""
     kind, storage = KINDS[0], CompactStorage(100, log_bytes_max=1_000)
     for count in range(20):
@@ -226,7 +226,7 @@ def test_a_full_store_refuses_growth_but_accepts_what_frees_space():
     storage.put(kind, manifest(kind, "a", "another", "x" * 1_000))
 
 
-def test_restored_objects_count():
+def test_restored_objects_count_towards_the_size_limit():
     kind, storage = KINDS[0], CompactStorage(bytes_max=2_000)
     text = json.dumps(manifest(kind, "a", "x", "x" * 1_000)).encode()
     storage.restore_texts([(kind, ("a", "x"), text)], 1)

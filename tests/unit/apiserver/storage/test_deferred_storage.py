@@ -1,4 +1,4 @@
-"""A storage whose objects are decoded when they are read is a storage like the other."""
+"""DeferredStorage decodes objects when they are first read, and behaves like Storage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ READS = [
 
 
 @pytest.mark.parametrize("read", READS)
-def test_what_is_read_is_what_an_ordinary_storage_returns(read):
+def test_reads_return_the_same_as_an_ordinary_storage(read):
     results = []
     for storage in (DeferredStorage(), Storage()):
         storage.restore_deferred([Deferred("b"), Deferred("a")], 4)

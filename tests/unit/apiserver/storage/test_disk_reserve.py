@@ -1,11 +1,11 @@
-"""The reserve of disk space is held whole, or not at all."""
+"""The reserve of disk space is allocated completely or not at all."""
 
 from __future__ import annotations
 
 from fairlead.apiserver.storage.disk_reserve import RESERVE_BYTES, DiskReserve
 
 
-def test_the_space_is_taken_once_and_freed_once(tmp_path):
+def test_the_reserve_is_allocated_once_and_released_once(tmp_path):
     reserve = DiskReserve(tmp_path / "reserve")
     reserve.allocate()
     assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
@@ -13,7 +13,7 @@ def test_the_space_is_taken_once_and_freed_once(tmp_path):
     assert not reserve.release()
 
 
-def test_a_part_of_the_space_counts_as_none_and_is_completed(tmp_path):
+def test_a_partial_reserve_is_not_used_and_is_completed(tmp_path):
     """A process can end while it takes the space."""
     (tmp_path / "reserve").write_bytes(b"part")
     reserve = DiskReserve(tmp_path / "reserve")
@@ -22,7 +22,7 @@ def test_a_part_of_the_space_counts_as_none_and_is_completed(tmp_path):
     assert (tmp_path / "reserve").stat().st_size == RESERVE_BYTES
 
 
-def test_what_cannot_be_taken_is_tried_again(tmp_path):
+def test_a_failed_allocation_can_be_repeated(tmp_path):
     reserve = DiskReserve(tmp_path / "folder" / "reserve")
     reserve.allocate()
     assert not reserve.release()

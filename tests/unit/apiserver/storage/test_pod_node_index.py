@@ -1,4 +1,4 @@
-"""The pods of a node are those that a search through all pods finds."""
+"""The index of pods by node agrees with a search through all pods."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def searched(storage, node):
 
 @pytest.mark.parametrize("make", [Storage, lambda: CompactStorage(hot_max=1)])
 @given(before=st.lists(STEPS), after=st.lists(STEPS))
-def test_the_index_finds_what_a_search_finds(make, before, after):
+def test_the_index_agrees_with_a_search(make, before, after):
     """When it is made, and after every later change."""
     storage = make()
     for step in before:
@@ -54,7 +54,7 @@ def test_the_index_finds_what_a_search_finds(make, before, after):
             assert indexed(storage, node) == searched(storage, node)
 
 
-def test_a_restored_storage_is_indexed_anew():
+def test_the_index_is_rebuilt_after_a_restore():
     storage = CompactStorage()
     storage.put(POD, pod("a", "x", "n1"))
     assert [*indexed(storage, "n1")] == [("a", "x")]

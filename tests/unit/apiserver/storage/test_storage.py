@@ -21,7 +21,7 @@ def test_all_kinds_share_one_counter():
     assert storage.version == 2
 
 
-def test_items_come_by_namespace_and_name_bytewise():
+def test_items_are_sorted_by_namespace_and_name_bytewise():
     storage = Storage()
     for name in ("b-2", "b1", "b", "b.1", "a0", "aa", "a"):
         storage.put(POD, pod(name))
@@ -30,7 +30,7 @@ def test_items_come_by_namespace_and_name_bytewise():
     assert list(storage.items(POD, "other")) == []
 
 
-def test_a_change_knows_what_was_before_and_the_last_version_bears_its_deletion():
+def test_a_change_has_the_previous_object_and_a_deletion_has_a_new_version():
     storage = Storage()
     changes = []
     storage.subscribe(changes.append)
@@ -46,7 +46,7 @@ def test_a_change_knows_what_was_before_and_the_last_version_bears_its_deletion(
     assert storage.find(POD, "n", "a") is None
 
 
-def test_what_is_stored_shares_what_it_was_made_of_and_leaves_it_alone():
+def test_a_stored_object_shares_the_parts_of_the_given_object_unchanged():
     storage = Storage()
     given = pod(spec={"x": [1]})
     stored = storage.put(POD, given)
@@ -64,7 +64,7 @@ def test_an_unsubscribed_listener_gets_no_changes():
     assert [change.version for change in heard] == [1]
 
 
-def test_a_listener_gets_the_changes_of_the_resources_that_concern_it():
+def test_a_listener_gets_the_changes_of_the_selected_resources():
     """Also of resources that changed before it subscribed."""
     storage = Storage()
     storage.put(NODE, {"metadata": {"name": "x"}})
@@ -78,7 +78,7 @@ def test_a_listener_gets_the_changes_of_the_resources_that_concern_it():
     assert [change.version for change in heard] == [3, 4]
 
 
-def test_the_log_tells_what_followed_a_version():
+def test_the_log_returns_the_changes_after_a_version():
     storage = Storage()
     for name in "abc":
         storage.put(POD, pod(name))
@@ -87,7 +87,7 @@ def test_the_log_tells_what_followed_a_version():
     assert storage.changes_since(9) == []  # a watch from the future waits
 
 
-def test_a_forgotten_version_is_refused_by_name():
+def test_a_compacted_version_is_named_in_the_refusal():
     storage = Storage(log_capacity=2)
     for name in "abcd":
         storage.put(POD, pod(name))
@@ -98,7 +98,7 @@ def test_a_forgotten_version_is_refused_by_name():
     assert refusal.value.message == "too old resource version: 1 (2)"
 
 
-def test_a_storage_without_a_log_forgets_every_version():
+def test_a_storage_without_a_log_has_no_earlier_changes():
     storage, heard = Storage(log_capacity=0), []
     storage.subscribe(heard.append)
     for name in "ab":
@@ -109,7 +109,7 @@ def test_a_storage_without_a_log_forgets_every_version():
         storage.changes_since(1)
 
 
-def test_what_was_restored_is_not_in_the_log():
+def test_restored_objects_are_not_in_the_log():
     storage = Storage()
     storage.restore([(POD, {"metadata": {"name": "a", "resourceVersion": "40"}})], 41)
     assert storage.changes_since(41) == []

@@ -1,4 +1,4 @@
-"""What is written to a journal is there afterwards, whatever happens to the process."""
+"""The write-ahead log restores every acknowledged write after any end of the process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def everything(storage):
     return {kind.resource: list(storage.items(kind)) for kind in storage.kinds()}
 
 
-def test_a_new_journal_is_empty_and_holds_what_was_loaded_before_it_began(tmp_path):
+def test_a_new_log_is_empty_and_then_contains_the_loaded_objects(tmp_path):
     storage, journal = Storage(), WriteAheadLog(tmp_path / "j", synced=False)
     assert journal.is_empty
     loaded = config_map("a")
@@ -63,7 +63,7 @@ def test_a_new_journal_is_empty_and_holds_what_was_loaded_before_it_began(tmp_pa
     journal.close()
 
 
-def test_what_was_stored_changed_and_removed_is_there_again(tmp_path):
+def test_creations_updates_and_deletions_are_restored(tmp_path):
     storage, journal = opened(tmp_path / "j")
     storage.put(CONFIG_MAP, config_map("a", x="1"))
     storage.put(CONFIG_MAP, config_map("b"))
@@ -76,7 +76,7 @@ def test_what_was_stored_changed_and_removed_is_there_again(tmp_path):
     journal.close()
 
 
-def test_watches_go_on_where_they_were(tmp_path):
+def test_watches_continue_after_a_restart(tmp_path):
     storage, journal = opened(tmp_path / "j")
     storage.put(CONFIG_MAP, config_map("a", x="1"))
     storage.put(CONFIG_MAP, config_map("a", x="2"))
@@ -88,7 +88,7 @@ def test_watches_go_on_where_they_were(tmp_path):
     journal.close()
 
 
-def test_watches_from_before_what_is_known_are_told_that_it_is_gone(tmp_path):
+def test_watches_from_a_compacted_version_are_refused_after_a_restart(tmp_path):
     storage, journal = opened(tmp_path / "j", log_capacity=0)
     for count in range(1_200):
         storage.put(CONFIG_MAP, config_map("a", x=str(count)))
@@ -102,7 +102,7 @@ def test_watches_from_before_what_is_known_are_told_that_it_is_gone(tmp_path):
     journal.close()
 
 
-def test_watches_go_on_as_far_back_as_there_is_room(tmp_path, monkeypatch):
+def test_only_the_changes_that_fit_into_the_log_limit_are_restored(tmp_path, monkeypatch):
     """What was written with more room is not all read again."""
     monkeypatch.setattr(sqlite_log, "LOG_BYTES_MAX", 1_000)
     storage, journal = opened(tmp_path / "j")
@@ -127,7 +127,7 @@ def test_custom_resources_keep_the_plural_of_their_definition(tmp_path):
     journal.close()
 
 
-def test_it_knows_when_something_was_written_last(tmp_path):
+def test_the_time_of_the_last_write_is_restored(tmp_path):
     _, journal = opened(tmp_path / "j")
     assert journal.last_time == 0
     journal.close()
@@ -139,7 +139,7 @@ def test_it_knows_when_something_was_written_last(tmp_path):
     again.close()
 
 
-def test_settling_waits_for_what_was_recorded(tmp_path):
+def test_wait_until_durable_waits_for_recorded_changes(tmp_path):
     storage, journal = opened(tmp_path / "j")
 
     async def write():
@@ -170,7 +170,7 @@ def test_a_durable_version_does_not_wait_for_later_changes(tmp_path):
     journal.close()
 
 
-def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
+def test_a_change_that_cannot_be_written_is_not_acknowledged(tmp_path):
     storage, journal = opened(tmp_path / "j")
     journal._file._connection.execute("DROP TABLE log")
 
@@ -194,7 +194,7 @@ def until(check):
     raise AssertionError
 
 
-def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypatch):
+def test_changes_that_failed_on_a_full_disk_are_written_later(tmp_path, monkeypatch):
     """While the disk is full, writes are answered with an error; later they are stored."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     storage, journal = opened(tmp_path / "j")
@@ -219,7 +219,7 @@ def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypat
     journal.close()
 
 
-def test_before_the_disk_is_full_nothing_more_is_taken(tmp_path, monkeypatch):
+def test_changes_are_refused_before_the_disk_is_full(tmp_path, monkeypatch):
     """Earlier writes are durable, and later ones are refused at once."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     free = [journal_module.ROOM_BYTES_MIN]
@@ -279,7 +279,7 @@ def test_deletions_are_accepted_longer_than_other_changes(tmp_path, monkeypatch)
     journal.close()
 
 
-def test_deletions_on_a_short_disk_return_space_to_it(tmp_path, monkeypatch):
+def test_deletions_on_an_almost_full_disk_free_disk_space(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     free = [1 << 30]
     storage, journal = opened(tmp_path / "j", free_bytes=lambda _: free[-1])
@@ -300,7 +300,7 @@ def test_deletions_on_a_short_disk_return_space_to_it(tmp_path, monkeypatch):
     journal.close()
 
 
-def test_a_start_on_a_full_disk_has_space_and_refuses_changes_at_once(tmp_path):
+def test_a_start_on_a_full_disk_succeeds_and_refuses_changes_at_once(tmp_path):
     """Nothing is accepted that could not be written, so reads are answered."""
     reserve = tmp_path / "j.reserve-for-start"
     storage, journal = opened(tmp_path / "j", free_bytes=lambda _: 1 << 30)
@@ -317,7 +317,7 @@ def test_a_start_on_a_full_disk_has_space_and_refuses_changes_at_once(tmp_path):
     journal.close()
 
 
-def test_where_nobody_knows_what_is_free_there_is_room(tmp_path):
+def test_unknown_free_space_is_treated_as_sufficient(tmp_path):
     _, journal = opened(tmp_path / "j", free_bytes=lambda _: None)
     assert journal.has_room()
     journal.close()
@@ -326,7 +326,7 @@ def test_where_nobody_knows_what_is_free_there_is_room(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "no database, but long enough to be taken for one" * 99])
-def test_a_file_that_is_no_journal_is_refused(tmp_path, text):
+def test_a_file_that_is_not_a_database_is_refused(tmp_path, text):
     (tmp_path / "j").write_text(text)
     if text:
         with pytest.raises(SqliteLogError, match="not a database"):
@@ -335,7 +335,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path, text):
         WriteAheadLog(tmp_path / "j").close()
 
 
-def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path):
+def test_a_foreign_database_is_refused_and_not_changed(tmp_path):
     with closing(sqlite3.connect(tmp_path / "j")) as other:
         other.execute("CREATE TABLE theirs (x)")
     before = (tmp_path / "j").read_bytes()
@@ -344,7 +344,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "j").read_bytes() == before
 
 
-def test_a_journal_of_another_format_is_refused(tmp_path):
+def test_a_log_of_another_format_is_refused(tmp_path):
     opened(tmp_path / "j")[1].close()
     with closing(sqlite3.connect(tmp_path / "j")) as newer, newer:
         newer.execute("UPDATE about SET value = 3 WHERE name = 'format'")
@@ -352,7 +352,7 @@ def test_a_journal_of_another_format_is_refused(tmp_path):
         WriteAheadLog(tmp_path / "j")
 
 
-def test_a_journal_in_use_is_refused(tmp_path):
+def test_a_log_in_use_is_refused(tmp_path):
     _, journal = opened(tmp_path / "j")
     with pytest.raises(SqliteLogError, match="in use by another process"):
         WriteAheadLog(tmp_path / "j")
@@ -435,21 +435,21 @@ def loss_of(path):
         return journal.loss()
 
 
-def test_a_log_that_is_complete_has_lost_nothing(history, tmp_path):
+def test_a_complete_log_has_no_loss(history, tmp_path):
     assert loss_of(tmp_path / "j.db") == ""
 
 
-def test_a_log_that_is_gone_is_missed(history, tmp_path):
+def test_a_deleted_log_is_detected(history, tmp_path):
     (tmp_path / "j.db").unlink()
     assert "is empty, but 5 more changes were acknowledged" in loss_of(tmp_path / "j.db")
 
 
-def test_an_older_copy_in_place_of_the_log_is_noticed(history, tmp_path):
+def test_an_older_copy_of_the_log_is_detected(history, tmp_path):
     history[2].rename(tmp_path / "j.db")
     assert "ends with version 3, but 2 more changes were" in loss_of(tmp_path / "j.db")
 
 
-def test_another_history_of_the_same_length_is_noticed(history, tmp_path):
+def test_a_different_log_of_the_same_length_is_detected(history, tmp_path):
     storage, journal = opened(tmp_path / "other.db")
     for number in range(6):
         storage.put(CONFIG_MAP, config_map(f"other{number}"))
@@ -458,7 +458,7 @@ def test_another_history_of_the_same_length_is_noticed(history, tmp_path):
     assert "differs from what was acknowledged as version 5" in loss_of(tmp_path / "j.db")
 
 
-def test_a_mark_that_lies_behind_is_no_loss(history, tmp_path):
+def test_an_outdated_mark_is_not_a_loss(history, tmp_path):
     """As after a power failure: the mark is not synced."""
     mark = (tmp_path / "j.mark").read_bytes()
     storage, journal = opened(tmp_path / "j.db")
@@ -469,20 +469,20 @@ def test_a_mark_that_lies_behind_is_no_loss(history, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"7 0", b"9 0 5 1\n", b"\xff"])
-def test_a_mark_that_cannot_be_read_is_as_none(history, tmp_path, content):
+def test_an_unreadable_mark_is_ignored(history, tmp_path, content):
     (tmp_path / "j.mark").write_bytes(content)
     assert loss_of(tmp_path / "j.db") == ""
 
 
 @pytest.mark.parametrize("length", [0, 1, 2_046, 2_047, 2_048, 4_094, 9_999])
-def test_a_checksum_is_that_of_the_whole_text(length):
+def test_the_checksum_covers_the_whole_text(length):
     text = bytes(number % 251 for number in range(length))
     head = b"5\x007\x00ADDED\x00pods\x00n\x00a\x00"
     digest = hashlib.blake2b(head + text, digest_size=8).digest()
     assert chained(5, (7, "ADDED", "pods", "n", "a", text)) == int.from_bytes(digest) >> 1
 
 
-def test_a_file_whose_objects_have_no_rowid_goes_on(tmp_path):
+def test_a_file_with_a_table_without_rowid_can_be_continued(tmp_path):
     """Earlier versions created such files."""
     with closing(sqlite3.connect(tmp_path / "j")) as file:
         file.executescript(
@@ -515,7 +515,7 @@ CREATE TABLE log (
 
 
 @pytest.mark.parametrize("logged_from", [1, 4, 9])
-def test_a_file_of_format_1_goes_on(tmp_path, logged_from):
+def test_a_file_of_format_1_can_be_continued(tmp_path, logged_from):
     """In format 1, all newest versions are in one table, and the log has the recent changes."""
     old = Storage()
     for count in range(3):
@@ -551,7 +551,7 @@ def test_a_file_of_format_1_goes_on(tmp_path, logged_from):
     journal.close()
 
 
-def test_what_later_changes_have_superseded_is_deleted(tmp_path, monkeypatch):
+def test_superseded_versions_are_deleted(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite_log, "COMPACTION_EVERY", 1)
     storage, journal = opened(tmp_path / "j", log_capacity=10)
     for name in "abc":
@@ -581,7 +581,7 @@ STEPS = st.lists(
 
 @settings(max_examples=25)
 @given(STEPS)
-def test_any_history_is_there_again(steps):
+def test_any_history_is_restored(steps):
     """Objects come, change and go, disk space becomes short, and the process restarts."""
     room = [1 << 30]
     options = {"log_capacity": 10, "free_bytes": lambda _: room[-1]}
@@ -614,7 +614,7 @@ def test_any_history_is_there_again(steps):
         journal.close()
 
 
-def test_changes_that_nobody_waits_for_are_collected_and_written(tmp_path, monkeypatch):
+def test_changes_without_a_waiting_request_are_written_in_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "COLLECT_S", 0.5)
     storage, journal = opened(tmp_path / "j")
     written = []

@@ -1,4 +1,4 @@
-"""What a served API says against changes of what exists: `changes.yaml` and `statuses.yaml`."""
+"""Validation errors of updates: the tables `changes.yaml` and `statuses.yaml`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def refusals(row, validate):
 
 
 @pytest.mark.parametrize("row", rows("changes.yaml"))
-def test_change(row):
+def test_all_errors_of_an_update_are_reported_as_upstream_does(row):
     """A change is refused for all that is wrong with it, in upstream's words."""
     assert refusals(row, ApiValidator().validate_update) == row.get("causes", [])
 
 
 @pytest.mark.parametrize("row", rows("statuses.yaml"))
-def test_status(row):
+def test_all_errors_of_a_status_update_are_reported_as_upstream_does(row):
     """So is a status."""
     assert refusals(row, ApiValidator().validate_status_update) == row.get("causes", [])

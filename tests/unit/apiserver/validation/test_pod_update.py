@@ -1,4 +1,4 @@
-"""What may change in a pod that exists."""
+"""Validation of pod updates."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def patched(store, pod, now):
         "what attracts a gated pod",
     ],
 )
-def test_may_change(patched, spec, patch):
+def test_an_allowed_change_is_accepted(patched, spec, patch):
     assert patched(patch, **spec)["metadata"]["generation"] == 2
 
 
@@ -147,11 +147,11 @@ def test_may_change(patched, spec, patch):
         "a gated pod's node selector, but for more",
     ],
 )
-def test_may_not_change(patched, spec, patch, words):
+def test_a_forbidden_change_is_refused(patched, spec, patch, words):
     assert patched(patch, **spec).partition("\n")[0] == words
 
 
-def test_what_changed_is_shown_with_the_lines_around_it(patched):
+def test_a_refusal_shows_a_diff_with_context(patched):
     shown = patched({"nodeName": "n"}).partition("\n")[2]
     assert shown.endswith(
         ' "AutomountServiceAccountToken": null,\n- "NodeName": "",\n+ "NodeName": "n",\n'
@@ -170,7 +170,7 @@ HAD = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
 MORE = {"matchExpressions": [*HAD["matchExpressions"], {"key": "b", "operator": "Exists"}]}
 
 
-def test_a_gated_pod_may_be_told_more_narrowly_which_nodes(patched):
+def test_the_node_affinity_of_a_gated_pod_can_be_narrowed(patched):
     pod = patched(affine(MORE), **GATED, **affine(HAD))
     assert pod["spec"]["affinity"] == affine(MORE)["affinity"]
 
@@ -186,7 +186,7 @@ def test_a_gated_pod_may_be_told_more_narrowly_which_nodes(patched):
     ],
     ids=["another term", "another expression"],
 )
-def test_a_gated_pod_may_not_be_told_otherwise(patched, terms, words):
+def test_the_node_affinity_of_a_gated_pod_cannot_be_changed_otherwise(patched, terms, words):
     refusal = patched(affine(*terms), **GATED, **affine(HAD))
     assert refusal.startswith("spec.affinity.nodeAffinity.required")
     assert refusal.endswith(words)

@@ -1,4 +1,4 @@
-"""What kube-apiserver 1.36.2 said to new objects, word for word.
+"""Validation errors of new objects, equal to those of kube-apiserver 1.36.2.
 
 Each line of the file is an object that was sent to the real server, and its refusal (null where it
 was stored). Only fields that Fairlead reads are in there.
@@ -42,16 +42,16 @@ def said(act, obj):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_a_new_object(case):
+def test_a_new_object_is_accepted_or_refused_as_upstream_does(case):
     assert said(validated_new, case["body"]) == case["refusal"]
 
 
-def test_both_verdicts_are_recorded():
+def test_accepted_and_refused_objects_are_recorded():
     refused = sum(case["refusal"] is not None for case in CASES)
     assert refused > 100
     assert len(CASES) - refused > 100
 
 
-def test_what_may_be_created_may_be_loaded():
+def test_objects_that_can_be_created_can_be_loaded():
     accepted = [case["body"] for case in CASES if case["refusal"] is None]
     assert [said(loaded, obj) for obj in accepted] == [None] * len(accepted)

@@ -1,4 +1,4 @@
-"""What a served API says against new objects, kind by kind: the tables in `refusals`.
+"""Validation errors of new objects by kind: the tables in `refusals`.
 
 A row says what is refused, of which `kind` (apiVersion and kind) with which content, and the
 `causes` in order; `pod` is short for what is special about the spec of a pod, `container` for what
@@ -50,6 +50,6 @@ def problems(manifest):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_refusal(row):
+def test_all_errors_of_an_object_are_reported_as_upstream_does(row):
     """An object is refused for all that is wrong with it, in upstream's words."""
     assert problems(manifest_of(row)) == row.get("causes", [])

@@ -1,4 +1,4 @@
-"""What a served API refuses in each kind, and in which words."""
+"""Validation rules by kind, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_an_ordinary_pod_is_accepted():
         ),
     ],
 )
-def test_containers(fields, problem):
+def test_an_invalid_container_is_refused(fields, problem):
     """A container that makes no sense is refused."""
     assert container(**fields) == [f"spec.containers[0].{problem}"]
 
@@ -145,7 +145,7 @@ def test_containers(fields, problem):
         ),
     ],
 )
-def test_pods(spec, problem):
+def test_an_invalid_pod_is_refused(spec, problem):
     """A pod that makes no sense is refused."""
     assert pod(**spec) == [problem]
 
@@ -366,7 +366,7 @@ def test_pods(spec, problem):
         ),
     ],
 )
-def test_other_kinds(api_version, kind, content, problems):
+def test_an_invalid_object_of_another_kind_is_refused(api_version, kind, content, problems):
     """An object that makes no sense is refused."""
     assert refusal(api_version, kind, **content) == problems
 
@@ -375,7 +375,7 @@ def workload(kind, **spec):
     return completed("apps/v1", kind, spec={"selector": SELECTOR, "template": TEMPLATE, **spec})
 
 
-def test_a_workload_keeps_to_its_pods():
+def test_the_selector_of_a_workload_is_immutable():
     other = {"matchLabels": {"a": "b", "q": "z"}}
     template = {**TEMPLATE, "metadata": {"labels": other["matchLabels"]}}
     assert change(
@@ -383,13 +383,13 @@ def test_a_workload_keeps_to_its_pods():
     ) == ['spec.selector: Invalid value: {"matchLabels":{"a":"b","q":"z"}}: field is immutable']
 
 
-def test_little_of_a_stateful_set_may_change():
+def test_only_some_fields_of_a_stateful_set_can_be_changed():
     (said,) = change(workload("StatefulSet"), workload("StatefulSet", serviceName="other"))
     assert said.startswith("spec: Forbidden: updates to statefulset spec for fields other than")
     assert change(workload("StatefulSet"), workload("StatefulSet", replicas=5)) == []
 
 
-def test_a_sealed_config_map_keeps_what_it_has():
+def test_the_data_of_an_immutable_config_map_cannot_be_changed():
     def sealed(**data):
         return completed("v1", "ConfigMap", immutable=True, data=data)
 
@@ -398,7 +398,7 @@ def test_a_sealed_config_map_keeps_what_it_has():
     assert change(sealed(a="1"), sealed(a="1")) == []
 
 
-def test_a_claim_does_not_shrink():
+def test_the_request_of_a_claim_cannot_be_decreased():
     def claim(size):
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
         return completed("v1", "PersistentVolumeClaim", spec=spec)

@@ -250,13 +250,13 @@ def pod_asking(**resources):
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
 )
-def test_what_nobody_could_make_sense_of(stored, field, problem):
+def test_an_invalid_stored_object_is_refused(stored, field, problem):
     """The first cause; defaults may repeat it where they copied the value."""
     first = refusal_of(loaded, stored).causes[0]
     assert (first.field, first.message) == (field, problem)
 
 
-def test_a_refusal_names_the_object_and_all_that_is_wrong():
+def test_a_refusal_names_the_object_and_all_errors():
     bad = obj("Pod", spec={"priority": 2**40, "preemptionPolicy": "No"})
     refused = refusal_of(loaded, bad)
     assert (refused.kind, refused.namespace, refused.name) == (POD, "n", "x")
@@ -264,7 +264,7 @@ def test_a_refusal_names_the_object_and_all_that_is_wrong():
     assert refused.message == f'Pod "x" is invalid: [{refused.causes[0]}, {refused.causes[1]}]'
 
 
-def test_no_more_is_told_than_somebody_reads():
+def test_the_number_of_reported_errors_is_limited():
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     with pytest.raises(ApiError) as refused:
         validated_new(POD, {**pod, "spec": {"containers": [{}] * 40_000}})
@@ -291,7 +291,7 @@ def test_a_wrong_type_names_the_field():
         ),
     ],
 )
-def test_what_only_new_objects_must_have(kind, spec, field):
+def test_fields_that_are_required_only_of_new_objects(kind, spec, field):
     versions = {"Pod": "v1", "Deployment": "apps/v1", "Job": "batch/v1"}
     bare = obj(kind, versions[kind], spec=spec)
     loaded(kind_of(bare), bare)

@@ -1,4 +1,4 @@
-"""Who asks for certificates, and who may say that they get them."""
+"""Admission of CertificateSigningRequests: the requesting user, approvals and signatures."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def request_of(obj):
     return made
 
 
-def test_who_is_logged_in_asks(gate, request_of, joe):
+def test_the_request_gets_the_identity_of_the_authenticated_user(gate, request_of, joe):
     """Whatever they say of themselves."""
     spec = gate(CertificateSigningRequests()).admits(
         request_of(username="root", extra={}), user=joe
@@ -57,7 +57,7 @@ def test_who_is_logged_in_asks(gate, request_of, joe):
     assert "extra" not in spec
 
 
-def test_nobody_becomes_a_master(gate, request_of, joe):
+def test_the_group_system_masters_cannot_be_requested_from_the_client_signer(gate, request_of, joe):
     """But another signer may make of them what it will."""
     asking = gate(CertificateSigningRequests())
     why = f"use of {CLIENT_SIGNER} signer with system:masters group is not allowed"
@@ -68,14 +68,14 @@ def test_nobody_becomes_a_master(gate, request_of, joe):
     assert asking.admits(request_of(request="bm8gY2VydGlmaWNhdGU="), user=joe)
 
 
-def test_what_was_asked_for_stays(gate, request_of, joe):
+def test_the_spec_of_a_request_cannot_be_changed(gate, request_of, joe):
     old = request_of()
     new = {**old, "spec": {**old["spec"], "usages": []}}
     admitted = gate(CertificateSigningRequests()).admits(new, Operation.UPDATE, old=old, user=joe)
     assert admitted["spec"] == old["spec"]
 
 
-def test_approving_takes_a_right(gate, obj, request_of, joe):
+def test_approving_requires_the_verb_approve_for_the_signer(gate, obj, request_of, joe):
     """For that signer, or for all of its domain."""
     role = obj(
         "ClusterRole",
@@ -111,7 +111,7 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
     assert approving.admits(new, Operation.UPDATE, user=ann, **about) == new
 
 
-def test_signing_takes_another_right(gate, request_of, joe):
+def test_signing_requires_the_verb_sign_for_the_signer(gate, request_of, joe):
     """Unless there is nothing new about it."""
     old, new = request_of(), request_of(conditions=[APPROVED])
     signing = gate(CertificateSigningRequests())
@@ -123,5 +123,5 @@ def test_signing_takes_another_right(gate, request_of, joe):
     assert signing.admits(old, Operation.UPDATE, user=joe, **about) == old
 
 
-def test_other_kinds_pass(gate, pod):
+def test_other_kinds_are_admitted_unchanged(gate, pod):
     assert gate(CertificateSigningRequests()).admits(pod()) == pod()

@@ -1,4 +1,4 @@
-"""Ingresses without a class, and claims that want to grow."""
+"""The default IngressClass, and the expansion of PersistentVolumeClaims."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ingress_class(obj, name, created, default="true"):
     return obj("IngressClass", name, "", "networking.k8s.io/v1", metadata=meta)
 
 
-def test_an_ingress_gets_the_newest_default(gate, obj):
+def test_an_ingress_gets_the_newest_default_class(gate, obj):
     """By name among equals; not where it names one itself."""
     early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
     found = gate(DefaultIngressClass()).has(
@@ -49,7 +49,7 @@ def claim(obj, size, phase="Bound", name="fast"):
         ("Bound", "none", "only dynamically provisioned pvc can be resized and the storageclass"),
     ],
 )
-def test_a_claim_that_may_not_grow(gate, obj, phase, name, why):
+def test_a_claim_that_cannot_be_expanded_is_refused(gate, obj, phase, name, why):
     """Because it has no volume yet, or of a class that cannot."""
     found = gate(PersistentVolumeClaimResize()).has(
         obj("StorageClass", "fixed", "", "storage.k8s.io/v1")
@@ -59,7 +59,7 @@ def test_a_claim_that_may_not_grow(gate, obj, phase, name, why):
     assert found.admits(old, Operation.UPDATE, old=new) == old
 
 
-def test_a_claim_grows_where_its_class_lets_it(gate, obj):
+def test_a_claim_is_expanded_if_its_class_allows_expansion(gate, obj):
     """The class says so."""
     fast = obj("StorageClass", "fast", "", "storage.k8s.io/v1", allowVolumeExpansion=True)
     new = claim(obj, "2Gi")

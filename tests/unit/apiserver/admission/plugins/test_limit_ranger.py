@@ -1,4 +1,4 @@
-"""What containers, pods and claims of a namespace may ask for, and get unasked."""
+"""LimitRanger: default, minimum and maximum resources of containers, pods and claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def limited(gate, obj):
     return lambda **item: gate(LimitRanger()).has(obj("LimitRange", spec={"limits": [item]}))
 
 
-def test_containers_get_what_they_do_not_say_and_a_note(limited, pod):
+def test_containers_get_missing_requests_and_limits_and_an_annotation(limited, pod):
     found = limited(type="Container", default={"cpu": "500m"}, defaultRequest={"memory": "1Gi"})
     admitted = found.admits(pod())
     assert admitted["spec"]["containers"][0]["resources"] == {
@@ -25,7 +25,7 @@ def test_containers_get_what_they_do_not_say_and_a_note(limited, pod):
     )
 
 
-def test_who_says_everything_is_left_alone(limited, pod):
+def test_a_container_with_all_resources_is_not_changed(limited, pod):
     found = limited(type="Container", default={"cpu": "500m"})
     said = pod({"cpu": "1"}, {"cpu": "1"})
     assert found.admits(said) == said
@@ -77,7 +77,7 @@ def test_containers_out_of_range_are_refused(limited, pod, item, requests, limit
     assert found.refusal(pod(requests, limits)) == f'pods "x" is forbidden: {why}'
 
 
-def test_a_pod_is_the_sum_of_its_containers(limited, pod):
+def test_the_limits_of_containers_are_added_up_for_the_pod(limited, pod):
     found = limited(type="Pod", max={"cpu": "3"})
     asked = pod({"cpu": "1"}, {"cpu": "2"})
     found.admits(asked)

@@ -78,18 +78,20 @@ def change(old, subresource="resize"):
         (SMALL, {}, 'pod resize is only supported on linux nodes, node "a" is ""'),
     ],
 )
-def test_a_resize_that_its_node_can_never_satisfy(gate, node, sized, requests, labels, why):
+def test_a_resize_that_the_node_can_never_satisfy_is_refused(
+    gate, node, sized, requests, labels, why
+):
     found = gate(PodResizeValidator()).has(node(labels))
     old, new = sized({}, 1), sized(requests, 2)
     assert found.refusal(new, **change(old)) == f'pods "x" is forbidden: {why}'
 
 
-def test_a_resize_of_a_pod_whose_node_is_gone(gate, sized):
+def test_a_resize_of_a_pod_whose_node_does_not_exist_is_refused(gate, sized):
     refusal = gate(PodResizeValidator()).refusal(sized(SMALL, 2), **change(sized({}, 1)))
     assert refusal == 'pods "x" is forbidden: node "a" not found'
 
 
-def test_resizes_that_pass(gate, node, sized):
+def test_valid_resizes_and_other_writes_are_admitted(gate, node, sized):
     """What fits; pods without a node; other writes; writes that change nothing."""
     found = gate(PodResizeValidator()).has(node())
     old = sized({}, 1)
@@ -118,7 +120,9 @@ def test_resizes_that_pass(gate, node, sized):
         ),
     ],
 )
-def test_a_change_that_needs_a_feature(gate, node, sized, spec, qos, lacking):
+def test_a_change_that_needs_a_feature_missing_on_the_node_is_refused(
+    gate, node, sized, spec, qos, lacking
+):
     """A node that declares it lets the change pass."""
     old, new = sized(SMALL, 1, qos), sized(generation=2, qos=qos, **spec)
     refusal = gate(NodeDeclaredFeatureValidator()).has(node()).refusal(new, **change(old))
@@ -144,7 +148,7 @@ def test_a_resized_init_container_needs_a_feature_unless_it_is_a_sidecar(gate, n
     lacking.admits(new, **change(old))
 
 
-def test_changes_that_need_no_feature(gate, node, sized):
+def test_changes_that_need_no_feature_are_admitted(gate, node, sized):
     """Memory; pods that are not Guaranteed; statuses; pods without a node."""
     found = gate(NodeDeclaredFeatureValidator()).has(node())
     old = sized(SMALL, 1)

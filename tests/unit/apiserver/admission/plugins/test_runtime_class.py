@@ -1,4 +1,4 @@
-"""What a pod gets from the class of its runtime."""
+"""RuntimeClass: the overhead and scheduling constraints that it adds to pods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def classed(gate, obj):
     return made
 
 
-def test_a_pod_gets_overhead_and_place(classed, pod):
+def test_a_pod_gets_overhead_node_selector_and_tolerations_of_its_class(classed, pod):
     """Of its class; tolerations that others cover are dropped."""
     short = {**NOT_READY, "tolerationSeconds": 5}
     scheduling = {"nodeSelector": {"vm": "yes"}, "tolerations": [NOT_READY]}
@@ -49,12 +49,12 @@ def test_a_pod_gets_overhead_and_place(classed, pod):
         ),
     ],
 )
-def test_what_does_not_fit(classed, pod, fields, spec, why):
+def test_a_missing_or_contradicting_class_is_refused(classed, pod, fields, spec, why):
     """A class that is not there, or says something else."""
     assert classed(**fields).refusal(pod(**spec)) == f'pods "x" is forbidden: {why}'
 
 
-def test_nobody_brings_an_overhead_of_their_own(classed, pod):
+def test_an_overhead_that_differs_from_the_class_is_refused(classed, pod):
     """Only classes know it; the same one, written otherwise, may stand."""
     found = classed(RuntimeClassOverhead, overhead=OVERHEAD)
     assert found.refusal(pod(overhead={"cpu": "1"})) == (

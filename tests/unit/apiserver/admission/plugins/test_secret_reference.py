@@ -1,4 +1,4 @@
-"""Which secrets a pod may refer to."""
+"""The secrets that a pod may reference."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def limited(gate, obj):
     ],
     ids=["volume", "variable", "variables", "images"],
 )
-def test_an_account_may_keep_its_pods_to_its_secrets(limited, pod, spec, why):
+def test_a_service_account_can_limit_its_pods_to_its_mountable_secrets(limited, pod, spec, why):
     assert why in limited.refusal(pod(**spec))
 
 
-def test_its_own_secrets_a_pod_may_have(limited, pod):
+def test_a_pod_may_mount_the_secrets_of_its_service_account(limited, pod):
     own = {"name": "v", "secret": {"secretName": "own"}}
     assert limited.admits(pod(volumes=[own]))["spec"]["imagePullSecrets"] == [{"name": "pull"}]
 
@@ -71,7 +71,7 @@ def test_its_own_secrets_a_pod_may_have(limited, pod):
         ),
     ],
 )
-def test_a_mirror_pod_has_no_secrets(gate, pod, spec, why):
+def test_a_mirror_pod_must_not_reference_accounts_or_secrets(gate, pod, spec, why):
     mirror = pod(**spec)
     mirror = {**mirror, "metadata": {**mirror["metadata"], "annotations": {MIRROR: "x"}}}
     assert gate(ServiceAccount(lambda: "xxxxx")).refusal(mirror).endswith(why)

@@ -1,4 +1,4 @@
-"""Who may let policies read what."""
+"""The rights that authors of policies and bindings need for their parameters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def alone(gate, obj):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_policy_reads_what_its_author_may(alone, obj, kind):
+def test_the_author_of_a_policy_must_be_able_to_read_its_param_kind(alone, obj, kind):
     policy = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS})
     for names, role in (((), "Role"), (("",), "Role"), (("x",), "ClusterRole")):
         found, about = alone(*names, role=role)
@@ -54,7 +54,7 @@ def test_a_policy_reads_what_its_author_may(alone, obj, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("name", "is_let"), [("x", True), ("y", False)])
-def test_a_binding_hands_on_what_its_author_may_read(alone, obj, kind, name, is_let):
+def test_the_author_of_a_binding_must_be_able_to_read_its_params(alone, obj, kind, name, is_let):
     reference = {"name": name, "namespace": "n"}
     spec = {"policyName": "p", "paramRef": reference}
     binding = obj(f"{kind}Binding", "q", "", GROUP, spec=spec)
@@ -69,7 +69,7 @@ def test_a_binding_hands_on_what_its_author_may_read(alone, obj, kind, name, is_
         )
 
 
-def test_who_binds_an_unknown_policy_may_read_everything(alone, obj):
+def test_binding_an_unknown_policy_requires_the_right_to_read_everything(alone, obj):
     """It may come to name any kind."""
     spec = {"policyName": "later", "paramRef": {"name": "x", "namespace": "n"}}
     found, about = alone("", role="ClusterRole")
@@ -78,7 +78,7 @@ def test_who_binds_an_unknown_policy_may_read_everything(alone, obj):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_stays_as_it_is_takes_no_right(alone, obj, kind):
+def test_an_unchanged_param_kind_requires_no_right(alone, obj, kind):
     found, about = alone()
     old = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS})
     new = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS, "failurePolicy": "Ignore"})

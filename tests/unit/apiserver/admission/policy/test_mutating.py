@@ -1,4 +1,4 @@
-"""What policies make of objects."""
+"""MutatingAdmissionPolicy: the mutations that policies apply to objects."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def deployment(obj):
     )
 
 
-def test_a_configuration_is_merged_into_the_object(policed, deployment):
+def test_an_apply_configuration_is_merged_into_the_object(policed, deployment):
     mutation = applied("Object{spec: Object.spec{replicas: object.spec.replicas * 2}}")
     admitted = policed(mutation).admits(deployment(2, labels={"a": "b"}), user=ALICE)
     assert admitted == deployment(4, labels={"a": "b"})
 
 
-def test_items_of_lists_are_found_by_their_keys(policed, pod):
+def test_list_items_are_merged_by_their_keys(policed, pod):
     mutation = applied(
         "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'side', image: 's'}]}}"
     )
@@ -83,7 +83,7 @@ def test_items_of_lists_are_found_by_their_keys(policed, pod):
     assert sorted(names) == ["c", "side"]
 
 
-def test_mutations_see_those_before_them(policed, deployment):
+def test_a_mutation_gets_the_result_of_the_previous_mutations(policed, deployment):
     mutations = (
         patched("[JSONPatch{op: 'add', path: '/metadata/labels', value: {'n': '1'}}]"),
         patched(
@@ -126,7 +126,7 @@ def test_mutations_see_those_before_them(policed, deployment):
     ],
     ids=["error", "atomic", "field", "value", "patch", "type"],
 )
-def test_what_cannot_be_done_refuses_the_request_or_is_left(policed, deployment, mutation, why):
+def test_a_failed_mutation_refuses_the_request_or_is_ignored(policed, deployment, mutation, why):
     with pytest.raises(ApiError) as refused:
         policed(mutation).admits(deployment(), user=ALICE)
     message = f"policy 'p' with binding 'p' denied request: {why}"
@@ -136,7 +136,7 @@ def test_what_cannot_be_done_refuses_the_request_or_is_left(policed, deployment,
     assert found.admits(deployment(), user=ALICE) == deployment()
 
 
-def test_a_mutation_that_cannot_be_done_leaves_others_to_do_theirs(policed, deployment):
+def test_other_mutations_are_applied_after_an_ignored_failure(policed, deployment):
     mutations = (
         patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
         applied("Object{spec: Object.spec{replicas: 3}}"),
@@ -148,7 +148,9 @@ def test_a_mutation_that_cannot_be_done_leaves_others_to_do_theirs(policed, depl
 @pytest.mark.parametrize(
     ("replicas", "then"), [(1, 5), (2, 2)], ids=["what it names", "something else"]
 )
-def test_a_patch_whose_test_finds(policed, deployment, replicas, then):
+def test_a_json_patch_is_applied_only_if_its_test_operation_succeeds(
+    policed, deployment, replicas, then
+):
     """upstream: mutating/patch/json_patch.go:Patch"""
     mutation = patched(
         "[JSONPatch{op: 'test', path: '/spec/replicas', value: 1},"
@@ -157,7 +159,7 @@ def test_a_patch_whose_test_finds(policed, deployment, replicas, then):
     assert policed(mutation).admits(deployment(replicas), user=ALICE) == deployment(then)
 
 
-def test_conditions_and_operations_say_what_a_policy_is_about(policed, deployment):
+def test_a_policy_is_limited_by_match_conditions_and_operations(policed, deployment):
     mutation = applied("Object{spec: Object.spec{replicas: 7}}")
     conditions = [{"name": "c", "expression": "object.spec.replicas > 1"}]
     found = policed(mutation, matchConditions=conditions)
@@ -166,7 +168,7 @@ def test_conditions_and_operations_say_what_a_policy_is_about(policed, deploymen
     assert found.admits(deployment(2), Operation.DELETE, user=ALICE) == deployment(2)
 
 
-def test_parameters_are_taken_in_turn(policed, deployment, obj):
+def test_a_policy_is_applied_once_for_each_selected_parameter(policed, deployment, obj):
     mutation = applied("Object{metadata: Object.metadata{labels: {params.data.key: 'x'}}}")
     found = policed(
         mutation,
@@ -188,7 +190,9 @@ class Ids:
 
 
 @pytest.mark.parametrize(("policy", "count"), [("Never", 1), ("IfNeeded", 2)])
-def test_a_policy_may_see_what_others_made_of_it(obj, deployment, policy, count):
+def test_a_policy_with_reinvocation_if_needed_runs_again_after_changes(
+    obj, deployment, policy, count
+):
     store = Store(Ids(), admission=(MutatingAdmissionPolicy(),))
     counts = applied(
         "Object{metadata: Object.metadata{annotations: {'count': has(object.metadata.annotations)"

@@ -36,18 +36,18 @@ from fairlead.apiserver.admission.cel.environment import ExpressionContext
         ("object.x", "v"),
     ],
 )
-def test_an_expression_comes_to_maps(expression, value):
+def test_an_object_literal_evaluates_to_a_map(expression, value):
     found = ExpressionContext({"object": {"x": "v"}}).evaluate(expression)
     assert (found.problem, found.value) == ("", value)
 
 
 @pytest.mark.parametrize("begun", ['"""', "'''", '"', "'", 'r"""'])
-def test_texts_without_end_are_refused_at_once(begun):
+def test_unterminated_strings_are_refused_quickly(begun):
     """However many marks in them might or might not be escaped."""
     found = ExpressionContext({}).evaluate(begun + "\\" * 5_001)
     assert "Syntax error: token recognition error" in found.problem
 
 
-def test_long_objects_are_read_at_once():
+def test_long_object_literals_are_evaluated_quickly():
     expression = "Object{" + ",".join(f"a{number}: {number}" for number in range(5_000)) + "}"
     assert len(ExpressionContext({}).evaluate(expression).value) == 5_000

@@ -1,4 +1,4 @@
-"""What policies refuse, warn of and note."""
+"""ValidatingAdmissionPolicy: refusals, warnings and audit annotations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def rule(expression="object.spec.replicas <= 5", **more):
     return {"expression": expression, **more}
 
 
-def test_what_keeps_the_rules_passes(policed, deployment):
+def test_an_object_that_satisfies_all_validations_is_admitted(policed, deployment):
     policed(rule()).admits(deployment(5), user=ALICE)
 
 
@@ -75,7 +75,7 @@ def test_what_keeps_the_rules_passes(policed, deployment):
     ],
     ids=["expression", "message", "text", "lines", "no text", "error"],
 )
-def test_what_breaks_a_rule_is_refused(policed, deployment, broken, why):
+def test_an_object_that_violates_a_validation_is_refused(policed, deployment, broken, why):
     with pytest.raises(ApiError) as refused:
         policed(broken).admits(deployment(6), user=ALICE)
     error = refused.value
@@ -89,19 +89,19 @@ def test_what_breaks_a_rule_is_refused(policed, deployment, broken, why):
     }
 
 
-def test_a_rule_has_a_reason(policed, deployment):
+def test_the_reason_of_a_validation_is_the_reason_of_the_refusal(policed, deployment):
     with pytest.raises(ApiError) as refused:
         policed(rule(reason="Forbidden")).admits(deployment(6), user=ALICE)
     assert (refused.value.code, refused.value.reason) == (403, "Forbidden")
 
 
-def test_what_may_fail_is_let_in(policed, deployment):
+def test_an_evaluation_error_is_ignored_if_the_failure_policy_is_ignore(policed, deployment):
     policed(rule("object.nope == 1"), failurePolicy="Ignore").admits(deployment(), user=ALICE)
     found = policed(rule(), failurePolicy="Ignore")
     assert found.refusal(deployment(6), user=ALICE).startswith(DENIED)
 
 
-def test_the_request_the_past_and_the_namespace_are_known(policed, deployment, obj):
+def test_request_old_object_and_namespace_object_are_available(policed, deployment, obj):
     rules = (
         rule("request.userInfo.username == 'alice' && request.operation == 'UPDATE'"),
         rule("object.spec.replicas >= oldObject.spec.replicas"),
@@ -113,7 +113,7 @@ def test_the_request_the_past_and_the_namespace_are_known(policed, deployment, o
     assert "oldObject.spec.replicas" in refusal
 
 
-def test_variables_are_worked_out_when_they_are_asked_for(policed, deployment):
+def test_variables_are_evaluated_lazily(policed, deployment):
     variables = [
         {"name": "bad", "expression": "object.nope"},
         {"name": "count", "expression": "object.spec.replicas"},
@@ -134,7 +134,7 @@ def test_variables_are_worked_out_when_they_are_asked_for(policed, deployment):
         ("[1]", "[variables.{0}]", 1_000),
     ],
 )
-def test_variables_do_not_grow_without_end(policed, deployment, first, step, count):
+def test_the_size_of_variables_is_limited(policed, deployment, first, step, count):
     """Though each is made of others only a little larger."""
     steps = [step.format(f"v{number}") for number in range(count)]
     expressions = enumerate([first, *steps])
@@ -143,14 +143,14 @@ def test_variables_do_not_grow_without_end(policed, deployment, first, step, cou
     assert "running out of cost budget" in found.refusal(deployment(), user=ALICE)
 
 
-def test_a_thousand_variables_may_name_each_other(policed, deployment):
+def test_a_chain_of_a_thousand_variables_is_evaluated(policed, deployment):
     names = [{"name": f"v{at}", "expression": f"variables.v{at - 1}"} for at in range(1, 1_000)]
     variables = [{"name": "v0", "expression": "object.spec.replicas"}, *names]
     policed(rule("variables.v999 == 5"), variables=variables).admits(deployment(5), user=ALICE)
 
 
 @pytest.mark.parametrize("other", ["own", "later"])
-def test_variables_know_those_before_them_only(policed, deployment, other):
+def test_a_variable_can_use_only_previous_variables(policed, deployment, other):
     variables = [
         {"name": "own", "expression": f"variables.{other}"},
         {"name": "later", "expression": "true"},
@@ -159,7 +159,7 @@ def test_variables_know_those_before_them_only(policed, deployment, other):
     assert f"no such key: {other}" in found.refusal(deployment(), user=ALICE)
 
 
-def test_conditions_say_what_a_policy_is_about(policed, deployment):
+def test_a_policy_is_skipped_if_a_match_condition_is_false(policed, deployment):
     conditions = [{"name": "c", "expression": "request.userInfo.username != 'alice'"}]
     policed(rule("false"), matchConditions=conditions).admits(deployment(), user=ALICE)
 
@@ -173,11 +173,13 @@ def test_conditions_say_what_a_policy_is_about(policed, deployment):
     ],
     ids=["operation", "excluded", "labels"],
 )
-def test_a_policy_is_about_what_it_says(policed, deployment, constraints):
+def test_a_policy_is_skipped_if_its_match_constraints_do_not_match(
+    policed, deployment, constraints
+):
     policed(rule("false"), matchConstraints=constraints).admits(deployment(), user=ALICE)
 
 
-def test_a_binding_may_be_about_less(policed, deployment, obj):
+def test_a_binding_can_narrow_the_matched_resources(policed, deployment, obj):
     wanted = {"matchResources": {"namespaceSelector": {"matchLabels": {"env": "prod"}}}}
     found = policed(rule("false"), binding=wanted)
     found.has(obj("Namespace", "n", "")).admits(deployment(), user=ALICE)
@@ -193,13 +195,13 @@ def limit(obj, name, most, **meta):
     return obj("ConfigMap", name, data={"max": most}, metadata=meta)
 
 
-def test_a_binding_has_parameters_by_name(policed, deployment, obj):
+def test_a_binding_selects_a_parameter_by_name(policed, deployment, obj):
     found = policed(rule(LIMIT), binding={"paramRef": {"name": "l"}}, **PARAMS)
     found.has(limit(obj, "l", "3")).admits(deployment(3), user=ALICE)
     assert found.refusal(deployment(4), user=ALICE).startswith(DENIED)
 
 
-def test_or_by_labels_and_each_counts(policed, deployment, obj):
+def test_a_binding_selects_parameters_by_labels_and_each_is_evaluated(policed, deployment, obj):
     reference = {"selector": {"matchLabels": {"a": "b"}}, "parameterNotFoundAction": "Deny"}
     found = policed(rule(LIMIT), binding={"paramRef": reference}, **PARAMS)
     assert found.refusal(deployment(1), user=ALICE) == (
@@ -211,14 +213,14 @@ def test_or_by_labels_and_each_counts(policed, deployment, obj):
     assert found.refusal(deployment(3), user=ALICE).startswith(DENIED)
 
 
-def test_parameters_that_are_missing_may_be_allowed(policed, deployment):
+def test_a_missing_parameter_is_ignored_if_the_not_found_action_is_allow(policed, deployment):
     reference = {"name": "l", "parameterNotFoundAction": "Allow"}
     policed(rule(LIMIT), binding={"paramRef": reference}, **PARAMS).admits(
         deployment(9), user=ALICE
     )
 
 
-def test_a_kind_of_parameters_that_there_is_not_is_a_failure(policed, deployment):
+def test_an_unknown_param_kind_is_a_configuration_failure(policed, deployment):
     unknown = {"paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"}}
     assert policed(rule(), **unknown).refusal(deployment(), user=ALICE) == (
         "deployments.apps \"x\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: "
@@ -228,7 +230,7 @@ def test_a_kind_of_parameters_that_there_is_not_is_a_failure(policed, deployment
     policed(rule(), failurePolicy="Ignore", **unknown).admits(deployment(), user=ALICE)
 
 
-def test_a_binding_may_warn_and_note_instead(policed, deployment):
+def test_a_binding_can_warn_and_audit_instead_of_denying(policed, deployment):
     found = policed(rule(message="too many"), binding={"validationActions": ["Warn", "Audit"]})
     found.admits(deployment(6), user=ALICE)
     assert found.warnings == [
@@ -238,7 +240,7 @@ def test_a_binding_may_warn_and_note_instead(policed, deployment):
     assert (failure["message"], failure["expressionIndex"]) == ("too many", 0)
 
 
-def test_what_a_policy_wants_noted_is(policed, deployment):
+def test_audit_annotations_are_recorded(policed, deployment):
     annotations = [
         {"key": "count", "valueExpression": "'has ' + string(object.spec.replicas)"},
         {"key": "none", "valueExpression": "null"},
@@ -248,7 +250,7 @@ def test_what_a_policy_wants_noted_is(policed, deployment):
     assert found.notes == {"p/count": "has 2"}
 
 
-def test_a_policy_without_a_binding_says_nothing(gate, obj, deployment):
+def test_a_policy_without_a_binding_has_no_effect(gate, obj, deployment):
     spec = {"matchConstraints": {"resourceRules": [RULE]}, "validations": [rule("false")]}
     found = gate(ValidatingAdmissionPolicy()).has(
         obj("ValidatingAdmissionPolicy", "p", "", GROUP, spec=spec)
@@ -256,7 +258,7 @@ def test_a_policy_without_a_binding_says_nothing(gate, obj, deployment):
     found.admits(deployment(), user=ALICE)
 
 
-def test_what_is_to_go_is_judged_by_what_it_was(policed, deployment):
+def test_a_deletion_is_validated_with_the_old_object(policed, deployment):
     found = policed(rule("object == null && oldObject.spec.replicas == 0"))
     found.admits(deployment(0), Operation.DELETE, user=ALICE)
     assert found.refusal(deployment(1), Operation.DELETE, user=ALICE).startswith(DENIED)
@@ -275,7 +277,7 @@ def test_what_is_to_go_is_judged_by_what_it_was(policed, deployment):
         ("authorizer.requestResource.check('sell').errored()", False),
     ],
 )
-def test_what_else_whoever_asks_may_do_is_known(policed, deployment, expression, is_allowed):
+def test_the_authorizer_is_available_to_expressions(policed, deployment, expression, is_allowed):
     class Rights:
         """Alice may create pods in n, approve the deployment, and look at /metrics."""
 

@@ -1,4 +1,4 @@
-"""What a pod costs whose containers are being resized."""
+"""ResourceQuota: the usage of a pod whose containers are being resized."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def resized(found, pod, before, after, *, has=None, allocated=None, conditions=(
     return found.storage.find(RESOURCE_QUOTA, "n", "q")["status"]["used"]["requests.cpu"]
 
 
-def test_what_it_is_to_have_more_is_charged(found, pod):
+def test_an_increased_request_is_charged(found, pod):
     assert resized(found(), pod, "500m", "700m") == "800m"
 
 
-def test_more_than_there_is_is_refused(found, pod):
+def test_a_resize_above_the_quota_is_refused(found, pod):
     gate = found()
     old, new = pod({"cpu": "500m"}, {"cpu": "1"}), pod({"cpu": "1"}, {"cpu": "1"})
     assert gate.refusal(new, Operation.UPDATE, old=old, subresource="resize") == (
@@ -50,23 +50,23 @@ def test_more_than_there_is_is_refused(found, pod):
     )
 
 
-def test_what_it_has_already_is_not_charged_again(found, pod):
+def test_resources_that_the_container_still_has_are_not_charged_again(found, pod):
     """It was to become smaller and its kubelet has not come to that: now it may stay."""
     assert resized(found(), pod, "100m", "500m", has="500m", allocated="500m") == "600m"
 
 
-def test_what_was_promised_counts_as_well(found, pod):
+def test_allocated_resources_are_charged(found, pod):
     assert resized(found(), pod, "100m", "450m", has="100m", allocated="400m") == "650m"
 
 
-def test_what_can_never_be_had_costs_nothing(found, pod):
+def test_an_infeasible_resize_is_not_charged(found, pod):
     """Neither before nor after: its node has no room for that."""
     never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
     has = {"has": "500m", "allocated": "500m"}
     assert resized(found(), pod, "800m", "900m", **has, conditions=[never]) == "600m"
 
 
-def test_who_comes_under_a_quota_is_charged_as_a_whole(gate, obj):
+def test_an_object_that_enters_the_scope_of_a_quota_is_charged_completely(gate, obj):
     """A claim whose class of attributes changes to one that a quota is about."""
     terms = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}]
     hard = {"requests.storage": "10Gi"}

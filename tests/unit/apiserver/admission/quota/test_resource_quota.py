@@ -1,4 +1,4 @@
-"""How much a namespace may have: what is charged, what is refused, and in which words."""
+"""ResourceQuota: charged usage, refusals and their messages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def used(gate, name="q"):
     return gate.storage.find(RESOURCE_QUOTA, "n", name)["status"]["used"]
 
 
-def test_what_is_let_in_is_charged(gate, quota, pod):
+def test_an_admitted_object_is_charged(gate, quota, pod):
     found = gate(ResourceQuota()).has(quota({"pods": "2", "requests.cpu": "1"}))
     found.admits(pod({"cpu": "300m"}))
     assert used(found) == {"pods": "1", "requests.cpu": "300m"}
@@ -48,7 +48,7 @@ def test_a_dry_run_charges_nothing(gate, quota, pod):
     assert used(found) == {"pods": "0"}
 
 
-def test_what_exceeds_is_refused_with_what_exceeds_only(gate, quota, pod):
+def test_a_refusal_names_only_the_exceeded_resources(gate, quota, pod):
     hard = {"pods": "5", "requests.cpu": "1", "limits.memory": "1Gi"}
     found = gate(ResourceQuota()).has(quota(hard, {"requests.cpu": "500m"}))
     assert found.refusal(pod({"cpu": "600m"}, {"memory": "512Mi"})) == (
@@ -58,7 +58,7 @@ def test_what_exceeds_is_refused_with_what_exceeds_only(gate, quota, pod):
     assert used(found)["pods"] == "0"
 
 
-def test_containers_must_say_what_is_limited(gate, quota, pod):
+def test_containers_must_specify_the_limited_resources(gate, quota, pod):
     found = gate(ResourceQuota()).has(quota({"requests.cpu": "1", "limits.memory": "1Gi"}))
     assert found.refusal(pod()) == (
         'pods "x" is forbidden: failed quota: q: must specify limits.memory for: c; '
@@ -66,12 +66,12 @@ def test_containers_must_say_what_is_limited(gate, quota, pod):
     )
 
 
-def test_nothing_is_limited_before_a_controller_has_filled_the_status(gate, obj, pod):
+def test_a_quota_without_a_status_limits_nothing(gate, obj, pod):
     found = gate(ResourceQuota()).has(obj("ResourceQuota", "q", spec={"hard": {"pods": "0"}}))
     found.admits(pod())
 
 
-def test_what_the_status_does_not_know_is_refused(gate, obj, pod):
+def test_a_resource_without_used_in_the_status_is_refused(gate, obj, pod):
     status = {"hard": {"pods": "1"}}
     found = gate(ResourceQuota()).has(obj("ResourceQuota", "q", spec={}, status=status))
     assert "status unknown for quota: q, resources: pods" in found.refusal(pod())
@@ -93,7 +93,9 @@ def test_what_the_status_does_not_know_is_refused(gate, obj, pod):
         (("DoesNotExist", []), {}, None, True),
     ],
 )
-def test_a_quota_is_about_the_pods_in_its_scopes(gate, quota, pod, scope, spec, requests, counts):  # noqa: PLR0917
+def test_a_quota_counts_only_the_pods_in_its_scopes(  # noqa: PLR0917
+    gate, quota, pod, scope, spec, requests, counts
+):
     if isinstance(scope, tuple):
         operator, values = scope
         wanted = {"scopeName": "PriorityClass", "operator": operator, "values": values}
@@ -167,14 +169,14 @@ def test_a_quota_is_about_the_pods_in_its_scopes(gate, quota, pod, scope, spec, 
         ),
     ],
 )
-def test_other_kinds_are_charged_too(gate, quota, obj, kind, version, fields, charged):  # noqa: PLR0917
+def test_other_kinds_are_charged(gate, quota, obj, kind, version, fields, charged):  # noqa: PLR0917
     hard = dict.fromkeys(charged, "9Gi")
     found = gate(ResourceQuota()).has(quota(hard))
     found.admits(obj(kind, version=version, **fields))
     assert used(found) == charged
 
 
-def test_a_change_is_charged_by_how_much_more_it_uses(gate, quota, obj):
+def test_an_update_is_charged_for_its_additional_usage(gate, quota, obj):
     found = gate(ResourceQuota()).has(quota({"services": "1", "services.nodeports": "3"}))
     old = obj("Service", spec={"type": "NodePort", "ports": [{"port": 1}]})
     new = obj("Service", spec={"type": "NodePort", "ports": [{"port": 1}, {"port": 2}]})
@@ -182,7 +184,7 @@ def test_a_change_is_charged_by_how_much_more_it_uses(gate, quota, obj):
     assert used(found) == {"services": "0", "services.nodeports": "1"}
 
 
-def test_who_may_use_the_highest_priority_is_said_by_quotas(gate, quota, pod):
+def test_a_limited_priority_class_needs_a_quota_that_covers_it(gate, quota, pod):
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
     limited = LimitedResource(resource="pods", scopes=(scope,))
     found = gate(ResourceQuota([limited]))
@@ -224,7 +226,7 @@ def test_resources_may_need_a_quota_that_covers_them(gate, quota, pod):
         ({}, {}, False),
     ],
 )
-def test_a_claim_is_in_the_scopes_of_the_classes_that_it_has_and_gets(
+def test_a_claim_is_in_the_scopes_of_its_current_and_target_classes(
     gate, quota, obj, spec, status, counts
 ):
     scope = {"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}

@@ -1,4 +1,4 @@
-"""What webhooks make of requests: when they are asked, and what their answers mean."""
+"""Admission webhooks: which requests call them, and the effects of their responses."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def unanswered(answer):
     return {"user": ALICE, "call": lambda _: answer}
 
 
-def test_a_webhook_is_asked_about_the_request(validating, obj):
+def test_a_webhook_receives_the_request(validating, obj):
     call = needed(validating(), obj("ConfigMap"))
     assert (call.url, call.timeout_s) == ("https://127.0.0.1:1/v", 2)
     request = json.loads(call.body)["request"]
@@ -104,15 +104,15 @@ def test_a_webhook_is_asked_about_the_request(validating, obj):
     ],
     ids=["operation", "group", "resource", "scope", "object", "namespace"],
 )
-def test_a_webhook_is_not_asked_about_what_it_does_not_care_for(validating, obj, hook):
+def test_a_webhook_is_not_called_for_requests_that_it_does_not_match(validating, obj, hook):
     validating(**hook).admits(obj("ConfigMap"), user=ALICE)
 
 
-def test_what_fairlead_itself_writes_is_not_asked_about(validating, obj):
+def test_webhooks_are_not_called_for_writes_of_the_server_itself(validating, obj):
     validating().admits(obj("ConfigMap"))
 
 
-def test_what_a_webhook_allows_passes_with_its_warnings(validating, obj):
+def test_an_allowed_request_is_admitted_with_the_warnings_of_the_webhook(validating, obj):
     found = validating()
     response = {"allowed": True, "warnings": ["mind the gap"]}
     asked = obj("ConfigMap")
@@ -128,13 +128,15 @@ def test_what_a_webhook_allows_passes_with_its_warnings(validating, obj):
         ({}, "denied the request without explanation"),
     ],
 )
-def test_what_a_webhook_denies_is_refused(validating, obj, status, message):
+def test_a_denied_request_is_refused_with_the_message_of_the_webhook(
+    validating, obj, status, message
+):
     found, asked = validating(), obj("ConfigMap")
     about = answered({"allowed": False, "status": status})
     assert found.refusal(asked, **about) == f'admission webhook "a.example.com" {message}'
 
 
-def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
+def test_a_failed_call_refuses_the_request_unless_the_failure_policy_is_ignore(validating, obj):
     asked, found = obj("ConfigMap"), validating()
     why = "dial tcp 127.0.0.1:1: connect: connection refused"
     assert found.refusal(asked, **unanswered(WebhookAnswer(failure=why))) == (
@@ -157,7 +159,7 @@ def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
         ),
     ],
 )
-def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
+def test_a_malformed_response_is_a_failure(validating, obj, body, why):
     found, asked = validating(), obj("ConfigMap")
     refusal = found.refusal(asked, **unanswered(WebhookAnswer(body=body)))
     failed = 'Internal error occurred: failed calling webhook "a.example.com": '
@@ -177,7 +179,9 @@ def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
         ),
     ],
 )
-def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why):
+def test_a_response_must_be_an_admission_review_of_the_requested_version(
+    validating, obj, answer, why
+):
     found, asked = validating(), obj("ConfigMap")
     named = {key: answer[key] for key in answer if key in REVIEW}
     refusal = found.refusal(asked, **answered({"allowed": True, **answer}, **named))
@@ -193,7 +197,9 @@ def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why)
         ("oldObject == null && namespaceObject.metadata.name == 'n'", True),
     ],
 )
-def test_conditions_say_when_a_webhook_is_asked(validating, obj, expression, is_asked):
+def test_a_webhook_is_called_only_if_its_match_conditions_are_true(
+    validating, obj, expression, is_asked
+):
     hook = {"matchConditions": [{"name": "c", "expression": expression}]}
     found = validating(**hook).has(obj("Namespace", "n", ""))
     if is_asked:
@@ -202,7 +208,7 @@ def test_conditions_say_when_a_webhook_is_asked(validating, obj, expression, is_
         found.admits(obj("ConfigMap"), user=ALICE)
 
 
-def test_a_condition_that_cannot_be_told_refuses_or_passes_as_failures_do(validating, obj):
+def test_a_failed_match_condition_is_handled_by_the_failure_policy(validating, obj):
     conditions = [{"name": "c", "expression": "object.data.a == 'b'"}]
     refusal = validating(matchConditions=conditions).refusal(obj("ConfigMap"), user=ALICE)
     assert refusal == (
@@ -216,7 +222,7 @@ def test_a_condition_that_cannot_be_told_refuses_or_passes_as_failures_do(valida
     validating(matchConditions=excluded).admits(obj("ConfigMap"), user=ALICE)
 
 
-def test_a_rule_about_another_version_is_about_this_one_too(validating, obj):
+def test_a_rule_matches_equivalent_versions_of_the_resource(validating, obj):
     rule = {**RULE, "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
     asked = obj("HorizontalPodAutoscaler", version="autoscaling/v2", spec={"maxReplicas": 3})
     request = json.loads(needed(validating(rules=[rule]), asked).body)["request"]
@@ -226,7 +232,7 @@ def test_a_rule_about_another_version_is_about_this_one_too(validating, obj):
     validating(rules=[rule], matchPolicy="Exact").admits(asked, user=ALICE)
 
 
-def test_a_webhook_receives_the_object_to_delete(validating, obj):
+def test_a_deletion_is_sent_with_the_old_object(validating, obj):
     found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
     request = json.loads(needed(found, obj("ConfigMap"), operation=Operation.DELETE).body)[
         "request"
@@ -235,7 +241,7 @@ def test_a_webhook_receives_the_object_to_delete(validating, obj):
     assert request["options"]["kind"] == "DeleteOptions"
 
 
-def test_a_part_of_an_object_has_a_kind_of_its_own(validating, obj):
+def test_a_subresource_request_is_sent_with_the_kind_of_the_subresource(validating, obj):
     found = validating(rules=[{**RULE, "resources": ["pods/binding"]}])
     body = {"metadata": {"name": "a", "namespace": "n"}, "target": {"name": "node-1"}}
     asked = {**obj("Pod"), **body}
@@ -245,7 +251,7 @@ def test_a_part_of_an_object_has_a_kind_of_its_own(validating, obj):
     assert request["subResource"] == request["requestSubResource"] == "binding"
 
 
-def test_an_old_webhook_is_asked_in_its_version(validating, obj):
+def test_a_webhook_is_called_with_an_admission_review_version_it_supports(validating, obj):
     found = validating(admissionReviewVersions=["v2", "v1beta1"])
     assert json.loads(needed(found, obj("ConfigMap")).body)["apiVersion"] == (
         "admission.k8s.io/v1beta1"
@@ -254,7 +260,7 @@ def test_an_old_webhook_is_asked_in_its_version(validating, obj):
     assert "webhook does not accept known AdmissionReview versions (v1, v1beta1)" in refusal
 
 
-def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
+def test_a_refusal_has_the_status_of_the_webhook(validating, obj):
     found, asked = validating(), obj("ConfigMap")
     details = {"causes": [{"field": "data", "message": "no"}]}
     status = {"code": 422, "reason": "Invalid", "message": "m", "details": details}
@@ -265,7 +271,7 @@ def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
     assert refused.value.details == details
 
 
-def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
+def test_the_patch_of_a_mutating_webhook_is_applied(gate, obj):
     found = gate(MutatingAdmissionWebhook()).has(configured(obj, "Mutating"))
     asked = obj("ConfigMap")
     patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
@@ -275,7 +281,7 @@ def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
     assert admitted == {**asked, "data": {"a": "b"}}
 
 
-def test_a_dry_run_is_not_for_webhooks_with_side_effects(validating, obj):
+def test_a_dry_run_that_matches_a_webhook_with_side_effects_is_refused(validating, obj):
     found = validating(sideEffects="Some")
     refusal = found.refusal(obj("ConfigMap"), Operation.CREATE, user=ALICE, dry_run=True)
     assert refusal == 'admission webhook "a.example.com" does not support dry run'
@@ -295,7 +301,7 @@ async def _served(handler, path):
         await runner.cleanup()
 
 
-def test_webhooks_are_asked_over_http():
+def test_webhooks_are_called_over_http():
     async def handler(request):
         assert request.query["timeout"] == "5s"
         return web.json_response({"response": await request.json()})
@@ -303,7 +309,7 @@ def test_webhooks_are_asked_over_http():
     assert asyncio.run(_served(handler, "/v")).body == b'{"response": {}}'
 
 
-def test_a_webhook_that_answers_with_an_error_has_failed():
+def test_an_error_status_of_a_webhook_is_a_failure():
     async def handler(request):
         return web.Response(status=500, text="not now")
 
@@ -315,14 +321,14 @@ def test_a_webhook_that_answers_with_an_error_has_failed():
     )
 
 
-def test_a_webhook_that_is_not_there_has_failed():
+def test_an_unreachable_webhook_is_a_failure():
     call = WebhookCall("https://127.0.0.1:1/v", "", 5, b"{}")
     assert asyncio.run(call_webhook(call)).failure == (
         "dial tcp 127.0.0.1:1: connect: connection refused"
     )
 
 
-def test_each_object_of_one_request_is_asked_about_under_its_own_uid(validating, obj):
+def test_each_object_of_a_collection_request_has_its_own_review_uid(validating, obj):
     found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
     calls = [
         needed(found, obj("ConfigMap", name), operation=Operation.DELETE) for name in ("x", "y")

@@ -1,4 +1,4 @@
-"""Rules about a type, as the compiler of upstream 1.36.4 judged and weighed them.
+"""Validation rules of custom resources: results and estimated costs as in upstream 1.36.4.
 
 Each line of `expressions.jsonl.gz` but the first, the schema with a value, is a rule with its
 problem, or its kind and what it may cost, and what it said of the value.
@@ -36,7 +36,7 @@ ADVICE = (
 
 
 @pytest.mark.parametrize("row", RULES, ids=[row["rule"][:40] for row in RULES])
-def test_a_rule_is_judged_as_upstream_does(row):
+def test_the_type_error_and_cost_of_a_rule_are_upstreams(row):
     """What is said against a rule, or what it comes to and may cost."""
     assert judged(row) == {key: row[key] for key in ("error", "type", "cost") if key in row}
 
@@ -52,7 +52,7 @@ def judged(row):
 
 
 @pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])
-def test_a_rule_says_what_it_says_upstream(row):
+def test_the_result_of_a_rule_is_upstreams(row):
     """Whether the value keeps it, or what it fails at."""
     rule = {"rule": row["rule"]}
     if row.get("optional"):
@@ -101,14 +101,14 @@ EACH = "self.all(x, self.exists_one(y, x == y))"
         (schema("self.all(x, x.size() > 0)", text(maxLength=9), maxItems=99), None),
     ],
 )
-def test_a_rule_that_may_cost_too_much(raw, factor):
+def test_a_rule_with_a_too_high_estimated_cost_is_refused(raw, factor):
     """The estimate for the worst value, as a multiple of what is allowed."""
     found = [cause.message for cause in schema_causes(raw, "s", ExpressionLengthBudget())]
     wanted = f"Forbidden: estimated rule cost exceeds budget by factor of {factor}{ADVICE}"
     assert found[:1] == ([wanted] if factor else [])
 
 
-def test_rules_that_cost_too_much_together():
+def test_rules_with_a_too_high_total_cost_are_refused():
     """The most expensive are named, then the whole is refused."""
     raw = schema(EACH, text(maxLength=100), maxItems=1000)
     rules = [{"rule": EACH}] * 3
@@ -123,7 +123,7 @@ def test_rules_that_cost_too_much_together():
     assert "cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.320180x" in said
 
 
-def test_rules_that_take_too_long_to_read():
+def test_rules_with_too_many_characters_together_are_refused():
     """Each of them may have a hundred thousand characters, but not all of them."""
     long = f"[{', '.join(['1'] * 100)}].size() > 0 && self.size() > 0"
     raw = schema(long, text(maxLength=9), maxItems=9)

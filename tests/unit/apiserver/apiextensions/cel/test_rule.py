@@ -1,4 +1,4 @@
-"""Rules about changes, about items, and those that cannot be said or answered."""
+"""Validation rules: transition rules, list items, messages, errors and cost limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NUMBER = {"type": "integer"}
 NEW_YEAR = "2026-01-01T00:00:00Z"
 
 
-def test_a_rule_about_a_change_is_not_asked_of_what_is_new():
+def test_a_transition_rule_is_not_evaluated_without_an_old_value():
     schema = ruled("self.a >= oldSelf.a", properties={"a": NUMBER})
     assert broken(schema, {"a": 1}) == []
     assert broken(schema, {"a": 1}, {"a": 1}) == []
@@ -34,7 +34,7 @@ def test_a_rule_about_a_change_is_not_asked_of_what_is_new():
     ]
 
 
-def test_items_of_a_list_with_keys_are_compared_with_their_former_selves():
+def test_items_of_a_map_list_are_compared_with_their_old_values_by_key():
     item = ruled("self.n == oldSelf.n", properties={"k": NUMBER, "n": NUMBER})
     schema = {
         "type": "array",
@@ -47,7 +47,7 @@ def test_items_of_a_list_with_keys_are_compared_with_their_former_selves():
     assert [field for _, field, _ in broken(schema, [{"k": 2, "n": 7}], before)] == ["spec[0]"]
 
 
-def test_names_that_the_language_keeps_for_itself_are_spelled_out():
+def test_reserved_field_names_are_escaped():
     schema = ruled(
         "self.__namespace__ == 'a' && self.x__dash__y == 1 && self.a__dot__b == 2",
         properties={"namespace": {"type": "string"}, "x-y": NUMBER, "a.b": NUMBER},
@@ -61,12 +61,12 @@ def test_a_whole_number_is_a_double_where_the_type_says_number():
     assert broken(schema, {"ratio": 1}) == []
 
 
-def test_values_of_maps_are_asked_too():
+def test_rules_are_evaluated_for_map_values():
     schema = {"type": "object", "additionalProperties": {**NUMBER, **ruled("self > 0")}}
     assert [field for _, field, _ in broken(schema, {"a": 1, "b": 0})] == ["spec[b]"]
 
 
-def test_what_broke_a_rule_before_may_stay():
+def test_an_unchanged_value_that_violates_a_rule_is_accepted():
     """This also holds for list items, whose old values cannot be identified."""
     inner = {"type": "array", "items": {**NUMBER, **ruled("self > 0")}}
     schema = {"type": "object", "properties": {"a": inner, "b": NUMBER}}
@@ -74,13 +74,13 @@ def test_what_broke_a_rule_before_may_stay():
     assert [field for _, field, _ in broken(schema, {"a": [0, 1]}, {"a": [0]})] == ["spec.a[0]"]
 
 
-def test_a_rule_that_cannot_be_answered_says_so():
+def test_an_evaluation_error_is_reported():
     ((_, _, message),) = broken(ruled("self.missing > 1"), {})
     assert "no such key" in message or "not found" in message.lower()
     assert message.endswith("evaluating rule: self.missing > 1")
 
 
-def test_a_rule_that_would_never_end_is_given_up():
+def test_a_rule_above_its_cost_limit_is_stopped():
     """Also where it is the message that would not."""
     endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
     schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
@@ -92,7 +92,7 @@ def test_a_rule_that_would_never_end_is_given_up():
     assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == ["Invalid value: m"]
 
 
-def test_after_a_rule_that_would_never_end_no_other_is_asked():
+def test_no_other_rule_is_evaluated_after_the_cost_limit_is_exceeded():
     endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
     field = {"type": "array", "items": NUMBER, "x-kubernetes-validations": [{"rule": "false"}]}
     schema = ruled(endless, properties={"a": field})
@@ -100,7 +100,7 @@ def test_after_a_rule_that_would_never_end_no_other_is_asked():
     assert len(broken(schema, {"a": list(range(300))})) == 1
 
 
-def test_all_rules_together_are_given_up():
+def test_rules_above_their_common_cost_limit_are_stopped():
     """Each of them is well within what one may take."""
     rule = "self.a.all(x, self.a.exists(y, x == y))"
     schema = ruled(rule, properties={"a": {"type": "array", "items": NUMBER}})
@@ -116,13 +116,13 @@ def test_a_stored_rule_that_no_longer_compiles_is_reported():
     assert said.startswith('Invalid value: "object": rule compile error: compilation failed: ERROR')
 
 
-def test_a_message_that_says_nothing_is_replaced():
+def test_a_blank_message_expression_is_replaced_by_the_message():
     rule = {"rule": "false", "messageExpression": "' '", "message": "m"}
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
     assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
 
 
-def test_what_cannot_be_compiled_says_why():
+def test_a_rule_that_does_not_compile_raises_the_reason():
     with pytest.raises(RuleError, match="Syntax error"):
         compiled("self.a +")
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_compiled_says_why():
 @pytest.mark.parametrize(
     ("old", "kept"), [(ABSENT, True), ({"a": 1, "t": NEW_YEAR}, True), ({"a": 3}, False)]
 )
-def test_what_was_before_is_optional_where_the_rule_says_so(old, kept):
+def test_old_self_is_optional_if_optional_old_self_is_set(old, kept):
     rule = {
         "rule": "!oldSelf.hasValue() || oldSelf.value().a <= self.a",
         "messageExpression": "'was ' + string(oldSelf.value().a)",
@@ -147,7 +147,7 @@ def test_what_was_before_is_optional_where_the_rule_says_so(old, kept):
 
 
 @pytest.mark.parametrize("expression", ["self.missing", "'a\\nb'", "''"])
-def test_a_message_that_is_none_is_replaced(expression):
+def test_an_invalid_message_expression_is_replaced_by_the_message(expression):
     rule = {"rule": "false", "messageExpression": expression, "message": "m"}
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
     assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]

@@ -1,4 +1,4 @@
-"""Rules that a definition may not have."""
+"""Validation of the rules in a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def wrong(**rule):
         ({"rule": "self.a +"}, "rule", "compilation failed"),
     ],
 )
-def test_rules_that_cannot_be(rule, field, said):
+def test_invalid_rules_are_refused(rule, field, said):
     ((where, message),) = wrong(**rule)
     assert where == field
     assert said in message
@@ -52,11 +52,11 @@ def test_rules_that_cannot_be(rule, field, said):
         {"rule": "self.b", "messageExpression": "self.text"},
     ],
 )
-def test_rules_that_can_be(rule):
+def test_valid_rules_are_accepted(rule):
     assert wrong(**rule) == []
 
 
-def test_a_default_of_a_type_with_a_rule_that_is_none():
+def test_a_default_of_a_schema_with_an_invalid_rule_is_refused():
     raw = {"type": "object", "default": {}, "x-kubernetes-validations": [{"rule": "self >"}]}
     (cause,) = default_causes(raw, "s")
     assert cause.field == "s.default"
@@ -80,7 +80,7 @@ def test_a_default_of_a_type_with_a_rule_that_is_none():
         ),
     ],
 )
-def test_constants_that_cannot_be_converted(rule, field, said):
+def test_constants_that_cannot_be_converted_are_refused(rule, field, said):
     """They are told when a program is made of the rule, not when it is asked."""
     ((where, message),) = wrong(**rule)
     assert where == field

@@ -1,4 +1,4 @@
-"""Definitions that are stored over what is there."""
+"""Creation and update of CustomResourceDefinitions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_rule_that_costs_too_much_is_refused():
         new_definition(definition(EACH), None)
 
 
-def test_rules_that_are_there_already_stay():
+def test_stored_rules_with_a_too_high_cost_are_kept():
     """What was stored under other bounds can still be changed in other ways."""
     before, after = definition(EACH), definition(EACH)
     after["metadata"]["labels"] = {"a": "b"}

@@ -1,4 +1,4 @@
-"""What is said against definitions: the table in `refusals.yaml`.
+"""Errors of invalid CustomResourceDefinitions: the table in `refusals.yaml`.
 
 A row says what is special about the schema of `spec` in the objects (`schema`), about that of
 whole objects (`root`), the only `version`, the definition's own `spec` or its `metadata`, and the
@@ -63,7 +63,7 @@ ODD = "the value has the wrong type"
         ({"type": "array", "items": {"minimum": True}}, "items.items.minimum"),
     ],
 )  # fmt: skip
-def test_what_is_no_schema(inner, field):
+def test_a_malformed_schema_is_refused(inner, field):
     """The check includes schemas below items."""
     (said,) = problems({"schema": {"type": "array", "items": inner}})
     where = f"spec.validation.openAPIV3Schema.properties[spec].{field}"
@@ -71,6 +71,6 @@ def test_what_is_no_schema(inner, field):
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["what"]) for row in ROWS])
-def test_refusal(row):
+def test_all_errors_of_a_definition_are_reported_as_upstream_does(row):
     """A definition is refused for all that is wrong with it, in upstream's words."""
     assert problems(row) == row["causes"]

@@ -32,7 +32,7 @@ GOOD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "Any_Name"}}
         ),
     ],
 )
-def test_what_is_wrong(value, said):
+def test_embedded_objects_need_a_kind_and_valid_metadata(value, said):
     """A kind must be there, and metadata in order."""
     found = embedded_object_causes(
         structural({"properties": {"spec": SCHEMA}}), {"spec": value}, ""

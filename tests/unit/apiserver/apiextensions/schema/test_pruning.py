@@ -1,4 +1,4 @@
-"""What is dropped, what is kept, and what is filled in."""
+"""Pruning of unknown fields, preserved fields, and defaults."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def result(schema, obj):
     return made, notes.texts
 
 
-def test_what_nobody_described_is_dropped_and_told_wherever_it_stands():
+def test_unknown_fields_are_pruned_and_reported_at_any_depth():
     schema = {"a": {"type": "array", "items": {"type": "object", "properties": {"x": NUMBER}}}}
     made, notes = result(schema, {"kind": "K", "a": [{"x": 1, "y": 2}], "b": {}})
     assert made == {"kind": "K", "a": [{"x": 1}]}
     assert notes == ['unknown field "a[0].y"', 'unknown field "b"']
 
 
-def test_a_type_that_keeps_the_unknown_still_knows_what_it_knows():
+def test_specified_fields_are_pruned_within_preserved_unknown_fields():
     inner = {"type": "object", "properties": {"x": NUMBER}}
     schema = {"a": {**KEEPS, "properties": {"known": inner}}}
     made, notes = result(schema, {"a": {"any": {"y": 1}, "known": {"x": 1, "y": 2}}})
@@ -36,7 +36,7 @@ def test_a_type_that_keeps_the_unknown_still_knows_what_it_knows():
     assert notes == ['unknown field "a.known.y"']
 
 
-def test_an_embedded_object_keeps_what_objects_have():
+def test_an_embedded_object_keeps_api_version_kind_and_metadata():
     schema = {"a": {"type": "object", "x-kubernetes-embedded-resource": True}}
     obj = {"a": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {}}}
     made, notes = result(schema, obj)
@@ -65,11 +65,11 @@ def test_an_embedded_object_keeps_what_objects_have():
          {"a": {"k": {}}}, {"a": {"k": {"b": 1}}}),
     ],
 )  # fmt: skip
-def test_nulls_and_defaults(schema, sent, expected):
+def test_defaults_replace_missing_values_and_nulls(schema, sent, expected):
     assert result({"a": schema}, sent)[0] == expected
 
 
-def test_defaults_do_not_fill_the_memory():
+def test_defaults_cannot_make_an_object_too_large():
     """Defaults may make a short object long, but not too large to be stored."""
     long = {"type": "object", "properties": {"b": {"type": "string", "default": "x" * 100_000}}}
     schema = {"a": {"type": "array", "items": long}}

@@ -1,4 +1,4 @@
-"""Bounds and alternatives that no recording has, with upstream's messages."""
+"""Bounds and alternatives that are not in the recordings, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def said(schema, value):
          ["a: Invalid value: \"x\": a in body should match '('"]),
     ],
 )  # fmt: skip
-def test_a_value_against_its_type(schema, value, expected):
+def test_a_value_is_validated_against_its_schema(schema, value, expected):
     assert said(schema, value) == expected
 
 
@@ -76,14 +76,14 @@ def test_a_value_against_its_type(schema, value, expected):
         ("mac", "01:02:03:04:05:06", "01:02"),
     ],
 )
-def test_a_format(name, good, bad):
+def test_formats_are_validated(name, good, bad):
     schema = {"type": "string", "format": name}
     assert said(schema, good) == []
     expected = f'a: Invalid value: "{bad}": a in body must be of type {name}: "{bad}"'
     assert said(schema, bad) == [expected]
 
 
-def test_an_unknown_format_asks_for_nothing():
+def test_an_unknown_format_is_ignored():
     assert said({"type": "string", "format": "nobody-knows"}, "x") == []
 
 
@@ -104,7 +104,7 @@ KEYED = {
         ({**KEYED, "x-kubernetes-list-map-keys": None}, [{"m": 5}], [{"m": 5}, {}], ["a[0].m"]),
     ],
 )
-def test_what_was_wrong_before_may_stay(schema, old, value, fields):
+def test_an_unchanged_invalid_value_is_accepted(schema, old, value, fields):
     """A value that has not changed is not looked at; items are known by their keys."""
     found = value_causes(structural(schema), value, "a", old)
     assert [cause.field for cause in found] == fields

@@ -1,4 +1,4 @@
-"""What a kubelet may: read what its own pods need, and write about itself."""
+"""The node authorizer: kubelets read the objects of their own pods, and write their own node."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SECRET_USES = [
 
 
 @pytest.mark.parametrize("spec", SECRET_USES)
-def test_a_node_reads_what_its_own_pods_need(spec):
+def test_a_node_can_read_only_secrets_of_its_own_pods(spec):
     asked = asks("get", "secrets", namespace="n", name="s")
     assert of(pod_on("node-2", **spec))(asked) == (
         "no relationship found between node 'node-1' and this object"
@@ -109,7 +109,7 @@ CLUSTER = of(
         asks("get", "resourceclaims", DRA, namespace="n", name="made"),
     ],
 )
-def test_what_a_node_may(asked):
+def test_allowed_requests_of_a_node(asked):
     assert is_allowed(CLUSTER(asked))
 
 
@@ -165,5 +165,5 @@ ONLY_OWN = "only its own Node object"
         ),
     ],
 )
-def test_what_a_node_may_not(asked, why):
+def test_refused_requests_of_a_node(asked, why):
     assert CLUSTER(asked) == why

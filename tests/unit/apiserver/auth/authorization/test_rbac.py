@@ -1,4 +1,4 @@
-"""Who may do what: roles, bindings, and what a new cluster begins with."""
+"""RBAC: rules, roles, bindings, and the roles of a new cluster."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def asks(user, verb, resource="", *, path="", namespace="", name="", group=""):
         (rule("get", "pods", names=["a"]), ("get", "pods"), False),
     ],
 )
-def test_a_rule_allows_what_it_names(given, asked, allowed):
+def test_a_rule_allows_its_verbs_groups_and_resources(given, asked, allowed):
     assert allows(given, asks(BOB, *asked)) is allowed
 
 
-def test_a_rule_with_names_is_about_those_objects():
+def test_a_rule_with_resource_names_allows_only_these_objects():
     given = rule("get", "pods", names=["a"])
     assert allows(given, asks(BOB, "get", "pods", name="a"))
     assert not allows(given, asks(BOB, "get", "pods", name="b"))
@@ -106,12 +106,12 @@ def test_a_rule_with_names_is_about_those_objects():
         ("*", "/x", True),
     ],
 )
-def test_a_rule_about_paths(url, path, allowed):
+def test_a_rule_allows_non_resource_urls(url, path, allowed):
     given = {"verbs": ["get"], "nonResourceURLs": [url]}
     assert allows(given, asks(BOB, "get", path=path)) is allowed
 
 
-def test_what_is_not_covered_is_told_thing_by_thing_and_then_put_together():
+def test_uncovered_rules_are_split_by_resource_and_then_compacted():
     wanted = [rule("get,list", "pods,secrets")]
     missing = uncovered_rules([rule("get,list", "pods"), rule("get", "*")], wanted)
     assert list(map(rule_text, compact_rules(missing))) == [
@@ -119,7 +119,7 @@ def test_what_is_not_covered_is_told_thing_by_thing_and_then_put_together():
     ]
 
 
-def test_masters_may_do_everything(storage):
+def test_the_group_system_masters_may_do_everything(storage):
     boss = authenticated("x", (SYSTEM_MASTERS,))
     assert Rbac(Storage()).verdict(asks(boss, "delete", "nodes", name="a")).allowed
 
@@ -134,11 +134,13 @@ def test_masters_may_do_everything(storage):
         (BOB, {"resource": "pods"}, False),
     ],
 )
-def test_what_everybody_may_read(storage, user, asked, allowed):
+def test_unauthenticated_and_authenticated_users_may_read_public_paths(
+    storage, user, asked, allowed
+):
     assert Rbac(storage).verdict(asks(user, "get", **asked)).allowed is allowed
 
 
-def test_a_binding_in_a_namespace_is_about_that_namespace(storage):
+def test_a_role_binding_grants_rights_in_its_namespace_only(storage):
     rights = Rbac(storage)
     assert not rights.verdict(asks(ALICE, "list", "pods", namespace="n")).allowed
     put(storage, binding("v", "view", ("Group", "dev"), namespace="n"))
@@ -161,7 +163,7 @@ def test_a_service_account_is_bound_by_name_and_namespace(storage):
     assert Rbac(storage).verdict(asks(robot, "get", "pods", namespace="n")).allowed
 
 
-def test_roles_gather_the_rules_of_others_even_of_themselves(storage):
+def test_an_aggregated_role_has_the_rules_of_all_selected_roles(storage):
     gathering = role("all") | {
         "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"in": "all"}}]}
     }
@@ -176,7 +178,7 @@ def test_roles_gather_the_rules_of_others_even_of_themselves(storage):
     assert rights.verdict(asks(BOB, "get", "widgets", group="example.com")).allowed
 
 
-def test_roles_that_all_gather_each_other_are_gathered_once(storage):
+def test_roles_that_aggregate_each_other_are_aggregated_once(storage):
     """Not once on each way from one to another: of twelve there are millions."""
     for number in range(12):
         gathering = role(f"r{number:02}", rule("get", f"things{number}"))
@@ -216,13 +218,13 @@ def test_roles_that_all_gather_each_other_are_gathered_once(storage):
         (asks(BOB, "get", path="/nope"), 'forbidden: User "bob" cannot get path "/nope"'),
     ],
 )
-def test_refusals_say_who_may_not_do_what(storage, asked, message):
+def test_a_refusal_names_user_verb_and_resource(storage, asked, message):
     with pytest.raises(ApiError) as refused:
         Rbac(storage)(asked)
     assert (refused.value.code, refused.value.message) == (403, message)
 
 
-def test_a_list_of_one_namespace_is_in_none(storage):
+def test_a_list_of_namespaces_is_a_request_without_a_namespace(storage):
     """Otherwise a user with a role in one namespace could list all namespaces."""
     put(storage, role("r", rule("get,list,watch", "namespaces"), namespace="n"))
     put(storage, binding("b", "r", ("User", "bob"), namespace="n", kind="Role"))
@@ -246,7 +248,7 @@ def test_a_list_of_one_namespace_is_in_none(storage):
         ("Bearer signed", "alice"),
     ],
 )
-def test_whose_token_a_request_shows(header, name):
+def test_the_bearer_token_of_a_request_identifies_its_user(header, name):
     tokens = TokenAuthenticator({"secret": BOB}, {"signed": ALICE}.get)
     assert tokens({} if header is None else {"authorization": header}).name == name
 
@@ -267,7 +269,9 @@ def test_an_unknown_token_is_refused():
         ("default", "create", "pods", False),
     ],
 )
-def test_each_controller_may_do_its_own_work(storage, account, verb, resource, is_allowed):
+def test_each_controller_has_only_the_rights_that_it_needs(
+    storage, account, verb, resource, is_allowed
+):
     groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
     user = authenticated(f"system:serviceaccount:kube-system:{account}", groups)
     asked = AuthorizationAttributes(user, verb, "", "", "v1", resource, "", "default", "x")

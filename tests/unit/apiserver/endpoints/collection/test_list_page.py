@@ -1,4 +1,4 @@
-"""Pages of a list show one version, whatever is written between two pages."""
+"""All pages of a list show the same version, whatever is written between them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def ordered(storage, namespace):
 
 
 @given(st.sampled_from(["", "a", "b"]), st.integers(1, 4), st.lists(WRITES, min_size=1, max_size=5))
-def test_all_pages_together_are_the_list_at_the_version_of_the_first(namespace, limit, history):
+def test_all_pages_together_equal_the_list_at_the_version_of_the_first_page(
+    namespace, limit, history
+):
     storage = CompactStorage(hot_max=3)
     write(storage, history[0])
     expected, version = ordered(storage, namespace), storage.version

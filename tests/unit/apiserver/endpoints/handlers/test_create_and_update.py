@@ -1,4 +1,4 @@
-"""create, update, patch and delete."""
+"""Handlers of create, update, patch and delete requests."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def test_a_dry_run_changes_nothing(api, config_maps):
         ({"metadata": {"name": 5}}, 400, "cannot unmarshal number"),
     ],
 )
-def test_bodies_that_are_refused(api, config_maps, body, status, message):
+def test_invalid_bodies_are_refused(api, config_maps, body, status, message):
     refused = api.post(config_maps, body)
     assert (refused.status, message in refused.message) == (status, True)
 
 
-def test_a_body_need_not_say_what_it_is(api, config_maps):
+def test_a_body_without_api_version_and_kind_is_accepted(api, config_maps):
     assert api.post(config_maps, {"metadata": {"name": "a"}}).json["kind"] == "ConfigMap"
 
 
-def test_an_unknown_media_type(api, config_maps):
+def test_an_unknown_media_type_is_refused(api, config_maps):
     refused = api.post(config_maps, "hi", content_type="text/plain")
     assert (refused.status, refused.json["reason"]) == (415, "UnsupportedMediaType")
 
 
-def test_unknown_fields_are_dropped_and_told(api, config_maps):
+def test_unknown_fields_are_dropped_and_reported(api, config_maps):
     body = {"metadata": {"name": "a"}, "bogus": 1}
     made = api.post(config_maps, body)
     assert "bogus" not in made.json
@@ -50,13 +50,13 @@ def test_unknown_fields_are_dropped_and_told(api, config_maps):
     assert (strict.status, "strict decoding error" in strict.message) == (400, True)
 
 
-def test_keys_that_stand_twice_in_yaml(api, config_maps):
+def test_duplicate_keys_in_yaml_are_reported(api, config_maps):
     body = b"metadata:\n  name: a\n  name: a\n"
     made = api.post(config_maps, body, content_type="application/yaml")
     assert made.response.warnings == ('line 3: key "name" already set in map',)
 
 
-def test_an_update_of_another_version_is_a_conflict(api, config_maps):
+def test_an_update_of_an_outdated_version_is_a_conflict(api, config_maps):
     made = api.config_map("a")
     api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
     refused = api.put(f"{config_maps}/a", made)
@@ -68,7 +68,7 @@ def test_an_update_that_changes_nothing_keeps_the_version(api, config_maps):
     assert api.put(f"{config_maps}/a", made).json["metadata"]["resourceVersion"] == "1"
 
 
-def test_the_name_of_an_update_is_the_path_s(api, config_maps):
+def test_the_name_in_an_update_must_be_the_name_in_the_path(api, config_maps):
     made = api.config_map("a")
     assert api.put(f"{config_maps}/b", made).message == (
         "the name of the object (a) does not match the name on the URL (b)"
@@ -94,7 +94,7 @@ def test_some_kinds_are_created_by_an_update(api):
         ("/apis/storage.k8s.io/v1/csinodes", {"spec": {"drivers": []}}),
     ],
 )
-def test_some_kinds_must_say_what_they_replace(api, path, body):
+def test_an_update_of_some_kinds_requires_a_resource_version(api, path, body):
     named = {**body, "metadata": {"name": "l"}}
     assert api.post(path, named).status == 201
     refused = api.put(f"{path}/l", named)
@@ -109,13 +109,13 @@ def test_some_kinds_must_say_what_they_replace(api, path, body):
         ("application/json-patch+json", [{"op": "add", "path": "/data/b", "value": "2"}]),
     ],
 )
-def test_patches(api, config_maps, content_type, body):
+def test_all_patch_types_change_the_object(api, config_maps, content_type, body):
     api.post(config_maps, {"metadata": {"name": "a"}, "data": {"a": "1"}})
     changed = api.patch(f"{config_maps}/a", body, content_type)
     assert changed.json["data"] == {"a": "1", "b": "2"}
 
 
-def test_an_apply_creates_and_owns(api, config_maps):
+def test_an_apply_creates_the_object_and_owns_its_fields(api, config_maps):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
     url, kind = f"{config_maps}/a?fieldManager=m", "application/apply-patch+yaml"
     made = api.patch(url, body, kind)
@@ -129,7 +129,7 @@ def test_an_apply_creates_and_owns(api, config_maps):
     )
 
 
-def test_an_apply_must_say_who_applies(api, config_maps):
+def test_an_apply_without_a_field_manager_is_refused(api, config_maps):
     refused = api.patch(f"{config_maps}/a", {}, "application/apply-patch+yaml")
     assert "fieldManager: Required value: is required for apply patch" in refused.message
 
@@ -145,26 +145,26 @@ def test_an_apply_must_say_who_applies(api, config_maps):
         ("null", 400, "Invalid JSON Patch"),
     ],
 )
-def test_patches_that_are_refused(api, config_maps, body, status, message):
+def test_invalid_patches_are_refused(api, config_maps, body, status, message):
     api.config_map("a")
     refused = api.patch(f"{config_maps}/a", body)
     assert (refused.status, message in refused.message) == (status, True)
 
 
-def test_a_patch_of_no_kind(api, config_maps):
+def test_a_patch_with_an_unknown_media_type_is_refused(api, config_maps):
     api.config_map("a")
     refused = api.patch(f"{config_maps}/a", {}, "application/json")
     assert (refused.status, refused.message) == (415, "415: Unsupported Media Type")
 
 
-def test_a_deletion_tells_that_it_is_done(api, config_maps):
+def test_a_deletion_returns_a_status(api, config_maps):
     api.config_map("a")
     gone = api.delete(f"{config_maps}/a")
     assert gone.json["status"] == "Success"
     assert gone.json["details"] == {"name": "a", "kind": "configmaps", "uid": "uid-1"}
 
 
-def test_a_deletion_of_a_pod_shows_it(api, pods, pod):
+def test_a_graceful_deletion_of_a_pod_returns_the_pod(api, pods, pod):
     api.post(pods, pod("a", nodeName="n"))
     shown = api.delete(f"{pods}/a", {"gracePeriodSeconds": 5}).json
     assert (shown["kind"], shown["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 5)
@@ -176,7 +176,7 @@ def test_a_deletion_of_a_pod_shows_it(api, pods, pod):
 @pytest.mark.parametrize(
     ("policy", "finalizer"), [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")]
 )
-def test_who_wants_dependents_seen_to_leaves_a_finalizer(api, config_maps, policy, finalizer):
+def test_foreground_and_orphan_deletion_add_a_finalizer(api, config_maps, policy, finalizer):
     api.config_map("a")
     shown = api.delete(f"{config_maps}/a?propagationPolicy={policy}").json
     assert shown["metadata"]["finalizers"] == [finalizer]
@@ -186,14 +186,14 @@ def test_who_wants_dependents_seen_to_leaves_a_finalizer(api, config_maps, polic
     "query",
     ["propagationPolicy=Bad", "propagationPolicy=Orphan&orphanDependents=true", "dryRun=Some"],
 )
-def test_deletions_that_make_no_sense(api, config_maps, query):
+def test_invalid_delete_options_are_refused(api, config_maps, query):
     api.config_map("a")
     refused = api.delete(f"{config_maps}/a?{query}")
     assert (refused.status, refused.json["details"]["kind"]) == (422, "DeleteOptions")
     assert api.get(f"{config_maps}/a").status == 200
 
 
-def test_what_is_on_its_way_out_gets_no_new_finalizers(api, config_maps):
+def test_a_terminating_object_gets_no_new_finalizers(api, config_maps):
     api.config_map("a", finalizers=["a.b/c"])
     api.delete(f"{config_maps}/a")
     refused = api.patch(f"{config_maps}/a", {"metadata": {"finalizers": ["a.b/c", "d.e/f"]}})
@@ -202,7 +202,7 @@ def test_what_is_on_its_way_out_gets_no_new_finalizers(api, config_maps):
     assert api.get(f"{config_maps}/a").status == 404
 
 
-def test_a_collection_is_shown_as_it_was(api, config_maps):
+def test_deletecollection_returns_the_deleted_objects(api, config_maps):
     for name in ("a", "b"):
         api.config_map(name, labels={"l": name})
     gone = api.delete(f"{config_maps}?labelSelector=l=a").json
@@ -211,7 +211,7 @@ def test_a_collection_is_shown_as_it_was(api, config_maps):
     assert [item["metadata"]["name"] for item in left] == ["b"]
 
 
-def test_a_namespace_ends_when_it_is_finalized(api):
+def test_a_namespace_is_deleted_when_it_is_finalized(api):
     api.post("/api/v1/namespaces", {"metadata": {"name": "n"}})
     going = api.delete("/api/v1/namespaces/n").json
     assert going["status"] == {"phase": "Terminating"}
@@ -220,7 +220,7 @@ def test_a_namespace_ends_when_it_is_finalized(api):
 
 
 @pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
-def test_a_deleted_event_does_not_wait_for_dependents(api, policy):
+def test_an_event_is_deleted_at_once_with_any_propagation_policy(api, policy):
     """Events own nothing, whatever a client thinks."""
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
     api.post(EVENTS, {"metadata": {"name": "e"}, "involvedObject": about})
@@ -228,7 +228,7 @@ def test_a_deleted_event_does_not_wait_for_dependents(api, policy):
     assert (gone.json["kind"], api.get(f"{EVENTS}/e").status) == ("Status", 404)
 
 
-def test_only_a_deletion_says_when_an_object_goes(api, config_maps):
+def test_a_write_cannot_set_the_deletion_timestamp(api, config_maps):
     """Not even to an object that is going already."""
     api.config_map("a", finalizers=["a.b/c"])
     ending = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
@@ -241,14 +241,14 @@ def test_only_a_deletion_says_when_an_object_goes(api, config_maps):
     assert left["deletionTimestamp"] == going["deletionTimestamp"]
 
 
-def test_an_object_does_not_say_where_it_is(api, config_maps):
+def test_the_self_link_of_an_update_is_ignored(api, config_maps):
     """It is the same object, in the same version."""
     made = api.config_map("a")
     named = {**made, "metadata": {**made["metadata"], "selfLink": "/x"}}
     assert api.put(f"{config_maps}/a", named).json == made
 
 
-def test_nothing_is_counted_from_below_zero(api, config_maps):
+def test_a_negative_generation_is_refused(api, config_maps):
     refused = api.post(config_maps, {"metadata": {"name": "a", "generation": -1}})
     assert refused.message == (
         'ConfigMap "a" is invalid: metadata.generation: Invalid value: -1: must be greater than or '
@@ -266,7 +266,7 @@ def test_nothing_is_counted_from_below_zero(api, config_maps):
         ),
     ],
 )
-def test_who_means_another_object_is_told_where_this_one_is(api, path, place):
+def test_a_uid_conflict_names_the_storage_key_of_the_object(api, path, place):
     spec = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
     name = place.rpartition("/")[2]
     made = api.post(path, {"metadata": {"name": name}, "spec": spec if "api" in place else {}}).json
@@ -282,7 +282,7 @@ def test_who_means_another_object_is_told_where_this_one_is(api, path, place):
         (["fd00::/64", "10.1.0.0/24"], "spec.cidrs[0]"),
     ],
 )
-def test_a_service_range_stays(api, ranges, field):
+def test_the_ranges_of_a_service_cidr_can_only_be_extended(api, ranges, field):
     """One of the other family may come after it."""
     path = "/apis/networking.k8s.io/v1/servicecidrs"
     api.post(path, {"metadata": {"name": "x"}, "spec": {"cidrs": ["10.1.0.0/24"]}})
@@ -291,7 +291,7 @@ def test_a_service_range_stays(api, ranges, field):
     assert [cause["field"] for cause in causes] == ([field] if field else [])
 
 
-def test_a_query_may_say_which_object_is_to_go(api, config_maps):
+def test_a_deletion_can_have_a_uid_precondition_in_the_query(api, config_maps):
     uid = api.config_map("a")["metadata"]["uid"]
     assert api.delete(f"{config_maps}/a?uid=x").status == 409
     assert api.delete(f"{config_maps}/a?uid={uid}").status == 200

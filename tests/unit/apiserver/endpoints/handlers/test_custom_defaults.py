@@ -20,7 +20,7 @@ def definition(**properties):
     }
 
 
-def test_what_is_false_or_zero_is_filled_in(api):
+def test_false_zero_and_empty_defaults_are_applied(api):
     properties = {
         "on": {"type": "boolean", "default": False},
         "count": {"type": "integer", "default": 0},
@@ -43,7 +43,7 @@ def test_what_is_false_or_zero_is_filled_in(api):
     assert made["spec"] == {"on": False, "count": 0, "text": "", "list": []}
 
 
-def test_that_nothing_else_may_stand_there_is_kept(api):
+def test_additional_properties_false_is_kept(api):
     shut = {"type": "object", "additionalProperties": False}
     stored = api.post(DEFINITIONS, definition(shut=shut)).json
     [version] = stored["spec"]["versions"]

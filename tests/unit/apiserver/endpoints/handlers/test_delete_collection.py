@@ -1,4 +1,4 @@
-"""A deletecollection that waits for a webhook for each object."""
+"""deletecollection requests that wait for a webhook for each object."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def swept(server, *query, refused="", meanwhile=lambda _: None):
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
-def test_the_answer_shows_all_of_them_and_warns_of_each(server, query):
+def test_the_response_has_all_objects_and_their_warnings(server, query):
     """Those too that were gone when the last answer came."""
     response, _ = swept(server, *query)
     items = json.loads(b"".join(response.body))["items"]
@@ -106,7 +106,7 @@ def test_the_answer_shows_all_of_them_and_warns_of_each(server, query):
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
-def test_deleted_objects_are_not_looked_up_again(server, store, query):
+def test_each_object_is_looked_up_at_most_twice(server, store, query):
     """Each object is looked for before its webhook and after it, however many there are."""
     store.found = 0
     _, asked = swept(server, *query)
@@ -114,7 +114,7 @@ def test_deleted_objects_are_not_looked_up_again(server, store, query):
     assert store.found <= 2 * 2 * 10
 
 
-def test_the_first_refusal_ends_it(server):
+def test_the_first_refusal_ends_the_request(server):
     """What went before is gone."""
     response, _ = swept(server, refused="c2")
     assert response.status == 400
@@ -123,7 +123,7 @@ def test_the_first_refusal_ends_it(server):
     assert response.warnings == ("c0 goes", "c1 goes", "c2 goes")
 
 
-def test_an_object_that_another_request_deletes_meanwhile_is_passed_over(server, store):
+def test_an_object_that_was_deleted_meanwhile_is_skipped(server, store):
     def delete(name):
         if name == "c0":
             for gone in ("c0", "c1"):

@@ -30,13 +30,13 @@ SCHEME = '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:
         ("\n", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
     ],
 )
-def test_what_are_no_options(api, body, problem):
+def test_malformed_options_are_refused(api, body, problem):
     api.config_map("a")
     answer = api.delete(CONFIG_MAP, body)
     assert (answer.status, answer.message) == (400, problem)
 
 
-def test_everything_that_is_wrong_is_told(api):
+def test_all_errors_are_reported(api):
     api.config_map("a")
     answer = api.delete(CONFIG_MAP, {"orphanDependents": True, "propagationPolicy": "x"})
     assert (answer.status, answer.message) == (
@@ -50,7 +50,7 @@ def test_everything_that_is_wrong_is_told(api):
 
 
 @pytest.mark.parametrize("version", ["v1", "x/v1", "policy/v1", "meta.k8s.io/v1"])
-def test_options_may_be_of_any_version(api, version):
+def test_options_of_any_api_version_are_accepted(api, version):
     api.config_map("a")
     body = {"apiVersion": version, "kind": "DeleteOptions", "bogus": 1}
     assert api.delete(CONFIG_MAP, body).status == 200

@@ -1,4 +1,4 @@
-"""get, list and watch."""
+"""Handlers of get, list and watch requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def names(answer):
     return [item["metadata"]["name"] for item in answer.json["items"]]
 
 
-def test_items_of_a_list_do_not_say_what_they_are(api, config_maps):
+def test_items_of_a_list_have_no_kind(api, config_maps):
     api.config_map("a")
     listed = api.get(config_maps).json
     assert listed["kind"] == "ConfigMapList"
@@ -18,13 +18,13 @@ def test_items_of_a_list_do_not_say_what_they_are(api, config_maps):
     assert api.get(f"{config_maps}/a").json["kind"] == "ConfigMap"
 
 
-def test_a_list_is_in_the_order_of_keys(api):
+def test_a_list_is_sorted_by_storage_key(api):
     for namespace, name in (("a", "z"), ("a-b", "m"), ("a", "b-2"), ("a", "b")):
         api.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": name}})
     assert names(api.get("/api/v1/configmaps")) == ["m", "b", "b-2", "z"]
 
 
-def test_pages_show_what_was_there_when_the_first_was_asked_for(api, config_maps):
+def test_all_pages_show_the_version_of_the_first_page(api, config_maps):
     for name in ("a", "b", "c", "d"):
         api.config_map(name)
     first = api.get(f"{config_maps}?limit=2")
@@ -37,14 +37,14 @@ def test_pages_show_what_was_there_when_the_first_was_asked_for(api, config_maps
     assert second.json["metadata"] == {"resourceVersion": "4"}
 
 
-def test_a_page_of_a_selection_does_not_count_the_rest(api, config_maps):
+def test_a_page_of_a_list_with_a_selector_has_no_remaining_item_count(api, config_maps):
     for name in ("a", "b", "c"):
         api.config_map(name, labels={"l": "1"})
     listed = api.get(f"{config_maps}?limit=1&labelSelector=l").json
     assert "remainingItemCount" not in listed["metadata"]
 
 
-def test_a_page_that_is_too_old_tells_how_to_go_on(make_api, config_maps):
+def test_an_expired_continue_token_is_refused_with_a_new_token(make_api, config_maps):
     api = make_api(log_capacity=2)
     for name in ("a", "b", "c"):
         api.config_map(name)
@@ -78,7 +78,7 @@ def test_a_page_that_is_too_old_tells_how_to_go_on(make_api, config_maps):
         ("labelSelector=x,", 400, None),
     ],
 )
-def test_options_of_a_list(api, config_maps, query, status, found):
+def test_the_options_of_a_list(api, config_maps, query, status, found):
     api.config_map("a")
     api.config_map("b", labels={"x": "1"})
     answer = api.get(f"{config_maps}?{query}")
@@ -87,7 +87,7 @@ def test_options_of_a_list(api, config_maps, query, status, found):
         assert names(answer) == found
 
 
-def test_a_watch_tells_what_happens(api, config_maps, told):
+def test_a_watch_sends_the_changes(api, config_maps, told):
     api.config_map("a")
     watch = api.get(f"{config_maps}?watch=true")
     api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
@@ -97,20 +97,20 @@ def test_a_watch_tells_what_happens(api, config_maps, told):
     assert told(watch) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
-def test_a_watch_from_a_version_tells_what_came_after_it(api, config_maps, told):
+def test_a_watch_from_a_version_sends_later_changes(api, config_maps, told):
     api.config_map("a")
     api.config_map("b")
     assert told(api.get(f"{config_maps}?watch=1&resourceVersion=1")) == [("ADDED", "b")]
 
 
-def test_a_watch_from_the_future_waits_for_it(api, config_maps, told):
+def test_a_watch_from_a_future_version_waits_for_this_version(api, config_maps, told):
     watch = api.get(f"{config_maps}?watch=1&resourceVersion=2")
     for name in ("a", "b", "c"):
         api.config_map(name)
     assert told(watch) == [("ADDED", "c")]
 
 
-def test_a_watch_from_a_forgotten_version_ends_with_an_error(make_api, config_maps, objects):
+def test_a_watch_from_a_compacted_version_ends_with_an_error(make_api, config_maps, objects):
     api = make_api(log_capacity=1)
     for name in ("a", "b", "c"):
         api.config_map(name)
@@ -120,7 +120,7 @@ def test_a_watch_from_a_forgotten_version_ends_with_an_error(make_api, config_ma
     assert (status["code"], status["reason"]) == (410, "Expired")
 
 
-def test_an_object_enters_and_leaves_a_selection(api, config_maps, told):
+def test_an_object_that_starts_or_stops_to_match_is_added_or_deleted(api, config_maps, told):
     api.config_map("a", labels={"l": "1"})
     watch = api.get(f"{config_maps}?watch=1&labelSelector=l=1")
     api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "2"}}})
@@ -129,7 +129,9 @@ def test_an_object_enters_and_leaves_a_selection(api, config_maps, told):
     assert told(watch) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
-def test_what_leaves_a_selection_is_shown_as_it_was_with_the_new_version(api, config_maps, objects):
+def test_an_object_that_no_longer_matches_has_old_content_and_new_version(
+    api, config_maps, objects
+):
     api.config_map("a", labels={"l": "1"})
     watch = api.get(f"{config_maps}?watch=1&labelSelector=l=1")
     api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "2"}}})
@@ -138,7 +140,7 @@ def test_what_leaves_a_selection_is_shown_as_it_was_with_the_new_version(api, co
     assert left["metadata"]["resourceVersion"] == "2"
 
 
-def test_a_watch_list_ends_its_beginning_with_a_bookmark(api, config_maps, objects):
+def test_a_bookmark_ends_the_initial_events_of_a_watch_list(api, config_maps, objects):
     api.config_map("a")
     query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     [_, bookmark] = objects(api.get(f"{config_maps}?watch=1&{query}"))
@@ -148,18 +150,18 @@ def test_a_watch_list_ends_its_beginning_with_a_bookmark(api, config_maps, objec
     }
 
 
-def test_a_watch_list_needs_its_match(api, config_maps):
+def test_a_watch_list_requires_a_resource_version_match(api, config_maps):
     refused = api.get(f"{config_maps}?watch=1&sendInitialEvents=true")
     assert refused.status == 422
     assert "sendInitialEvents requires setting resourceVersionMatch" in refused.message
 
 
-def test_watch_on_one_object_is_an_object(api, config_maps):
+def test_the_watch_parameter_is_ignored_in_a_get_of_one_object(api, config_maps):
     api.config_map("a")
     assert api.get(f"{config_maps}/a?watch=true").json["kind"] == "ConfigMap"
 
 
-def test_the_old_way_to_watch_one_object(api, told):
+def test_the_deprecated_watch_path_watches_one_object(api, told):
     api.config_map("a")
     api.config_map("b")
     watch = api.get("/api/v1/watch/namespaces/default/configmaps/b")
@@ -176,7 +178,7 @@ def test_only_the_first_table_of_a_watch_has_columns(api, config_maps, objects):
     assert second["columnDefinitions"] is None
 
 
-def test_a_client_that_does_not_keep_up_is_cut_off(api, config_maps, monkeypatch):
+def test_the_watch_of_a_slow_client_is_ended(api, config_maps, monkeypatch):
     monkeypatch.setattr("fairlead.apiserver.endpoints.collection.watch.BACKLOG_BYTES_MAX", 100)
     watch = api.get(f"{config_maps}?watch=1")
     api.config_map("a")
@@ -184,14 +186,14 @@ def test_a_client_that_does_not_keep_up_is_cut_off(api, config_maps, monkeypatch
     assert api.server.watches.count() == 0
 
 
-def test_no_event_after_the_end(api, config_maps, told):
+def test_no_event_is_sent_after_the_end_of_a_watch(api, config_maps, told):
     watch = api.get(f"{config_maps}?watch=1")
     watch.end()
     api.config_map("a")
     assert told(watch) == []
 
 
-def test_metadata_alone(api, config_maps):
+def test_an_object_can_be_requested_as_partial_metadata(api, config_maps):
     api.config_map("a", labels={"l": "1"})
     accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
     shown = api.get(f"{config_maps}/a", accept=accept).json
@@ -201,7 +203,7 @@ def test_metadata_alone(api, config_maps):
     assert refused.message.endswith("but the requested object is a list (*core.ConfigMapList)")
 
 
-def test_yaml(api, config_maps):
+def test_an_object_can_be_requested_as_yaml(api, config_maps):
     api.config_map("a")
     assert api.get(f"{config_maps}/a", accept="application/yaml").text.startswith("apiVersion: v1")
 
@@ -222,6 +224,6 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
         ("/api/v1/persistentvolumes?fieldSelector=metadata.namespace=n", 200),
     ],
 )
-def test_fields_are_called_as_in_the_version_that_is_asked_for(api, url, status):
+def test_field_selectors_use_the_names_of_the_requested_version(api, url, status):
     """Some kinds know that they have no namespace."""
     assert api.get(url).status == status

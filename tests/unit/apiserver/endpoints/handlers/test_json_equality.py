@@ -1,4 +1,4 @@
-"""1 and true differ: a change from one to the other is stored and owned."""
+"""1 and true differ: a change from one to the other is stored and changes the field owner."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _widgets(api):
 
 
 @pytest.mark.parametrize("spec", [{"x": True}, {"l": [True, False]}])
-def test_a_one_that_becomes_true_is_a_change(api, widgets, spec):
+def test_a_change_from_1_to_true_is_stored(api, widgets, spec):
     made = api.patch(widgets, {"spec": spec})
     assert (made.status, made.json["metadata"]["generation"]) == (200, 2)
     assert json_equal(api.get(widgets).json["spec"], {"x": 1, "l": [1, 0], **spec})
 
 
-def test_who_applies_true_conflicts_with_who_applied_one(api, widgets):
+def test_applying_true_conflicts_with_applied_1(api, widgets):
     body = {"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": "a"}}
     first = api.patch(f"{widgets}?fieldManager=m", {**body, "spec": {"x": 1}}, APPLY)
     assert first.status == 200
@@ -48,6 +48,8 @@ def test_who_applies_true_conflicts_with_who_applied_one(api, widgets):
     ("path", "value", "status"),
     [("x", 1, 200), ("x", True, 422), ("l", [1, 0], 200), ("l", [True, False], 422)],
 )
-def test_a_test_tells_one_from_true(api, widgets, path, value, status):
+def test_the_test_operation_of_a_json_patch_distinguishes_1_from_true(
+    api, widgets, path, value, status
+):
     patch = [{"op": "test", "path": f"/spec/{path}", "value": value}]
     assert api.patch(widgets, patch, JSON_PATCH).status == status

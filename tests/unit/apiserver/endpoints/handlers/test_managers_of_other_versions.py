@@ -1,4 +1,4 @@
-"""Field managers that wrote in another version."""
+"""Field managers that wrote in another API version."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def owned(answer):
     }
 
 
-def test_who_changes_it_in_the_other_form_takes_it(api):
+def test_an_update_in_another_version_takes_over_the_field(api):
     made = apply(api, V1, "a", old_autoscaler(50))
     assert owned(made)["a"][1] == {
         "scaleTargetRef",
@@ -57,7 +57,7 @@ def test_who_changes_it_in_the_other_form_takes_it(api):
     }
 
 
-def test_what_was_applied_in_one_form_is_in_the_way_of_the_other(api):
+def test_an_apply_conflicts_with_an_apply_in_another_version(api):
     apply(api, V1, "a", old_autoscaler(50))
     refused = apply(api, V2, "b", {"spec": {"metrics": metrics(70)}})
     assert refused.status == 409
@@ -68,7 +68,7 @@ def test_what_was_applied_in_one_form_is_in_the_way_of_the_other(api):
     assert owned(forced)["a"] == ("v1", {"scaleTargetRef", "maxReplicas"})
 
 
-def test_an_applier_may_go_on_in_the_other_form(api):
+def test_a_manager_can_continue_to_apply_in_another_version(api):
     """What it no longer mentions goes, as if it had never left."""
     apply(api, V1, "a", old_autoscaler(50, minReplicas=3))
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
@@ -79,7 +79,7 @@ def test_an_applier_may_go_on_in_the_other_form(api):
     assert again.json["spec"]["metrics"] == metrics(50)
 
 
-def test_what_others_own_in_the_other_form_stays(api):
+def test_fields_of_other_managers_in_another_version_are_kept(api):
     apply(api, V1, "a", old_autoscaler(50, minReplicas=3))
     apply(api, V1, "b", old_autoscaler(minReplicas=3))
     kept = apply(api, V2, "a", {"spec": {"maxReplicas": 5}})
@@ -109,7 +109,7 @@ def widgets(api):
     return [WIDGETS.format(name) for name in ("v1", "v2")]
 
 
-def test_versions_of_a_custom_resource(api, widgets):
+def test_applies_in_different_versions_of_a_custom_resource_conflict(api, widgets):
     v1, v2 = widgets
     apply(api, v1, "a", {"spec": {"a": "1", "b": "1"}})
     refused = apply(api, v2, "b", {"spec": {"a": "2"}})
@@ -123,7 +123,7 @@ def test_versions_of_a_custom_resource(api, widgets):
     assert owned(changed) == {"a": ("v2", set()), "c": ("v1", {"a"})}
 
 
-def test_a_version_that_is_gone_is_in_the_way_of_all(api, widgets):
+def test_an_apply_fails_if_a_manager_has_an_unknown_version(api, widgets):
     """Upstream cannot tell what its owners own: an apply fails, an update forgets who owns what."""
     v1, _ = widgets
     made = apply(api, v1, "a", {"spec": {"a": "1"}})
@@ -133,7 +133,7 @@ def test_a_version_that_is_gone_is_in_the_way_of_all(api, widgets):
     assert "managedFields" not in poisoned.json["metadata"]
 
 
-def test_what_was_applied_in_a_version_that_is_gone_is_in_the_way(api, widgets):
+def test_an_apply_fails_after_a_version_of_a_manager_was_removed(api, widgets):
     """Every apply then fails, as on a real cluster."""
     v1, v2 = widgets
     apply(api, v2, "a", {"spec": {"a": "1"}})

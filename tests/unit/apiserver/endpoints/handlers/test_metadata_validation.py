@@ -1,4 +1,4 @@
-"""Which metadata is validated, and how often the errors are reported."""
+"""Which metadata is validated, and how often its errors are reported."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def causes(answer):
     ],
 )
 @pytest.mark.parametrize("field", ["labels", "annotations"])
-def test_a_changed_object_is_looked_at_from_each_side(api, path, content, times, field):
+def test_metadata_errors_of_an_update_are_reported_as_often_as_upstream_does(
+    api, path, content, times, field
+):
     made = api.post(path, {**content, "metadata": {"name": "x"}})
     assert made.status == 201
     refused = api.patch(f"{path}/x", {"metadata": {field: {"a b": "c"}}})
@@ -44,7 +46,7 @@ def test_a_changed_object_is_looked_at_from_each_side(api, path, content, times,
         (f"/api/v1/{NAMESPACED}/services", {"spec": {"ports": [{"port": 80}]}}),
     ],
 )
-def test_finalizers_are_asked_for_again(api, path, content, name):
+def test_finalizers_are_validated_again_in_updates(api, path, content, name):
     assert api.post(path, {**content, "metadata": {"name": "x"}}).status == 201
     refused = api.patch(f"{path}/x", {"metadata": {"finalizers": [name]}})
     assert refused.status == 422
@@ -58,13 +60,13 @@ def test_a_finalizer_without_a_prefix_may_be_added_to_a_deployment(api):
     assert api.patch(f"{path}/x", {"metadata": {"finalizers": ["a b/c"]}}).status == 422
 
 
-def test_some_kinds_may_be_made_with_any_finalizer(api):
+def test_some_kinds_accept_finalizers_without_a_prefix(api):
     path = f"/apis/coordination.k8s.io/v1/{NAMESPACED}/leases"
     assert api.post(path, {"metadata": {"name": "x", "finalizers": ["bad"]}}).status == 201
     assert api.post(path, {"metadata": {"name": "y", "finalizers": ["a b/c"]}}).status == 422
 
 
-def test_finalizers_are_told_by_their_form_first(api):
+def test_malformed_finalizers_are_reported_first(api):
     meta = {"name": "x", "finalizers": ["bad", "a b/c"]}
     refused = api.post(f"/api/v1/{NAMESPACED}/configmaps", {"metadata": meta})
     fields = [field for field, _ in causes(refused)]
@@ -79,7 +81,7 @@ OWNERLESS = [
 ]
 
 
-def test_an_owner_that_is_none_is_refused_in_each_of_its_fields(api):
+def test_an_empty_owner_reference_is_refused_in_each_field(api):
     path = f"/apis/apps/v1/{NAMESPACED}/deployments"
     refused = api.post(path, {**WORKLOAD, "metadata": {"name": "x", "ownerReferences": [{}]}})
     assert refused.status == 422
@@ -90,7 +92,7 @@ def test_an_owner_that_is_none_is_refused_in_each_of_its_fields(api):
     assert causes(refused) == OWNERLESS * 3
 
 
-def test_metadata_is_refused_before_anything_else(api):
+def test_metadata_errors_are_reported_first(api):
     path = f"/api/v1/{NAMESPACED}/services"
     meta = {"name": "x", "labels": {"a b": ""}, "annotations": {"c d": ""}, "finalizers": ["e"]}
     refused = api.post(path, {"metadata": meta, "spec": {"ports": [{"port": 0}]}})
@@ -103,7 +105,7 @@ def test_metadata_is_refused_before_anything_else(api):
     ]
 
 
-def test_owners_are_looked_at_one_by_one(api):
+def test_owner_references_are_validated_one_by_one(api):
     """Recorded from upstream 1.36.4."""
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
     owners = [owner, {**owner, "name": "b"}, {**owner, "apiVersion": "a/b/c", "name": "c"}]
@@ -122,7 +124,7 @@ def test_owners_are_looked_at_one_by_one(api):
     assert causes[1] == 'Invalid value: "a/b/c": version must not be empty'
 
 
-def test_a_dash_at_the_end_of_a_generated_name_hides_what_is_before_it(api):
+def test_validation_of_generate_name_treats_a_final_dash_as_upstream_does(api):
     """Recorded from upstream 1.36.4."""
     for beginning, status in (("A-", 201), ("AB-", 422), ("-", 422)):
         meta = {"name": "x", "generateName": beginning}

@@ -1,4 +1,4 @@
-"""Patches of apiVersion and kind."""
+"""Patches that change apiVersion and kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNPARSED = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 
 
 @pytest.mark.parametrize("patch", [{"kind": None}, {"apiVersion": None}, {"kind": ""}])
-def test_what_an_object_no_longer_says_is_what_it_was(api, patch):
+def test_removing_the_kind_by_a_patch_has_no_effect(api, patch):
     api.post(DEPLOYMENTS, DEPLOYMENT)
     made = api.patch(f"{DEPLOYMENTS}/x", patch, MERGE)
     assert made.status == 200
@@ -38,7 +38,7 @@ def test_what_an_object_no_longer_says_is_what_it_was(api, patch):
         ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
     ],
 )
-def test_an_object_cannot_become_another(api, patch, why):
+def test_the_kind_of_an_object_cannot_be_changed(api, patch, why):
     api.post(DEPLOYMENTS, DEPLOYMENT)
     refused = api.patch(f"{DEPLOYMENTS}/x", patch, MERGE)
     assert (refused.status, why in refused.message) == (422, True)
@@ -61,7 +61,7 @@ def test_an_object_cannot_become_another(api, patch, why):
         ({"kind": "Gadget"}, 'kind: Invalid value: "Gadget": must be Widget'),
     ],
 )
-def test_a_custom_resource_cannot_become_another(api, patch, why):
+def test_the_kind_of_a_custom_resource_cannot_be_changed(api, patch, why):
     _define_widgets(api)
     assert api.post(WIDGETS, {"metadata": {"name": "x"}}).status == 201
     refused = api.patch(f"{WIDGETS}/x", patch, MERGE)

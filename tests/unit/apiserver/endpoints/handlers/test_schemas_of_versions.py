@@ -1,4 +1,4 @@
-"""Versions of a custom resource with different fields."""
+"""Versions of a custom resource with different schemas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def spec(answer):
     return answer.json["spec"]
 
 
-def test_what_the_stored_version_does_not_know_is_lost(api, define):
+def test_fields_unknown_to_the_stored_version_are_pruned_by_a_write(api, define):
     define("v1")
     body = {"metadata": {"name": "w"}, "spec": {"a": "1", "b": "1"}}
     assert spec(api.post(V2, body)) == {"a": "1"}
@@ -44,7 +44,7 @@ def test_what_the_stored_version_does_not_know_is_lost(api, define):
     assert spec(api.get(f"{V2}/w")) == {"a": "1"}
 
 
-def test_what_the_shown_version_does_not_know_is_not_there(api, define):
+def test_fields_unknown_to_the_requested_version_are_omitted(api, define):
     """A write in that version removes it."""
     define("v2")
     api.post(V2, {"metadata": {"name": "w"}, "spec": {"a": "1", "b": "1"}})

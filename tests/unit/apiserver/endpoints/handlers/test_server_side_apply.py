@@ -1,4 +1,4 @@
-"""Server-side apply of values of any type, and of wrong types."""
+"""Server-side apply to fields of any type, and values of wrong types."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def apply_group(api, **content):
     return api.patch(f"{GROUPS}/g?fieldManager=m", body, APPLY)
 
 
-def test_numbers_stand_where_anything_may(api):
+def test_numbers_can_be_applied_to_fields_of_any_type(api):
     define_groups(api, spec=OPEN)
     made = apply_group(api, spec={"minMember": 1, "resources": {"cpu": [1]}})
     assert made.status == 201
@@ -43,7 +43,7 @@ def test_numbers_stand_where_anything_may(api):
     }
 
 
-def test_updates_own_what_anybody_may_write(api):
+def test_an_update_owns_the_changed_fields_of_any_type(api):
     define_groups(api, spec=OPEN)
     apply_group(api, spec={"a": 1})
     patched = api.patch(f"{GROUPS}/g?fieldManager=n", {"spec": {"a": {"b": 1}, "c": [1]}})
@@ -51,7 +51,7 @@ def test_updates_own_what_anybody_may_write(api):
     assert owned == {"n": {"f:spec": {"f:a": {".": {}, "f:b": {}}, "f:c": {}}}}
 
 
-def test_numbers_that_may_be_texts(api):
+def test_int_or_string_fields_accept_numbers_and_strings(api):
     define_groups(api, port={"x-kubernetes-int-or-string": True})
     assert [apply_group(api, port=port).status for port in (80, "http")] == [201, 200]
     refused = apply_group(api, port=[80])
@@ -59,7 +59,7 @@ def test_numbers_that_may_be_texts(api):
     assert refused.message.endswith('port in body must be of type integer,string: "array"')
 
 
-def test_maps_of_anything_keep_their_keys(api):
+def test_maps_with_values_of_any_type_are_applied(api):
     define_groups(api, any={"type": "object", "additionalProperties": True})
     assert apply_group(api, any={"a": 1, "b": "x"}).json["any"] == {"a": 1, "b": "x"}
 
@@ -96,7 +96,7 @@ def deployment(**container):
         ),
     ],
 )
-def test_what_upstream_notices_late_is_refused_in_its_words(api, container, why):
+def test_late_conversion_errors_have_upstreams_messages(api, container, why):
     refused = api.patch(DEPLOYMENT, deployment(**container), APPLY)
     assert refused.status == 500
     assert refused.message == (
@@ -105,7 +105,7 @@ def test_what_upstream_notices_late_is_refused_in_its_words(api, container, why)
     )
 
 
-def test_bytes_that_are_none_are_not_applied(api):
+def test_invalid_base64_is_refused(api):
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "@"}}
     refused = api.patch("/api/v1/namespaces/default/secrets/s?fieldManager=m", secret, APPLY)
     assert refused.message.endswith(

@@ -1,4 +1,4 @@
-"""A no-op write bumps the resourceVersion where storage lacked a default."""
+"""A no-op write bumps the resourceVersion if the stored object lacked a default."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def test_a_job_without_labels_is_written_by_its_first_update(versions):
     assert versions(JOBS, JOB) == [1, 1]
 
 
-def test_a_job_with_labels_is_not(versions):
+def test_a_job_with_labels_is_not_written_by_a_no_op_update(versions):
     """They are stored from the beginning."""
     labelled = {**JOB, "metadata": {"name": "a", "labels": {"l": "1"}}}
     assert versions(JOBS, labelled) == [0, 0]
 
 
-def test_a_job_whose_template_has_labels_is_not(versions):
+def test_a_job_with_template_labels_is_not_written_by_a_no_op_update(versions):
     """Nor are those that it has by default."""
     assert versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}) == [0, 0]
 
 
-def test_a_trial_writes_nothing(api, versions):
+def test_a_dry_run_update_writes_nothing(api, versions):
     """A dry run leaves it to the next one."""
     versions(CLAIMS, CLAIM, times=0)
     before = api.ask("GET", f"{CLAIMS}/a").json
@@ -63,7 +63,7 @@ def test_a_trial_writes_nothing(api, versions):
     assert written["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]
 
 
-def test_an_object_created_again_is_new(api, versions):
+def test_a_recreated_object_is_written_by_its_first_update(api, versions):
     """A claim that was deleted leaves nothing behind."""
     versions(CLAIMS, CLAIM, times=0)
     api.ask("PATCH", f"{CLAIMS}/a", {"metadata": {"finalizers": None}}, content_type=_MERGE)
@@ -71,7 +71,7 @@ def test_an_object_created_again_is_new(api, versions):
     assert versions(CLAIMS, CLAIM) == [1, 1]
 
 
-def test_a_job_has_the_labels_of_its_template_and_its_own(api, versions):
+def test_a_job_gets_the_labels_of_its_template(api, versions):
     """By default they are the template's, which get the server's; a generated name copies them."""
     versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}, times=0)
     named = api.ask("GET", f"{JOBS}/a").json

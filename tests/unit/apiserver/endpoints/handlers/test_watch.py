@@ -1,4 +1,4 @@
-"""Watches whose timeout is over before they begin."""
+"""Watches with negative, zero and positive timeouts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.mark.parametrize("seconds", [-1, -3_600, 9_223_372_037])
-def test_a_watch_whose_time_is_over_tells_nothing(api, config_maps, seconds):
+def test_a_watch_with_a_negative_timeout_ends_without_events(api, config_maps, seconds):
     """More seconds than nanoseconds fit into 64 bits are fewer than none."""
     api.config_map("a")
     opened = api.get(f"{config_maps}?watch=1&timeoutSeconds={seconds}")
@@ -15,6 +15,6 @@ def test_a_watch_whose_time_is_over_tells_nothing(api, config_maps, seconds):
 
 
 @pytest.mark.parametrize(("seconds", "lasts_s"), [(0, 3_600), (5, 5)])
-def test_others_last_as_long_as_they_say(api, config_maps, seconds, lasts_s):
+def test_other_watches_have_the_requested_timeout(api, config_maps, seconds, lasts_s):
     opened = api.get(f"{config_maps}?watch=1&timeoutSeconds={seconds}")
     assert (opened.is_over, opened.timeout_s) == (False, lasts_s)

@@ -1,4 +1,4 @@
-"""Definitions: accepted, served, changed, and deleted with their objects."""
+"""CustomResourceDefinitions: accepted, served, changed, and deleted with their objects."""
 
 from __future__ import annotations
 
@@ -125,13 +125,13 @@ def test_a_definition_is_completed_accepted_and_served(store, registry, definiti
     assert widget_kind(registry).list_kind == "WidgetList"
 
 
-def test_a_definition_that_was_there_before_is_served_from_the_start(store, registry):
+def test_a_stored_definition_is_served_from_the_start(store, registry):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     DefinitionController(store, registry).reconcile(NOW)
     assert widget_kind(registry) is not None
 
 
-def test_settling_twice_changes_nothing(store, definitions):
+def test_a_second_reconciliation_changes_nothing(store, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     version = store.version
@@ -139,18 +139,18 @@ def test_settling_twice_changes_nothing(store, definitions):
     assert store.version == version
 
 
-def test_a_bad_definition_is_not_stored(store):
+def test_an_invalid_definition_is_not_stored(store):
     with pytest.raises(ApiError, match=r"spec\.group: Required value"):
         store.create(manifest(group=""), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
 
 
-def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, definitions):
+def test_an_invalid_stored_definition_is_kept_but_not_served(store, registry, definitions):
     store.put_as_is(manifest(versions=[]), NOW)
     definitions.reconcile(NOW)
     assert registry.groups()[-1] != "example.com"
 
 
-def test_the_group_of_a_definition_never_changes(store, definitions):
+def test_the_scope_of_an_established_definition_is_immutable(store, definitions):
     old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
     store.update(CUSTOM_RESOURCE_DEFINITION, old, new, NOW)  # not accepted yet
@@ -185,7 +185,9 @@ def also(**names):
         ),
     ],
 )
-def test_a_name_is_given_once(store, registry, definitions, names, reason, message):
+def test_a_definition_with_a_name_in_use_is_not_served(
+    store, registry, definitions, names, reason, message
+):
     """Who comes second is not served until the name is free."""
     first = manifest(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wg"]})
     store.create(first, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
@@ -212,7 +214,7 @@ def test_a_name_is_given_once(store, registry, definitions, names, reason, messa
         ({}, {"deprecationWarning": "go away"}, "go away"),
     ],
 )
-def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, old, said):
+def test_a_deprecated_version_has_a_warning(store, registry, definitions, newest, old, said):
     """The warning names the replacement, unless the author gave another text."""
     (version,) = manifest()["spec"]["versions"]
     beta = {**version, "name": "v1beta1", "storage": False, "deprecated": True, **old}
@@ -222,7 +224,7 @@ def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, 
     assert registry.find("example.com", "v1beta1", "widgets").custom.deprecation == said
 
 
-def test_a_definition_takes_its_objects_along(store, registry, definitions):
+def test_deletion_of_a_definition_deletes_its_objects(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     kind = widget_kind(registry)
@@ -237,7 +239,7 @@ def test_a_definition_takes_its_objects_along(store, registry, definitions):
     assert widget_kind(registry) is None
 
 
-def test_a_definition_waits_for_an_object_that_something_holds(store, registry, definitions):
+def test_deletion_of_a_definition_waits_for_finalizers_of_its_objects(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     kind = widget_kind(registry)
@@ -254,7 +256,7 @@ def test_a_definition_waits_for_an_object_that_something_holds(store, registry, 
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 
 
-def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitions):
+def test_an_object_of_another_kind_is_refused(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     obj = {"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "a"}}
@@ -269,7 +271,7 @@ def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitio
 @pytest.mark.parametrize(
     ("version", "notes"), [("v1", []), ("v2", ['unknown field "data"', 'unknown field "spec"'])]
 )
-def test_fields_of_an_object_of_another_version_are_told(
+def test_unknown_fields_of_an_object_of_another_version_are_reported(
     store, registry, definitions, version, notes
 ):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
@@ -278,7 +280,7 @@ def test_fields_of_an_object_of_another_version_are_told(
     assert of_another_version(widget_kind(registry), obj) == notes
 
 
-def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
+def test_the_writer_of_the_status_of_a_definition_is_a_field_manager(store, registry):
     server = ApiServer(store, clock=lambda: NOW, registry=registry)
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     server.handle(Request("POST", path, body=json.dumps(manifest()).encode()), NOW)
@@ -291,7 +293,7 @@ def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
 LATE = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
 
 
-def test_a_late_server_accepts_before_it_establishes(store, registry):
+def test_with_delays_names_are_accepted_before_the_definition_is_established(store, registry):
     definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
@@ -305,7 +307,7 @@ def test_a_late_server_accepts_before_it_establishes(store, registry):
     assert not definitions.waits
 
 
-def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
+def test_with_delays_a_definition_is_terminating_before_it_is_deleted(store, registry):
     definitions = DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
@@ -318,7 +320,7 @@ def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
 
 
-def test_who_asks_again_for_a_deletion_is_told_that_there_is_no_grace(store, registry):
+def test_a_second_deletion_shows_a_grace_period_of_zero(store, registry):
     DefinitionController(store, registry, late=LATE)
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""IPAddresses of Services, and ServiceCIDRs."""
+"""IPAddresses of Services, and allocation from ServiceCIDRs."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_a_service_has_an_ip_address(api, add):
     assert (entry["manager"], entry["operation"]) == ("kube-apiserver", "Update")
 
 
-def test_it_goes_with_its_service(api, add, addresses):
+def test_the_ip_address_is_deleted_with_its_service(api, add, addresses):
     add()
     api.delete(f"{SERVICES}/s")
     assert addresses() == []
 
 
-def test_it_goes_with_the_need_for_it(api, add, addresses):
+def test_the_ip_address_is_deleted_when_the_service_needs_none(api, add, addresses):
     """And comes with it."""
     add()
     moved = {"spec": {"type": "ExternalName", "externalName": "a.b", "ports": None}}
@@ -68,20 +68,20 @@ def test_it_goes_with_the_need_for_it(api, add, addresses):
     assert addresses() == [address]
 
 
-def test_nothing_is_written_for_who_has_none_or_is_only_tried(add, addresses):
+def test_headless_refused_and_dry_run_services_have_no_ip_address(add, addresses):
     assert add("a", clusterIP="None").status == 201
     assert add("b", query="?dryRun=All").status == 201
     assert add("c", clusterIP="10.0.0.1").status == 422
     assert addresses() == []
 
 
-def test_it_comes_back_while_it_is_needed(api, add, addresses):
+def test_a_deleted_ip_address_in_use_is_created_again(api, add, addresses):
     address = add().json["spec"]["clusterIP"]
     api.delete(f"{ADDRESSES}/{address}")
     assert addresses() == [address]
 
 
-def test_an_address_that_another_service_has(api, add):
+def test_an_address_in_use_is_refused(api, add):
     parent = {"group": "example.com", "resource": "gateways", "name": "g"}
     body = {"metadata": {"name": "10.96.1.1"}, "spec": {"parentRef": parent}}
     assert api.post(ADDRESSES, body).status == 201
@@ -94,7 +94,7 @@ def test_an_address_that_another_service_has(api, add):
     assert add().json["spec"]["clusterIP"] != "10.96.1.1"
 
 
-def test_who_is_only_tried_takes_nothing(add):
+def test_a_dry_run_allocates_nothing(add):
     """So that an address may be tried that is taken, but none out of the range."""
     add(clusterIP="10.96.0.9")
     assert add("b", query="?dryRun=All", clusterIP="10.96.0.9").status == 201
@@ -103,7 +103,7 @@ def test_who_is_only_tried_takes_nothing(add):
     assert refused.message.endswith(f"failed to allocate IP 10.0.0.9: {why}10.96.0.0/16")
 
 
-def test_another_range_adds_addresses(api, add, add_range):
+def test_an_additional_service_cidr_adds_addresses(api, add, add_range):
     add_range("kubernetes", "10.96.0.0/30")
     given = [add(name).json["spec"]["clusterIP"] for name in "ab"]
     assert sorted(given) == ["10.96.0.1", "10.96.0.2"]
@@ -122,13 +122,13 @@ def test_the_ends_of_a_range_are_not_allocated(add, add_range, address):
     assert "the provided network does not match the current range" in refused.message
 
 
-def test_addresses_that_people_choose_are_given_last(add, add_range):
+def test_the_lower_part_of_a_range_is_reserved_for_static_addresses(add, add_range):
     """Of 256 addresses these are the first sixteen."""
     add_range("kubernetes", "10.96.0.0/24")
     assert add().json["spec"]["clusterIP"] == "10.96.0.17"
 
 
-def test_a_range_on_its_way_out_gives_none_unless_it_is_the_only_one(api, add, add_range):
+def test_a_terminating_range_is_used_only_if_there_is_no_other(api, add, add_range):
     add_range("kubernetes", "10.96.0.0/24")
     api.patch(f"{RANGES}/kubernetes", {"metadata": {"finalizers": ["a.b/c"]}})
     api.delete(f"{RANGES}/kubernetes")
@@ -137,7 +137,7 @@ def test_a_range_on_its_way_out_gives_none_unless_it_is_the_only_one(api, add, a
     assert add(name="first").json["spec"]["clusterIP"] == "10.7.0.17"
 
 
-def test_services_that_stay_keep_addresses_out_of_any_range(api, add, add_range):
+def test_existing_services_keep_addresses_outside_of_all_ranges(api, add, add_range):
     """They are not looked at again."""
     add()
     add_range("kubernetes", "10.7.0.0/24")

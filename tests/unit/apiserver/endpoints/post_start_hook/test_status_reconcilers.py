@@ -1,4 +1,4 @@
-"""Statuses that the API server itself writes."""
+"""Statuses of FlowSchemas and APIServices, written by the API server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def condition(answer):
 @pytest.mark.parametrize(
     ("named", "said"), [("exempt", ("False", "Found")), ("mine", ("True", "NotFound"))]
 )
-def test_a_flow_schema_says_whether_its_level_is_there(api, named, said):
+def test_a_flow_schema_has_a_dangling_condition(api, named, said):
     assert api.post(FLOWS, flow(named)).json["status"] == {}
     assert condition(api.get(f"{FLOWS}/f")) == said
 
@@ -49,13 +49,13 @@ def test_a_flow_schema_status_follows_a_new_priority_level(api):
     assert condition(api.get(f"{FLOWS}/f")) == ("False", "Found")
 
 
-def test_the_status_of_a_flow_schema_is_its_controllers(api):
+def test_the_status_of_a_flow_schema_is_applied_by_its_controller(api):
     api.post(FLOWS, flow("exempt"))
     entry = api.get(f"{FLOWS}/f").json["metadata"]["managedFields"][0]
     assert (entry["operation"], entry["subresource"]) == ("Apply", "status")
 
 
-def test_conditions_of_others_stay_theirs(api):
+def test_conditions_of_other_managers_are_kept(api):
     api.post(FLOWS, flow("mine"))
     other = {"status": {"conditions": [{"type": "Other", "status": "True"}]}}
     assert api.patch(f"{FLOWS}/f/status?fieldManager=other", other).status == 200
@@ -70,12 +70,12 @@ def test_conditions_of_others_stay_theirs(api):
     assert owners == ["other"]
 
 
-def test_an_api_service_without_a_service_is_here(api):
+def test_an_api_service_without_a_service_is_local(api):
     api.post(API_SERVICES, api_service())
     assert condition(api.get(f"{API_SERVICES}/v1.example.com")) == ("True", "Local")
 
 
-def test_an_api_service_says_what_its_service_lacks(api):
+def test_the_condition_of_an_api_service_names_the_problem_of_its_service(api):
     api.post(API_SERVICES, api_service(service={"namespace": "default", "name": "s"}))
     url = f"{API_SERVICES}/v1.example.com"
     assert condition(api.get(url)) == ("False", "ServiceNotFound")
@@ -83,14 +83,14 @@ def test_an_api_service_says_what_its_service_lacks(api):
     assert condition(api.get(url)) == ("False", "ServicePortError")
 
 
-def test_looking_again_changes_nothing(api):
+def test_a_second_reconciliation_changes_nothing(api):
     api.post(FLOWS, flow("exempt"))
     version = api.get(f"{FLOWS}/f").json["metadata"]["resourceVersion"]
     assert api.post(LEVELS, level("other")).status == 201
     assert api.get(f"{FLOWS}/f").json["metadata"]["resourceVersion"] == version
 
 
-def test_what_is_late_waits(api):
+def test_a_delayed_status_is_written_when_it_is_due(api):
     upkeep = StatusReconcilers(api.store, ReconcileDelay(flow_status=NANOSECONDS_PER_SECOND))
     # the server's own upkeep is quicker, so that it is asked for an object it has not seen
     obj = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", **flow("exempt")}

@@ -65,17 +65,17 @@ def refusal(api, url, body):
         ),
     ],
 )
-def test_a_body_of_another_type(api, body, problem):
+def test_a_body_of_another_kind_is_refused(api, body, problem):
     assert refusal(api, PODS, body) == problem
 
 
-def test_kinds_without_a_schema_are_known(api):
+def test_kinds_without_a_schema_are_recognized(api):
     for name in ("List", "PodList", "CreateOptions"):
         problem = refusal(api, PODS, {"apiVersion": "v1", "kind": name})
         assert problem.endswith(f"converting (v1.{name}) to (core.Pod): unknown conversion")
 
 
-def test_another_version_of_the_kind(api):
+def test_a_body_in_another_version_of_the_kind_is_refused(api):
     """upstream: apiserver/pkg/endpoints/handlers/create.go, AcceptsGroupVersion"""
     url = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
     body = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler"}
@@ -86,32 +86,32 @@ def test_another_version_of_the_kind(api):
 
 
 @pytest.mark.parametrize("stated", ["/v1", "/", ""])
-def test_other_ways_to_say_the_version(api, stated):
+def test_other_spellings_of_the_core_version_are_accepted(api, stated):
     body = {"apiVersion": stated, "metadata": {"name": "a"}}
     answer = api.post("/api/v1/namespaces/default/configmaps", body)
     assert (answer.status, answer.json["apiVersion"]) == (201, "v1")
 
 
-def test_a_group_without_a_version(api):
+def test_a_group_without_a_version_is_refused(api):
     answer = api.post(DEPLOYMENTS, {"apiVersion": "apps/", "metadata": {"name": "a"}})
     assert answer.status == 422
 
 
-def test_what_stands_twice_at_the_top_is_told(api):
+def test_duplicate_top_level_fields_are_reported(api):
     text = '{"metadata":{"name":"a"},"data":{"a":"b"},"data":{"c":"d"},"kind":"ConfigMap"}'
     answer = api.post("/api/v1/namespaces/default/configmaps", text)
     assert answer.response.warnings == ('duplicate field "data"',)
     assert answer.json["data"] == {"a": "b", "c": "d"}
 
 
-def test_yaml_is_read_by_name(api):
+def test_type_errors_in_yaml_are_found_in_the_order_of_keys(api):
     """The first mismatch is that of the first name, as upstream sorts them on the way."""
     text = "spec:\n  nodeName: 1\nmetadata:\n  name: []\n"
     answer = api.ask("POST", PODS, text, content_type="application/yaml")
     assert json.loads(answer.text)["message"].endswith("ObjectMeta.metadata.name of type string")
 
 
-def test_yaml_tells_keys_that_stand_twice_by_the_line_of_their_values(api):
+def test_duplicate_keys_in_yaml_are_reported_with_the_line_of_their_values(api):
     text = "metadata:\n  name: a\ndata:\n  x: a\ndata:\n  y2: a\n  y2: b\n"
     answer = api.ask(
         "POST", "/api/v1/namespaces/default/configmaps", text, content_type="application/yaml"

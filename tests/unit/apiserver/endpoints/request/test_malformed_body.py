@@ -1,4 +1,4 @@
-"""Malformed bodies are refused for what they are."""
+"""Refusals of malformed bodies."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ AUTHORIZATION = "/apis/authorization.k8s.io/v1"
     ],
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
 )
-def test_questions_of_a_wrong_type(api, path, body, where):
+def test_reviews_with_a_wrong_type_are_refused(api, path, body, where):
     """What is posted and never stored is of a type, too; the refusal names the field."""
     answer = api.post(path, body)
     assert answer.status == 400
@@ -79,7 +79,7 @@ def deployment(api):
         ({"metadata": {"finalizers": [None]}}, "list element types are not identical: "),
     ],
 )
-def test_lists_that_cannot_be_merged(api, deployment, patch, why):
+def test_a_patch_with_a_list_of_mixed_types_is_refused(api, deployment, patch, why):
     """Items of a list are all of one type."""
     answer = api.patch(f"{DEPLOYMENTS}/d", patch, STRATEGIC)
     assert (answer.status, deployment.status) == (500, 201)
@@ -87,7 +87,7 @@ def test_lists_that_cannot_be_merged(api, deployment, patch, why):
 
 
 @pytest.mark.parametrize("metadata", [True, 1, "text", []])
-def test_applied_metadata_that_is_none(api, metadata):
+def test_an_apply_with_invalid_metadata_is_refused(api, metadata):
     """An object is named by what can be read of it."""
     config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
     answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", json.dumps(config), APPLY)
@@ -95,7 +95,7 @@ def test_applied_metadata_that_is_none(api, metadata):
     assert answer.message.startswith("failed to create typed patch object (/; apps/v1, Kind=")
 
 
-def test_a_pod_without_containers_under_a_limit(api):
+def test_a_pod_without_containers_is_refused_in_a_namespace_with_a_limit_range(api):
     """The missing field is reported, although a LimitRange reads it."""
     limits = [{"type": "Container", "max": {"cpu": "1"}}]
     api.post(
@@ -124,7 +124,7 @@ NAMESPACE = "/api/v1/namespaces/default"
         (f"{AUTHORIZATION}/selfsubjectaccessreviews", "SelfSubjectAccessReview"),
     ],
 )
-def test_what_says_its_type_is_a_text(api, path, expected, field, value, called):
+def test_api_version_and_kind_must_be_strings(api, path, expected, field, value, called):
     """The type of the object is read before anything else."""
     answer = api.post(path, {field: value, "metadata": {"name": "a"}})
     assert answer.status == 400
@@ -135,7 +135,7 @@ def test_what_says_its_type_is_a_text(api, path, expected, field, value, called)
     )
 
 
-def test_a_body_is_an_object(api):
+def test_a_body_must_be_an_object(api):
     assert api.post(f"{NAMESPACE}/configmaps", []).message == (
         "the object provided is unrecognized (must be of type ConfigMap): couldn't get "
         "version/kind; json parse error: json: cannot unmarshal array into Go value of type struct "

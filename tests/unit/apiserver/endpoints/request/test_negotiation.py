@@ -1,4 +1,4 @@
-"""Media types and views by Accept header."""
+"""Negotiation of media types and views by the Accept header."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_the_first_clause_that_can_be_served_wins(accept, form):
         (f"{JSON};as=Foo;v=v1;g=meta.k8s.io", "only the following media types are accepted"),
     ],
 )
-def test_what_cannot_be_served_is_refused(accept, begins):
+def test_an_unsupported_accept_header_is_refused(accept, begins):
     with pytest.raises(ApiError) as caught:
         negotiated_media_type(accept)
     assert caught.value.code == 406
     assert caught.value.message.startswith(begins)
 
 
-def test_a_watch_is_never_yaml():
+def test_a_watch_as_yaml_is_refused():
     with pytest.raises(ApiError, match="stream=watch"):
         negotiated_media_type(YAML, streams=True)
 
@@ -58,22 +58,22 @@ def test_a_watch_is_never_yaml():
     ("accept", "form"),
     [("application/*", MediaTypeOptions()), (f"text/html,{YAML}", MediaTypeOptions(YAML))],
 )
-def test_where_no_route_leads_types_may_be_open(accept, form):
+def test_paths_without_a_route_accept_wildcard_media_types(accept, form):
     assert negotiated_media_type(accept, is_routed=False) == form
 
 
 @pytest.mark.parametrize("accept", ["text/html", f"{JSON};v=v1"])
-def test_where_no_route_leads_there_is_one_refusal(accept):
+def test_paths_without_a_route_have_one_refusal(accept):
     with pytest.raises(ApiError, match="only the following media types are accepted"):
         negotiated_media_type(accept, is_routed=False)
 
 
-def test_what_has_no_views_is_not_shown_as_one():
+def test_a_resource_without_views_refuses_tables():
     assert negotiated_media_type(f"{TABLE},{YAML}", has_views=False) == MediaTypeOptions(YAML)
     with pytest.raises(ApiError, match="only the following media types are accepted"):
         negotiated_media_type(TABLE, has_views=False)
 
 
-def test_a_refusal_is_told_as_by_a_clause_without_a_view():
+def test_an_error_is_encoded_without_a_view():
     assert error_media_type(f"{YAML};as=Table;v=v1;g=meta.k8s.io") == JSON
     assert error_media_type(f"{TABLE},{YAML}") == YAML

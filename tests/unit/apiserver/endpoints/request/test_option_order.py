@@ -1,4 +1,4 @@
-"""The order of errors in several options, as recorded from upstream 1.36.4."""
+"""The order of errors in request options, as recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def told(kind, *causes):
     return f'{kind}Options.meta.k8s.io "" is invalid: [{", ".join(causes)}]'
 
 
-def test_options_of_writes_are_told_in_order(api):
+def test_errors_in_options_of_writes_are_reported_in_order(api):
     answer = api.post(f"{CONFIG_MAPS}?fieldValidation=x&dryRun=x&fieldManager=a%0A%E2%80%8B", {})
     where = 'fieldManager: Invalid value: "a\\n\\u200b": invalid character'
     assert (answer.status, answer.message) == (
@@ -31,7 +31,7 @@ def test_options_of_writes_are_told_in_order(api):
     )
 
 
-def test_options_of_patches_go_with_the_patch(api):
+def test_options_of_patches_are_validated_by_patch_type(api):
     url = f"{CONFIG_MAPS}/a?force=true&dryRun=x"
     assert api.patch(url, "{}").message == told(
         "Patch", "force: Forbidden: may not be specified for non-apply patch", NO_DRY_RUN
@@ -54,7 +54,7 @@ def test_options_of_patches_go_with_the_patch(api):
         ("fieldSelector=y,x", "invalid selector: 'y,x'; can't understand 'x'"),
     ],
 )
-def test_what_is_read_first_is_told(api, query, problem):
+def test_the_option_that_is_parsed_first_is_reported(api, query, problem):
     answer = api.get(f"{CONFIG_MAPS}?{query}")
     assert (answer.status, answer.message) == (400, problem)
 
@@ -68,7 +68,7 @@ def test_what_is_read_first_is_told(api, query, problem):
         ("x" * 127 + "é", "x" * 127),
     ],
 )
-def test_who_says_nothing_writes_as_its_agent(api, agent, manager):
+def test_the_default_field_manager_is_the_user_agent(api, agent, manager):
     """upstream: apiserver/pkg/endpoints/handlers/create.go:prefixFromUserAgent"""
     made = api.post(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"a": "b"}}, user_agent=agent)
     assert made.json["metadata"]["managedFields"][0]["manager"] == manager

@@ -1,4 +1,4 @@
-"""Options of lists, and paging, as recorded from upstream 1.36.4."""
+"""Options of lists, and pagination, as recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -76,20 +76,20 @@ def page(answer):
         pytest.param(token({"v": "meta.k8s.io/v1", "rv": 5, "start": "../a"}), "../a", id="above"),
     ],
 )
-def test_tokens_that_mean_nothing(filled, written, why):
+def test_an_invalid_continue_token_is_refused(filled, written, why):
     """Each is refused in its own words."""
     answer = filled.ask("GET", f"{MAPS}?limit=2&continue={written.replace('+', '%2B')}")
     assert (answer.status, answer.message) == (400, _INVALID + why)
 
 
-def test_a_token_names_where_to_go_on_with_a_slash(filled):
+def test_the_key_in_a_continue_token_begins_with_a_slash(filled):
     """As upstream's cache writes it; who leaves it out is understood."""
     assert page(filled.ask("GET", f"{MAPS}?limit=2")) == (["a0", "a1"], "/a1\0")
     answer = filled.ask("GET", f"{MAPS}?limit=2&continue={at(filled, 'a2')}")
     assert page(answer) == (["a2", "a3"], "/a3\0")
 
 
-def test_a_token_of_all_namespaces_names_one(filled):
+def test_a_continue_token_of_all_namespaces_contains_the_namespace(filled):
     """The namespace stands in front of the name."""
     answer = filled.ask("GET", "/api/v1/configmaps?limit=1")
     assert page(answer) == (["a0"], "/n/a0\0")
@@ -105,12 +105,12 @@ def test_a_token_of_all_namespaces_names_one(filled):
         pytest.param("limit=1&resourceVersion=00", (["a0"], "/a0\0"), id="no version in fact"),
     ],
 )
-def test_pages_continue_while_there_are_objects(filled, query, expected):
+def test_a_page_has_a_continue_token_while_objects_remain(filled, query, expected):
     """Whether any of them is wanted is not known yet; one that is named is looked up alone."""
     assert page(filled.ask("GET", f"{MAPS}?{query}")) == expected
 
 
-def test_who_goes_on_with_any_version_gets_all_that_is_left(filled):
+def test_a_continued_list_at_version_0_ignores_the_limit(filled):
     """As a list from version 0 has no limit."""
     answer = filled.ask("GET", f"{MAPS}?limit=2&resourceVersion=0&continue={at(filled, 'a2')}")
     assert page(answer) == (["a2", "a3", "a4", "a5", "a6"], None)
@@ -126,7 +126,7 @@ def test_who_goes_on_with_any_version_gets_all_that_is_left(filled):
         ("metadata.name=a!=b", "unescaped character in value: 61"),
     ],
 )
-def test_values_of_fields_need_their_escapes(filled, selector, why):
+def test_invalid_escape_sequences_in_field_selectors_are_refused(filled, selector, why):
     """A backslash stands before a backslash, a comma or an equals sign only."""
     query = selector.replace("\\", "%5C").replace("=", "%3D")
     answer = filled.ask("GET", f"{MAPS}?fieldSelector={query}")
@@ -134,13 +134,13 @@ def test_values_of_fields_need_their_escapes(filled, selector, why):
 
 
 @pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
-def test_a_number_that_is_given_is_one(filled, name):
+def test_an_empty_number_is_refused(filled, name):
     """An empty one is none."""
     answer = filled.ask("GET", f"{MAPS}?{name}=")
     assert (answer.status, answer.message) == (400, 'strconv.ParseInt: parsing "": invalid syntax')
 
 
-def test_a_version_has_64_bits(filled):
+def test_a_resource_version_above_64_bits_is_refused(filled):
     """One more is out of range, in a list and in a GET."""
     text = str(1 << 64)
     why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
@@ -150,7 +150,7 @@ def test_a_version_has_64_bits(filled):
     assert filled.ask("GET", f"{MAPS}/a0?resourceVersion={(1 << 64) - 1}").status == 504
 
 
-def test_a_watch_does_not_go_on_with_a_page(filled):
+def test_a_watch_with_a_continue_token_is_refused(filled):
     """A watch without a version starts with the present, which is not paged."""
     answer = filled.ask("GET", f"{MAPS}?watch=1&continue={at(filled, 'a2')}")
     assert "resourceVersionMatch is forbidden when continue is provided" in answer.message

@@ -1,4 +1,4 @@
-"""Bodies, right and wrong in many ways: what is made of each, recorded from upstream 1.36.4.
+"""Decoding of valid and invalid bodies, recorded from upstream 1.36.4.
 
 A line is a body with its media type and the kind and fieldValidation that it was read for; then
 the object as it is stored without defaults, with its warnings, or the refusal.
@@ -39,7 +39,7 @@ def outcome(row):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_what_is_made_of_a_body(part):
+def test_a_body_is_decoded_or_refused_as_upstream_does(part):
     for row in ROWS[part::PARTS]:
         expected = {key: row[key] for key in ("refusal", "object", "warnings") if key in row}
         assert outcome(row) == expected, row

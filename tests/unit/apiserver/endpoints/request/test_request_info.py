@@ -1,4 +1,4 @@
-"""The resource that a path names."""
+"""The resource and verb of a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fairlead.apiserver.endpoints.request.request_info import RequestInfo, reque
         ("//api/v1/pods", None),
     ],
 )
-def test_a_path_names_a_resource_or_nothing(path, target):
+def test_a_path_is_parsed_to_a_resource_or_to_none(path, target):
     assert request_info_of(path) == target
 
 
@@ -54,5 +54,5 @@ def test_a_path_names_a_resource_or_nothing(path, target):
         ("DELETE", "/api/v1/watch/pods", False, "watch"),
     ],
 )
-def test_verbs_are_those_of_rbac(method, path, is_watch, verb):
+def test_the_verb_of_a_request_is_the_rbac_verb(method, path, is_watch, verb):
     assert verb_of(method, request_info_of(path), is_watch=is_watch) == verb

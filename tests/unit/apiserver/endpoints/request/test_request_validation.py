@@ -28,13 +28,13 @@ def filled(api):
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_names_under_which_nothing_is_kept(filled, method, name, why):
+def test_invalid_names_in_the_path_are_refused(filled, method, name, why):
     """A path must be able to say them."""
     answer = filled.ask(method, f"{MAPS}/{name}")
     assert (answer.status, answer.message) == (400, f"Name parameter invalid: {why}")
 
 
-def test_names_are_quoted_as_go_quotes_them(filled):
+def test_names_in_messages_are_quoted_as_in_go(filled):
     """What is not printable is escaped, once more than JSON does it."""
     assert filled.ask("GET", f"{MAPS}/a\n").message == 'configmaps "a\\n" not found'
     assert filled.ask("GET", f'{MAPS}/"').message == 'configmaps "\\"" not found'
@@ -51,14 +51,14 @@ def test_names_are_quoted_as_go_quotes_them(filled):
         ("1h.", 'invalid duration "1h."'),
     ],
 )
-def test_deadlines_that_are_none(filled, text, why):
+def test_an_invalid_timeout_is_refused(filled, text, why):
     """In the words of Go's reader of durations."""
     answer = filled.ask("GET", f"{MAPS}?timeout={text}")
     wanted = f"invalid timeout specified in the request URL - time: {why}"
     assert (answer.status, answer.message) == (400, wanted)
 
 
-def test_nothing_is_exported_any_more(filled):
+def test_the_export_parameter_is_refused(filled):
     """An old parameter of a GET is refused by name."""
     answer = filled.ask("GET", f"{MAPS}/a?export=true")
     why = "the export parameter, deprecated since v1.14, is no longer supported"
@@ -67,7 +67,7 @@ def test_nothing_is_exported_any_more(filled):
 
 
 @pytest.mark.parametrize("word", ["watch", "proxy"])
-def test_a_path_that_says_how_to_look_and_not_at_what(filled, word):
+def test_a_watch_or_proxy_path_without_a_resource_is_an_internal_error(filled, word):
     """It is an error of the server, as plain text."""
     answer = filled.ask("GET", f"/api/v1/{word}")
     text = f'Internal Server Error: "/api/v1/{word}": failed to create RequestInfo: '
@@ -76,7 +76,7 @@ def test_a_path_that_says_how_to_look_and_not_at_what(filled, word):
 
 
 @pytest.mark.parametrize("path", ["*", "//api", "/nope"])
-def test_paths_that_lead_nowhere(filled, path):
+def test_unknown_paths_return_404(filled, path):
     """The asterisk that asks about the server as a whole is one of them."""
     assert filled.ask("GET", path).text == "404 page not found\n"
 
@@ -88,14 +88,14 @@ def test_paths_that_lead_nowhere(filled, path):
         ({"resourceVersion": ""}, "the ResourceVersion in the precondition () does not match"),
     ],
 )
-def test_an_empty_precondition_is_one(filled, options, why):
+def test_an_empty_precondition_is_not_ignored(filled, options, why):
     """No object has an empty uid or version."""
     answer = filled.ask("DELETE", f"{MAPS}/a", {"preconditions": options})
     assert answer.status == 409
     assert why in answer.message
 
 
-def test_a_deletion_says_its_precondition_in_the_query(filled):
+def test_preconditions_in_the_query_of_a_deletion_are_checked(filled):
     """Options in the query, without a body; also of a collection, which they select, too."""
     assert filled.ask("DELETE", f"{MAPS}/a?resourceVersion=1").status == 409
     assert filled.ask("DELETE", f"{MAPS}?resourceVersion=0").status == 409
@@ -109,7 +109,7 @@ def test_a_deletion_says_its_precondition_in_the_query(filled):
     ("text", "why"),
     [("abc", "invalid syntax"), (str(1 << 64), "value out of range")],
 )
-def test_a_version_that_no_object_had(filled, text, why):
+def test_an_invalid_resource_version_in_a_write_is_refused(filled, text, why):
     """PUT and PATCH get the parser's error."""
     said = f'strconv.ParseUint: parsing "{text}": {why}'
     obj = {"metadata": {"name": "a", "resourceVersion": text}}
@@ -120,14 +120,14 @@ def test_a_version_that_no_object_had(filled, text, why):
         assert (answer.status, answer.message) == (500, said)
 
 
-def test_a_version_is_a_number(filled):
+def test_leading_zeros_of_a_resource_version_are_ignored(filled):
     """However many zeros stand before it."""
     obj = filled.ask("GET", f"{MAPS}/a").json
     obj["metadata"]["resourceVersion"] = "00" + obj["metadata"]["resourceVersion"]
     assert filled.ask("PUT", f"{MAPS}/a", obj).status == 200
 
 
-def test_a_put_that_creates_knows_no_uid(filled):
+def test_an_update_with_a_uid_cannot_create_an_object(filled):
     """What is not there has none."""
     lease = {"metadata": {"name": "l", "uid": "u"}, "spec": {}}
     answer = filled.ask("PUT", f"{LEASES}/l", lease)
@@ -136,7 +136,7 @@ def test_a_put_that_creates_knows_no_uid(filled):
     assert answer.message.endswith("UID in precondition: u, UID in object meta: ")
 
 
-def test_a_new_object_is_not_on_its_way_out(filled):
+def test_the_deletion_fields_of_a_new_object_are_dropped(filled):
     """The deletion fields are dropped before managed fields are computed."""
     meta = {"name": "b", "deletionGracePeriodSeconds": 5}
     created = filled.ask("POST", MAPS, {"metadata": meta}).json["metadata"]
@@ -153,19 +153,19 @@ def test_a_new_object_is_not_on_its_way_out(filled):
         ("application/json;as", 200),
     ],
 )
-def test_what_clients_accept(filled, accept, status):
+def test_special_accept_headers(filled, accept, status):
     """Routes know media types by their letters; a view without a name is none."""
     assert filled.ask("GET", f"{MAPS}/a", accept=accept).status == status
 
 
-def test_a_watch_in_the_first_form_that_fits_a_list(filled):
+def test_a_watch_with_yaml_first_in_the_accept_header_is_refused(filled):
     """YAML cannot be streamed, whatever else the client would take."""
     answer = filled.ask("GET", f"{MAPS}?watch=1", accept="application/yaml,application/json")
     assert answer.status == 406
     assert ";stream=watch" in answer.text
 
 
-def test_the_old_way_to_watch_one_object_names_it_once(filled):
+def test_a_deprecated_watch_path_refuses_another_name_in_the_field_selector(filled):
     """A selector may say the same name, and no other."""
     url = "/api/v1/watch/namespaces/n/configmaps/a?fieldSelector=metadata.name%3D"
     answer = filled.ask("GET", f"{url}b")
@@ -174,7 +174,7 @@ def test_the_old_way_to_watch_one_object_names_it_once(filled):
     assert isinstance(filled.ask("GET", f"{url}a"), Watch)
 
 
-def test_a_watch_of_what_there_is_in_the_future(filled):
+def test_a_watch_list_from_a_future_version_ends_with_an_error(filled):
     """It begins with why it ends."""
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     watch = filled.ask("GET", f"{MAPS}?{query}&resourceVersion=99000000")

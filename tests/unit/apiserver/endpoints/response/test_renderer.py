@@ -1,4 +1,4 @@
-"""Rendering of dict subclasses."""
+"""Encoding of objects as YAML."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from fairlead.apiserver.negotiation.serializer import text_of
 from fairlead.apiserver.schema.raw_extension import RawObject
 
 
-def test_an_object_as_it_was_spelled_is_an_object_in_yaml_too():
+def test_a_raw_object_is_encoded_as_an_ordinary_object():
     """Like any other."""
     assert text_of(YAML, {"data": RawObject({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
 
 
-def test_long_yaml_says_the_same_as_short():
+def test_a_large_object_is_encoded_as_equivalent_yaml():
     """Though it is written on one line."""
     value = {"data": {"k": "é\x7f\x9f\ufeff\u2028 'x' \"y\" \\ # : - {}\n" * 20_000, "n": None}}
     text = text_of(YAML, value)
@@ -22,7 +22,7 @@ def test_long_yaml_says_the_same_as_short():
     assert yaml.load(text, Loader=yaml.CSafeLoader) == value  # noqa: TID251 - not ours on purpose
 
 
-def test_no_part_of_yaml_refers_to_another():
+def test_shared_values_are_encoded_without_aliases():
     """Even where both are one."""
     shared = {"a": 1}
     assert text_of(YAML, {"x": shared, "y": shared}) == b"x:\n  a: 1\ny:\n  a: 1\n"

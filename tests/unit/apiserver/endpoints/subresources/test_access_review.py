@@ -1,4 +1,4 @@
-"""Access reviews: invalid ones, and those about collections."""
+"""Access reviews: invalid reviews, and reviews with field selectors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LOCAL = "namespaces/default/localsubjectaccessreviews"
         ),
     ],
 )
-def test_what_cannot_be_asked(api, path, kind, spec, meta, fields):
+def test_invalid_reviews_are_refused(api, path, kind, spec, meta, fields):
     """Exactly one question, about a user, in a review without a name."""
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
     refused = api.post(f"{REVIEWS}/{path}", body)
@@ -79,7 +79,7 @@ def no_user(*_):
         ("list", {}, False),
     ],
 )
-def test_a_question_may_be_about_objects_with_some_fields(api, verb, selector, is_allowed):
+def test_a_review_can_have_a_field_selector(api, verb, selector, is_allowed):
     """A kubelet may list the pods of its own node."""
     storage = api.store.storage
     rights = Rbac(storage, (NodeAuthorizer(storage),))

@@ -34,7 +34,7 @@ def write(api, request_body):
     return lambda part, **status: api.patch(f"{WHERE}/{part}", {"status": status})
 
 
-def test_a_verdict_says_when_it_was_given(write):
+def test_an_approval_gets_its_times_and_keeps_them(write):
     """And stays when it is given once more."""
     (first,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
     assert first["lastUpdateTime"] == first["lastTransitionTime"]
@@ -42,7 +42,7 @@ def test_a_verdict_says_when_it_was_given(write):
     assert again["lastTransitionTime"] == first["lastTransitionTime"] < again["lastUpdateTime"]
 
 
-def test_approving_does_not_sign(write):
+def test_the_approval_subresource_cannot_set_the_certificate(write):
     answer = write("approval", conditions=[APPROVED], certificate="eA==")
     assert answer.status == 200
     assert "certificate" not in answer.json["status"]
@@ -55,7 +55,9 @@ def test_approving_does_not_sign(write):
         ("approval", [APPROVED], [], 'updates may not remove a condition of type "Approved"'),
     ],
 )
-def test_verdicts_are_given_once_and_by_approval(write, part, before, after, why):
+def test_an_approval_is_added_once_and_only_by_the_approval_subresource(
+    write, part, before, after, why
+):
     write("approval", conditions=before)
     refused = write(part, conditions=after)
     assert refused.status == 422
@@ -65,13 +67,13 @@ def test_verdicts_are_given_once_and_by_approval(write, part, before, after, why
     ]  # fmt: skip
 
 
-def test_who_signs_leaves_the_verdict_alone(write):
+def test_a_status_write_keeps_the_approval(write):
     (verdict,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
     other = {**APPROVED, "reason": "Other"}
     assert write("status", conditions=[other]).json["status"]["conditions"] == [verdict]
 
 
-def test_a_condition_makes_sense(write):
+def test_contradicting_and_invalid_conditions_are_refused(write):
     denied, unsure = {"type": "Denied", "status": "True"}, {"type": "Failed", "status": "Unknown"}
     refused = write("approval", conditions=[APPROVED, denied, unsure, {"status": "x"}])
     assert [(one["field"], one["message"]) for one in refused.json["details"]["causes"]] == [
@@ -91,14 +93,14 @@ def test_a_condition_makes_sense(write):
     ]
 
 
-def test_only_certificates_are_certificates(write):
+def test_a_certificate_must_be_a_certificate_pem_block(write):
     refused = write("status", certificate="eA==")
     assert refused.json["details"]["causes"][0]["message"] == (
         'Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block'
     )
 
 
-def test_only_requests_can_be_signed(api, request_body):
+def test_a_request_must_be_a_certificate_request_pem_block(api, request_body):
     request_body["spec"]["request"] = "eA=="
     refused = api.post(REQUESTS, request_body)
     assert refused.json["details"]["causes"][0]["message"] == (

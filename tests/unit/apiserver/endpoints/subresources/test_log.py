@@ -36,7 +36,7 @@ def logged(api, pods, pod):
     return logged
 
 
-def test_a_container_says_when_it_started_and_ended(logged):
+def test_the_log_has_lines_for_start_and_end_of_the_container(logged):
     assert logged().text == START
     assert logged(state=TERMINATED, name="b").text == START + END
 
@@ -53,11 +53,11 @@ def test_a_container_says_when_it_started_and_ended(logged):
         ("follow=true", START + END),
     ],
 )
-def test_options_are_those_of_any_log(logged, query, text):
+def test_the_options_of_a_log(logged, query, text):
     assert logged(query, state=TERMINATED).text == text
 
 
-def test_the_run_before_has_a_log_of_its_own(logged):
+def test_the_previous_container_instance_has_its_own_log(logged):
     assert logged("previous=true", last=TERMINATED).text == START + END
     refusal = logged("previous=true", name="b")
     assert refusal.message == 'previous terminated container "c" in pod "b" not found'
@@ -74,22 +74,22 @@ def test_the_run_before_has_a_log_of_its_own(logged):
         ({"waiting": {"reason": "ErrImagePull"}}, "waiting to start: image can't be pulled"),
     ],
 )
-def test_what_has_not_begun_has_no_log(logged, state, why):
+def test_the_log_of_a_container_that_has_not_started_is_refused(logged, state, why):
     refusal = logged(state=state)
     assert (refusal.status, refusal.message) == (400, f'container "c" in pod "a" is {why}')
 
 
-def test_an_unreported_container_is_being_created(api, pods, pod):
+def test_a_container_without_a_status_is_waiting_for_its_creation(api, pods, pod):
     api.post(pods, pod(nodeName="node-1"))
     refusal = api.get(f"{pods}/a/log")
     assert refusal.message == 'container "c" in pod "a" is waiting to start: ContainerCreating'
 
 
-def test_what_is_nowhere_has_an_empty_one(logged):
+def test_a_pod_without_a_node_has_an_empty_log(logged):
     assert logged(node="").text == ""
 
 
-def test_of_several_containers_one_must_be_named(logged):
+def test_the_container_must_be_named_if_there_are_several(logged):
     two = [{"name": name, "image": "i"} for name in ("c", "d")]
     assert logged(containers=two).message == (
         "a container name must be specified for pod a, choose one of: [c d]"
@@ -112,12 +112,12 @@ def test_of_several_containers_one_must_be_named(logged):
         ),
     ],
 )
-def test_options_that_make_no_sense_are_refused(logged, query, why):
+def test_invalid_options_are_refused(logged, query, why):
     refusal = logged(query)
     assert (refusal.status, refusal.message) == (422, f'PodLogOptions "a" is invalid: {why}')
 
 
-def test_who_follows_is_told_until_it_ends(logged, api):
+def test_a_followed_log_ends_with_the_container(logged, api):
     followed = logged("follow=true")
     assert b"".join(followed.pop_lines()).decode() == START
     ended = {"name": "c", "state": TERMINATED, "lastState": {}}
@@ -130,7 +130,7 @@ def test_who_follows_is_told_until_it_ends(logged, api):
     assert api.server.watches.count() == 0
 
 
-def test_who_follows_a_pod_that_goes_is_told_so(logged, api, pods):
+def test_a_followed_log_shows_the_deletion_of_the_pod(logged, api, pods):
     followed = logged("follow=true")
     api.delete(f"{pods}/a", {"gracePeriodSeconds": 30})
     api.delete(f"{pods}/a", {"gracePeriodSeconds": 0})

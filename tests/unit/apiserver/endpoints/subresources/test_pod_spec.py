@@ -41,12 +41,12 @@ def debugged(api):
     ],
     ids=["a name that is taken", "no image", "no such target", "resources", "another image"],
 )
-def test_debugging_containers_that_are_refused(debugged, container, words):
+def test_invalid_ephemeral_containers_are_refused(debugged, container, words):
     refused = debugged(container)
     assert (refused.status, words in refused.message) == (422, True)
 
 
-def test_a_debugging_container_may_not_go(debugged):
+def test_an_ephemeral_container_cannot_be_removed(debugged):
     refused = debugged({"name": "e", "image": "i"}, kind="application/merge-patch+json")
     assert 'existing ephemeral containers "d" may not be removed' in refused.message
 
@@ -86,19 +86,19 @@ def resized(api):
     ],
     ids=["more than the limit", "nothing at all", "another quality", "storage"],
 )
-def test_resources_that_are_refused(resized, resources, words):
+def test_invalid_resources_are_refused(resized, resources, words):
     refused = resized(resources)
     assert (refused.status, words in refused.message) == (422, True)
 
 
-def test_resources_change_and_nothing_else(resized):
+def test_a_resize_changes_only_resources(resized):
     pod = resized({"requests": {"cpu": "500m"}}, image="other").json
     (container,) = pod["spec"]["containers"]
     assert container["image"] == "i"
     assert container["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
-def test_an_init_container_may_be_resized(api):
+def test_an_init_container_can_be_resized(api):
     init = {"name": "i", "image": "i", "resources": ASKING}
     spec = {"containers": [{"name": "c", "image": "i"}], "initContainers": [init]}
     api.post(PODS, {"metadata": {"name": "a"}, "spec": spec})
@@ -108,7 +108,7 @@ def test_an_init_container_may_be_resized(api):
     assert stored["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
 
 
-def test_who_wanted_more_than_resources_is_noted_as_its_owner(resized):
+def test_a_resize_owns_fields_that_it_could_not_change(resized):
     pod = resized({"requests": {"cpu": "500m"}}, image="other").json
     (entry,) = [one for one in pod["metadata"]["managedFields"] if one.get("subresource")]
     (fields,) = entry["fieldsV1"]["f:spec"]["f:containers"].values()

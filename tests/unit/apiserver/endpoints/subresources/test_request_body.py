@@ -1,4 +1,4 @@
-"""Bodies posted to subresources: evictions, bindings, token requests."""
+"""Bodies of requests to subresources: evictions, bindings, token requests."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def posted(api, pods, pod):
         ),
     ],
 )
-def test_a_body_that_belongs_elsewhere(posted, body, why):
+def test_a_body_of_another_kind_or_namespace_is_refused(posted, body, why):
     refused = posted("eviction", body)
     assert (refused.status, refused.message) == (400, why)
 
 
-def test_an_eviction_of_old_is_one(posted):
+def test_an_eviction_in_version_v1beta1_is_accepted(posted):
     """Clients of old versions ask so."""
     body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": NAMED}
     assert posted("eviction", body).status == 201
 
 
-def test_an_eviction_may_mean_one_version(posted):
+def test_an_eviction_can_have_a_resource_version_precondition(posted):
     options = {"preconditions": {"resourceVersion": "77"}}
     refused = posted("eviction", {"metadata": NAMED, "deleteOptions": options})
     assert (refused.status, "the ResourceVersion in the precondition (77)" in refused.message) == (
@@ -61,7 +61,7 @@ def test_unknown_fields_are_reported(posted):
     )
 
 
-def test_all_that_is_wrong_with_a_target_is_told(posted):
+def test_all_errors_of_a_binding_target_are_reported(posted):
     refused = posted("binding", {"metadata": NAMED, "target": {"kind": "Zone"}})
     kind = 'target.kind: Unsupported value: "Zone": supported values: "Node", "<empty>"'
     assert refused.status == 500

@@ -1,4 +1,4 @@
-"""Scales that are applied, and the owners of the number of replicas."""
+"""Server-side apply to the scale subresource, and the owners of the replicas field."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ OWN = ("own", "Apply", "apps/v1", None, True)
 SCALED = ("hpa", "Apply", "apps/v1", "scale", False)
 
 
-def test_another_number_conflicts_with_its_owner_in_the_object(api, deployment):
+def test_another_number_of_replicas_conflicts_with_its_owner(api, deployment):
     refused = apply_scale(api, 3)
     assert (deployment["spec"]["replicas"], refused.status) == (2, 409)
     assert refused.message == 'Apply failed with 1 conflict: conflict with "own": .spec.replicas'
     assert owners(api) == [OWN]
 
 
-def test_the_same_number_is_shared(api, deployment):
+def test_an_equal_number_of_replicas_has_two_owners(api, deployment):
     assert apply_scale(api, 2).json["spec"]["replicas"] == deployment["spec"]["replicas"]
     assert sorted(owners(api)) == sorted([OWN, SCALED])
 
 
-def test_force_takes_the_number_over(api, deployment):
+def test_a_forced_apply_takes_over_the_number_of_replicas(api, deployment):
     assert apply_scale(api, 3, "fieldManager=hpa&force=true").json["spec"] == {"replicas": 3}
     assert owners(api) == [SCALED]
     rest = api.get(f"{DEPLOYMENTS}/d").json["metadata"]["managedFields"]
@@ -68,7 +68,7 @@ def test_force_takes_the_number_over(api, deployment):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_who_updated_through_the_scale_is_named_with_it(api):
+def test_a_conflict_names_the_scale_subresource_of_the_other_manager(api):
     api.patch(f"{DEPLOYMENTS}/d/scale?fieldManager=ctl", {"spec": {"replicas": 4}})
     assert owners(api) == [("ctl", "Update", "apps/v1", "scale", False)]
     assert apply_scale(api, 5).message == (
@@ -78,7 +78,7 @@ def test_who_updated_through_the_scale_is_named_with_it(api):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_a_scale_is_of_its_own_object(api):
+def test_a_scale_of_another_object_is_refused(api):
     renamed = api.patch(f"{DEPLOYMENTS}/d/scale", {"metadata": {"name": "e"}})
     assert renamed.status == 400
     assert renamed.message == "the name of the object (e) does not match the name on the URL (d)"
@@ -92,7 +92,7 @@ def test_a_scale_is_of_its_own_object(api):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_a_status_is_of_its_own_object(api):
+def test_a_status_of_another_object_is_refused(api):
     renamed = api.patch(f"{DEPLOYMENTS}/d/status", {"metadata": {"name": "e"}})
     assert renamed.status == 400
     elsewhere = api.patch(f"{DEPLOYMENTS}/d/status", {"metadata": {"namespace": "x"}})
@@ -100,7 +100,7 @@ def test_a_status_is_of_its_own_object(api):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_fewer_replicas_than_none_have_no_parts(api):
+def test_negative_replicas_in_a_status_are_refused_with_all_dependent_fields(api):
     refused = api.patch(f"{DEPLOYMENTS}/d/status", {"status": {"replicas": -1}})
     assert refused.status == 422
     assert [cause["field"] for cause in refused.json["details"]["causes"]] == [

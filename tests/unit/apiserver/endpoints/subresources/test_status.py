@@ -1,4 +1,4 @@
-"""Which metadata a write of status changes, by kind."""
+"""The metadata that a write of a status changes, by kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(api, path, version, kind, spec):
          {"a": "b"}),
     ],
 )  # fmt: skip
-def test_labels(api, path, version, kind, spec, labels):
+def test_only_status_writes_of_some_kinds_change_labels(api, path, version, kind, spec, labels):
     """Of some kinds they can be written along with the status, of others not."""
     where = made(api, path, version, kind, spec)
     found = api.ask("PATCH", f"{where}/status", LABELLED, content_type=MERGE)
@@ -37,7 +37,7 @@ def test_labels(api, path, version, kind, spec, labels):
     assert found.json["metadata"].get("labels") == labels
 
 
-def test_a_volume_says_since_when_it_is_in_its_phase(api):
+def test_a_phase_change_of_a_volume_sets_its_transition_time(api):
     """Unless the client sends the time itself."""
     spec = {
         "capacity": {"storage": "1Gi"},
@@ -53,7 +53,7 @@ def test_a_volume_says_since_when_it_is_in_its_phase(api):
         assert since == said if said else since > first
 
 
-def test_a_volume_forgets_no_time_while_it_stays_in_its_phase(api):
+def test_the_phase_transition_time_of_a_volume_is_kept(api):
     """Although the client does not send it."""
     spec = {
         "capacity": {"storage": "1Gi"},
@@ -67,7 +67,7 @@ def test_a_volume_forgets_no_time_while_it_stays_in_its_phase(api):
     assert kept.json["status"]["lastPhaseTransitionTime"] == since
 
 
-def test_the_status_of_a_service_cidr_is_written_with_the_rest(api):
+def test_the_status_of_a_service_cidr_can_be_written_with_its_spec(api):
     """Its metadata are not, along with its status."""
     where = made(api, RANGES, "networking.k8s.io/v1", "ServiceCIDR", {"cidrs": ["10.1.0.0/24"]})
     found = api.get(where).json
@@ -79,7 +79,7 @@ def test_the_status_of_a_service_cidr_is_written_with_the_rest(api):
     assert "labels" not in labelled.json["metadata"]
 
 
-def test_what_this_server_serves_itself_is_available_at_once(api):
+def test_a_local_api_service_is_available_at_once(api):
     spec = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
     obj = {"metadata": {"name": "v1.a.b"}, "spec": spec}
     answer = api.post("/apis/apiregistration.k8s.io/v1/apiservices", obj)
@@ -120,11 +120,11 @@ def claim(api):
         ),
     ],
 )  # fmt: skip
-def test_what_a_claim_cannot_have_got(claim, status, fields):
+def test_an_invalid_claim_status_is_refused(claim, status, fields):
     assert [cause["field"] for cause in claim(**status).json["details"]["causes"]] == fields
 
 
-def test_what_a_claim_got_stays(claim):
+def test_the_allocation_of_a_claim_is_immutable(claim):
     """But others may use it too, and it can be taken back."""
     assert claim(allocation=allocated(), reservedFor=[USER]).status == 200
     (cause,) = claim(allocation=allocated(device="d1")).json["details"]["causes"]

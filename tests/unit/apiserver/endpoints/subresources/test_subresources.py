@@ -1,4 +1,4 @@
-"""Subresources."""
+"""The scale, status, binding, eviction and container subresources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_scale_cannot_be_negative(api):
     )
 
 
-def test_status_is_written_by_itself(api, pods, pod):
+def test_a_status_write_changes_only_the_status(api, pods, pod):
     api.post(pods, pod())
     body = {"status": {"phase": "Running"}, "spec": {"nodeName": "n"}}
     changed = api.patch(f"{pods}/a/status", body).json
@@ -75,7 +75,7 @@ WORKLOAD = {
         ),
     ],
 )
-def test_metadata_goes_along_with_a_status_kind_by_kind(api, path, body, kept):
+def test_the_metadata_that_a_status_write_changes_depends_on_the_kind(api, path, body, kept):
     """What does not go along is not owned, either: such a write changes nothing."""
     old = api.post(path, {"metadata": {"name": "x"}, **body}).json
     new = {**old, "metadata": {**old["metadata"], "labels": {"l": "1"}, "annotations": {"a": "1"}}}
@@ -87,7 +87,7 @@ def test_metadata_goes_along_with_a_status_kind_by_kind(api, path, body, kept):
     assert is_same is not bool(kept)
 
 
-def test_a_binding_binds_once(api, pods, pod):
+def test_a_pod_can_be_bound_once(api, pods, pod):
     api.post(pods, pod())
     body = {
         "metadata": {"name": "a", "labels": {"l": "1"}},
@@ -108,13 +108,13 @@ def test_a_binding_binds_once(api, pods, pod):
         ({"metadata": {"name": "a"}, "target": {"kind": "Pod", "name": "n"}}, 500, "target.kind"),
     ],
 )
-def test_bindings_that_are_refused(api, pods, pod, body, status, message):
+def test_invalid_bindings_are_refused(api, pods, pod, body, status, message):
     api.post(pods, pod())
     refused = api.post(f"{pods}/a/binding", body)
     assert (refused.status, message in refused.message) == (status, True)
 
 
-def test_an_eviction_of_an_unguarded_pod(api, pods, pod):
+def test_an_eviction_without_a_disruption_budget_deletes_the_pod(api, pods, pod):
     api.post(pods, pod())
     assert api.post(f"{pods}/a/eviction?dryRun=All", {"metadata": {"name": "a"}}).status == 201
     assert api.get(f"{pods}/a").status == 200
@@ -123,7 +123,7 @@ def test_an_eviction_of_an_unguarded_pod(api, pods, pod):
     assert api.post(f"{pods}/a/eviction", {}).status == 400
 
 
-def test_debugging_containers_are_added_and_stay(api, pods, pod):
+def test_ephemeral_containers_are_added_and_kept(api, pods, pod):
     api.post(pods, pod())
     body = {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}}
     kind = "application/strategic-merge-patch+json"
@@ -134,7 +134,7 @@ def test_debugging_containers_are_added_and_stay(api, pods, pod):
 
 
 @pytest.mark.parametrize("part", ["exec", "attach", "portforward"])
-def test_there_is_nothing_inside(api, pods, pod, part):
+def test_exec_attach_and_portforward_are_not_implemented(api, pods, pod, part):
     api.post(pods, pod(nodeName="n"))
     refused = api.post(f"{pods}/a/{part}", None)
     assert (refused.status, "containers are simulated" in refused.message) == (501, True)
@@ -150,7 +150,9 @@ def test_there_is_nothing_inside(api, pods, pod, part):
         ("portforward", "", "pod a does not have a host assigned"),
     ],
 )
-def test_who_looks_inside_names_a_container_of_a_pod_on_a_node(api, pods, pod, part, node, message):
+def test_exec_and_attach_require_a_container_of_a_scheduled_pod(
+    api, pods, pod, part, node, message
+):
     """In upstream's words, which come before ours."""
     api.post(pods, pod(nodeName=node))
     refused = api.post(f"{pods}/a/{part}", None)
@@ -174,5 +176,5 @@ def test_who_looks_inside_names_a_container_of_a_pod_on_a_node(api, pods, pod, p
         ("DELETE", "/api/v1/namespaces", 405),
     ],
 )
-def test_what_is_not_served(api, method, url, status):
+def test_unserved_paths_are_refused(api, method, url, status):
     assert api.ask(method, url, {}).status == status

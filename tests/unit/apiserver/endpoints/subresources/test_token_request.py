@@ -48,7 +48,7 @@ def bound(kind, name, version="v1", **more):
 
 
 @pytest.mark.parametrize("reference", [bound("Pod", "own"), bound("Node", "n")])
-def test_a_token_is_worth_something_while_what_it_is_bound_to_is_there(api, asked, pods, reference):
+def test_a_token_is_valid_while_its_bound_object_exists(api, asked, pods, reference):
     issued = asked(reference)
     token = issued.json["status"]["token"]
     assert api.recognize(token, issued.json["spec"]["audiences"]).name.endswith(":default:sa")
@@ -82,12 +82,12 @@ def test_a_token_is_worth_something_while_what_it_is_bound_to_is_there(api, aske
         ),
     ],
 )
-def test_what_a_token_is_not_bound_to(asked, reference, code, why):
+def test_an_invalid_bound_object_reference_is_refused(asked, reference, code, why):
     refused = asked(reference)
     assert (refused.status, refused.message) == (code, why)
 
 
-def test_a_request_does_not_name_another_account(asked):
+def test_a_request_with_the_name_of_another_account_is_refused(asked):
     assert asked({}, name="default").message == (
         'TokenRequest.authentication.k8s.io "sa" is invalid: metadata.name: Invalid value: '
         '"default": must match the service account name if specified'

@@ -1,4 +1,4 @@
-"""JSON patch: what each operation does, and what it cannot do."""
+"""JSON patch: the result of each operation, and operations that are refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def op(op, path, **more):
         (op("replace", "", value={}), {}),
     ],
 )
-def test_what_can_be_done(operation, expected):
+def test_an_operation_changes_a_copy_of_the_object(operation, expected):
     """An operation makes another object and leaves the first one as it was."""
     before = copy.deepcopy(OBJ)
     assert apply_json_patch(OBJ, [operation]) == expected
@@ -66,7 +66,7 @@ def test_what_can_be_done(operation, expected):
     ],
     ids=str,
 )
-def test_what_cannot_be_done(operation):
+def test_an_invalid_operation_is_refused(operation):
     """An operation that cannot be done refuses the patch and says no more than that."""
     with pytest.raises(ApiError) as refused:
         apply_json_patch(OBJ, [operation])
@@ -74,16 +74,16 @@ def test_what_cannot_be_done(operation):
     assert refused.value.message == "the server rejected our request due to an error in our request"
 
 
-def test_one_failure_is_the_failure_of_all():
+def test_one_invalid_operation_refuses_the_whole_patch():
     with pytest.raises(ApiError):
         apply_json_patch(OBJ, [op("add", "/x", value=1), op("remove", "/zz")])
 
 
-def test_escaped_names():
+def test_escaped_keys_in_pointers_are_decoded():
     assert apply_json_patch({"a/b": 1, "c~d": 2}, [op("remove", "/a~1b")]) == {"c~d": 2}
 
 
-def test_a_patch_has_an_end():
+def test_a_patch_with_too_many_operations_is_refused():
     with pytest.raises(ApiError) as refused:
         apply_json_patch({}, [op("test", "", value={})] * (OPERATIONS_MAX + 1))
     assert refused.value.code == 413

@@ -1,4 +1,4 @@
-"""Applying fields without a schema: each nested field has its own owner."""
+"""Server-side apply without a schema: each nested field has its own owner."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def owned(obj):
     return {one["manager"]: one["fieldsV1"] for one in obj["metadata"].get("managedFields", [])}
 
 
-def test_each_field_is_owned_and_lists_as_a_whole():
+def test_fields_are_owned_separately_and_lists_as_a_whole():
     made = apply(None, {"n": 1, "o": {"p": {"q": "x"}}, "l": [1, {"a": 2}], "e": {}})
     assert owned(made)["a"] == {
         "f:spec": {
@@ -46,11 +46,11 @@ def test_each_field_is_owned_and_lists_as_a_whole():
     }
 
 
-def test_a_number_is_taken_for_what_it_is():
+def test_a_number_is_stored_as_a_number():
     assert apply(None, {"minMember": 1})["spec"] == {"minMember": 1}
 
 
-def test_another_value_is_a_conflict_over_this_field():
+def test_a_different_value_of_a_nested_field_is_a_conflict():
     live = apply(None, {"o": {"p": 1, "q": 1}})
     with pytest.raises(ApiError) as refused:
         apply(live, {"o": {"p": 2}}, "b")
@@ -58,12 +58,12 @@ def test_another_value_is_a_conflict_over_this_field():
     assert refused.value.message == 'Apply failed with 1 conflict: conflict with "a": .spec.o.p'
 
 
-def test_the_same_value_is_shared():
+def test_an_equal_value_has_two_owners():
     made = apply(apply(None, {"o": {"p": 1}}), {"o": {"p": 1}}, "b")
     assert owned(made)["a"] == owned(made)["b"]
 
 
-def test_force_takes_the_field_over():
+def test_a_forced_apply_takes_over_the_field():
     made = apply(apply(None, {"o": {"p": 1, "q": 1}}), {"o": {"p": 2}}, "b", force=True)
     assert made["spec"] == {"o": {"p": 2, "q": 1}}
     assert owned(made) == {
@@ -72,14 +72,14 @@ def test_force_takes_the_field_over():
     }
 
 
-def test_what_is_left_out_goes_unless_another_owns_it():
+def test_omitted_fields_are_removed_unless_they_have_another_owner():
     live = apply(apply(None, {"x": 1, "o": {"p": 1}}), {"o": {"p": 1}}, "b")
     assert apply(live, {"y": 2})["spec"] == {"y": 2, "o": {"p": 1}}
 
 
 @pytest.mark.parametrize("value", [2, "two", True, [1, 2], {"b": 1}, None])
 @pytest.mark.parametrize("before", [1, "one", False, [0], {"a": 1}, {}, None])
-def test_a_value_of_another_kind_takes_its_place(before, value):
+def test_a_value_can_be_replaced_by_a_value_of_another_type(before, value):
     made = apply(apply(None, {"x": before}), {"x": value})
     assert made["spec"] == {"x": value}
 
@@ -88,19 +88,19 @@ def test_a_value_of_another_kind_takes_its_place(before, value):
     ("before", "value"),
     [(1, 2), (1, [1]), (1, {"b": 1}), ([0], {"b": 1}), ({"a": 1}, [1]), ({}, 1), ("1", 1)],
 )
-def test_a_value_of_another_kind_is_a_conflict(before, value):
+def test_a_value_of_another_type_is_a_conflict(before, value):
     with pytest.raises(ApiError) as refused:
         apply(apply(None, {"x": before}), {"x": value}, "b")
     assert refused.value.code == 409
 
 
 @pytest.mark.parametrize("before", [{"a": 1}, {}])
-def test_fields_of_two_managers_stand_beside_each_other(before):
+def test_fields_of_two_managers_are_merged(before):
     made = apply(apply(None, {"x": before}), {"x": {"b": 1}}, "b")
     assert made["spec"] == {"x": {**before, "b": 1}}
 
 
-def test_an_object_that_became_a_number_takes_its_fields_along():
+def test_replacing_a_map_by_a_number_removes_the_owned_nested_fields():
     live = apply(None, {"x": {"a": {"b": 1}}})
     changed = updated(
         TRACKING,
@@ -113,12 +113,12 @@ def test_an_object_that_became_a_number_takes_its_fields_along():
     assert apply(changed, {"y": 1})["spec"] == {"x": 3, "y": 1}
 
 
-def test_null_says_nothing_of_what_others_put_into_an_object():
+def test_null_removes_only_the_fields_of_the_applying_manager():
     live = apply(apply(None, {"o": {"p": 1}}), {"o": {"q": 1}}, "b")
     assert apply(live, {"o": None})["spec"] == {"o": {"q": 1}}
 
 
-def test_an_object_of_an_older_definition_is_not_applied_to():
+def test_an_apply_to_an_object_that_violates_the_new_schema_is_refused():
     strict = {"type": "object", "properties": {"spec": {"type": "string"}}}
     tracking = TrackedResource(schema=object_schema(structural(strict)))
     live = apply(None, {"n": 1})

@@ -1,4 +1,4 @@
-"""Sets of fields obey the laws of sets, and their texts are upstream's."""
+"""Field sets: set operations, and the FieldsV1 format."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ SETS = st.sets(st.lists(STEPS, min_size=1, max_size=3).map(tuple), max_size=6).m
 
 
 @given(SETS, SETS)
-def test_operations_are_those_of_sets(one, other):
+def test_union_difference_and_intersection_agree_with_sets_of_paths(one, other):
     assert members(union(one, other)) == members(one) | members(other)
     assert members(difference(one, other)) == members(one) - members(other)
     assert members(intersection(one, other)) == members(one) & members(other)
 
 
 @given(SETS, SETS)
-def test_a_subtree_goes_with_its_root(one, roots):
+def test_recursive_difference_removes_whole_subtrees(one, roots):
     gone = members(roots)
     kept = {
         path
@@ -62,16 +62,16 @@ def test_a_subtree_goes_with_its_root(one, roots):
 
 
 @given(SETS)
-def test_what_is_written_can_be_read(one):
+def test_field_sets_round_trip_through_fields_v1(one):
     assert from_fields_v1(to_fields_v1(one)) == one
 
 
-def test_the_written_form():
+def test_a_field_set_is_written_as_fields_v1():
     node = {"f:a": {SELF: {}, "f:b": LEAF}, "f:c": LEAF}
     assert to_fields_v1(node) == {"f:a": {".": {}, "f:b": {}}, "f:c": {}}
 
 
-def test_texts_of_paths():
+def test_paths_are_printed_as_upstream_prints_them():
     steps = {"f:ports": {key_element({"protocol": "TCP", "containerPort": 80}): {"f:name": LEAF}}}
     node = {"f:spec": steps, "f:finalizers": {value_element("a/b"): LEAF}}
     assert list(paths(node)) == [
@@ -80,7 +80,7 @@ def test_texts_of_paths():
     ]
 
 
-def test_items_stand_in_the_order_of_their_numbers_on_the_wire():
+def test_numeric_keys_and_values_are_sorted_as_numbers():
     """Keys and values that are numbers are compared as numbers."""
     steps = ['k:{"port":443}', 'k:{"port":80}', "v:10", "v:9", "f:a"]
     assert list(to_fields_v1(dict.fromkeys(steps, LEAF))) == [
@@ -99,7 +99,7 @@ DEEP = 'k:{"a":1,"b":' + "[" * 250 + "]" * 250 + "}"
 @pytest.mark.parametrize(
     "step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000, DEEP]
 )
-def test_a_step_that_leads_nowhere(step):
+def test_an_invalid_path_element_is_refused(step):
     """What cannot be told to a user later on is refused at once."""
     with pytest.raises(ValueError, match="is not a path element"):
         from_fields_v1({step: {}})
@@ -116,6 +116,6 @@ def test_a_step_that_leads_nowhere(step):
         ({"v:10": {}, "v:9": {}}, {"v:9": {}, "v:10": {}}),
     ],
 )
-def test_sets_are_written_as_upstream_writes_them(written, known):
+def test_path_elements_are_normalized_as_upstream_does(written, known):
     """What clients write of steps is read, and written again in one way and order."""
     assert list(to_fields_v1(from_fields_v1(written)).items()) == list(known.items())

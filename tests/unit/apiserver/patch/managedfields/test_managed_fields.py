@@ -32,12 +32,12 @@ def test_entries_are_sorted_by_operation_and_time():
     assert [entry["manager"] for entry in entries] == ["a", "b", "c"]
 
 
-def test_entries_that_make_no_sense_are_none():
+def test_invalid_entries_are_dropped():
     broken = [{"manager": "bad"}]
     assert entries_of({"metadata": {"managedFields": broken}}) == {}
 
 
-def test_what_a_writer_says_of_its_time_does_not_count():
+def test_a_newer_time_alone_does_not_change_an_entry():
     managed = {
         ManagerIdentifier("a", "Apply", "v1"): ManagedFieldsEntry(FIELDS, "2026-01-01T00:00:00Z")
     }
@@ -49,7 +49,7 @@ def test_what_a_writer_says_of_its_time_does_not_count():
     assert without_timestamps(one) == without_timestamps(other)
 
 
-def test_the_oldest_updaters_become_one():
+def test_the_oldest_update_entries_are_merged():
     obj = None
     for number in range(UPDATERS_MAX + 2):
         before = {} if obj is None else obj["data"]

@@ -53,7 +53,7 @@ def owned(obj):
     return {(one["manager"], one["operation"]): one["fieldsV1"] for one in entries}
 
 
-def test_an_applier_owns_what_it_applies():
+def test_an_applier_owns_the_applied_fields():
     made = apply(None, config({"k": "1"}))
     assert made["data"] == {"k": "1"}
     assert made["metadata"]["managedFields"] == [
@@ -68,7 +68,7 @@ def test_an_applier_owns_what_it_applies():
     ]
 
 
-def test_a_creator_owns_what_it_creates_with_the_maps_it_made():
+def test_a_creator_owns_its_fields_and_their_parent_maps():
     made = update(None, config({"k": "1"}))
     assert owned(made) == {("ctl", "Update"): {"f:data": {".": {}, "f:k": {}}}}
 
@@ -78,12 +78,12 @@ def test_applying_the_same_again_changes_nothing():
     assert apply(made, config({"k": "1"}), timestamp=NOW) == made
 
 
-def test_what_is_no_longer_applied_goes():
+def test_fields_that_are_no_longer_applied_are_removed():
     live = stored(apply(None, config({"k": "1", "l": "2"})))
     assert apply(live, config({"k": "1"}))["data"] == {"k": "1"}
 
 
-def test_what_others_own_stays():
+def test_fields_with_another_owner_are_kept():
     live = stored(apply(None, config({"k": "1"})))
     live = stored(apply(live, config({"k": "1"}), "b"))
     made = apply(live, config({}), "a")
@@ -91,7 +91,7 @@ def test_what_others_own_stays():
     assert owned(made)["b", "Apply"] == {"f:data": {"f:k": {}}}
 
 
-def test_equal_values_are_shared():
+def test_an_equal_value_has_two_owners():
     live = stored(apply(None, config({"k": "1"}), timestamp=THEN))
     made = apply(live, config({"k": "1"}), "b")
     assert set(owned(made)) == {("a", "Apply"), ("b", "Apply")}
@@ -99,7 +99,7 @@ def test_equal_values_are_shared():
     assert "time" not in entry
 
 
-def test_another_value_is_a_conflict():
+def test_a_different_value_is_a_conflict():
     live = stored(apply(None, config({"k": "1"})))
     with pytest.raises(ApiError) as refused:
         apply(live, config({"k": "2"}), "b")
@@ -122,14 +122,14 @@ def test_several_conflicts_are_listed_by_manager():
     )
 
 
-def test_force_takes_over():
+def test_a_forced_apply_takes_over_the_field():
     live = stored(apply(None, config({"k": "1"})))
     made = apply(live, config({"k": "2"}), "b", force=True)
     assert made["data"] == {"k": "2"}
     assert owned(made) == {("b", "Apply"): {"f:data": {"f:k": {}}}}
 
 
-def test_an_update_takes_what_it_changes():
+def test_an_update_takes_over_the_changed_fields():
     live = stored(apply(None, config({"k": "1", "l": "1"})))
     made = update(live, {**live, "data": {"k": "2", "l": "1"}})
     assert owned(made) == {
@@ -138,14 +138,14 @@ def test_an_update_takes_what_it_changes():
     }
 
 
-def test_an_updater_that_owns_nothing_is_forgotten():
+def test_an_update_entry_without_fields_is_removed():
     live = stored(update(None, config({"k": "1"})))
     made = update(live, config(), "other")
     assert owned(made) == {}
 
 
 @pytest.mark.parametrize("cleared", [[], [{}]])
-def test_tracking_can_be_given_up(cleared):
+def test_clearing_managed_fields_ends_tracking(cleared):
     live = stored(apply(None, config({"k": "1"})))
     new = {**live, "metadata": {**live["metadata"], "managedFields": cleared}}
     made = stored(update(live, new))
@@ -153,7 +153,7 @@ def test_tracking_can_be_given_up(cleared):
     assert "managedFields" not in update(made, {**made, "data": {"k": "9"}})["metadata"]
 
 
-def test_applying_after_that_tells_what_was_there_before():
+def test_the_first_apply_to_an_untracked_object_adds_before_first_apply():
     live = stored(config({"k": "1", "l": "2"}))
     made = apply(live, config({"k": "1"}))
     assert owned(made) == {
@@ -162,7 +162,7 @@ def test_applying_after_that_tells_what_was_there_before():
     }
 
 
-def test_keys_of_items_have_defaults():
+def test_defaults_of_list_map_keys_are_used():
     ports = [{"containerPort": 80}]
     manifest = {
         "apiVersion": "v1",
@@ -177,7 +177,7 @@ def test_keys_of_items_have_defaults():
     }
 
 
-def test_two_managers_own_an_item_each():
+def test_two_managers_can_own_different_items_of_a_list():
     def pod(name):
         containers = [{"name": name, "image": "i"}]
         return {
@@ -222,14 +222,14 @@ def test_two_managers_own_an_item_each():
         ),
     ],
 )
-def test_what_cannot_be_applied(manifest, code, message):
+def test_an_invalid_configuration_is_refused(manifest, code, message):
     """A configuration that makes no sense is refused in upstream's words."""
     with pytest.raises(ApiError) as refused:
         apply(None, manifest)
     assert (refused.value.code, refused.value.message) == (code, message)
 
 
-def test_kubectl_takes_over_what_it_applied_from_the_client():
+def test_kubectl_takes_over_fields_of_its_client_side_apply():
     annotation = '{"apiVersion":"v1","data":{"k":"1"},"kind":"ConfigMap","metadata":{"name":"x"}}'
     manifest = config({"k": "1"}, annotations={LAST_APPLIED: annotation})
     live = stored(update(None, manifest, "kubectl-client-side-apply"))
@@ -239,20 +239,20 @@ def test_kubectl_takes_over_what_it_applied_from_the_client():
 
 
 @pytest.mark.parametrize("metadata", [{"annotations": None}, {"annotations": {LAST_APPLIED: None}}])
-def test_kubectl_may_apply_annotations_that_are_null(metadata):
+def test_kubectl_can_apply_null_annotations(metadata):
     live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: "{}"})))
     made = apply(live, config({"k": "2"}, **metadata), "kubectl", force=True)
     assert made["data"] == {"k": "2"}
 
 
-def test_kubectl_may_apply_metadata_that_is_null():
+def test_kubectl_can_apply_null_metadata():
     live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: "{}"})))
     made = apply(live, {**config({"k": "2"}), "metadata": None}, "kubectl", force=True)
     assert made["data"] == {"k": "2"}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"data":' + "[" * 100_000])
-def test_an_annotation_that_is_no_object_waives_no_conflict(text):
+def test_an_invalid_last_applied_annotation_does_not_waive_conflicts(text):
     live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: text})))
     with pytest.raises(ApiError) as refused:
         apply(live, config({"k": "2"}), "kubectl")
@@ -263,7 +263,7 @@ DATA = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"), max_size=3
 
 
 @given(DATA, st.lists(st.tuples(st.sampled_from("pqr"), DATA), max_size=5))
-def test_whatever_happened_a_forced_applier_has_what_it_asked_for(wanted, history):
+def test_a_forced_apply_succeeds_after_any_history(wanted, history):
     live = stored(apply(None, config({"a": "1"}), "p"))
     for manager, data in history:
         live = stored(apply(live, config(data), manager, force=True))

@@ -1,4 +1,4 @@
-"""What upstream's library says of values that are not of their type."""
+"""Validation of applied values against their schema, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def told(schema, value):
         (KEYED, [{"a": "x"}, {"a": "x"}], 'duplicate entries for key [a="x"]'),
     ],
 )
-def test_a_value_of_another_type(schema, value, problem):
+def test_a_value_of_a_wrong_type_is_reported(schema, value, problem):
     assert told(schema, value) == [f".x: {problem}"]
 
 
@@ -70,11 +70,11 @@ def test_a_value_of_another_type(schema, value, problem):
     "schema",
     [{"x-kubernetes-int-or-string": True}, {"x-kubernetes-preserve-unknown-fields": True}],
 )
-def test_what_has_no_type_may_be_anything(schema, value):
+def test_fields_without_a_type_accept_any_value(schema, value):
     assert told(schema, value) == []
 
 
-def test_what_a_schema_describes_is_of_its_type_where_anything_else_may_stand():
+def test_specified_fields_are_validated_within_preserved_unknown_fields():
     schema = {
         "type": "object",
         "x-kubernetes-preserve-unknown-fields": True,
@@ -86,7 +86,7 @@ def test_what_a_schema_describes_is_of_its_type_where_anything_else_may_stand():
     ]
 
 
-def test_an_embedded_object_has_metadata_of_its_type():
+def test_the_metadata_of_an_embedded_object_is_validated():
     schema = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"s": {}}}
     assert told(schema, {"kind": "K", "metadata": {"name": "a"}}) == []
     assert told(schema, {"metadata": {"zone": 1}}) == [
@@ -95,7 +95,7 @@ def test_an_embedded_object_has_metadata_of_its_type():
     assert told(schema, {"t": 1}) == [".x.t: field not declared in schema"]
 
 
-def test_quantities_and_times_are_any_single_value():
+def test_quantities_and_times_accept_any_scalar():
     pod = schema_of("v1", "ResourceQuota")
     assert not list(validation_problems(pod, {"metadata": {"creationTimestamp": 5}}))
     assert list(validation_problems(pod, {"spec": {"hard": {"cpu": {"a": 1}}}})) == [
@@ -103,11 +103,11 @@ def test_quantities_and_times_are_any_single_value():
     ]
 
 
-def test_items_may_be_there_twice_in_what_is_stored():
+def test_stored_sets_may_contain_duplicate_items():
     assert not list(validation_problems(value_schema(structural(SET)), ["a", "a"], may_repeat=True))
 
 
-def test_a_secret_to_pull_images_with_may_have_no_name():
+def test_an_image_pull_secret_without_a_name_has_an_empty_key():
     """Its name is empty then, and that is a key."""
     template = schema_of("v1", "Pod")
     assert not list(validation_problems(template, {"spec": {"imagePullSecrets": [{}]}}))

@@ -1,4 +1,4 @@
-"""What an apply takes away, and what it need not look for."""
+"""The fields that an apply removes, and when it need not search for them."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ APPLIED = [
 
 @pytest.mark.parametrize("applied", APPLIED)
 @pytest.mark.parametrize("others", [{}, field_set(DEPLOYMENT, LIVE)])
-def test_nothing_is_pruned_while_an_applier_mentions_all_that_it_did(applied, others):
+def test_nothing_is_removed_if_all_earlier_fields_are_applied_again(applied, others):
     own = field_set(DEPLOYMENT, applied)
     assert _pruned(LIVE, own, OWN, [(OWN, union(own, others))]) == LIVE
 
 
-def test_what_an_applier_no_longer_mentions_goes():
+def test_fields_that_are_no_longer_applied_are_removed():
     before = field_set(DEPLOYMENT, {"metadata": {"labels": {"a": "1", "b": "2"}}})
     new, owners = after_apply(
         OWN,

@@ -1,4 +1,4 @@
-"""Strategic merge: lists by their keys, and what directives do."""
+"""Strategic merge patch: list items merged by key, and directives."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def test_new_items_come_first():
     assert containers(C) == [C, A, B]
 
 
-def test_an_item_is_deleted():
+def test_a_delete_directive_removes_an_item():
     assert containers({"name": "a", "$patch": "delete"}) == [B]
 
 
-def test_deleting_what_is_not_there_changes_nothing():
+def test_deleting_a_missing_item_changes_nothing():
     assert containers({"name": "z", "$patch": "delete"}) == [A, B]
 
 
 @pytest.mark.parametrize("place", [0, 1])
-def test_a_list_is_replaced_wherever_it_says_so(place):
+def test_a_replace_directive_anywhere_in_a_list_replaces_the_list(place):
     items = [C]
     items.insert(place, {"$patch": "replace"})
     assert containers(*items) == [C]
@@ -62,7 +62,7 @@ def test_a_list_is_replaced_wherever_it_says_so(place):
     ("order", "names"),
     [(["b", "a"], "bac"), (["a", "c", "b"], "acb"), (["c"], "cab")],
 )
-def test_the_order_is_set(order, names):
+def test_set_element_order_sorts_the_items(order, names):
     """The items that a patch orders stand in that order, with the others between."""
     patch = () if "c" not in order else (C,)
     current = (A, B, C) if "c" not in order else (A, B)
@@ -70,41 +70,41 @@ def test_the_order_is_set(order, names):
     assert "".join(item["name"] for item in made) == names
 
 
-def test_a_list_not_in_its_own_order_is_refused():
+def test_a_list_that_contradicts_set_element_order_is_refused():
     with pytest.raises(ApiError, match="doesn't match \\$setElementOrder list") as refused:
         containers(C, order=["a"])
     assert refused.value.code == 500
 
 
-def test_texts_are_a_set():
+def test_lists_of_strings_are_merged_as_sets():
     assert finalizers(finalizers=["x/1", "x/3"]) == ["x/1", "x/3", "x/2"]
 
 
-def test_texts_are_taken_out():
+def test_strings_are_removed_by_delete_from_primitive_list():
     gone = {"$deleteFromPrimitiveList/finalizers": ["x/1"]}
     assert finalizers(**gone) == ["x/2"]
     assert finalizers(**gone, finalizers=["x/9"]) == ["x/9", "x/2"]
 
 
-def test_lists_that_do_not_merge_are_replaced():
+def test_lists_without_a_merge_strategy_are_replaced():
     old, new = {"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}
     made = patched({"spec": {"tolerations": [new]}}, tolerations=[old])
     assert made["spec"]["tolerations"] == [new]
 
 
-def test_null_takes_away():
+def test_null_removes_a_field():
     assert patched({"spec": {"nodeName": None}}, nodeName="n") == {
         "metadata": {"finalizers": ["x/1", "x/2"], "labels": {"l": "1"}},
         "spec": {},
     }
 
 
-def test_a_map_is_replaced():
+def test_a_replace_directive_replaces_a_map():
     made = patched({"metadata": {"labels": {"$patch": "replace", "n": "2"}}})
     assert made["metadata"]["labels"] == {"n": "2"}
 
 
-def test_only_some_keys_are_retained():
+def test_retain_keys_removes_the_other_keys():
     volume = {"name": "v", "emptyDir": {}}
     patch = {"name": "v", "$retainKeys": ["name", "hostPath"], "hostPath": {"path": "/x"}}
     made = patched({"spec": {"volumes": [patch]}}, volumes=[volume])
@@ -124,7 +124,7 @@ class Compared(str):
     __hash__ = str.__hash__
 
 
-def test_many_keys_are_retained_without_comparing_each_with_each():
+def test_many_keys_are_retained_in_linear_time():
     names = [f"k{at}" for at in range(1_000)]
     labels = {"$retainKeys": list(map(Compared, names)), **dict.fromkeys(names, "x")}
     made = patched({"metadata": {"labels": labels}})
@@ -173,7 +173,7 @@ def test_many_keys_are_retained_without_comparing_each_with_each():
         ),
     ],
 )
-def test_what_is_no_patch(patch, code, message):
+def test_an_invalid_patch_is_refused(patch, code, message):
     """A patch that makes no sense is refused in upstream's words."""
     with pytest.raises(ApiError) as refused:
         patched(patch, containers=[A])

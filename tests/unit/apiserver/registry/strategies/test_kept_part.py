@@ -1,4 +1,4 @@
-"""What of an object is the server's alone, whatever a client sends."""
+"""Fields that an update cannot change, because the server owns them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def updated(api_version, kind, old, new):
          {"spec": {"spec": {"devices": {"requests": None}}}}),
     ],
 )  # fmt: skip
-def test_kept(api_version, kind, old, new, kept):
+def test_fields_of_the_server_are_kept_by_an_update(api_version, kind, old, new, kept):
     assert updated(api_version, kind, old, new) == kept
 
 
@@ -52,13 +52,13 @@ def test_kept(api_version, kind, old, new, kept):
     ],
     ids=["one way", "the other way", "nobody's", "in another namespace"],
 )
-def test_a_claim_says_in_both_ways_what_it_begins_with(said, kept):
+def test_the_data_source_and_data_source_ref_of_a_claim_are_synchronized(said, kept):
     """It is copied from where it is said; what cannot be served is dropped."""
     spec = updated("v1", "PersistentVolumeClaim", {"spec": {}}, {"spec": {**said, "a": 1}})["spec"]
     assert spec == {**kept, "a": 1}
 
 
-def test_a_source_that_was_there_stays():
+def test_a_stored_cross_namespace_data_source_is_kept():
     """What a claim was made with by a server that could serve it is not dropped."""
     old = {"spec": {"dataSourceRef": FAR}}
     assert updated("v1", "PersistentVolumeClaim", old, old) == old

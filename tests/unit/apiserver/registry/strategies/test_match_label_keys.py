@@ -1,4 +1,4 @@
-"""matchLabelKeys and mismatchLabelKeys end up in the stored selector."""
+"""matchLabelKeys and mismatchLabelKeys are merged into the stored selector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def pod(**spec):
 
 
 @pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
-def test_required_terms(kind):
+def test_keys_of_required_terms_are_merged(kind):
     term = {
         "labelSelector": {"matchLabels": {"x": "y"}},
         "matchLabelKeys": ["app", "absent"],
@@ -32,7 +32,7 @@ def test_required_terms(kind):
     ]
 
 
-def test_preferred_terms():
+def test_keys_of_preferred_terms_are_merged():
     term = {"labelSelector": {}, "mismatchLabelKeys": ["tenant"], "topologyKey": "zone"}
     preferred = [{"weight": 7, "podAffinityTerm": term}]
     merged = with_label_keys(pod(affinity={"podAffinity": {PREFERRED: preferred}}))
@@ -41,7 +41,7 @@ def test_preferred_terms():
     assert weighted["podAffinityTerm"]["labelSelector"] == {"matchExpressions": [NOT_IN]}
 
 
-def test_spread_constraints_after_what_was_there():
+def test_keys_of_spread_constraints_are_added_after_existing_expressions():
     other = {"key": "z", "operator": "Exists"}
     selector = {"matchExpressions": [other]}
     constraint = {"labelSelector": selector, "matchLabelKeys": ["app"]}
@@ -66,7 +66,7 @@ def test_merging_again_changes_nothing():
     ],
     ids=["an absent selector stays absent", "no keys", "no such label"],
 )
-def test_nothing_to_merge(constraint):
+def test_a_constraint_without_keys_to_merge_is_unchanged(constraint):
     one = pod(topologySpreadConstraints=[constraint])
     assert with_label_keys(one) is one
 

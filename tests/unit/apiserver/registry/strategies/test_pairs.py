@@ -1,4 +1,4 @@
-"""What is said by itself and as the first of a list."""
+"""Singular fields and the first item of the plural field are synchronized."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ A, B = "10.0.0.0/24", "10.0.1.0/24"
         ({"podCIDR": A, "podCIDRs": [A, B]}, {"podCIDR": A, "podCIDRs": [A, B]}),
     ],
 )
-def test_ranges_of_a_node(said, kept):
+def test_pod_cidr_and_pod_cidrs_of_a_node_are_synchronized(said, kept):
     """The range that is said by itself counts for more than those listed."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": said}
     assert API_SERVER.default(NODE, API_SERVER.decode(NODE, node))["spec"] == kept
 
 
-def test_addresses_of_a_pod():
+def test_pod_ip_and_pod_ips_are_synchronized():
     """So does the address of a pod."""
     status = {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": status}

@@ -1,4 +1,4 @@
-"""A binding becomes a fact once."""
+"""Bindings set the node of a pod once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_binding_sets_node_and_condition_and_ends_the_nomination(store, pod, n
     assert stored["metadata"]["generation"] == 1
 
 
-def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
+def test_a_binding_changes_the_transition_time_of_the_condition(store, pod, now, later):
     store.create(pod(), now)
     failed = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}
     store.patch_status(POD, "default", "a", {}, now, conditions=[failed])
@@ -92,7 +92,9 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
     ],
     ids=["gone", "another uid", "on a node already", "on its way out", "gated"],
 )
-def test_refusals(store, pod, now, settings, uid, expected):
+def test_an_invalid_binding_is_refused_and_changes_nothing(
+    store, pod, now, settings, uid, expected
+):
     if settings is not None:
         store.put_as_is(pod(**settings), now)
     version = store.version

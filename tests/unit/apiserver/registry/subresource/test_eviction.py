@@ -1,4 +1,4 @@
-"""Evictions: what a budget allows, charges and refuses."""
+"""Evictions: how disruption budgets allow, count and refuse them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def allowed_by(store, name="b"):
     return store.get(POD_DISRUPTION_BUDGET, "default", name)["status"]["disruptionsAllowed"]
 
 
-def test_a_pod_without_labels_is_not_guarded(store, now, pod):
+def test_a_pod_without_labels_is_not_covered_by_a_budget(store, now, pod):
     """Although an empty selector selects every pod when budgets are counted."""
     bare = pod(node="n")
     bare["metadata"].pop("labels", None)
@@ -61,7 +61,7 @@ def test_a_pod_without_labels_is_not_guarded(store, now, pod):
     assert evict(store, "default", "a", now)["metadata"]["deletionTimestamp"]
 
 
-def test_without_a_budget_a_pod_is_targeted_and_asked_to_go(store, now, running):
+def test_without_a_budget_a_pod_gets_a_condition_and_is_deleted(store, now, running):
     running()
     last = evict(store, "default", "a", now)
     assert last["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:30Z"
@@ -83,7 +83,7 @@ def test_a_grace_period_can_be_requested(store, now, running):
     assert last["metadata"]["deletionGracePeriodSeconds"] == 3
 
 
-def test_a_budget_is_charged(store, now, running):
+def test_an_eviction_decrements_the_allowed_disruptions(store, now, running):
     running()
     store.put_as_is(budget(allowed=2), now)
     evict(store, "default", "a", now)
@@ -94,7 +94,7 @@ def test_a_budget_is_charged(store, now, running):
     }
 
 
-def test_the_last_disruption_shows_as_a_condition(store, now, running):
+def test_the_last_allowed_disruption_changes_the_condition(store, now, running):
     running()
     store.put_as_is(budget(allowed=1), now)
     evict(store, "default", "a", now)
@@ -116,7 +116,7 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
     )
 
 
-def test_a_budget_whose_status_nobody_has_written_refuses(store, now, running, refusal):
+def test_a_budget_with_an_incomplete_status_refuses(store, now, running, refusal):
     """Its counts are 0, which spares no unready pod either."""
     running(ready=False)
     unwritten = budget()
@@ -141,7 +141,7 @@ def test_a_budget_with_an_outdated_status_returns_retry_after(store, now, runnin
     )
 
 
-def test_two_budgets_are_one_too_many(store, now, running, refusal):
+def test_a_pod_with_two_budgets_cannot_be_evicted(store, now, running, refusal):
     running()
     store.put_as_is(budget("b"), now)
     store.put_as_is(budget("c", selector={}), now)
@@ -173,7 +173,7 @@ def test_two_budgets_are_one_too_many(store, now, running, refusal):
     ],
     ids=["negative", "too many unconfirmed"],
 )
-def test_a_broken_budget_refuses(store, now, running, refusal, settings, words):
+def test_an_invalid_budget_refuses(store, now, running, refusal, settings, words):
     running()
     store.put_as_is(budget(**settings), now)
     assert refusal().message == words
@@ -184,7 +184,7 @@ def test_a_broken_budget_refuses(store, now, running, refusal, settings, words):
     [{"phase": "Succeeded"}, {"phase": "Failed"}, {"phase": "Pending"}],
     ids=["finished", "failed", "not started"],
 )
-def test_some_pods_need_no_budget(store, now, running, status):
+def test_finished_and_pending_pods_need_no_budget(store, now, running, status):
     running(**status)
     store.put_as_is(budget(allowed=0), now)
     evict(store, "default", "a", now)
@@ -208,7 +208,9 @@ def test_a_terminating_pod_needs_no_budget(store, now, running):
         ("AlwaysAllow", 0, 2, "free"),
     ],
 )
-def test_a_pod_that_is_not_ready(store, now, running, *, policy, healthy, desired, outcome):
+def test_the_eviction_of_an_unready_pod_depends_on_the_policy(
+    store, now, running, *, policy, healthy, desired, outcome
+):
     """Free where enough others are healthy, or the budget says always; else as any pod."""
     running(ready=False)
     spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}
@@ -228,7 +230,7 @@ def test_a_pod_that_is_not_ready(store, now, running, *, policy, healthy, desire
     ],
     ids=["its labels", "other labels", "an expression", "an empty selector: everything"],
 )
-def test_whom_a_budget_guards(store, now, running, selector, guards):
+def test_a_budget_covers_the_pods_that_its_selector_matches(store, now, running, selector, guards):
     running()
     store.put_as_is(budget(selector=selector), now)
     evict(store, "default", "a", now)
@@ -247,7 +249,7 @@ def test_a_budget_without_selector_or_in_another_namespace_covers_no_pod(store, 
     assert allowed_by(store, "none") == 1
 
 
-def test_preconditions_and_absence(store, running, refusal):
+def test_a_missing_pod_or_another_uid_is_refused(store, running, refusal):
     assert refusal().reason == "NotFound"
     running()
     assert refusal(uid="other").reason == "Conflict"

@@ -1,4 +1,4 @@
-"""What clients are warned of although their object was taken."""
+"""Warnings about accepted objects."""
 
 from __future__ import annotations
 
@@ -76,29 +76,29 @@ def pod(name="a", **spec):
         ),
     ],
 )
-def test_pods(spec, said):
+def test_warnings_about_pods(spec, said):
     """A pod with a surprising field causes a warning."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
 
 
-def test_names_of_pods_become_names_of_hosts():
+def test_a_pod_name_with_a_dot_gets_a_warning():
     (said,) = warnings_of(POD, None, pod("a.b"))
     assert said.endswith("a DNS label is recommended: [must not contain dots]")
 
 
-def test_templates_are_looked_at_where_they_stand():
+def test_warnings_about_a_pod_template_have_its_path():
     template = {"spec": {"containers": [CONTAINER], "imagePullSecrets": [{"name": ""}]}}
     obj = {"metadata": {"name": "a"}, "spec": {"template": template}}
     said = 'spec.template.spec.imagePullSecrets[0].name: invalid empty name ""'
     assert list(warnings_of(DEPLOYMENT, None, obj)) == [said]
 
 
-def test_nothing_is_said_again_of_what_has_not_changed():
+def test_an_unchanged_object_gets_no_warning():
     obj = pod(hostAliases=[{"ip": "1.1.1.1"}] * 2)
     assert list(warnings_of(POD, obj, obj)) == []
 
 
-def test_services():
+def test_warnings_about_services():
     obj = {"metadata": {"name": "s"}, "spec": {"trafficDistribution": "PreferClose"}}
     said = 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
     assert list(warnings_of(SERVICE, None, obj)) == [said]
@@ -195,7 +195,7 @@ PORTS = [
         ),
     ],
 )  # fmt: skip
-def test_more_of_pods(spec, said):
+def test_more_warnings_about_pods_in_upstreams_order(spec, said):
     """In upstream's order."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
 
@@ -210,13 +210,13 @@ SAME_FILES = [{"serviceAccountToken": {"path": "a/" * at}} for at in range(1, 1_
         {"volumes": [{"name": "v", "projected": {"sources": SAME_FILES}}]},
     ],
 )
-def test_patience_ends(spec):
+def test_the_number_of_warnings_is_limited(spec):
     """Of what would be half a million warnings, some are told."""
     told = sum(1 for _ in warnings_of(POD, None, pod(**spec)))
     assert 1_000 < told < COMPARISONS_MAX
 
 
-def test_annotations_that_nobody_heeds():
+def test_ignored_annotations_get_warnings():
     """Each warning names the field."""
     notes = {SECCOMP: "x", "container.apparmor.security.beta.kubernetes.io/c": "y"}
     obj = pod()
@@ -296,14 +296,14 @@ def test_annotations_that_nobody_heeds():
         ),
     ],
 )  # fmt: skip
-def test_other_kinds(kind, version, fields, said):
+def test_warnings_about_other_kinds(kind, version, fields, said):
     """What is said of each, whether it is new or has changed."""
     obj = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **fields}
     for old in (None, obj):
         assert list(warnings_of(kind_of(obj), old, obj)) == said
 
 
-def test_stateful_sets():
+def test_warnings_about_stateful_sets():
     """Of what they ask of claims, and of how much of their past they keep."""
     claim = {"spec": {"resources": {"requests": {"storage": "1m"}}}}
     spec = {"template": pod(), "volumeClaimTemplates": [claim], "revisionHistoryLimit": -1}
@@ -320,7 +320,7 @@ def test_stateful_sets():
     ]
 
 
-def test_the_class_of_an_ingress():
+def test_a_new_ingress_class_annotation_gets_a_warning():
     """The warning appears when the annotation is added, and not again."""
     note = {"kubernetes.io/ingress.class": "x"}
     meta = {"name": "a", "annotations": note}
@@ -392,7 +392,7 @@ ASKING = {"tokenRequests": [{"audience": "a"}]}
         (told("storage.k8s.io/v1", "CSIDriver", {}, spec=ASKING), []),
     ],
 )
-def test_what_is_old(warnings, said):
+def test_deprecated_fields_get_warnings(warnings, said):
     assert warnings == said
 
 
@@ -417,6 +417,6 @@ def test_what_is_old(warnings, said):
         ),
     ],
 )
-def test_what_surprises(warnings, beginning):
+def test_surprising_fields_get_warnings(warnings, beginning):
     (said,) = warnings
     assert said.startswith(beginning)

@@ -1,4 +1,4 @@
-"""Bytes in base64; where texts that are none stop making sense is recorded from upstream 1.36.4."""
+"""Base64 as upstream decodes it; the positions of errors are recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.apiserver.schema.gojson.base64_text import IllegalBase64Error, can
     ("text", "kept"),
     [("", ""), ("YQ==", "YQ=="), ("YQ\n==\r\n", "YQ=="), ("YR==", "YQ=="), ("aGk=", "aGk=")],
 )
-def test_line_ends_and_spare_bits_count_for_nothing(text, kept):
+def test_line_ends_and_spare_bits_are_ignored(text, kept):
     assert canonical_base64(text) == kept
 
 
@@ -33,6 +33,6 @@ def test_line_ends_and_spare_bits_count_for_nothing(text, kept):
         ("é", 0),
     ],
 )
-def test_no_base64(text, at):
+def test_invalid_base64_is_refused_with_the_position(text, at):
     with pytest.raises(IllegalBase64Error, match=f"^illegal base64 data at input byte {at}$"):
         canonical_base64(text)

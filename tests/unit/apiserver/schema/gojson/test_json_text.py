@@ -1,4 +1,4 @@
-"""JSON texts, and what is wrong with those that are none."""
+"""Parsing of JSON, and the errors of invalid texts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NINES = "9" * 600
         ),
     ],
 )
-def test_no_json(text, problem):
+def test_invalid_json_is_refused_with_upstreams_message(text, problem):
     """The message is upstream's."""
     with pytest.raises(JsonError) as refused:
         parse_json(text)
@@ -64,17 +64,17 @@ def test_no_json(text, problem):
         (b"'", r"\'"),
     ],
 )
-def test_no_json_is_read_byte_by_byte(text, found):
+def test_an_error_names_the_invalid_byte(text, found):
     with pytest.raises(JsonError) as refused:
         parse_json(text)
     assert str(refused.value) == f"invalid character '{found}' looking for beginning of value"
 
 
-def test_a_long_integer_is_read_to_the_last_digit():
+def test_a_long_integer_is_read_exactly():
     assert parse_json("1" + "0" * 307 + "1 ") == 10**308 + 1
 
 
-def test_a_repeated_member_counts_last_and_is_seen():
+def test_the_last_of_repeated_members_is_used_and_all_are_recorded():
     value = parse_json('{"a": 1, "a": 2}')
     assert value == {"a": 2}
     assert isinstance(value, Repeating)
@@ -94,7 +94,7 @@ def test_a_repeated_member_counts_last_and_is_seen():
         ('"é"'.encode(), "é"),
     ],
 )
-def test_halves_of_pairs(text, value):
+def test_lone_surrogates_are_replaced(text, value):
     """What was read can be written."""
     assert parse_json(text) == value
 
@@ -111,7 +111,7 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
-def test_a_short_text_is_read_like_any_other(value, separators, escaped):
+def test_the_parser_of_short_texts_agrees_with_the_general_parser(value, separators, escaped):
     """Bytes may be read the short way, texts never are."""
     text = json.dumps(value, separators=separators, ensure_ascii=escaped, allow_nan=False)
     try:
@@ -125,13 +125,13 @@ def test_a_short_text_is_read_like_any_other(value, separators, escaped):
     assert short == careful
 
 
-def test_a_repeated_member_of_a_short_text_is_seen():
+def test_a_repeated_member_of_a_short_text_is_recorded():
     assert isinstance(parse_json(b'{"a":1,"a":2}\n'), Repeating)
 
 
 @pytest.mark.parametrize("opened", [200, 201])
 @pytest.mark.parametrize("around", [b"%s", b'[{},[],"{}[]{}",%s,"]"]', b'{"[]":%s}'])
-def test_a_short_text_may_not_be_too_deep(opened, around):
+def test_a_short_text_that_is_nested_too_deeply_is_refused(opened, around):
     inner = opened - (around != b"%s")  # the others are a level themselves
     text = around % (b"[" * inner + b"]" * inner)
     if opened > DEPTH_MAX:

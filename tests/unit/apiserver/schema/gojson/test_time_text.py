@@ -1,4 +1,4 @@
-"""Instants as upstream reads them; all of it recorded from upstream 1.36.4."""
+"""Timestamps as upstream parses them; all are recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ AS_MICRO = 'as "2006-01-02T15:04:05.000000Z07:00": cannot parse'
         ("2024-01-01T00:00:00+23:60", "2023-12-31T00:00:00Z"),
     ],
 )
-def test_an_unusual_instant(text, kept):
+def test_unusual_timestamps_are_accepted(text, kept):
     assert format_timestamp(read_time(text)) == kept
 
 
-def test_micro_times():
+def test_a_micro_time_is_read_and_written():
     assert format_micro_time(read_micro_time("1999-01-01T0:00:00,000001+00:00")) == (
         "1999-01-01T00:00:00.000001Z"
     )
@@ -44,7 +44,7 @@ def test_micro_times():
         ("2024-01-01T00:00:00Zµ", r'extra text: "\xc2\xb5"'),
     ],
 )
-def test_what_is_wrong_with_an_instant(text, problem):
+def test_an_invalid_timestamp_is_refused_with_its_problem(text, problem):
     with pytest.raises(InstantError) as refused:
         read_time(text)
     assert str(refused.value).endswith(f'": {problem}')
@@ -62,13 +62,13 @@ def test_what_is_wrong_with_an_instant(text, problem):
         ),
     ],
 )
-def test_what_is_no_instant(text, problem):
+def test_a_text_that_is_not_a_timestamp_is_refused(text, problem):
     with pytest.raises(InstantError) as refused:
         read_time(text)
     assert str(refused.value) == problem
 
 
-def test_a_micro_time_has_six_decimals():
+def test_a_micro_time_without_six_decimals_is_refused():
     with pytest.raises(InstantError) as refused:
         read_micro_time("2024-01-01T00:00:00.123Z")
     assert str(refused.value) == (
@@ -76,7 +76,7 @@ def test_a_micro_time_has_six_decimals():
     )
 
 
-def test_years_that_have_no_text_are_refused():
+def test_timestamps_outside_the_years_1_to_9999_are_refused():
     for text in ("9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00"):
         with pytest.raises(InstantError):
             read_time(text)

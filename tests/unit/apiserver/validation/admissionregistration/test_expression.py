@@ -43,7 +43,7 @@ def compiled(why):
         ("null", TEXT_OR_NULL),
     ],
 )
-def test_what_can_be_asked(expression, wanted):
+def test_valid_expressions_compile(expression, wanted):
     assert said(expression, wanted) == []
 
 
@@ -77,7 +77,7 @@ def test_what_can_be_asked(expression, wanted):
         ("1", TEXT_OR_NULL, ["must evaluate to one of [string null_type] but got int"]),
     ],
 )
-def test_what_cannot_be_asked(expression, wanted, why):
+def test_invalid_expressions_are_refused(expression, wanted, why):
     assert said(expression, wanted) == why
 
 
@@ -103,12 +103,12 @@ def test_what_cannot_be_asked(expression, wanted, why):
         ),
     ],
 )
-def test_what_mutations_make(expression, wanted, why):
+def test_mutation_expressions_have_their_result_types(expression, wanted, why):
     found = said(expression, wanted, ExpressionVariables(variables={}).of_mutations())
     assert found == why
 
 
-def test_params_and_rights_are_known_where_there_are_some():
+def test_params_and_authorizer_are_declared_only_if_available():
     undeclared = compiled("1:1: undeclared reference to 'params' (in container '')")
     assert said("params.a == 1", known=ExpressionVariables()) == undeclared
     (why,) = said(
@@ -117,7 +117,7 @@ def test_params_and_rights_are_known_where_there_are_some():
     assert "undeclared reference to 'authorizer'" in why
 
 
-def test_all_expressions_of_an_object_may_be_so_long():
+def test_the_total_length_of_the_expressions_of_an_object_is_limited():
     known = ExpressionVariables(left=[10_000])
     long = f"object.x == '{'a' * 400}'"
     assert said(long, known=known) == []

@@ -1,4 +1,4 @@
-"""Texts that name the indexes of a Job."""
+"""Texts of index intervals in the status and policies of a Job."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_NUMBER = "cannot convert string to integer for index: "
         ("+1-02", [(1, 2)]),
     ],
 )
-def test_what_names_indexes(text, intervals):
+def test_a_valid_text_is_parsed_to_intervals(text, intervals):
     assert index_intervals(text, 10) == intervals
 
 
@@ -47,7 +47,7 @@ def test_what_names_indexes(text, intervals):
         ),
     ],
 )
-def test_what_names_none(text, problem):
+def test_an_invalid_text_is_refused(text, problem):
     with pytest.raises(IndexTextError) as refused:
         index_intervals(text, 10)
     assert str(refused.value) == problem
@@ -63,10 +63,10 @@ def test_what_names_none(text, problem):
         (NINES, "2", None),
     ],
 )
-def test_what_two_texts_share(one, other, index):
+def test_the_first_index_in_both_texts_is_found(one, other, index):
     assert shared_index(one, other, 10) == index
 
 
-def test_long_texts_are_read_side_by_side():
+def test_long_texts_are_compared_in_linear_time():
     even, odd = (",".join(map(str, range(start, 20_000, 2))) for start in (0, 1))
     assert shared_index(even, odd, 20_000) is None

@@ -1,4 +1,4 @@
-"""Jobs that replace Jobs."""
+"""Validation of Job selectors and of updates of Jobs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def texts(causes):
     return [str(cause).split(": `")[0] for cause in causes]
 
 
-def test_a_job_without_its_selector_finds_nothing():
+def test_a_job_without_a_selector_is_refused():
     assert texts(check_job_selector({"template": TEMPLATE})) == [
         "spec.selector: Required value",
         "spec.template.metadata.labels: Invalid value: null",
     ]
 
 
-def test_a_selector_that_finds_the_jobs_pods():
+def test_a_selector_that_matches_the_template_is_accepted():
     labelled = {**TEMPLATE, "metadata": {"labels": {"a": "b"}}}
     assert not texts(check_job_selector({"selector": SELECTOR, "template": labelled}))
 
 
-def test_an_update_that_forgets_the_selector():
+def test_an_update_without_the_selector_is_refused():
     before = {"spec": {"selector": SELECTOR, "template": TEMPLATE}}
     causes = texts(check_job_update(before, {"spec": {"template": TEMPLATE}}))
     assert causes[0] == "spec.selector: Required value"
@@ -66,7 +66,7 @@ STOPPED = {**STARTED, "conditions": [{"type": "Suspended", "status": "True"}]}
         (job({**STOPPED, "active": 1}), {"cpu": "2"}, False),
     ],
 )
-def test_what_may_change_in_the_template_of_a_suspended_job(old, changes, is_allowed):
+def test_allowed_template_changes_of_a_suspended_job(old, changes, is_allowed):
     """Scheduling directives and resources, once its pods are gone (validationOptionsForJob)."""
     new = job(suspend=old["spec"]["suspend"], **changes)
     found = texts(check_job_update(old, new))

@@ -1,4 +1,4 @@
-"""CronJobs' schedules."""
+"""Schedules and time zones of CronJobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_
     "text",
     ["*/5 * * * *", "0 0 1 jan *", "0 9-17/2 * * mon-fri", "1,2,3 * * * ?", "@daily", "@every 1h"],
 )
-def test_a_schedule(text):
+def test_a_valid_schedule_is_accepted(text):
     """A text that upstream's library reads has no problem."""
     assert schedule_problem(text) == ""
 
@@ -33,7 +33,7 @@ def test_a_schedule(text):
         ),
     ],
 )
-def test_no_schedule(text, problem):
+def test_an_invalid_schedule_is_refused_with_upstreams_message(text, problem):
     """Any other text is refused in the library's words."""
     assert schedule_problem(text) == problem
 
@@ -54,6 +54,6 @@ def test_no_schedule(text, problem):
         ),
     ],
 )
-def test_time_zones(name, problem):
+def test_only_iana_time_zones_are_accepted(name, problem):
     """Only a zone of the IANA's is one that all machines agree about."""
     assert time_zone_problem(name) == problem

@@ -1,4 +1,4 @@
-"""Checks of single fields by their facts."""
+"""Validation of single fields by table entries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ BETWEEN = {"minimum": 1, "maximum": 3}
         ("a/b/c", {"format": "path-segment"}, ["Invalid value: \"a/b/c\": may not contain '/'"]),
     ],
 )
-def test_field(value, facts, expected):
+def test_a_value_is_validated_against_the_facts_of_its_field(value, facts, expected):
     assert problems(value, **facts) == expected
 
 

@@ -1,4 +1,4 @@
-"""Addresses and ranges of addresses; all of it recorded from upstream 1.36.4."""
+"""IP addresses and CIDRs; all results are recorded from upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def whys(check, text):
         ("", NO_IP),
     ],
 )
-def test_no_address(text, why):
+def test_invalid_addresses_are_refused(text, why):
     assert whys(check_ip, text) == [why]
 
 
-def test_only_newer_fields_want_the_shortest_form():
+def test_only_newer_fields_require_the_canonical_form():
     assert whys(check_ip, "2001:DB8::0001") == []
     assert whys(check_strict_ip, "2001:DB8::0001") == ['must be in canonical form ("2001:db8::1")']
     assert whys(check_strict_ip, "2001:db8::1") == []
@@ -56,7 +56,7 @@ def test_only_newer_fields_want_the_shortest_form():
         ("::%1/64", NO_CIDR),
     ],
 )
-def test_no_range(text, why):
+def test_invalid_cidrs_are_refused(text, why):
     assert whys(check_cidr, text) == [why]
 
 
@@ -76,7 +76,7 @@ def test_no_range(text, why):
         ),
     ],
 )
-def test_what_is_said_of_addresses(text, warnings):
+def test_warnings_about_addresses(text, warnings):
     assert list(ip_warnings("f", text)) == warnings
 
 
@@ -106,5 +106,5 @@ def test_what_is_said_of_addresses(text, warnings):
         ),
     ],
 )
-def test_what_is_said_of_ranges(text, warnings):
+def test_warnings_about_cidrs(text, warnings):
     assert list(cidr_warnings("f", text)) == warnings

@@ -1,4 +1,4 @@
-"""What of Ingresses and network policies is refused."""
+"""Validation of Ingresses, IngressClasses and NetworkPolicies."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def policy(**spec):
 
 @pytest.mark.parametrize("host", ["a.b", "*.a.b", ""])
 @pytest.mark.parametrize("path", ["/", "/a/b"])
-def test_an_ordinary_ingress(host, path):
+def test_an_ordinary_ingress_is_accepted(host, path):
     assert routed(path, host=host) == []
 
 
-def test_an_ingress_to_nowhere():
+def test_an_ingress_without_backend_and_rules_is_refused():
     assert ingress() == [
         "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"
     ]
 
 
-def test_an_ingress_of_two_classes():
+def test_an_ingress_with_two_classes_is_refused():
     backend = {"service": SERVICE}
     other = {"kubernetes.io/ingress.class": "a"}
     assert ingress(other, defaultBackend=backend, ingressClassName="b") == [
@@ -61,7 +61,7 @@ def test_an_ingress_of_two_classes():
         ("A", "a lowercase RFC 1123 subdomain must consist of"),
     ],
 )
-def test_hosts(host, why):
+def test_invalid_hosts_are_refused(host, why):
     (text,) = routed(host=host)
     assert text.startswith(f'spec.rules[0].host: Invalid value: "{host}": {why}')
 
@@ -78,12 +78,12 @@ def test_hosts(host, why):
         ("ImplementationSpecific", "a", ["must be an absolute path"]),
     ],
 )
-def test_paths(kind, path, why):
+def test_paths_are_validated_by_their_type(kind, path, why):
     field = f'spec.rules[0].http.paths[0].path: Invalid value: "{path}": '
     assert routed(path, kind) == [field + reason for reason in why]
 
 
-def test_a_path_of_no_type():
+def test_a_path_without_a_valid_type_is_refused():
     assert routed(kind="") == [
         "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified"
     ]
@@ -117,7 +117,7 @@ def test_a_path_of_no_type():
         ),
     ],
 )
-def test_backends(backend, problems):
+def test_backends_are_validated(backend, problems):
     found = ingress(defaultBackend=backend)
     assert found == [f"spec.defaultBackend{problem}" for problem in problems]
 
@@ -147,7 +147,7 @@ def test_backends(backend, problems):
         ),
     ],
 )
-def test_ingress_classes(spec, problems):
+def test_ingress_classes_are_validated(spec, problems):
     assert texts(check_ingress_class({"spec": spec})) == [f"spec.{text}" for text in problems]
 
 
@@ -174,7 +174,7 @@ def test_ingress_classes(spec, problems):
         ),
     ],
 )
-def test_ports_of_policies(port, problems):
+def test_ports_of_network_policies_are_validated(port, problems):
     found = policy(ingress=[{"ports": [port]}])
     assert found == [f"spec.ingress[0].ports[0].{problem}" for problem in problems]
 
@@ -196,12 +196,12 @@ def test_ports_of_policies(port, problems):
         ),
     ],
 )
-def test_peers_of_policies(peer, problems):
+def test_peers_of_network_policies_are_validated(peer, problems):
     found = policy(egress=[{"to": [peer]}])
     assert found == [f"spec.egress[0].to[0]{problem}" for problem in problems]
 
 
-def test_types_of_policies():
+def test_types_of_network_policies_are_validated():
     assert policy(policyTypes=["Ingress", "Egress"]) == []
     assert policy(policyTypes=["X"]) == [
         'spec.policyTypes[0]: Unsupported value: "X": supported values: "Egress", "Ingress"'

@@ -1,4 +1,4 @@
-"""Expressions that select devices."""
+"""Validation of CEL expressions that select devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def said(expression):
         "!device.allowMultipleAllocations",
     ],
 )
-def test_what_can_be_asked(expression):
+def test_valid_expressions_are_accepted(expression):
     assert said(expression) == []
 
 
@@ -42,7 +42,7 @@ def test_what_can_be_asked(expression):
         (f"{DRIVER}.all(k, {DRIVER}.all(l, {DRIVER}.all(m, k + l != m)))", None),
     ],
 )
-def test_what_cannot_be_asked(expression, why):
+def test_invalid_and_too_costly_expressions_are_refused(expression, why):
     """The cost is that of the largest device that may be."""
     found = said(expression)
     assert bool(found) is bool(why)

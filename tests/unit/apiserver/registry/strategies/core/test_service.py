@@ -1,4 +1,4 @@
-"""What services keep when they change, and what those are told that are only tried."""
+"""Fields that Services keep when they change, and dry runs of Services."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def changed(before, **fields):
         ("ExternalName", set(), False),
     ],
 )
-def test_what_another_type_has_no_use_for(type_name, kept, is_on_nodes):
+def test_fields_that_the_new_type_does_not_use_are_dropped(type_name, kept, is_on_nodes):
     spec = changed(BALANCED, type=type_name)
     useless = {"externalTrafficPolicy", "allocateLoadBalancerNodePorts", "loadBalancerClass",
                "healthCheckNodePort"}  # fmt: skip
@@ -49,18 +49,18 @@ def test_what_another_type_has_no_use_for(type_name, kept, is_on_nodes):
     assert ("nodePort" in spec["ports"][0]) == is_on_nodes
 
 
-def test_what_is_changed_as_well_stays_to_be_refused():
+def test_unused_fields_that_are_also_changed_are_kept_for_validation():
     spec = changed(BALANCED, type="ClusterIP", loadBalancerClass="x/y", healthCheckNodePort=1,
                    ports=[{"port": 80, "nodePort": 30_009}])  # fmt: skip
     assert (spec["loadBalancerClass"], spec["healthCheckNodePort"]) == ("x/y", 1)
     assert spec["ports"][0]["nodePort"] == 30_009
 
 
-def test_who_sends_no_health_check_port_keeps_it():
+def test_an_omitted_health_check_node_port_is_kept():
     assert changed(BALANCED, healthCheckNodePort=None)["healthCheckNodePort"] == 30_001
 
 
-def test_a_service_with_addresses_outside_keeps_its_policy():
+def test_a_service_with_external_ips_keeps_its_external_traffic_policy():
     """It can be reached from there, whatever its type."""
     reached = {"type": "ClusterIP", "externalIPs": ["1.1.1.1"], "externalTrafficPolicy": "Cluster",
                "clusterIP": "10.96.1.1"}  # fmt: skip
@@ -68,7 +68,7 @@ def test_a_service_with_addresses_outside_keeps_its_policy():
     assert "externalTrafficPolicy" not in changed(reached, externalIPs=None)
 
 
-def test_only_what_is_balanced_has_a_balancer():
+def test_the_load_balancer_status_is_dropped_if_the_type_changes():
     ingress = {"ingress": [{"ip": "1.1.1.1"}]}
     old = service(BALANCED, loadBalancer=ingress)
     new = service({**BALANCED, "type": "NodePort"}, loadBalancer=ingress)
@@ -76,7 +76,7 @@ def test_only_what_is_balanced_has_a_balancer():
     assert with_kept_addresses(old, old, Storage())["status"] == {"loadBalancer": ingress}
 
 
-def test_a_service_that_is_tried_has_addresses_that_nobody_gets():
+def test_a_dry_run_shows_addresses_that_are_not_allocated():
     spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}
     tried = with_addresses(service(spec), Storage(), dry_run=True)["spec"]
     assert tried["clusterIP"] == "10.96.0.0"

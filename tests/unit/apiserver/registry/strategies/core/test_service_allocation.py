@@ -1,4 +1,4 @@
-"""Addresses of services."""
+"""Allocation of cluster IPs and node ports for Services."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def add(storage):
     return added
 
 
-def test_each_service_has_an_address_of_its_own(add):
+def test_each_service_has_its_own_cluster_ip(add):
     first, second = add("a")["spec"], add("b")["spec"]
     assert first["clusterIPs"] == [first["clusterIP"]]
     assert first["clusterIP"] != second["clusterIP"]
 
 
-def test_a_headless_service_has_none(add):
+def test_a_headless_service_has_no_cluster_ip(add):
     assert add(clusterIP="None")["spec"]["clusterIPs"] == ["None"]
 
 
@@ -50,13 +50,13 @@ def test_a_headless_service_has_none(add):
     ("address", "why"),
     [("10.96.7.7", "already allocated"), ("11.0.0.1", "does not match the current range")],
 )
-def test_an_address_that_is_not_to_be_had(add, address, why):
+def test_a_cluster_ip_in_use_or_out_of_range_is_refused(add, address, why):
     add("a", clusterIP="10.96.7.7")
     with pytest.raises(ApiError, match=why):
         add("b", clusterIP=address)
 
 
-def test_ports_on_nodes(add):
+def test_node_ports_are_allocated_and_checked(add):
     first = add("a", type="NodePort")["spec"]["ports"][0]["nodePort"]
     second = add("b", type="NodePort")["spec"]["ports"][0]["nodePort"]
     assert 30000 <= first < second <= 32767
@@ -66,7 +66,7 @@ def test_ports_on_nodes(add):
         add("d", type="NodePort", ports=[{"port": 80, "nodePort": 99}])
 
 
-def test_an_address_stays(add, storage):
+def test_the_cluster_ip_is_kept_by_an_update(add, storage):
     old = add("a")
     kept = with_kept_addresses(old, service("a"), storage)
     assert kept["spec"]["clusterIP"] == old["spec"]["clusterIP"]
@@ -74,13 +74,13 @@ def test_an_address_stays(add, storage):
         with_kept_addresses(old, service("a", clusterIP="10.96.9.9"), storage)
 
 
-def test_a_service_elsewhere_has_no_address(add, storage):
+def test_a_service_of_type_external_name_has_no_cluster_ip(add, storage):
     old = add("a")
     moved = with_kept_addresses(old, service("a", type="ExternalName"), storage)
     assert "clusterIP" not in moved["spec"]
 
 
-def test_ports_on_nodes_go_with_the_type(add, storage):
+def test_node_ports_are_released_when_the_type_changes(add, storage):
     old = add("a", type="NodePort")
     new = {**old, "spec": {**old["spec"], "type": "ClusterIP"}}
     changed = with_kept_addresses(old, new, storage)
@@ -91,7 +91,7 @@ def test_ports_on_nodes_go_with_the_type(add, storage):
     ("spec", "is_refused"),
     [({}, True), ({"clusterIP": "None"}, False), ({"type": "ExternalName"}, False)],
 )
-def test_an_address_belongs_to_a_name(storage, spec, is_refused):
+def test_allocation_of_a_cluster_ip_requires_a_name(storage, spec, is_refused):
     """A service whose address is to be chosen is refused for that, not for its lack of a name."""
     nameless = {"metadata": {}, "spec": spec}
     if not is_refused:
@@ -111,14 +111,14 @@ def test_an_address_belongs_to_a_name(storage, spec, is_refused):
         ({"clusterIPs": ["10.96.9.9"]}, "must be empty when `clusterIP` is not specified"),
     ],
 )
-def test_families_that_are_not_to_be_had(add, spec, why):
+def test_unavailable_ip_families_are_refused(add, spec, why):
     """There are addresses of one family only."""
     with pytest.raises(ApiError) as refused:
         add(**spec)
     assert why in refused.value.message
 
 
-def test_a_headless_service_without_pods_of_its_own_may_have_both_families(add):
+def test_a_headless_service_without_a_selector_is_dual_stack(add):
     """Its endpoints can have any family; a Service with a selector has the cluster's family."""
     bare, selecting = add("a", clusterIP="None"), add("b", clusterIP="None", selector={"a": "b"})
     assert bare["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
@@ -126,14 +126,14 @@ def test_a_headless_service_without_pods_of_its_own_may_have_both_families(add):
     assert selecting["spec"]["ipFamilies"] == ["IPv4"]
 
 
-def test_protocols_of_one_port_share_a_port_on_nodes(add):
+def test_protocols_of_the_same_port_share_a_node_port(add):
     """One number stands for both."""
     ports = [{"port": 53, "name": "t"}, {"port": 53, "name": "u", "nodePort": 30053}]
     made = add(type="NodePort", ports=ports)["spec"]["ports"]
     assert [port["nodePort"] for port in made] == [30053, 30053]
 
 
-def test_a_port_on_nodes_stays_with_its_name(add, storage):
+def test_a_node_port_is_kept_by_the_name_of_the_port(add, storage):
     """Whatever else becomes of the port."""
     add("b", type="NodePort")
     old = add("a", type="NodePort", ports=[{"port": 80, "name": "web"}])
@@ -145,7 +145,7 @@ def test_a_port_on_nodes_stays_with_its_name(add, storage):
     assert ports[0]["nodePort"] not in (ports[1]["nodePort"], 30000)
 
 
-def test_a_port_that_tells_of_health(add):
+def test_a_health_check_node_port_is_allocated(add):
     """Where traffic stays on nodes with pods; it is taken like others."""
     local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
     made = add("a", **local)["spec"]
@@ -154,7 +154,7 @@ def test_a_port_that_tells_of_health(add):
         add("b", **local, healthCheckNodePort=made["healthCheckNodePort"])
 
 
-def test_more_ports_than_nodes_have(add):
+def test_more_node_ports_than_the_range_has_are_refused(add):
     ports = [{"port": 1 + at} for at in range(len(PORTS) + 1)]
     with pytest.raises(ApiError) as refused:
         add(type="NodePort", ports=ports)
