@@ -1,4 +1,4 @@
-"""A store with countable ids, and objects to put into it."""
+"""A store with predictable ids, and objects to store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests, and a controller that only listens."""
+"""Manifests, and a controller that only records the stimuli that it gets."""
 
 from __future__ import annotations
 

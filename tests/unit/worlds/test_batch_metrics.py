@@ -1,4 +1,4 @@
-"""Metrics of the batch scheduler, apart from those of the pod scheduler."""
+"""Metrics of the batch scheduler, separate from those of the pod scheduler."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def preempting(rule):
     return PodPreempting(P, "n", (P, P), 0, rule, 1, 1, 0, "", ("", ""))
 
 
-def test_pods_of_jobs_are_counted_apart():
+def test_pods_of_the_batch_scheduler_are_counted_separately():
     found = samples(
         placed("batch", "volcano"),
         placed("score", "default-scheduler"),
@@ -54,14 +54,14 @@ def test_pods_of_jobs_are_counted_apart():
         assert found["scheduler_schedule_attempts_total", "default-scheduler", result] == 1
 
 
-def test_sessions_preempt_and_reclaim():
+def test_preemption_and_reclaim_attempts_are_counted():
     found = samples(preempting("preempt"), preempting("reclaim"), preempting("only candidate"))
     assert found[("kube_batch_total_preemption_attempts_total",)] == 2  # the parser's suffix
     assert found[("kube_batch_pod_preemption_victims",)] == 2
     assert found[("scheduler_preemption_attempts_total",)] == 1
 
 
-def test_queues():
+def test_queues_have_metrics():
     held, wanted = {"cpu": 1000, "memory": 5}, {"cpu": 3000}
     queue = QueueAllocation("research", 2, {"cpu": 1500.0}, held, wanted, 0.5, 0)
     found = samples(queue)

@@ -1,4 +1,4 @@
-"""Decisions as log lines: their levels, their form, and in every world."""
+"""Log lines of decisions: their levels and format, in every world."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_line_has_time_component_message_and_pairs():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_levels(record, counts):
+def test_each_record_has_its_log_level(record, counts):
     """Lines with -v 0, at info, at debug and at trace."""
     assert tuple(len(lines(record, verbosity=n)) for n in (0, *LEVELS.values())) == counts
 
@@ -112,12 +112,12 @@ def logged(tmp_path, capsys):
     return run
 
 
-def test_nothing_is_logged_by_default(logged):
+def test_decisions_are_not_logged_by_default(logged):
     assert logged() == []
 
 
 @pytest.mark.parametrize("options", [("--log-level", "info"), ("-v", "2")])
-def test_a_level_and_its_number_are_the_same(logged, options):
+def test_the_name_and_the_number_of_a_level_are_equivalent(logged, options):
     placed = [line for line in logged(*options) if "Placed pod" in line]
     assert len(placed) == 1
     assert 'pod="default/web" cycle=1' in placed[0]
@@ -130,5 +130,5 @@ def test_a_level_and_its_number_are_the_same(logged, options):
         (("-v", "-1"), "-v: must be 0 or more"),
     ],
 )
-def test_contradictions_are_refused(logged, options, line):
+def test_contradicting_options_are_refused(logged, options, line):
     assert logged(*options) == [f"fairlead: {line}"]

@@ -1,4 +1,4 @@
-"""One thing after the other: what happens settles before the next thing happens."""
+"""The driver: each stimulus settles before the next one is handled."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run(diary, until=100, **options):
     ], driver.now
 
 
-def test_a_line_of_the_script_settles_before_the_next():
+def test_an_event_of_the_world_settles_before_the_next():
     diary = Diary({5: ["a", "b"]}, replies={"a": ["x"], "x done": ["y"]})
     assert run(diary)[0] == [
         "see a@5",
@@ -95,7 +95,7 @@ def test_a_line_of_the_script_settles_before_the_next():
     ]
 
 
-def test_the_world_comes_before_the_controllers_deadline():
+def test_events_of_the_world_are_handled_before_deadlines_of_the_controller():
     diary = Diary({5: ["a", "b"]}, deadlines=[5, 5])
     assert run(diary)[0] == ["see a@5", "see b@5", "deadline@5", "deadline@5"]
 
@@ -112,7 +112,7 @@ def test_a_unit_of_work_settles_before_the_next():
     ]
 
 
-def test_commands_given_together_are_all_sent_before_anything_is_told():
+def test_commands_issued_together_are_all_sent_before_outcomes_are_handled():
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y"], "x done": ["z"]})
     assert run(diary)[0] == [
         "see a@1",
@@ -125,22 +125,22 @@ def test_commands_given_together_are_all_sent_before_anything_is_told():
     ]
 
 
-def test_an_outcome_may_come_at_once():
+def test_an_outcome_can_arrive_at_once():
     diary = Diary({1: ["a"]}, replies={"a": ["x"]}, answers_at_once=True)
     assert run(diary)[0] == ["see a@1", "perform x@1", "see x done@1"]
 
 
-def test_a_deadline_in_the_past_means_at_once():
+def test_a_deadline_in_the_past_is_handled_at_once():
     assert run(Diary(deadlines=[-7]))[0] == ["deadline@0"]
 
 
-def test_time_passes_to_whatever_is_due_next_and_ends_at_the_end():
+def test_time_advances_to_the_next_due_time_until_the_end():
     entries, now = run(Diary({7: ["a"], 50: ["late"]}, deadlines=[3, 9, 60]), until=40)
     assert entries == ["deadline@3", "see a@7", "deadline@9"]
     assert now == 40
 
 
-def test_what_is_due_at_the_end_still_happens():
+def test_work_that_is_due_at_the_end_is_performed():
     assert run(Diary({40: ["a"]}, deadlines=[40]), until=40)[0] == ["see a@40", "deadline@40"]
 
 
@@ -164,19 +164,19 @@ def test_a_run_stops_when_the_condition_is_met():
     assert (entries[-1], now) == ("see b@2", 2)
 
 
-def test_a_run_is_asked_to_stop_only_when_all_has_settled():
+def test_the_stop_condition_is_evaluated_only_after_everything_has_settled():
     diary = Diary({1: ["a"]}, replies={"a": ["x"], "x done": ["y"]})
     entries, _ = run(diary, stop_when=lambda: bool(diary.entries))
     assert entries[-1] == "see y done@1"
 
 
-def test_progress_is_told_after_each_unit_of_work():
+def test_progress_is_reported_after_each_unit_of_work():
     instants = []
     run(Diary({1: ["a"]}, deadlines=[1, 1, 8]), until=9, on_progress=instants.append)
     assert instants == [0, 1, 1, 1, 8, 8]
 
 
-def test_stimuli_without_end_are_a_livelock():
+def test_endless_stimuli_are_a_livelock():
     diary = Diary({1: ["a"]}, replies={"a": ["x"], "x done": ["x"]})
     driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
     with pytest.raises(LivelockError) as livelock:
@@ -186,14 +186,14 @@ def test_stimuli_without_end_are_a_livelock():
     assert len(livelock.value.history) == 20
 
 
-def test_a_controller_that_is_never_done_is_a_livelock():
+def test_endless_deadlines_are_a_livelock():
     diary = Diary(deadlines=[4] * 60)
     driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
     with pytest.raises(LivelockError, match="51 steps at 4 ns, without an end"):
         driver.run(100)
 
 
-def test_a_world_that_promises_and_never_tells_is_a_livelock():
+def test_a_world_that_never_delivers_its_due_event_is_a_livelock():
     diary = Diary(deadlines=[9])
     diary.next_event = lambda: 4
     driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
@@ -202,14 +202,14 @@ def test_a_world_that_promises_and_never_tells_is_a_livelock():
     assert diary.entries == []
 
 
-def test_many_steps_at_many_instants_are_none():
+def test_many_steps_at_different_instants_are_not_a_livelock():
     diary = Diary({at: ["a"] for at in range(90)}, replies={"a": ["x"]})
     driver = Driver(diary, diary, now=0, steps_per_instant_max=3)
     driver.run(100)
     assert len(diary.entries) == 270
 
 
-def test_time_passes_up_to_what_is_due() -> None:
+def test_pass_time_stops_at_the_next_due_time() -> None:
     """What others did by then is not told as of the past."""
     driver = Driver(diary := Diary(deadlines=[7]), diary, now=0)
     driver.pass_time(5)
@@ -231,7 +231,7 @@ def test_time_passes_by_no_more_than_busy_max_while_work_is_due() -> None:
     assert driver.now == 5
 
 
-def test_work_without_end_is_a_livelock_though_time_passes() -> None:
+def test_endless_work_is_a_livelock_even_if_time_passes() -> None:
     diary = Diary({0: ["a"]}, replies={"a": ["x"], "x done": ["x"]})
     driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
 
@@ -244,7 +244,7 @@ def test_work_without_end_is_a_livelock_though_time_passes() -> None:
         work_in_slices()
 
 
-def test_a_pause_leaves_the_rest_for_later():
+def test_a_paused_run_can_be_continued():
     """A caller with other work returns to the run later; time may have passed meanwhile."""
     diary = Diary({1: ["a", "b", "c"]})
     driver = Driver(diary, diary, now=0)
@@ -257,7 +257,7 @@ def test_a_pause_leaves_the_rest_for_later():
     assert (driver.now, driver.next_due()) == (5, None)
 
 
-def test_a_pause_between_commands():
+def test_a_run_can_pause_between_commands():
     """A caller with other work need not wait for a long list of commands."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y"]})
     driver = Driver(diary, diary, now=0)
@@ -268,7 +268,7 @@ def test_a_pause_between_commands():
     assert [name for _, name, _ in diary.entries] == ["a", "x", "y", "x done", "y done"]
 
 
-def test_a_long_list_does_not_hold_up_what_becomes_due_during_a_pause():
+def test_many_commands_do_not_delay_work_that_becomes_due_during_a_pause():
     """Commands of other issuers come in between, each issuer's in their order."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y", "z"], "overdue": ["p", "q"]})
     driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
@@ -280,7 +280,7 @@ def test_a_long_list_does_not_hold_up_what_becomes_due_during_a_pause():
     assert performed == ["x", "", "y", "p", "z", "q"]
 
 
-def test_a_long_list_does_not_hold_up_what_follows_from_its_first_commands():
+def test_many_commands_do_not_delay_the_effects_of_the_first_commands():
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y", "z"], "x done": ["w"]})
     driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""How many objects a garbage collection examines."""
+"""Thresholds of Python's garbage collection."""
 
 import gc
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Metrics: upstream's names, fed by what the engine reports."""
+"""Metrics with upstream's names, computed from the reports of the engine."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def measured(version=""):
     return samples, written
 
 
-def test_attempts_by_result():
+def test_scheduling_attempts_are_counted_by_result():
     """Five pods were placed; the preemptor and the huge pod failed once each."""
     samples, _ = measured()
     profile = ("profile", "default-scheduler")
@@ -62,14 +62,14 @@ def test_attempts_by_result():
     assert samples[duration, profile, ("result", "scheduled")] == 5
 
 
-def test_preemptions_and_their_victims():
+def test_preemptions_and_victims_are_counted():
     """One preemption with three victims."""
     samples, _ = measured()
     assert samples[("scheduler_preemption_attempts_total",)] == 1
     assert samples[("scheduler_preemption_victims_sum",)] == 3
 
 
-def test_pods_by_queue():
+def test_pending_pods_are_counted_by_queue():
     """The huge pod waits in the unschedulable pool, the gated one is gated."""
     samples, _ = measured()
     pending = {
@@ -78,14 +78,14 @@ def test_pods_by_queue():
     assert pending == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
 
 
-def test_reasons_by_plugin():
+def test_unschedulable_pods_are_counted_by_plugin():
     """NodeResourcesFit and a gate keep one pod out each; placed pods are counted no more."""
     samples, _ = measured()
     rejected = {k[1][1]: v for k, v in samples.items() if k[0] == "scheduler_unschedulable_pods"}
     assert rejected == {"NodeResourcesFit": 1, "SchedulingGates": 1}
 
 
-def test_plugin_times():
+def test_calls_and_durations_of_plugins_are_measured():
     """Every plugin that was asked has its calls and seconds by extension point."""
     samples, _ = measured()
     name = "scheduler_plugin_execution_duration_seconds_count"
@@ -118,7 +118,7 @@ def test_plugin_times():
         ),
     ],
 )
-def test_names_are_those_of_the_version_and_only_those(version, names, others):
+def test_metrics_have_only_the_names_of_the_selected_version(version, names, others):
     """Each metric has one name."""
     samples, found = measured(version)
     assert names <= found
@@ -128,7 +128,7 @@ def test_names_are_those_of_the_version_and_only_those(version, names, others):
 
 
 @pytest.mark.parametrize("version", ["1.19", "1.36"])
-def test_runs_of_extension_points(version):
+def test_runs_of_extension_points_are_measured(version):
     """PostFilter ran for the preemptor and for the huge pod."""
     samples, _ = measured(version)
     profile = ("profile", "default-scheduler")

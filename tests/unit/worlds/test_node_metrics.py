@@ -1,4 +1,4 @@
-"""Metrics of the node controllers: upstream's names, fed by what the engine reports."""
+"""Metrics of the node controllers, computed from the reports of the engine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def samples():
     return told
 
 
-def test_zones(samples):
+def test_a_zone_has_size_unhealthy_nodes_and_health(samples):
     """Their size, how many nodes are not ready, and how many percent are."""
     found = samples(ZoneAssessed("eu:\0:a", "Normal", 8, 2, 0.1, 0))
     assert found["node_collector_zone_size", "eu::a"] == 8
@@ -54,20 +54,20 @@ def test_zones(samples):
     assert found["node_collector_zone_health", "eu::a"] == 75
 
 
-def test_a_zone_that_is_gone_is_well(samples):
+def test_a_zone_without_nodes_has_health_100(samples):
     """Without nodes there is nothing wrong with them."""
     found = samples(ZoneAssessed("a", "Normal", 8, 8, 0.1, 0), ZoneAssessed("a", "", 0, 0, 0, 9))
     assert found["node_collector_zone_size", "a"] == 0
     assert found["node_collector_zone_health", "a"] == 100
 
 
-def test_nodes_are_evicted_in_turn(samples):
+def test_node_evictions_are_counted_once_per_node(samples):
     """An exchange of taints is no turn."""
     turns = [NodeTainted("n1", "a", "k", True, 0), NodeTainted("n1", "a", "k", False, 9)]
     assert samples(*turns)["node_collector_evictions_total", "a"] == 1
 
 
-def test_pods_that_taints_evict(samples):
+def test_pod_evictions_by_taints_are_counted_with_their_latency(samples):
     """How late they were, which is not at all unless a deletion was refused."""
     found = samples(
         EvictionTimed(P, "n1", ("k:NoExecute",), 300, seconds(300), 0),
@@ -83,7 +83,7 @@ def test_pods_that_taints_evict(samples):
     assert found[f"{name}_duration_seconds_bucket", "0.005"] == 1
 
 
-def test_pods_that_are_collected(samples):
+def test_garbage_collected_pods_are_counted_by_namespace_and_reason(samples):
     """By namespace and reason."""
     found = samples(PodCollected(P, "n1", "orphaned", 0))
     assert found["pod_gc_collector_force_delete_pods_total", "ns", "orphaned"] == 1
@@ -93,7 +93,7 @@ def test_pods_that_are_collected(samples):
     ("version", "counter"),
     [("1.36", "node_collector_evictions_total"), ("1.16", "node_collector_evictions_number")],
 )
-def test_names_are_those_of_the_version_and_only_those(samples, version, counter):
+def test_metrics_have_only_the_names_of_the_selected_version(samples, version, counter):
     """1.16 has no metrics of taint eviction and pod garbage collection."""
     records = (
         NodeTainted("n1", "a", "k", True, 0),

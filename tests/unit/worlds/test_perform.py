@@ -1,4 +1,4 @@
-"""Each command as the request it stands for."""
+"""The effects of each command on the store."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def stored(store):
     return store.get(POD, "ns", "a")
 
 
-def test_bind(store):
+def test_bind_sets_the_node(store):
     command = Bind(REF, "n1")
     assert perform(store, command, 0) == CommandSucceeded(command)
     assert stored(store)["spec"]["nodeName"] == "n1"
 
 
-def test_patch_status(store):
+def test_patch_status_changes_fields_and_conditions(store):
     condition = Condition("Ready", "False", "R", "m")
     command = PatchStatus(REF, {"phase": "Running"}, (condition,))
     assert perform(store, command, 10**9) == CommandSucceeded(command)
@@ -59,7 +59,7 @@ def test_patch_status(store):
     }
 
 
-def test_patch_status_of_one_version_of_a_node(store, node):
+def test_patch_status_of_an_outdated_version_of_a_node_fails(store, node):
     store.create(node(), 0)
     ref = ObjectRef("Node", "", "n1")
     never = Condition("Ready", "Unknown", "R", "", "1970-01-01T00:00:00Z")
@@ -82,34 +82,34 @@ def test_patch_status_of_one_version_of_a_node(store, node):
     ]
 
 
-def test_patch_object(store, node):
+def test_patch_object_changes_the_object(store, node):
     store.create(node(), 0)
     command = PatchObject(ObjectRef("Node", "", "n1"), {"spec": {"unschedulable": True}})
     assert perform(store, command, 0) == CommandSucceeded(command)
     assert store.get(NODE, "", "n1")["spec"] == {"unschedulable": True}
 
 
-def test_create_object(store, pod):
+def test_create_object_creates_the_object(store, pod):
     command = CreateObject(pod("b"))
     assert perform(store, command, 0) == CommandSucceeded(command)
     assert store.get(POD, "ns", "b")["spec"]["priority"] == 0
 
 
-def test_delete_object(store):
+def test_delete_object_starts_a_graceful_deletion(store):
     store.patch_as_is(POD, "ns", "a", {"spec": {"nodeName": "n1"}}, 0)
     command = DeleteObject(REF, 7)
     assert perform(store, command, 0) == CommandSucceeded(command)
     assert stored(store)["metadata"]["deletionGracePeriodSeconds"] == 7
 
 
-def test_evict_pod(store):
+def test_evict_pod_sets_a_condition_and_deletes_the_pod(store):
     store.patch_as_is(POD, "ns", "a", {"spec": {"nodeName": "n1"}}, 0)
     command = EvictPod(REF)
     assert perform(store, command, 0) == CommandSucceeded(command)
     assert stored(store)["status"]["conditions"][0]["type"] == "DisruptionTarget"
 
 
-def test_an_event_changes_nothing(store):
+def test_an_event_does_not_change_the_store(store):
     version = store.version
     command = RecordEvent(REF, "Normal", "R", "A", "n", "c")
     assert perform(store, command, 0) == CommandSucceeded(command)
@@ -134,7 +134,7 @@ def test_an_event_changes_nothing(store):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else value[:12],
 )
-def test_refusals(store, command, reason, words):
+def test_a_refused_command_fails_with_a_reason(store, command, reason, words):
     store.load([], 0)
     version = store.version
     outcome = perform(store, command, 0)
@@ -144,13 +144,13 @@ def test_refusals(store, command, reason, words):
     assert store.version == version
 
 
-def test_a_taken_name(store, pod):
+def test_creating_an_object_with_a_taken_name_fails(store, pod):
     outcome = perform(store, CreateObject(pod()), 0)
     assert outcome.reason is FailureReason.ALREADY_EXISTS
     assert outcome.message == 'pods "a" already exists'
 
 
-def test_a_used_up_budget(store):
+def test_an_eviction_without_allowed_disruptions_fails(store):
     labels = {"x": "y"}
     patch = {"metadata": {"labels": labels}, "status": {"phase": "Running"}}
     store.patch_as_is(POD, "ns", "a", patch, 0)
@@ -167,7 +167,7 @@ def test_a_used_up_budget(store):
 
 
 @pytest.mark.parametrize("name", ["Widget", "Widget.x.io"])
-def test_an_unknown_kind_is_known_once_there_is_one(store, name):
+def test_an_unknown_kind_is_known_after_its_first_object(store, name):
     widget = {"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
     command = PatchObject(ObjectRef(name, "", "w"), {"spec": {"weight": 2}})
     assert perform(store, command, 0).reason is FailureReason.NOT_FOUND
@@ -175,7 +175,7 @@ def test_an_unknown_kind_is_known_once_there_is_one(store, name):
     assert perform(store, command, 0) == CommandSucceeded(command)
 
 
-def test_kinds_of_one_name_are_told_apart_by_group(store):
+def test_kinds_with_the_same_name_are_distinguished_by_group(store):
     for group in ("x.io", "y.io"):
         body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}}
         perform(store, CreateObject(body), 0)

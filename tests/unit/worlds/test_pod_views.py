@@ -1,4 +1,4 @@
-"""Views of pods that share what did not change with the views before."""
+"""Views of pods that share unchanged parts with earlier views."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def observed(store):
 
 @pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
 @given(writes=st.lists(st.sampled_from(sorted(WRITES)), max_size=8))
-def test_views_are_those_that_decoding_yields(registry, writes):
+def test_views_equal_decoded_objects(registry, writes):
     """Whatever is written, and in which order."""
     store = new_store(registry)
     seen = observed(store)
@@ -102,7 +102,7 @@ def test_views_are_those_that_decoding_yields(registry, writes):
 
 
 @pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
-def test_a_condition_leaves_spec_labels_and_containers_the_same_objects(registry):
+def test_a_condition_write_shares_spec_labels_and_containers_with_the_old_view(registry):
     """Controllers recognize by that that nothing else has changed."""
     store = new_store(registry)
     WRITES["containers"](store)
@@ -116,7 +116,7 @@ def test_a_condition_leaves_spec_labels_and_containers_the_same_objects(registry
     assert after.metadata.resource_version > before.metadata.resource_version
 
 
-def test_another_pod_of_the_same_name_shares_nothing(store):
+def test_a_recreated_pod_shares_nothing_with_the_old_view(store):
     """Its uid differs."""
     seen = observed(store)
     store.delete(*AT, NOW, Deletion(grace_period_s=0))
@@ -126,14 +126,14 @@ def test_another_pod_of_the_same_name_shares_nothing(store):
 
 
 @pytest.mark.parametrize("spec", [{"taints": None}, {"podCIDR": "null"}, {"podCIDR": None}, {}])
-def test_a_null_counts_as_an_absent_member(spec):
+def test_a_null_is_decoded_as_an_absent_member(spec):
     """Whether the text of an object contains "null" is found without walking its value."""
     node = {**manifest("v1", "Node", "n1", {}), "spec": spec}
     change = StoredChange(ChangeType.ADDED, NODE, node, None, 1, ("", "n1"))
     assert decoded(change) == decode_stored(node)
 
 
-def test_other_kinds_are_decoded(store):
+def test_objects_of_other_kinds_are_decoded_completely(store):
     """Nodes change rarely."""
     seen = observed(store)
     store.patch(NODE, "", "n1", {"metadata": {"labels": {"x": "y"}}}, NOW)

@@ -1,4 +1,4 @@
-"""Ids from a seed."""
+"""Ids generated from a seed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ def uids(seed, count=50):
     return [ids.new_uid(POD, "n", name) for name in repeat("a", count)]
 
 
-def test_equal_seeds_give_equal_ids_and_others_others():
+def test_equal_seeds_give_equal_ids_and_different_seeds_different_ids():
     assert uids(1) == uids(1)
     assert set(uids(1)).isdisjoint(uids(2))
 
 
-def test_what_an_id_is_for_makes_no_difference():
+def test_ids_do_not_depend_on_their_objects():
     first, second = SeededIds(1), SeededIds(1)
     assert first.new_uid(POD, "n", "a") == second.new_uid(NODE, "", "b")
 
 
-def test_uids_look_like_random_ones():
+def test_uids_have_the_format_of_random_uuids():
     for text in uids(-3):
         parsed = uuid.UUID(text)
         assert (str(parsed), parsed.version, parsed.variant) == (text, 4, uuid.RFC_4122)
@@ -35,7 +35,7 @@ def test_ids_do_not_repeat():
     assert len(set(uids(0, 5000))) == 5000
 
 
-def test_suffixes():
+def test_suffixes_are_unique_and_use_the_alphabet():
     ids = SeededIds(7)
     suffixes = [ids.new_suffix() for _ in range(200)]
     assert all(len(suffix) == 5 and set(suffix) <= set(SUFFIX_ALPHABET) for suffix in suffixes)

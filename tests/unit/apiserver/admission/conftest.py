@@ -1,4 +1,4 @@
-"""A storage to admit objects into, and the objects."""
+"""A gate that runs admission plugins over a storage, and objects to admit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An API server over an empty store, asked without a socket."""
+"""An API server with an empty store, called without a socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines that tell why a replica does not lead; the client is a scripted one."""
+"""The log lines about failed elections; the client is a scripted one."""
 
 from __future__ import annotations
 
@@ -48,36 +48,36 @@ def lines_after(*answers, attempts):
 LEASE = "the Lease kube-system/kube-scheduler"
 
 
-def test_a_lease_that_may_not_be_read_is_told_of_once():
+def test_a_lease_that_cannot_be_read_is_logged_once():
     told = [f'{LEASE} cannot be read: leases "kube-scheduler" is forbidden; trying again']
     assert lines_after(*[FORBIDDEN] * 5, attempts=5) == told
 
 
-def test_a_lease_that_may_not_be_created_is_told_of_once():
+def test_a_lease_that_cannot_be_created_is_logged_once():
     told = [f'{LEASE} cannot be written: leases "kube-scheduler" is forbidden; trying again']
     assert lines_after(*[ABSENT, FORBIDDEN] * 5, attempts=5) == told
 
 
-def test_one_failure_is_not_told_of():
+def test_a_single_failure_is_not_logged():
     """It may be a conflict with another replica."""
     assert lines_after(SILENT, held_by(""), None, attempts=2) == []
 
 
-def test_alternating_failures_are_told_of_once_each():
+def test_alternating_failures_are_logged_once_each():
     assert len(lines_after(*[FORBIDDEN, SILENT] * 5, attempts=10)) == 2
 
 
-def test_a_failure_after_a_success_is_told_of_again():
+def test_a_failure_after_a_success_is_logged_again():
     answers = [FORBIDDEN, FORBIDDEN, ABSENT, None, FORBIDDEN, FORBIDDEN]
     assert len(lines_after(*answers, attempts=5)) == 2
 
 
 @pytest.mark.parametrize(("holder", "shown"), [("other", "other"), ("a\nb", "'a\\nb'")])
-def test_the_replica_that_leads_is_named_once(holder, shown):
+def test_the_leader_is_logged_once(holder, shown):
     told = [f"{LEASE} is held by {shown}; waiting for it"]
     assert lines_after(*[held_by(holder)] * 5, attempts=5) == told
 
 
-def test_what_is_no_lease_is_told_of():
+def test_a_response_that_is_not_a_lease_is_logged():
     told = [f"{LEASE} cannot be read: the answer is not a Lease; trying again"]
     assert lines_after(*[ApiAnswer(200, b"<html>")] * 5, attempts=5) == told

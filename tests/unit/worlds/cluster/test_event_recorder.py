@@ -1,4 +1,4 @@
-"""EventRecorder: which requests write events."""
+"""EventRecorder: the requests that write events."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_an_equal_event_patches_the_first_one(event: RecordEvent) -> None:
 
 
 @pytest.mark.parametrize("event", [EVICTION, FAILURE], ids=["core", "events.k8s.io"])
-def test_an_event_that_the_server_does_not_have_is_created_anew(event: RecordEvent) -> None:
+def test_an_event_that_the_server_does_not_have_is_created_again(event: RecordEvent) -> None:
     recorder = EventRecorder("host", {})
     first = recorder.request(event, seconds(0))
     assert first is not None

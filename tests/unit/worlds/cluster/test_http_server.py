@@ -1,4 +1,4 @@
-"""Requests to a running replica, whose tokens the API server reviews; it is a scripted one."""
+"""Authentication of HTTP requests to a replica by token reviews at a scripted API server."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_token_is_reviewed_again_after_ten_seconds():
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Basic eDp5"}])
-def test_without_a_token_nothing_is_reviewed(headers):
+def test_a_request_without_a_token_is_refused_without_a_review(headers):
     reviewer = Reviewer()
     assert reviewer.get(headers) == [(401, "Unauthorized")]
     assert reviewer.asked == []
@@ -128,7 +128,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("failure", "why"), FAILURES)
 @pytest.mark.parametrize("number", [0, 1], ids=["token", "access"])
-def test_a_review_that_fails_is_logged_once_and_not_remembered(monkeypatch, failure, why, number):
+def test_a_failed_review_is_logged_once_and_not_cached(monkeypatch, failure, why, number):
     monkeypatch.setattr(http_server, "REVIEW_SECONDS_MAX", 0.2)
     known = [(201, KNOWN)][:number]
     reviewer = Reviewer(*known, failure, *known, failure, (201, KNOWN), (201, ALLOWED))

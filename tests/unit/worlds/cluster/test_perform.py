@@ -1,4 +1,4 @@
-"""Commands as requests: their bodies, retries and outcomes."""
+"""Requests for commands: bodies, retries and outcomes."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ FOREIGN = ApiAnswer(200, b"<html>Please log in</html>")
 @pytest.mark.parametrize(
     "answer", [NO_ANSWER, refusal(503), refusal(504), refusal(429), FOREIGN, ApiAnswer(200)]
 )
-def test_a_binding_in_doubt_is_sent_again(answer):
+def test_a_binding_with_an_uncertain_outcome_is_sent_again(answer):
     done, performed = run(Bind(POD, "n1"), answer, OK)
     assert requests(done) == [BINDING, BINDING]
     assert isinstance(performed.outcome, CommandSucceeded)
 
 
-def test_a_binding_performed_without_an_answer_has_succeeded():
+def test_a_binding_that_was_performed_without_a_response_succeeds():
     done, performed = run(Bind(POD, "n1"), NO_ANSWER, ALREADY, BOUND)
     assert requests(done) == [BINDING, BINDING, GET_POD]
     assert isinstance(performed.outcome, CommandSucceeded)
@@ -91,7 +91,7 @@ def test_a_pod_bound_by_another_scheduler_meanwhile_is_a_conflict():
     assert performed.outcome.reason is FailureReason.CONFLICT
 
 
-def test_a_conflict_at_the_first_try_is_a_conflict():
+def test_a_conflict_of_the_first_request_is_final():
     done, performed = run(Bind(POD, "n1"), ALREADY)
     assert requests(done) == [BINDING]
     assert performed.outcome == CommandFailed(
@@ -99,12 +99,12 @@ def test_a_conflict_at_the_first_try_is_a_conflict():
     )
 
 
-def test_the_pause_is_what_the_server_asks_for():
+def test_the_pause_before_a_retry_is_the_retry_after_of_the_server():
     done, _ = run(Bind(POD, "n1"), ApiAnswer(429, retry_after_s=7.0), OK)
     assert done[1] == 7.0
 
 
-def test_an_internal_error_is_final_in_the_end():
+def test_an_internal_error_is_final_after_several_retries():
     error = refusal(500, "InternalError", "webhook failed")
     unbound = ApiAnswer(200, b'{"metadata": {"uid": "u-1"}}')
     done, performed = run(Bind(POD, "n1"), *[error] * 4, unbound)
@@ -131,7 +131,7 @@ def test_a_transition_time_is_kept_unless_the_status_changes(known, stamped):
     assert performed.effect.version == "7"
 
 
-def test_conditions_of_custom_resources_are_read_first():
+def test_conditions_of_custom_resources_are_read_before_they_are_patched():
     """A merge patch would replace all of them."""
     stored = {"status": {"conditions": [{"type": "A", "status": "True"}]}}
     stored["metadata"] = {"resourceVersion": "3"}
@@ -143,21 +143,21 @@ def test_conditions_of_custom_resources_are_read_first():
     assert body["metadata"]["resourceVersion"] == "3"
 
 
-def test_a_node_is_patched_only_in_the_version_that_was_decided_on():
+def test_a_patch_of_a_node_has_a_resource_version_precondition():
     patch = {"spec": {"taints": []}, "metadata": {"resourceVersion": "5"}}
     (request,), performed = run(PatchObject(NODE, patch), refusal(409, "Conflict"))
     assert json.loads(request.body)["metadata"] == {"resourceVersion": "5", "uid": "u-n"}
     assert performed.outcome.reason is FailureReason.CONFLICT
 
 
-def test_a_deletion_names_the_pod_it_means():
+def test_a_deletion_has_a_uid_precondition():
     (request,), performed = run(DeleteObject(POD, 0), OK)
     body = json.loads(request.body)
     assert (body["preconditions"], body["gracePeriodSeconds"]) == ({"uid": "u-1"}, 0)
     assert performed.effect.is_deletion
 
 
-def test_a_disruption_budgets_refusal_is_final():
+def test_a_refusal_by_a_disruption_budget_is_final():
     done, performed = run(EvictPod(POD), refusal(429, "TooManyRequests"))
     assert len(done) == 1
     assert performed.outcome.reason is FailureReason.TOO_MANY_REQUESTS
@@ -184,7 +184,7 @@ def test_the_claim_of_an_extended_resource_is_created():
 
 
 @pytest.mark.parametrize(("shown", "succeeds"), [(OK, True), (refusal(404), False)])
-def test_a_claim_created_without_an_answer_has_succeeded(shown, succeeds):
+def test_a_claim_that_was_created_without_a_response_succeeds(shown, succeeds):
     done, performed = run(CreateObject(CLAIM), NO_ANSWER, refusal(409, "AlreadyExists"), shown)
     name = CLAIM["metadata"]["name"]
     assert requests(done) == [("POST", CLAIMS), ("POST", CLAIMS), ("GET", f"{CLAIMS}/{name}")]

@@ -1,4 +1,4 @@
-"""An incident is one line when it begins and one when it ends, however many resources it has."""
+"""The log has one line for the start and one for the end of an incident with any resources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def new_log():
     return RefusedResourceLog(lines.append, timers.call_later, lambda: timers.now), timers, lines
 
 
-def test_resources_that_are_refused_one_after_another_share_a_line():
+def test_resources_that_are_refused_successively_share_a_line():
     log, timers, lines = new_log()
     for name in ("pods", "nodes", "services"):
         log.notice(name, "status 403")
@@ -52,7 +52,7 @@ def test_resources_that_are_refused_one_after_another_share_a_line():
     ]
 
 
-def test_an_incident_that_is_over_at_once_has_both_lines():
+def test_a_short_incident_has_both_lines():
     log, timers, lines = new_log()
     for status in ("status 404", ""):
         for name in ("pods", "nodes"):
@@ -64,7 +64,7 @@ def test_an_incident_that_is_over_at_once_has_both_lines():
     ]
 
 
-def test_what_is_still_refused_is_named():
+def test_resources_that_are_still_refused_are_named():
     log, timers, lines = new_log()
     log.notice("pods", "status 403")
     log.notice("nodes", "status 403")
@@ -74,7 +74,7 @@ def test_what_is_still_refused_is_named():
     assert lines[1:] == ["pods can be read again, but not nodes"]
 
 
-def test_a_resource_that_comes_and_goes_is_reported_in_time():
+def test_an_alternating_resource_is_reported_within_the_maximum_wait():
     log, timers, lines = new_log()
     for number in range(int(WAIT_S_MAX)):
         log.notice("pods", "status 403" * (number % 2 == 0))

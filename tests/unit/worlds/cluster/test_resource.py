@@ -1,4 +1,4 @@
-"""The resources that `fairlead run` reads, and the rights that it needs for them."""
+"""The resources that `fairlead run` reads, and the RBAC rules that it needs for them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_feature_gates_add_resources(gates, resources):
     assert gated_resources(release_of("", gates).scheduler) == resources
 
 
-def test_only_the_scheduler_reads_them():
+def test_only_the_scheduler_reads_pod_groups():
     assert "PodGroup" in {one.kind for one in watched_resources((SCHEDULER,), POD_GROUPS)}
     assert "PodGroup" not in {one.kind for one in watched_resources((SCHEDULER,))}
     assert "PodGroup" not in {one.kind for one in watched_resources((TAINT_EVICTION,), POD_GROUPS)}

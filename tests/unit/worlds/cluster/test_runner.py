@@ -1,4 +1,4 @@
-"""What ends a replica and what is only reported; the API server is a scripted one."""
+"""Errors that end a replica, and errors that are only reported; the API server is scripted."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_defect_ends_the_run_with_a_traceback(commands, problem):
     assert lines[0].startswith("Traceback")
 
 
-def test_a_server_that_starts_again_does_not_end_the_run():
+def test_a_restart_of_the_server_does_not_end_the_run():
     lines = []
     again = "pods can be read again"
     assert asyncio.run(run([], lines, starting_again([]), until=again)) == ""
@@ -122,7 +122,7 @@ async def without_kubernetes(_request):
     return web.Response(text="<html>Welcome</html>")
 
 
-def test_a_server_that_is_not_kubernetes_is_named():
+def test_a_server_that_is_not_kubernetes_is_reported():
     lines = []
     again = "cannot be read"
     assert asyncio.run(run([], lines, without_kubernetes, until=again)) == ""
@@ -136,7 +136,7 @@ async def too_much(request):
     return web.Response(text=" " * 2_000)
 
 
-def test_a_server_that_sends_too_much_is_named(monkeypatch):
+def test_a_response_that_is_too_long_is_reported(monkeypatch):
     monkeypatch.setattr(runner_module, "_RESPONSE_BYTES_MAX", 1_000)
     lines = []
     assert asyncio.run(run([], lines, too_much, until="cannot be read")) == ""
@@ -150,7 +150,7 @@ async def of_another_version(request):
     return await empty_cluster(request)
 
 
-def test_built_in_resources_that_are_not_served_are_named_once():
+def test_unserved_built_in_resources_are_reported_once():
     lines = []
     absent = "the server does not serve poddisruptionbudgets (policy/v1): decisions do without them"
     asyncio.run(run([], lines, of_another_version, (SCHEDULER, BATCH), until=absent))
@@ -170,14 +170,14 @@ def with_odd_pods(count, spec=None):
     return handle
 
 
-def test_an_object_that_cannot_be_decoded_is_named_once():
+def test_an_object_that_cannot_be_decoded_is_reported_once():
     lines = []
     line = "pods d/p0 cannot be decoded (spec.nodeName: Expected `str`, got `int`): left out"
     assert asyncio.run(run([], lines, with_odd_pods(1), until="p0")) == ""
     assert lines == [line]
 
 
-def test_a_quantity_that_does_not_parse_is_named_once_and_does_not_end_the_run():
+def test_an_invalid_quantity_is_reported_once_and_does_not_end_the_run():
     lines = []
     odd = with_odd_pods(1, {"overhead": {"cpu": "1 core"}})
     assert asyncio.run(run([], lines, odd, until="p0")) == ""
@@ -185,7 +185,7 @@ def test_a_quantity_that_does_not_parse_is_named_once_and_does_not_end_the_run()
     assert lines == [f"pods d/p0 cannot be decoded ({problem}): left out"]
 
 
-def test_only_some_of_many_objects_that_cannot_be_decoded_are_named():
+def test_only_some_of_many_undecodable_objects_are_reported():
     lines = []
     more = "pods: more objects cannot be decoded"
     assert asyncio.run(run([], lines, with_odd_pods(1_000), until=more)) == ""
@@ -272,7 +272,7 @@ def test_steps_are_at_least_two_milliseconds_apart(runner, loop, stopwatch, elap
     assert [wait * 1000 for wait, _ in loop.calls] == [pytest.approx(wait_ms)]
 
 
-def test_a_step_handles_all_that_arrives_before_it(runner, loop, stopwatch):
+def test_a_step_handles_everything_received_before_it(runner, loop, stopwatch):
     runner.wake()
     runner.wake()
     assert len(loop.calls) == 1
@@ -295,7 +295,7 @@ def test_the_engine_is_woken_at_the_earliest_due_time(runner, loop, stopwatch, d
     assert [wait for wait, _ in loop.calls] == waits
 
 
-def test_a_due_time_leads_to_a_step_and_the_next_one_to_another(runner, loop, stopwatch):
+def test_each_due_time_leads_to_a_step(runner, loop, stopwatch):
     runner._wake_at(seconds(3))
     step(loop)  # the timer
     assert [call for _, call in loop.calls] == [runner._step]

@@ -1,4 +1,4 @@
-"""How a Sender performs commands; the API server is a fake one that is answered by hand."""
+"""How a Sender performs commands; a fake API server returns the responses."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def run(client, world, *commands, then=lambda _: None, may_send=lambda: True):
     return sender, failures, holds
 
 
-def test_requests_about_one_pod_go_one_after_another():
+def test_requests_about_the_same_pod_are_sent_sequentially():
     client, world = Client(), World()
 
     def then(_):
@@ -103,13 +103,13 @@ def test_a_request_that_was_not_performed_is_exchanged():
     assert len(world.finished) == 1
 
 
-def test_an_outcome_that_is_held_back_tells_until_when():
+def test_a_delayed_outcome_has_its_time():
     client, world = Client(), World(held_until=seconds(5))
     _, _, holds = run(client, world, bind("web-0"), then=lambda _: client.begun[0][1](CREATED))
     assert holds == [seconds(5)]
 
 
-def test_nothing_is_sent_without_leadership():
+def test_no_request_is_sent_without_leadership():
     client, world = Client(), World()
     sender, _, _ = run(client, world, bind("web-0"), may_send=lambda: False)
     assert (client.begun, client.exchanged, world.finished) == ([], [], [])

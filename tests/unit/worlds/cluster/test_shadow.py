@@ -1,4 +1,4 @@
-"""A shadow: how it compares the placements of another scheduler with its own choices."""
+"""Shadow: comparison of the placements of another scheduler with Fairlead's choices."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ class Following:
         return [one.agreement for one in self.decisions]
 
 
-def test_one_of_the_best_nodes_is_equal():
+def test_a_placement_on_one_of_the_best_nodes_is_equal():
     following = Following(node("a"), node("b"), node("small", cpu="1100m"))
     assert following.see(pod("p"), pod("p", node="b")) == [ShadowAgreement.EQUAL]
     (decision,) = following.decisions
     assert (decision.choices, decision.equals, decision.feasible) == (("a", "b"), 2, 3)
 
 
-def test_a_worse_node_is_lower_by_its_score():
+def test_a_placement_on_a_node_with_a_lower_score_is_lower():
     following = Following(node("a"), node("small", cpu="1100m"))
     assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.LOWER]
     (decision,) = following.decisions
     assert decision.score < decision.best_score
 
 
-def test_sampling_explains_a_worse_node_of_many():
+def test_a_lower_score_in_a_large_cluster_is_attributed_to_sampling():
     nodes = [node(f"n{number}") for number in range(120)]
     following = Following(*nodes, node("small", cpu="1100m"))
     assert following.see(pod("p"), pod("p", node="small")) == [ShadowAgreement.SAMPLED]
@@ -82,13 +82,13 @@ def test_a_pod_that_fits_no_node_is_unschedulable():
     assert following.decisions[0].reason.startswith("0/1 nodes are available")
 
 
-def test_the_victims_that_it_would_have_preempted_are_named():
+def test_the_victims_of_the_preemption_in_the_shadow_are_named():
     following = Following(node("a", cpu="1"), pod("low", node="a"), pod("p", priority=9))
     assert following.see(pod("p", node="a", priority=9)) == [ShadowAgreement.UNSCHEDULABLE]
     assert following.decisions[0].victims == ("d/low",)
 
 
-def test_reality_is_followed():
+def test_each_pod_is_compared_on_the_actual_state():
     """Each pod is compared on the state that the pods before it left."""
     following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
     following.see(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
@@ -98,7 +98,7 @@ def test_reality_is_followed():
     ]
 
 
-def test_a_deleted_pod_leaves_its_room():
+def test_a_deleted_pod_frees_its_resources():
     following = Following(node("a", cpu="1500m"), pod("old", node="a"))
     following.shadow.handle(ObjectDeleted(pod("old", node="a")), NOW)
     assert following.see(pod("p"), pod("p", node="a")) == [ShadowAgreement.EQUAL]
@@ -107,7 +107,7 @@ def test_a_deleted_pod_leaves_its_room():
 @pytest.mark.parametrize(
     ("room", "expected"), [("4", ShadowAgreement.NEEDLESS), ("500m", ShadowAgreement.PREEMPTED)]
 )
-def test_a_preemption_is_needless_if_the_pod_fits(room, expected):
+def test_a_preemption_is_needless_if_the_pod_fits_without_it(room, expected):
     following = Following(node("a", cpu="1"), node("b", cpu=room), pod("low", node="a"))
     assert following.see(pod("p"), pod("p", nominated="a")) == [expected]
 
@@ -117,7 +117,7 @@ def test_a_preemption_is_needless_if_the_pod_fits(room, expected):
     [[pod("static", node="a")], [pod("p"), pod("p")], [pod("p", node="a"), pod("p", node="a")]],
     ids=["created on a node", "unchanged", "placed before"],
 )
-def test_what_no_scheduler_did_is_not_compared(seen):
+def test_only_placements_by_a_scheduler_are_compared(seen):
     assert Following(node("a")).see(*seen) == []
 
 

@@ -1,4 +1,4 @@
-"""Slow units of work are logged with their steps; others are not."""
+"""Slow units of work are logged with their steps."""
 
 from __future__ import annotations
 

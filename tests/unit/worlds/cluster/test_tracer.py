@@ -1,4 +1,4 @@
-"""Decisions and requests become spans; requests about a pod are children of its last cycle."""
+"""Spans of decisions and requests; requests about a pod are children of its last cycle."""
 
 from __future__ import annotations
 
@@ -109,7 +109,9 @@ def test_a_cycle_is_a_span_with_its_decision_and_slow_plugins(tracer, recorded):
     ],
     ids=["unschedulable", "error"],
 )
-def test_a_pod_that_is_not_placed_has_its_message(tracer, recorded, record, result, problem):
+def test_the_span_of_an_unschedulable_pod_has_the_message(
+    tracer, recorded, record, result, problem
+):
     decide(tracer, record)
     ((span, _),) = recorded.spans
     assert span.attributes["result"] == result
@@ -119,12 +121,12 @@ def test_a_pod_that_is_not_placed_has_its_message(tracer, recorded, record, resu
     assert span.problem == (record.message if problem else "")
 
 
-def test_a_preemptor_has_the_node_it_is_nominated_for(tracer, recorded):
+def test_the_span_of_a_preemptor_has_the_nominated_node(tracer, recorded):
     decide(tracer, unschedulable(nominated="n-2"))
     assert recorded.spans[0][0].attributes["nominated_node"] == "n-2"
 
 
-def test_a_unit_that_decides_about_several_pods_has_a_child_for_each(tracer, recorded):
+def test_a_unit_with_several_pods_has_a_child_span_for_each_pod(tracer, recorded):
     other = ObjectRef("Pod", "shop", "web-1", "u-1")
     decide(tracer, placed(), placed(other))
     (session, above), *children = recorded.spans
@@ -141,7 +143,7 @@ def test_units_without_a_decision_have_no_span(tracer, recorded):
     assert recorded.spans == []
 
 
-def test_a_decision_after_an_answer_lasts_from_the_start_of_its_cycle(tracer, recorded):
+def test_a_decision_after_a_response_starts_with_its_cycle(tracer, recorded):
     tracer.report(placed(started=NOW - 70 * MS, at=NOW - MS))
     decide(tracer, placed(started=NOW - 50 * MS))
     assert [(one.began, one.ended) for one, _ in recorded.spans] == [
@@ -196,14 +198,14 @@ def test_requests_that_a_cycle_caused_are_its_children(tracer, recorded, method,
     ],
     ids=["refused", "without a message", "no answer"],
 )
-def test_a_request_that_failed_says_why(tracer, recorded, answer, problem):
+def test_a_failed_request_has_the_problem(tracer, recorded, answer, problem):
     exchange(tracer, "POST", "/api/v1/namespaces/shop/pods/web-0/binding", answer)
     span, _ = recorded.spans[0]
     assert span.problem == problem
     assert ("http.response.status_code" in span.attributes) == bool(answer.status)
 
 
-def test_the_oldest_cycles_are_forgotten(tracer, recorded):
+def test_the_oldest_cycles_are_dropped(tracer, recorded):
     decide(tracer, placed())
     for number in range(PODS_MAX):
         tracer.report(placed(ObjectRef("Pod", "other", f"p{number}", "u")))

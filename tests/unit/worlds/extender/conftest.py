@@ -1,4 +1,4 @@
-"""An extender that does as the test says, on a port of this machine."""
+"""A scripted extender on a local port, and its TLS certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an extender may listen."""
+"""Addresses that an extender can listen at."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def test_an_address_is_a_host_and_a_port(text, host, is_loopback):
 @pytest.mark.parametrize(
     "text", ["", "8888", ":8888", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "::1:80", "a:b:1"]
 )
-def test_anything_else_is_none(text):
+def test_any_other_text_is_refused(text):
     with pytest.raises(ValueError, match="must be HOST:PORT"):
         parse_address(text)
 
 
-def test_requests_to_loopback_must_name_this_machine():
+def test_a_loopback_address_has_the_names_of_the_machine():
     assert parse_address("127.0.0.1:1").names == ("127.0.0.1", "localhost", "[::1]")
     assert "127.8.0.1" in parse_address("127.8.0.1:1").names
     assert parse_address("0.0.0.0:1").names == ()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_an_open_address_has_a_port(host):
+def test_an_opened_address_listens_at_a_port(host):
     with Address(host, 0).open() as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
         assert listening.getsockname()[1]

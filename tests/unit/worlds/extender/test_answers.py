@@ -1,4 +1,4 @@
-"""Questions as a stock scheduler puts them, and what Fairlead's plugins make of them."""
+"""Responses of Fairlead's plugins to extender requests of kube-scheduler."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def ask():
     return make
 
 
-def test_nodes_sent_whole_come_back_whole(ask):
+def test_a_filter_request_with_nodes_returns_nodes(ask):
     big, small = node("a"), node("b", cpu="1")
     assert ask()("filter", Pod=POD, Nodes={"metadata": {}, "items": [big, small]}) == {
         "Nodes": {"items": [big]},
@@ -77,7 +77,7 @@ def test_nodes_sent_whole_come_back_whole(ask):
     }
 
 
-def test_nodes_sent_by_name_come_back_by_name(ask):
+def test_a_filter_request_with_node_names_returns_node_names(ask):
     full = make_pod("other", node="b", requests={"cpu": "3"})
     question = ask(make_node("a"), make_node("b"), full)
     assert question("filter", Pod=POD, Nodes=None, NodeNames=["b", "a", "c"]) == {
@@ -89,14 +89,14 @@ def test_nodes_sent_by_name_come_back_by_name(ask):
     }
 
 
-def test_what_was_sent_whole_is_known_by_name_afterwards(ask):
+def test_nodes_that_were_sent_once_can_be_referenced_by_name(ask):
     question = ask()
     question("filter", Pod=POD, Nodes={"items": [node("a"), node("b")]})
     question("filter", Pod=POD, Nodes={"items": [node("a", cpu="1")]})
     assert question("filter", Pod=POD, NodeNames=["a", "b"])["NodeNames"] == ["b"]
 
 
-def test_a_node_with_a_version_is_read_once_per_version(ask):
+def test_a_node_is_decoded_once_per_resource_version(ask):
     question = ask()
 
     def fits(version, cpu):
@@ -112,7 +112,7 @@ def test_a_node_with_a_version_is_read_once_per_version(ask):
     ]
 
 
-def test_scores_have_the_protocols_scale(ask):
+def test_scores_are_scaled_to_the_range_of_the_protocol(ask):
     nodes = {"items": [node("a", cpu="4"), node("b", cpu="8"), node("c", cpu="1")]}
     scores = ask()("prioritize", Pod=POD, Nodes=nodes)
     assert scores == [
@@ -123,7 +123,7 @@ def test_scores_have_the_protocols_scale(ask):
 
 
 @pytest.mark.parametrize("is_meta", [True, False])
-def test_candidates_stay_where_preemption_helps(ask, is_meta):
+def test_preemption_keeps_only_candidates_where_it_helps(ask, is_meta):
     """Victims come whole or by uid; the answer names uids."""
     pods = [
         make_pod("x", node="a", requests={"cpu": "3"}, uid="ux"),
@@ -152,7 +152,7 @@ def test_candidates_stay_where_preemption_helps(ask, is_meta):
     }
 
 
-def test_a_broken_plugin_is_an_error_where_there_is_a_word_for_it(ask):
+def test_a_failed_plugin_is_an_error_in_the_response_or_an_exception(ask):
     question = ask(make_node("a"), plugins=(("Broken", 1),))
     assert "out of order" in question("filter", Pod=POD, NodeNames=["a"])["Error"]
     with pytest.raises(ExtenderBackendError, match="out of order"):
@@ -180,7 +180,7 @@ def test_a_broken_plugin_is_an_error_where_there_is_a_word_for_it(ask):
         ("preempt", {"Pod": POD, "NodeNameToVictims": {"a": {"Pods": [{}]}}}, "metadata.uid"),
     ],
 )
-def test_what_makes_no_sense_is_refused(verb, question, problem):
+def test_an_invalid_request_is_refused(verb, question, problem):
     body = question if isinstance(question, bytes) else json.dumps(question).encode()
     with pytest.raises(ProtocolError, match=problem):
         make_answers().by_verb[verb](body)
@@ -202,7 +202,7 @@ PLACES = st.sampled_from(
 
 
 @given(PLACES, VALUES, st.booleans())
-def test_objects_that_make_no_sense_are_refused_or_answered(place, value, in_pod):
+def test_invalid_objects_cause_no_other_error_than_a_refusal(place, value, in_pod):
     """And nothing else happens; the plugins are all there are by default."""
     pod, one = json.loads(json.dumps((POD, node("a"))))
     spoiled = pod if in_pod else one

@@ -1,4 +1,4 @@
-"""Bindings made at an API server, good and bad."""
+"""Bindings that an extender makes at an API server."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_binding_is_made_at_the_api_server(bound):
     }
 
 
-def test_an_unknown_uid_is_left_out(bound):
+def test_an_unknown_uid_is_omitted(bound):
     _, [(_, _, body)] = bound(lambda _: (201, {}), PodUID="")
     assert body["metadata"] == {"name": "p", "namespace": "ns"}
 
@@ -61,11 +61,11 @@ def test_an_unknown_uid_is_left_out(bound):
         (404, [1], "the API server answers 404"),
     ],
 )
-def test_a_refusal_is_told(bound, status, body, error):
+def test_a_refusal_of_the_api_server_is_returned(bound, status, body, error):
     assert bound(lambda _: (status, body))[0] == {"Error": error}
 
 
-def test_a_silent_api_server_is_given_up(bound, monkeypatch):
+def test_an_api_server_that_does_not_respond_is_a_timeout(bound, monkeypatch):
     monkeypatch.setattr(api_binding, "SECONDS_MAX", 0.05)
 
     def respond(request):
@@ -80,12 +80,12 @@ def test_an_unreachable_api_server_is_reported():
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "A", "a?b", "x" * 300])
 @pytest.mark.parametrize("field", ["PodName", "PodNamespace", "Node"])
-def test_names_that_are_none_are_refused(field, name):
+def test_invalid_names_are_refused(field, name):
     with pytest.raises(ProtocolError, match=f"{field}: .* is not a name"):
         bind("http://127.0.0.1:1", **{field: name})
 
 
-def test_without_an_api_server_nothing_is_bound():
+def test_a_binding_without_an_api_server_is_refused():
     answer = json.loads(asyncio.run(refuse_to_bind(json.dumps(BINDING).encode())))
     assert "--api-server" in answer["Error"]
     with pytest.raises(ProtocolError):

@@ -1,4 +1,4 @@
-"""The HTTP side of an extender, request by request, without a network."""
+"""The ASGI application of an extender."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def request(*parts, path="/filter", method="POST", headers=JSON, hosts=("localho
     return start["status"], {k.decode(): v.decode() for k, v in start["headers"]}, body["body"]
 
 
-def test_a_question_is_answered_in_json():
+def test_a_response_is_json():
     status, headers, body = request(b'{"a"', b": 1}")
     assert (status, body) == (200, b'{"a": 1}')
     assert headers == {"content-type": "application/json", "content-length": "8"}
@@ -92,27 +92,27 @@ def test_refusals_have_a_status_and_one_line(what, status, line):
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:1", "[::1]:80", "[::1]"])
-def test_this_machine_has_several_names(host):
+def test_all_names_of_the_machine_are_accepted_in_the_host_header(host):
     headers = {"content-type": "application/json; charset=utf-8", "host": host}
     assert request(b"", headers=headers, hosts=("localhost", "[::1]"))[0] == 200
 
 
-def test_where_others_may_come_any_name_will_do():
+def test_any_host_header_is_accepted_at_other_addresses_than_loopback():
     assert request(b"", headers=JSON | {"host": "node-1.example"}, hosts=())[0] == 200
 
 
-def test_a_body_that_grows_too_long_is_refused(monkeypatch):
+def test_a_body_that_is_too_long_is_refused(monkeypatch):
     monkeypatch.setattr(module, "BODY_BYTES_MAX", 5)
     assert request(b"123", b"45")[0] == 200
     status, _, body = request(b"123", b"456", None)
     assert (status, body) == (413, b"the body is longer than 5 bytes\n")
 
 
-def test_a_body_that_does_not_come_is_given_up(monkeypatch):
+def test_a_body_that_does_not_arrive_is_a_timeout(monkeypatch):
     monkeypatch.setattr(module, "BODY_SECONDS_MAX", 0.01)
     status, _, body = request(b"123", None)
     assert (status, body) == (408, b"the body took longer than 0.01 seconds\n")
 
 
-def test_who_leaves_is_not_answered():
+def test_a_disconnected_client_gets_no_response():
     assert request() is None

@@ -1,4 +1,4 @@
-"""Extenders asked over real connections: good ones, slow ones, broken ones, and secured ones."""
+"""The extender client over real connections: normal, slow and broken servers, and TLS."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ask(extender_at, reach, question):
     return to
 
 
-def test_a_question_is_posted_as_json_and_answered(extender_at, reach, question):
+def test_a_request_is_posted_as_json(extender_at, reach, question):
     """upstream: extender.go: send."""
     with extender_at(lambda _: (200, {"NodeNames": []})) as server:
         extender = reach(server.port)
@@ -44,7 +44,7 @@ def test_a_question_is_posted_as_json_and_answered(extender_at, reach, question)
         assert len(server.connections) == 1
 
 
-def test_an_extender_that_hangs_up_between_questions_is_called_again(extender_at, reach, question):
+def test_a_closed_connection_is_opened_again_for_the_next_request(extender_at, reach, question):
     def respond(request):
         request.close_connection = True
         return 200, b"x"
@@ -62,13 +62,13 @@ def test_an_extender_that_hangs_up_between_questions_is_called_again(extender_at
 
 
 @pytest.mark.parametrize("status", [204, 400, 500])
-def test_whatever_the_status_the_answer_is_told(ask, status):
+def test_a_response_with_any_status_is_returned(ask, status):
     answer = ask(lambda _: (status, b""))
     assert (answer.status, answer.body) == (status, b"")
 
 
 @pytest.mark.parametrize("status", [302, 307])
-def test_no_redirection_is_followed_with_pods(ask, status):
+def test_redirects_are_not_followed(ask, status):
     paths = []
 
     def respond(request):
@@ -79,7 +79,7 @@ def test_no_redirection_is_followed_with_pods(ask, status):
     assert paths == ["/base/filter"]
 
 
-def test_a_slow_extender_is_given_up(ask):
+def test_a_slow_extender_is_a_timeout(ask):
     def respond(request):
         request.server.over.wait()
 
@@ -91,7 +91,7 @@ def test_a_slow_extender_is_given_up(ask):
     )
 
 
-def test_an_extender_that_drips_is_given_up(ask):
+def test_the_timeout_applies_to_the_whole_response(ask):
     """The time is for the whole answer, not from byte to byte."""
 
     def respond(request):
@@ -104,7 +104,7 @@ def test_an_extender_that_drips_is_given_up(ask):
     assert "context deadline exceeded" in ask(respond, timeout=SHORT).message
 
 
-def test_an_endless_answer_is_not_read_to_its_end(ask, monkeypatch):
+def test_an_endless_response_is_not_read_completely(ask, monkeypatch):
     monkeypatch.setattr(client, "ANSWER_BYTES_MAX", 1000)
 
     def respond(request):
@@ -118,21 +118,21 @@ def test_an_endless_answer_is_not_read_to_its_end(ask, monkeypatch):
 
 
 @pytest.mark.parametrize("raw", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Le"])
-def test_what_is_no_http_is_a_failure(ask, raw):
+def test_a_response_that_is_not_http_is_a_failure(ask, raw):
     def respond(request):
         request.wfile.write(raw)
 
     assert isinstance(ask(respond), CommandFailed)
 
 
-def test_an_answer_that_breaks_off_is_a_failure(ask):
+def test_a_truncated_response_is_a_failure(ask):
     def respond(request):
         request.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"NodeNames"')
 
     assert isinstance(ask(respond), CommandFailed)
 
 
-def test_where_nobody_listens_is_a_failure(reach, question):
+def test_a_refused_connection_is_a_failure(reach, question):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         extender = reach(taken.getsockname()[1])
@@ -163,14 +163,16 @@ def test_an_unknown_certificate_is_not_trusted(ask_securely):
 
 @pytest.mark.needs("openssl")
 @pytest.mark.parametrize("more", [{"tls": ExtenderTls(insecure=True)}, {"enable_https": True}])
-def test_unless_certificates_do_not_matter(ask_securely, more):
+def test_an_unknown_certificate_is_accepted_without_verification(ask_securely, more):
     """upstream: extender.go: makeTransport."""
     assert ask_securely(**more) == b"ok"
 
 
 @pytest.mark.needs("openssl")
 @pytest.mark.parametrize("as_data", [False, True])
-def test_an_authority_is_trusted_for_the_name_it_vouches_for(ask_securely, certificates, as_data):
+def test_a_certificate_authority_is_trusted_for_the_name_in_the_certificate(
+    ask_securely, certificates, as_data
+):
     path = certificates / "ca.pem"
     ca = {"ca_data": path.read_bytes()} if as_data else {"ca_file": str(path)}
     assert ask_securely(ExtenderTls(server_name="extender.test", **ca)) == b"ok"
@@ -180,7 +182,7 @@ def test_an_authority_is_trusted_for_the_name_it_vouches_for(ask_securely, certi
 
 @pytest.mark.needs("openssl")
 @pytest.mark.parametrize("as_data", [False, True])
-def test_the_scheduler_proves_who_it_is(ask_securely, certificates, as_data):
+def test_the_scheduler_sends_its_client_certificate(ask_securely, certificates, as_data):
     cert, key = (certificates / f"client.{part}" for part in ("pem", "key"))
     if as_data:
         proof = {"cert_data": cert.read_bytes(), "key_data": key.read_bytes()}
@@ -200,6 +202,6 @@ def test_the_scheduler_proves_who_it_is(ask_securely, certificates, as_data):
         ({"cert_data": b"x", "key_data": b"y"}, "certData: cannot be used: "),
     ],
 )
-def test_files_that_cannot_be_used_are_refused_by_name(reach, tls, line):
+def test_unusable_tls_files_are_refused_with_their_field(reach, tls, line):
     with pytest.raises(TlsError, match=re.escape(line)):
         HttpExtenders([reach(1, "https", tls=ExtenderTls(**tls))])

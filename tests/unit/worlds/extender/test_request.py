@@ -1,4 +1,4 @@
-"""What is POSTed to extenders, byte by byte as a stock scheduler would say it."""
+"""Bodies of requests to extenders, as kube-scheduler encodes them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def body():
 
 
 @pytest.mark.parametrize("verb", [ExtenderVerb.FILTER, ExtenderVerb.PRIORITIZE])
-def test_nodes_are_sent_whole_or_by_name(body, verb):
+def test_nodes_are_sent_as_objects_or_names(body, verb):
     """upstream: extender.go: Filter, Prioritize."""
     assert body(verb, nodes=("a",)) == {"Pod": P, "Nodes": {"items": [A]}, "NodeNames": None}
     assert body(verb, nodes=("a",), by_name=True) == {"Pod": P, "Nodes": None, "NodeNames": ["a"]}
 
 
-def test_victims_are_sent_whole_or_by_uid(body):
+def test_victims_are_sent_as_objects_or_uids(body):
     """upstream: extender.go: ProcessPreemption."""
     victims = (NodeVictims("a", (VICTIM,), 3),)
     assert body(ExtenderVerb.PREEMPT, victims=victims) == {
@@ -61,7 +61,7 @@ def test_a_binding_names_pod_and_node(body):
     }
 
 
-def test_what_has_gone_is_sent_by_its_identity(body):
+def test_a_deleted_object_is_sent_with_its_name_only(body):
     assert body(ExtenderVerb.FILTER, nodes=("b",))["Nodes"] == {
         "items": [{"metadata": {"name": "b"}}]
     }

@@ -1,4 +1,4 @@
-"""An extender on a port: stock clients, slow ones, greedy ones, and a Fairlead scheduler."""
+"""The extender server on a port: kube-scheduler's protocol, and slow or malicious clients."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def pod(cpu):
     return POD | {"spec": {"containers": [container]}}
 
 
-def test_a_stock_client_is_answered_by_name(ask):
+def test_a_request_with_node_names_is_answered_with_node_names(ask):
     asked = {"Pod": pod("4"), "NodeNames": ["full", "free"]}
     status, answer = ask("filter", asked)
     assert (status, answer["NodeNames"]) == (200, ["free"])
@@ -132,7 +132,7 @@ def test_a_stock_client_is_answered_by_name(ask):
     )
 
 
-def test_a_stock_client_is_answered_with_whole_nodes(ask):
+def test_a_request_with_nodes_is_answered_with_nodes(ask):
     allocatable = {"cpu": "2", "memory": "1Gi", "pods": "10"}
     node = {"metadata": {"name": "small"}, "status": {"allocatable": allocatable}}
     asked = {"Pod": pod("1"), "Nodes": {"items": [node]}}
@@ -148,38 +148,38 @@ def test_a_stock_client_is_answered_with_whole_nodes(ask):
     }
 
 
-def test_after_a_refusal_the_client_may_come_again(ask):
+def test_a_client_can_send_requests_after_a_refusal(ask):
     assert ask("filter", b"garbage")[0] == 400
     assert ask("bind", {})[0] == 404
     assert ask("filter", {"Pod": POD, "NodeNames": []})[0] == 200
 
 
-def test_a_body_that_is_announced_too_long_is_not_waited_for(call):
+def test_a_content_length_above_the_limit_is_refused_at_once(call):
     call.sendall(HEAD + b"Content-Length: 99999999999\r\n\r\n")
     assert everything(call).startswith(b"HTTP/1.1 413 ")
 
 
-def test_a_body_in_chunks_is_a_body(call):
+def test_a_chunked_body_is_read(call):
     call.sendall(
         HEAD + b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n1\r\nx\r\n0\r\n\r\n"
     )
     assert b"invalid character 'x'" in everything(call)
 
 
-def test_what_is_no_http_is_refused(call):
+def test_a_request_that_is_not_http_is_refused(call):
     call.sendall(b"nonsense\r\n\r\n")
     assert everything(call).startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("beginning", [b"", b"\r\n", HEAD, HEAD + b"X-"])
-def test_a_request_that_does_not_come_to_its_point_is_given_up(monkeypatch, port, beginning):
+def test_an_incomplete_request_is_closed_after_a_timeout(monkeypatch, port, beginning):
     monkeypatch.setattr(connection_timeouts, "HEAD_SECONDS_MAX", 0.05)
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(beginning)
         assert everything(connection) == b""
 
 
-def test_a_second_request_that_does_not_come_to_its_point_is_given_up(monkeypatch, call):
+def test_an_incomplete_second_request_is_closed_after_a_timeout(monkeypatch, call):
     call.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
     call.recv(1 << 16)
     monkeypatch.setattr(connection_timeouts, "HEAD_SECONDS_MAX", 0.05)
@@ -187,12 +187,12 @@ def test_a_second_request_that_does_not_come_to_its_point_is_given_up(monkeypatc
     assert everything(call) == b""
 
 
-def test_headers_without_end_are_given_up(call):
+def test_a_connection_with_endless_headers_is_closed(call):
     call.sendall(HEAD)
     assert is_hung_up_on(call, b"X-More: and more\r\n" * 1000, most=3000)
 
 
-def test_a_client_that_does_not_read_is_given_up(monkeypatch):
+def test_the_connection_of_a_client_that_does_not_read_is_closed(monkeypatch):
     monkeypatch.setattr(connection_timeouts, "READING_SECONDS_MAX", 0.05)
 
     async def flood(_body):
@@ -207,7 +207,7 @@ def test_a_client_that_does_not_read_is_given_up(monkeypatch):
         assert len(everything(connection)) < 64 << 20
 
 
-def test_more_connections_than_there_may_be_are_turned_away(monkeypatch):
+def test_connections_above_the_limit_are_refused(monkeypatch):
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 2)
 
     async def answer(_body):

@@ -1,4 +1,4 @@
-"""A local cluster whose time is moved by hand."""
+"""A local cluster whose clock is advanced by the test."""
 
 from __future__ import annotations
 

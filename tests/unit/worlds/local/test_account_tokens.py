@@ -1,4 +1,4 @@
-"""Tokens of service accounts in a local cluster, whose time may be far from the machine's."""
+"""Tokens of service accounts in a local cluster, whose clock can differ from the machine's."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def reviewed(cluster, token, *audiences):
     return cluster.ask("POST", path, {"spec": spec})["status"]
 
 
-def test_a_token_counts_by_the_clusters_clock(cluster):
+def test_a_token_expires_by_the_clock_of_the_cluster(cluster):
     cluster.pass_time(100 * 365 * 24 * 3_600)
     token = issued(cluster)
     assert known(cluster, token) == ROBOT
@@ -39,7 +39,7 @@ def test_a_token_counts_by_the_clusters_clock(cluster):
         known(cluster, token)
 
 
-def test_a_token_for_others_is_for_them_alone(cluster):
+def test_a_token_for_another_audience_is_valid_only_for_this_audience(cluster):
     token = issued(cluster, audiences=["vault"])
     with pytest.raises(ApiError, match="Unauthorized"):
         known(cluster, token)
@@ -47,7 +47,7 @@ def test_a_token_for_others_is_for_them_alone(cluster):
     assert reviewed(cluster, token, "elsewhere", "vault")["audiences"] == ["vault"]
 
 
-def test_what_a_token_is_bound_to_need_not_be_told_by_uid(cluster):
+def test_a_bound_object_reference_needs_no_uid(cluster):
     secrets = "/api/v1/namespaces/default/secrets"
     cluster.ask("POST", secrets, {"metadata": {"name": "s"}})
     token = issued(cluster, boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})
@@ -57,7 +57,7 @@ def test_what_a_token_is_bound_to_need_not_be_told_by_uid(cluster):
         known(cluster, token)
 
 
-def test_a_token_ends_a_minute_after_the_deletion_of_what_it_is_bound_to(cluster):
+def test_a_token_is_invalid_a_minute_after_the_deletion_of_its_bound_object(cluster):
     """Although a finalizer keeps the object."""
     secrets = "/api/v1/namespaces/default/secrets"
     cluster.ask("POST", secrets, {"metadata": {"name": "s", "finalizers": ["a/b"]}})
@@ -70,7 +70,7 @@ def test_a_token_ends_a_minute_after_the_deletion_of_what_it_is_bound_to(cluster
         known(cluster, token)
 
 
-def test_a_token_is_bound_to_what_there_is(cluster):
+def test_a_token_cannot_be_bound_to_other_kinds(cluster):
     nothing = cluster.ask("POST", TOKENS, {"spec": {"boundObjectRef": {"kind": "ConfigMap"}}})
     assert "cannot bind token for serviceaccount" in nothing["message"]
 
@@ -110,7 +110,7 @@ def test_a_secret_gets_a_token_that_does_not_expire(cluster):
     assert filled(cluster) == data
 
 
-def test_a_token_is_valid_while_its_secret_has_it(cluster):
+def test_a_token_is_valid_while_its_secret_contains_it(cluster):
     cluster.pass_time(1)
     cluster.ask("POST", SECRETS, token_secret())
     cluster.pass_time(1)
@@ -121,7 +121,7 @@ def test_a_token_is_valid_while_its_secret_has_it(cluster):
         known(cluster, first)
 
 
-def test_secrets_for_tokens_need_their_account(cluster):
+def test_token_secrets_without_their_service_account_are_deleted(cluster):
     """Those of an account that is gone, or was another one of this name, are deleted."""
     cluster.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}})
     cluster.ask("POST", SECRETS, token_secret("robot"))
@@ -141,7 +141,7 @@ def test_secrets_for_tokens_need_their_account(cluster):
         known(cluster, token)
 
 
-def test_an_account_does_not_list_a_deleted_secret(cluster):
+def test_a_deleted_secret_is_removed_from_its_service_account(cluster):
     listed = [{"name": "s"}, {"name": "other"}]
     cluster.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}, "secrets": listed})
     cluster.ask("POST", SECRETS, token_secret("robot"))

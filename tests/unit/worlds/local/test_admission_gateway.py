@@ -1,4 +1,4 @@
-"""What those outside have to say about what controllers write."""
+"""Admission policies and webhooks apply to the writes of controllers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def webhook(url, rule=RULE, **more):
     }
 
 
-def test_policies_judge_controllers_too(cluster):
+def test_admission_policies_apply_to_controllers(cluster):
     users = "request.userInfo.username != 'system:serviceaccount:kube-system:replicaset-controller'"
     for manifest in policy(users):
         cluster.local.store.create(manifest, cluster.clock.now())
@@ -90,7 +90,7 @@ def test_policies_judge_controllers_too(cluster):
     assert "ValidatingAdmissionPolicy 'p' with binding 'p' denied request" in condition["message"]
 
 
-def test_a_kubelet_may_write_about_a_pod_that_a_client_has_just_deleted(cluster):
+def test_a_status_write_of_a_kubelet_to_a_deleted_pod_raises_no_error(cluster):
     """Its node, which the user's name contains, is no longer known."""
     for manifest in policy("true"):
         cluster.local.store.create(manifest, cluster.clock.now())
@@ -101,7 +101,7 @@ def test_a_kubelet_may_write_about_a_pod_that_a_client_has_just_deleted(cluster)
     assert outcome.reason is FailureReason.NOT_FOUND
 
 
-def test_a_policy_that_all_keep_changes_nothing(cluster):
+def test_a_policy_that_admits_all_writes_has_no_effect(cluster):
     for manifest in policy("true", ALL):
         cluster.local.store.create(manifest, cluster.clock.now())
     cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
@@ -109,7 +109,7 @@ def test_a_policy_that_all_keep_changes_nothing(cluster):
     assert [pod["status"]["phase"] for pod in cluster.list("pod")] == ["Running", "Running"]
 
 
-def test_where_nobody_asks_webhooks_controllers_go_on_without(cluster):
+def test_controllers_skip_webhooks_without_a_webhook_client(cluster):
     cluster.local.store.create(webhook("https://127.0.0.1:1/"), cluster.clock.now())
     cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
     cluster.pass_time(5)
@@ -176,7 +176,7 @@ def injected(context):
     return lambda port=0: asyncio.run(living(port))
 
 
-def test_webhooks_are_asked_about_pods_that_controllers_make(injected):
+def test_webhooks_are_called_for_pods_of_controllers(injected):
     pods, asked, _ = injected()
     names = [[one["name"] for one in pod["spec"]["containers"]] for pod in pods]
     assert names == [["c", "side"], ["c", "side"]]
@@ -186,7 +186,7 @@ def test_webhooks_are_asked_about_pods_that_controllers_make(injected):
     assert {row["name"] for row in pods[0]["status"]["containerStatuses"]} == {"c", "side"}
 
 
-def test_a_webhook_that_is_not_there_keeps_controllers_from_making_any(injected):
+def test_an_unreachable_webhook_prevents_pods_of_controllers(injected):
     pods, _, cluster = injected(port=1)
     assert pods == []
     [replica_set] = cluster.store.list(find_kind("replicaset"))

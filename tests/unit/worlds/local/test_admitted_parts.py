@@ -1,4 +1,4 @@
-"""What is written to a part of an object is admitted as all else."""
+"""Admission of writes to subresources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def resized(cluster):
     return act
 
 
-def test_nobody_debugs_with_rights_that_the_namespace_does_not_give(cluster):
+def test_pod_security_applies_to_ephemeral_containers(cluster):
     cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [CONTAINER]}})
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     namespace = "/api/v1/namespaces/default"
@@ -36,7 +36,7 @@ def test_nobody_debugs_with_rights_that_the_namespace_does_not_give(cluster):
     assert 'violates PodSecurity "baseline:latest": privileged' in refused["message"]
 
 
-def test_a_pod_does_not_grow_beyond_its_quota(cluster, resized):
+def test_a_resize_above_the_quota_is_refused(cluster, resized):
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "2"}}}
     cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
     cluster.pass_time(1)
@@ -47,7 +47,7 @@ def test_a_pod_does_not_grow_beyond_its_quota(cluster, resized):
     )
 
 
-def test_a_pod_does_not_grow_beyond_what_containers_may_have(cluster, resized):
+def test_a_resize_above_the_limit_range_is_refused(cluster, resized):
     limits = [{"type": "Container", "max": {"cpu": "2"}}]
     made = {"metadata": {"name": "l"}, "spec": {"limits": limits}}
     cluster.ask("POST", "/api/v1/namespaces/default/limitranges", made)
@@ -62,7 +62,7 @@ def test_a_pod_does_not_grow_beyond_what_containers_may_have(cluster, resized):
         ("resize", {"spec": {"containers": [{"name": "c", "resources": {}}]}}),
     ],
 )
-def test_policies_are_asked_about_parts(cluster, part, body):
+def test_policies_apply_to_subresources(cluster, part, body):
     cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [CONTAINER]}})
     group = "/apis/admissionregistration.k8s.io/v1"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"]}
@@ -77,7 +77,7 @@ def test_policies_are_asked_about_parts(cluster, part, body):
     assert cluster.ask("PATCH", f"{PODS}/a/{part}", body, STRATEGIC)["message"].endswith("not here")
 
 
-def test_policies_are_asked_about_tokens(cluster):
+def test_policies_apply_to_token_requests(cluster):
     group, accounts = "/apis/admissionregistration.k8s.io/v1", "namespaces/default/serviceaccounts"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
     short = "object.spec.expirationSeconds <= 3600"

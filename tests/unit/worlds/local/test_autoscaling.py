@@ -1,4 +1,4 @@
-"""A local cluster with Cluster Autoscaler: simulated nodes appear and vanish."""
+"""A local cluster with Cluster Autoscaler, which adds and removes simulated nodes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def elastic(make_cluster):
     return make_cluster(nodes=2, zones=2, engine=replace(OBSERVED, autoscaler=config()))
 
 
-def test_nodes_come_for_pending_pods_and_go_when_unneeded(elastic):
+def test_nodes_are_added_for_pending_pods_and_removed_when_unneeded(elastic):
     elastic.ask("POST", DEPLOYMENTS, web(16))
     elastic.pass_time(180)
     assert len(elastic.list("node", "")) == 4
@@ -98,7 +98,7 @@ def test_auto_finds_no_autoscaler_in_a_new_cluster():
     assert config(AutoscaleOptions("auto")) is None
 
 
-def test_a_file_that_is_not_there_is_refused():
+def test_a_missing_file_is_refused():
     with pytest.raises(InputError) as refused:
         config(AutoscaleOptions("cluster-autoscaler", "/nowhere.yaml"))
     assert str(refused.value).startswith("/nowhere.yaml")

@@ -43,7 +43,7 @@ def test_a_backup_is_private_even_if_it_replaces_a_public_file(stopped, tmp_path
     assert saved.stat().st_mode & 0o077 == 0
 
 
-def test_a_failed_backup_leaves_the_older_one(stopped, tmp_path, capsys):
+def test_a_failed_backup_keeps_the_older_backup(stopped, tmp_path, capsys):
     saved = tmp_path / "saved.tar"
     saved.write_bytes(b"older")
     size = (stopped / "objects.db").stat().st_size

@@ -1,4 +1,4 @@
-"""What a kubelet makes of changes of a running pod: other images, amounts, containers, gates."""
+"""Reactions of the kubelet to changes of a running pod."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def notes(cluster):
     return [event["message"] for event in cluster.list("events")]
 
 
-def test_another_image_starts_the_container_anew(running):
+def test_a_changed_image_restarts_the_container(running):
     patch(running, {"spec": {"containers": [{"name": "c", "image": "x:2"}]}})
     status = status_of(running)
     [container] = status["containerStatuses"]
@@ -48,20 +48,20 @@ def test_another_image_starts_the_container_anew(running):
     assert "Container c definition changed, will be restarted" in notes(running)
 
 
-def test_other_changes_leave_the_container_alone(running):
+def test_other_changes_do_not_restart_the_container(running):
     patch(running, {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}})
     status = status_of(running)
     assert status["observedGeneration"] == 2
     assert status["containerStatuses"][0]["restartCount"] == 0
 
 
-def test_a_container_has_its_amounts_from_its_start(running):
+def test_the_container_status_has_the_resources_from_the_start(running):
     [container] = status_of(running)["containerStatuses"]
     assert container["allocatedResources"] == {"cpu": "10m"}
     assert container["resources"] == AMOUNTS
 
 
-def test_a_resized_container_has_its_new_amounts(running):
+def test_the_container_status_has_the_new_resources_after_a_resize(running):
     amounts = {"requests": {"cpu": "20m"}}
     body = {"spec": {"containers": [{"name": "c", "resources": amounts}]}}
     patch(running, body, part="/resize")
@@ -93,7 +93,7 @@ def test_a_container_restarts_if_its_resize_policy_requires_it(cluster, resized,
 
 
 @pytest.mark.parametrize(("stdin", "state"), [(False, "running"), (True, "terminated")])
-def test_an_ephemeral_container_starts_and_ends_where_it_waits_for_input(running, stdin, state):
+def test_an_ephemeral_container_starts_and_ends_if_it_reads_stdin(running, stdin, state):
     added = {"name": "d", "image": "busybox", "stdin": stdin}
     patch(running, {"spec": {"ephemeralContainers": [added]}}, part="/ephemeralcontainers")
     [debugger] = status_of(running)["ephemeralContainerStatuses"]
@@ -108,7 +108,7 @@ def test_an_ephemeral_container_starts_and_ends_where_it_waits_for_input(running
     ]
 
 
-def test_a_gate_that_opens_makes_the_pod_ready(running):
+def test_a_true_readiness_gate_makes_the_pod_ready(running):
     ready = condition(running, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
     assert condition(running, "ContainersReady")["status"] == "True"
@@ -119,7 +119,7 @@ def test_a_gate_that_opens_makes_the_pod_ready(running):
         assert condition(running, "Ready")["status"] == opened
 
 
-def test_a_silent_kubelet_tells_of_nothing(running):
+def test_a_stopped_kubelet_reports_nothing(running):
     """Not that it stops a container, either."""
     node = running.find("pod", "a")["spec"]["nodeName"]
     silent = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
@@ -175,14 +175,14 @@ def test_a_resize_that_does_not_fit_waits_until_it_fits(full_node):
     assert allocated(full_node) == "3500m"
 
 
-def test_a_deferred_resize_can_be_taken_back(full_node):
+def test_a_deferred_resize_can_be_replaced_by_a_smaller_one(full_node):
     resize(full_node, "3500m")
     resize(full_node, "2")
     assert "PodResizePending" not in conditions(full_node)
     assert allocated(full_node) == "2"
 
 
-def test_a_deferred_resize_occupies_nothing_for_other_resizes(full_node):
+def test_a_deferred_resize_does_not_occupy_resources(full_node):
     resize(full_node, "3500m")
     body = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}}
     full_node.ask("PATCH", f"{PODS}/b/resize", body, content_type=STRATEGIC)
@@ -201,7 +201,7 @@ def test_a_deferred_resize_stays_deferred_when_another_controller_changes_the_po
     assert allocated(full_node) == "1"
 
 
-def test_the_deferred_resize_of_the_most_important_pod_goes_first(full_node):
+def test_the_deferred_resize_of_the_pod_with_the_highest_priority_is_first(full_node):
     node = full_node.find("pod", "a")["spec"]["nodeName"]
     first = {"metadata": {"name": "first"}, "value": 10}
     full_node.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", first)

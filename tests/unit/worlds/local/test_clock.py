@@ -1,4 +1,4 @@
-"""Time in a local world."""
+"""The clock of a local cluster."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def outside():
     return Outside()
 
 
-def test_time_passes_as_outside(outside):
+def test_time_passes_as_on_the_machine(outside):
     clock = LocalClock(50, monotonic=outside)
     outside.now += 7
     assert clock.now() == 57
 
 
-def test_time_may_run_fast(outside):
+def test_time_can_run_faster(outside):
     clock = LocalClock(0, speed=60, monotonic=outside)
     outside.now += seconds(1)
     assert clock.now() == seconds(60)
     assert clock.seconds_until(seconds(120)) == pytest.approx(1.0)
 
 
-def test_time_may_stand_still_but_for_jumps(outside):
+def test_a_paused_clock_changes_only_by_jumps(outside):
     clock = LocalClock(5, paused=True, monotonic=outside)
     outside.now += seconds(1)
     assert (clock.now(), clock.seconds_until(9)) == (5, None)
@@ -45,7 +45,7 @@ def test_time_may_stand_still_but_for_jumps(outside):
     assert clock.now() == 8
 
 
-def test_steering_never_turns_time_back(outside):
+def test_changing_the_speed_never_sets_time_back(outside):
     clock = LocalClock(0, speed=10, monotonic=outside)
     outside.now += 5
     clock.control(speed=1)

@@ -1,4 +1,4 @@
-"""What happens by itself behind the API server."""
+"""The controllers of a local cluster."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_clock_keeps_up_while_slices_of_work_take_30_ms(cluster):
     assert cluster.clock.now() - reached <= seconds(0.03)
 
 
-def test_pods_have_addresses_of_their_own_until_they_are_gone(cluster):
+def test_each_pod_has_a_unique_address_until_its_deletion(cluster):
     for name in ("a", "b"):
         pod = {**POD, "metadata": {"name": name}, "spec": {**POD["spec"], "nodeName": "node-1"}}
         cluster.ask("POST", PODS, pod)
@@ -60,14 +60,14 @@ def test_pods_have_addresses_of_their_own_until_they_are_gone(cluster):
     assert cluster.find("pod", "a")["status"]["podIP"] == first
 
 
-def test_what_the_scheduler_says_is_an_event(cluster):
+def test_the_scheduler_writes_events(cluster):
     cluster.ask("POST", PODS, POD)
     [event] = [row for row in cluster.list("event") if row["reason"] == "Scheduled"]
     assert event["involvedObject"]["name"] == "a"
     assert event["message"].startswith("Successfully assigned default/a to node-")
 
 
-def test_what_is_said_again_is_counted(cluster):
+def test_repeated_events_are_counted(cluster):
     huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
     cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
     cluster.pass_time(400)  # it is tried again five minutes later
@@ -75,14 +75,14 @@ def test_what_is_said_again_is_counted(cluster):
     assert failed["series"]["count"] == 2
 
 
-def test_events_go_after_an_hour(cluster):
+def test_events_are_deleted_after_an_hour(cluster):
     cluster.ask("POST", PODS, POD)
     cluster.pass_time(3_700)
     cluster.ask("POST", PODS, {**POD, "metadata": {"name": "b"}})
     assert {row["involvedObject"]["name"] for row in cluster.list("event")} == {"b"}
 
 
-def test_every_namespace_is_furnished(cluster):
+def test_every_namespace_gets_its_default_objects(cluster):
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     assert cluster.find("serviceaccount", "default", "n") is not None
     shown = cluster.find("configmap", "kube-root-ca.crt", "n")
@@ -91,7 +91,7 @@ def test_every_namespace_is_furnished(cluster):
     assert cluster.find("serviceaccount", "default", "n") is not None
 
 
-def test_a_namespace_goes_when_it_is_empty(cluster):
+def test_a_namespace_is_deleted_when_it_is_empty(cluster):
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     cluster.ask("POST", "/api/v1/namespaces/n/pods", POD)
     cluster.pass_time(2)
@@ -103,7 +103,7 @@ def test_a_namespace_goes_when_it_is_empty(cluster):
     assert cluster.find("namespace", "n", "") is None
 
 
-def test_a_namespace_says_what_is_left_of_it_and_what_holds_that(cluster):
+def test_conditions_of_a_namespace_name_remaining_objects_and_finalizers(cluster):
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     held = {"metadata": {"name": "c", "finalizers": ["a.b/c"]}}
     cluster.ask("POST", "/api/v1/namespaces/n/configmaps", held)
@@ -144,14 +144,14 @@ def test_a_deployment_is_rolled_out(cluster):
     assert made_from == {f"{replica_set['metadata']['name']}-"}
 
 
-def test_what_is_left_out_does_nothing(make_cluster):
+def test_a_disabled_component_does_nothing(make_cluster):
     cluster = make_cluster(nodes=1, without=("scheduler",))
     cluster.ask("POST", PODS, POD)
     cluster.pass_time(60)
     assert "nodeName" not in cluster.find("pod", "a")["spec"]
 
 
-def test_an_object_that_nobody_can_read_harms_nobody(cluster):
+def test_an_undecodable_object_does_not_affect_others(cluster):
     definition = {
         "metadata": {"name": "things.example.com"},
         "spec": {
@@ -182,7 +182,7 @@ def test_an_object_that_nobody_can_read_harms_nobody(cluster):
     assert cluster.find("pod", "a")["spec"]["nodeName"].startswith("node-")
 
 
-def test_nodes_are_in_their_zones_in_turn(make_cluster):
+def test_nodes_are_assigned_to_zones_in_turn(make_cluster):
     cluster = make_cluster(nodes=4, zones=3)
     zones = [
         node["metadata"]["labels"]["topology.kubernetes.io/zone"]
@@ -191,7 +191,7 @@ def test_nodes_are_in_their_zones_in_turn(make_cluster):
     assert zones == ["zone-a", "zone-b", "zone-c", "zone-a"]
 
 
-def test_a_quota_may_keep_a_namespace_bare(cluster):
+def test_default_objects_are_created_when_the_quota_allows_them(cluster):
     """What it does not allow is not there; when it does, it comes."""
     quotas = "/api/v1/namespaces/default/resourcequotas"
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}}
@@ -203,7 +203,7 @@ def test_a_quota_may_keep_a_namespace_bare(cluster):
     assert [obj["metadata"]["name"] for obj in cluster.list("ConfigMap")] == ["kube-root-ca.crt"]
 
 
-def test_quotas_are_counted(cluster):
+def test_the_usage_of_quotas_is_counted(cluster):
     """By what there is when they are made, and by what comes and goes."""
     path = "/api/v1/namespaces/default"
 
@@ -225,7 +225,7 @@ def test_quotas_are_counted(cluster):
     assert used() == {"configmaps": "1", "requests.cpu": "500m"}
 
 
-def test_a_deployment_tells_its_revision_with_its_status(cluster):
+def test_the_deployment_controller_writes_revision_and_status_together(cluster):
     """Its controller writes both at once: the generation stays."""
     pod = {
         "metadata": {"labels": {"a": "b"}},
@@ -242,7 +242,7 @@ def test_a_deployment_tells_its_revision_with_its_status(cluster):
     assert meta["generation"] == 1
 
 
-def test_a_container_says_that_it_runs(cluster):
+def test_exec_into_a_running_container_is_not_implemented(cluster):
     """And no more: nothing is executed."""
     pods = "/api/v1/namespaces/default/pods"
     cluster.ask(
@@ -254,7 +254,7 @@ def test_a_container_says_that_it_runs(cluster):
     assert cluster.ask("GET", f"{pods}/p/exec")["reason"] == "NotImplemented"
 
 
-def test_component_statuses(cluster):
+def test_all_component_statuses_are_healthy(cluster):
     """One process is all of them."""
     path = "/api/v1/componentstatuses"
     found = cluster.ask("GET", path)
@@ -267,7 +267,7 @@ def test_component_statuses(cluster):
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_a_workload_follows_its_annotated_load(cluster, version):
+def test_an_autoscaler_follows_the_annotated_load(cluster, version):
     """In either version; the status is what kubectl shows."""
     cluster.ask("POST", "/apis/apps/v1/namespaces/default/deployments", loaded_deployment())
     path = f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
@@ -302,7 +302,7 @@ def loaded_deployment():
     }
 
 
-def test_pods_say_of_which_generation_they_speak(cluster):
+def test_the_status_of_a_pod_has_the_observed_generation(cluster):
     """Conditions stand in the kubelet's order; those of a binding say nothing."""
     cluster.ask("POST", PODS, POD)
     cluster.pass_time(5)
@@ -328,7 +328,7 @@ def test_schedulers_write_events_of_the_newer_group(cluster):
     assert "count" not in event
 
 
-def test_a_pod_is_taken_on_before_it_runs(cluster):
+def test_a_pod_is_pending_before_its_containers_run(cluster):
     """Its containers wait, those after others for them; who goes on beside others runs too."""
     spec = {
         "containers": [{"name": "c", "image": "i"}],
@@ -396,7 +396,7 @@ def test_a_kubelet_stops_a_pod_at_its_deadline(cluster):
     assert told["Killing"] == "Stopping container c"
 
 
-def test_the_containers_of_an_evicted_pod_have_stopped(cluster):
+def test_the_containers_of_an_evicted_pod_are_terminated(cluster):
     usage = {"fairlead.dev/usage": "memory=1000Gi"}
     cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "annotations": usage}})
     cluster.pass_time(20)
@@ -408,7 +408,7 @@ def test_the_containers_of_an_evicted_pod_have_stopped(cluster):
     assert "Stopping container c" in {row["message"] for row in cluster.list("event")}
 
 
-def test_a_pod_stops_a_second_after_it_is_asked_to(cluster):
+def test_a_pod_stops_a_second_after_its_deletion_by_default(cluster):
     """Unless it says otherwise, and never later than it may."""
     slow = {"fairlead.dev/stop-duration": "20s"}
     cluster.ask("POST", PODS, POD)
@@ -422,7 +422,7 @@ def test_a_pod_stops_a_second_after_it_is_asked_to(cluster):
     assert cluster.list("pod") == []
 
 
-def test_storage_that_nobody_uses_goes(cluster):
+def test_unused_claims_and_classes_are_deleted(cluster):
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     path = "/api/v1/namespaces/default/persistentvolumeclaims"
     cluster.ask("POST", path, {"metadata": {"name": "c"}, "spec": spec})
@@ -448,23 +448,23 @@ def owned(cluster, *owners):
     return cluster.find("configmap", "c")
 
 
-def test_what_names_an_owner_that_is_not_there_goes(cluster):
+def test_an_object_with_a_missing_owner_is_deleted(cluster):
     assert owned(cluster, NOBODY) is None
 
 
-def test_so_does_what_names_somebody_elses_name(cluster):
+def test_an_object_with_the_name_but_not_the_uid_of_an_owner_is_deleted(cluster):
     root = {**NOBODY, "name": "kube-root-ca.crt"}
     assert owned(cluster, root) is None
 
 
-def test_who_has_another_owner_forgets_the_absent_one(cluster):
+def test_a_missing_owner_is_removed_if_another_owner_exists(cluster):
     root = cluster.find("configmap", "kube-root-ca.crt")["metadata"]
     there = {**NOBODY, "name": root["name"], "uid": root["uid"]}
     found = owned(cluster, NOBODY, there)
     assert [one["uid"] for one in found["metadata"]["ownerReferences"]] == [root["uid"]]
 
 
-def test_an_owner_of_a_kind_that_nobody_serves_may_be_there(cluster):
+def test_an_object_with_an_owner_of_an_unserved_kind_is_kept(cluster):
     assert owned(cluster, {**NOBODY, "apiVersion": "example.com/v1"}) is not None
 
 
@@ -473,7 +473,7 @@ def kubelets_events(cluster):
     return [(row["reason"], row["involvedObject"].get("fieldPath"), row["message"]) for row in rows]
 
 
-def test_kubelets_tell_of_containers(cluster):
+def test_kubelets_write_events_about_containers(cluster):
     cluster.ask("POST", PODS, POD)
     cluster.pass_time(2)
     part, there = "spec.containers{c}", "already present on machine and can be accessed by the pod"
@@ -488,7 +488,7 @@ def test_kubelets_tell_of_containers(cluster):
     assert kubelets_events(cluster) == [*began, ("Killing", part, "Stopping container c")]
 
 
-def test_each_container_is_told_of(cluster):
+def test_kubelets_write_events_about_each_container(cluster):
     spec = {
         "initContainers": [{"name": "first", "image": "i"}],
         "containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}],
@@ -500,7 +500,7 @@ def test_each_container_is_told_of(cluster):
 
 
 @pytest.mark.parametrize("kind", ["Job", "ReplicaSet", "Widget"])
-def test_nobody_makes_pods_again_for_an_owner_that_is_not_there(cluster, kind):
+def test_pods_of_a_missing_owner_are_not_recreated(cluster, kind):
     owner = {"apiVersion": "batch/v1", "kind": kind, "name": "o", "uid": "u", "controller": True}
     cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "ownerReferences": [owner]}})
     cluster.pass_time(2)
@@ -510,14 +510,14 @@ def test_nobody_makes_pods_again_for_an_owner_that_is_not_there(cluster, kind):
 
 
 @pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
-def test_names_of_gangs_are_names_of_hosts(cluster, api):
+def test_names_of_pod_groups_must_be_dns_subdomains(cluster, api):
     """As those of all custom resources."""
     group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "?Y b"}}
     refused = cluster.ask("POST", f"/apis/{api}/namespaces/default/podgroups", group)
     assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "metadata.name")
 
 
-def test_a_slice_that_says_no_longer_whose_it_is_gets_a_successor(cluster):
+def test_an_endpoint_slice_that_lost_its_service_label_is_replaced(cluster):
     """Instead of being written again and again as what it was."""
     labels = {"app": "a"}
     spec = {"selector": labels, "ports": [{"port": 80}]}
@@ -542,14 +542,14 @@ def test_a_slice_that_says_no_longer_whose_it_is_gets_a_successor(cluster):
     assert list(held.values()) == [1]
 
 
-def test_decisions_are_logged_if_somebody_listens(make_cluster):
+def test_decisions_are_logged_if_logging_is_enabled(make_cluster):
     lines = []
     cluster = make_cluster(logging=partial(DecisionLog, write=lines.append, verbosity=2))
     cluster.ask("POST", PODS, POD)
     assert any('"Placed pod on node" pod="default/a" cycle=1' in line for line in lines)
 
 
-def test_a_cluster_follows_a_version(make_cluster):
+def test_a_cluster_can_behave_as_an_older_version(make_cluster):
     """The scheduler, priority admission without preemption policies, and no leases."""
     gates = {"NodeLease": False}
     cluster = make_cluster(release=release_of("1.16", gates), nodes=1)
@@ -626,7 +626,7 @@ def test_a_quota_holds_against_affinity_to_other_namespaces(cluster, affinity, r
     assert create("staying")["kind"] == "Pod"
 
 
-def test_beside_a_stock_controller_manager_no_autoscaler_acts(make_cluster):
+def test_no_autoscaler_runs_beside_kube_controller_manager(make_cluster):
     cluster = make_cluster(without=("workloads",))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
@@ -638,7 +638,7 @@ def test_beside_a_stock_controller_manager_no_autoscaler_acts(make_cluster):
 
 @pytest.mark.parametrize("length", [2, 3])
 @pytest.mark.parametrize("first", [0, 1])
-def test_owners_in_a_circle_are_deleted_in_the_foreground(make_cluster, length, first):
+def test_circular_owners_are_deleted_in_the_foreground(make_cluster, length, first):
     """None of them waits for itself."""
     cluster, url = make_cluster(nodes=0), "/api/v1/namespaces/default/configmaps"
     manifest = {"apiVersion": "v1", "kind": "ConfigMap"}

@@ -1,4 +1,4 @@
-"""DeviceTaintRules in a local cluster: the kind, its defaults and refusals, and what they do."""
+"""DeviceTaintRules in a local cluster: defaults, validation and effects."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_new_rule_gets_a_time_and_a_generation(gated):
         ({"effect": "NoSchedule", "timeAdded": "2020-01-01T00:00:00Z"}, "2020-01-01T00:00:00Z"),
     ],
 )
-def test_a_changed_effect_counts_from_now(gated, patch, time_added):
+def test_a_changed_effect_gets_the_current_time(gated, patch, time_added):
     """Unless the update states another time."""
     gated.ask("POST", RULES, rule())
     gated.pass_time(60)
@@ -115,18 +115,18 @@ def test_a_changed_effect_counts_from_now(gated, patch, time_added):
         (rule("", key="a b"), ["spec.taint.key", "spec.taint.effect"]),
     ],
 )
-def test_what_a_rule_may_not_have(gated, changed, fields):
+def test_an_invalid_rule_is_refused(gated, changed, fields):
     refusal = gated.ask("POST", RULES, changed)
     assert refusal["code"] == 422
     assert [cause["field"] for cause in refusal["details"]["causes"]] == fields
 
 
-def test_a_slices_taints_get_a_time(busy):
+def test_taints_of_resource_slices_get_a_time(busy):
     taint = busy.find("resourceslice", "gpus", "")["spec"]["devices"][0]["taints"][0]
     assert taint["timeAdded"] == "2026-01-01T00:00:00Z"
 
 
-def test_a_rule_evicts_and_says_so(busy):
+def test_a_rule_evicts_pods_and_reports_them_in_its_condition(busy):
     """The pod's device is tainted, so the pod goes; the condition counts it."""
     busy.ask("POST", RULES, rule(device="gpu-0"))
     assert condition(busy)[1] == "PodsPendingEviction"
@@ -139,7 +139,7 @@ def test_a_rule_evicts_and_says_so(busy):
     assert condition(busy) == ("False", "Completed", text)
 
 
-def test_a_rule_keeps_pods_off_its_devices_until_it_goes(busy):
+def test_a_rule_prevents_scheduling_on_its_devices_until_its_deletion(busy):
     busy.ask("POST", RULES, rule("NoSchedule", device="gpu-1"))
     claim = {
         "metadata": {"name": "d"},
@@ -154,7 +154,7 @@ def test_a_rule_keeps_pods_off_its_devices_until_it_goes(busy):
     assert busy.find("pod", "q")["spec"]["nodeName"]
 
 
-def test_the_effect_none_only_counts(busy):
+def test_the_effect_none_only_counts_pods(busy):
     busy.ask("POST", RULES, rule("None"))
     status, reason, message = condition(busy)
     assert (status, reason) == ("False", "NoEffect")

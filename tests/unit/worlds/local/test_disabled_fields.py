@@ -1,4 +1,4 @@
-"""Fields whose feature gate is off are dropped from new objects."""
+"""Fields of disabled feature gates are dropped from new objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ SETS = "/apis/apps/v1/namespaces/default/statefulsets"
     ("is_on", "stored", "updated_at_once"),
     [(True, {"partition": 0, "maxUnavailable": 2}, 2), (False, {"partition": 0}, 1)],
 )
-def test_max_unavailable_of_stateful_sets(make_cluster, is_on, stored, updated_at_once):
+def test_max_unavailable_of_stateful_sets_needs_its_feature_gate(
+    make_cluster, is_on, stored, updated_at_once
+):
     """Without its gate, which is off by default, pods are updated one after the other."""
     gates = {"MaxUnavailableStatefulSet": is_on}
     cluster = make_cluster(nodes=1, release=release_of("", gates))

@@ -1,4 +1,4 @@
-"""Who wrote what, of the writes that no client sent."""
+"""Field managers of the writes of controllers, kubelets and the scheduler."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def entries(obj):
     }
 
 
-def test_a_pod_is_made_by_a_controller_and_reported_by_a_kubelet(rolled_out):
+def test_a_pod_has_a_controller_and_a_kubelet_as_field_managers(rolled_out):
     [pod, other] = rolled_out.list("pod")
     found = entries(pod)
     assert set(found) == {("kube-controller-manager", ""), ("kubelet", "status")}
@@ -45,14 +45,14 @@ def test_a_pod_is_made_by_a_controller_and_reported_by_a_kubelet(rolled_out):
     assert made is entries(other)["kube-controller-manager", ""]
 
 
-def test_a_deployments_status_and_revision_are_its_controllers(rolled_out):
+def test_status_and_revision_of_a_deployment_belong_to_its_controller(rolled_out):
     written = entries(rolled_out.find("deployment", "web"))["kube-controller-manager", "status"]
     annotations = written["f:metadata"]["f:annotations"]
     assert "f:deployment.kubernetes.io/revision" in annotations
     assert "f:replicas" in written["f:status"]
 
 
-def test_who_applies_what_a_controller_wrote_is_told(rolled_out):
+def test_an_apply_to_fields_of_a_controller_conflicts(rolled_out):
     [replica_set] = rolled_out.list("replicaset")
     name = replica_set["metadata"]["name"]
     path = f"/apis/apps/v1/namespaces/default/replicasets/{name}"
@@ -69,7 +69,7 @@ def test_who_applies_what_a_controller_wrote_is_told(rolled_out):
     assert ".spec.replicas" in refusal["message"]
 
 
-def test_what_the_scheduler_says_of_a_pod_is_its_own(cluster):
+def test_the_scheduler_owns_the_condition_and_the_events_that_it_writes(cluster):
     huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
     cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
     assert ("kube-scheduler", "status") in entries(cluster.find("pod", "a"))
@@ -77,7 +77,7 @@ def test_what_the_scheduler_says_of_a_pod_is_its_own(cluster):
     assert set(entries(event)) == {("kube-scheduler", "")}
 
 
-def test_a_node_is_registered_by_its_kubelet(cluster):
+def test_a_node_has_the_kubelet_as_field_manager(cluster):
     found = entries(cluster.find("node", "node-2", ""))
     assert set(found) == {
         ("kubelet", ""),
@@ -87,7 +87,7 @@ def test_a_node_is_registered_by_its_kubelet(cluster):
     assert "f:capacity" in found["kubelet", "status"]["f:status"]
 
 
-def test_a_node_that_is_silent_is_reported_by_the_node_controller(cluster):
+def test_conditions_of_an_unreachable_node_belong_to_the_node_controller(cluster):
     stopped = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
     cluster.ask("PATCH", "/api/v1/nodes/node-1", stopped, "application/merge-patch+json")
     cluster.pass_time(120)
@@ -96,14 +96,14 @@ def test_a_node_that_is_silent_is_reported_by_the_node_controller(cluster):
     assert "f:taints" in found["kube-controller-manager", ""]["f:spec"]
 
 
-def test_leases_are_the_kubelets_and_what_namespaces_have_is_the_controllers(cluster):
+def test_leases_belong_to_kubelets_and_default_objects_to_the_controller(cluster):
     lease = cluster.find("lease", "node-1", "kube-node-lease")
     assert set(entries(lease)) == {("kubelet", "")}
     shown = cluster.find("configmap", "kube-root-ca.crt")
     assert set(entries(shown)) == {("kube-controller-manager", "")}
 
 
-def test_a_quota_is_counted_by_its_controller(cluster):
+def test_the_usage_of_a_quota_belongs_to_its_controller(cluster):
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}}
     cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
     found = entries(cluster.find("resourcequota", "q"))

@@ -1,4 +1,4 @@
-"""A local cluster with Karpenter: NodePools and NodeClaims are custom resources."""
+"""A local cluster with Karpenter, NodePools and NodeClaims."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_nodepool_has_resources_and_conditions(elastic):
     }  # fmt: skip
 
 
-def test_events_are_in_upstreams_words(elastic):
+def test_events_have_upstreams_messages(elastic):
     _, [claim] = settled(elastic)
     elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
     elastic.pass_time(120)
@@ -111,7 +111,7 @@ def test_events_are_in_upstreams_words(elastic):
     } <= found
 
 
-def test_an_unneeded_node_goes_with_its_nodeclaim(elastic):
+def test_an_unneeded_node_is_deleted_with_its_nodeclaim(elastic):
     settled(elastic)
     elastic.ask("PATCH", f"{DEPLOYMENTS}/web", {"spec": {"replicas": 1}}, MERGE)
     elastic.pass_time(300)
@@ -146,7 +146,7 @@ def test_a_deleted_node_is_drained_and_replaced(elastic):
     assert all(pod["spec"].get("nodeName") for pod in elastic.list("pod"))
 
 
-def test_nodes_of_a_deleted_nodepool_go(elastic):
+def test_nodes_of_a_deleted_nodepool_are_deleted(elastic):
     settled(elastic)
     elastic.ask("DELETE", f"{POOLS}/default")
     elastic.pass_time(240)
@@ -154,7 +154,7 @@ def test_nodes_of_a_deleted_nodepool_go(elastic):
     assert len(elastic.list("node", "")) == 2
 
 
-def test_a_limit_of_a_nodepool_binds(elastic):
+def test_the_limit_of_a_nodepool_is_respected(elastic):
     elastic.ask("PATCH", f"{POOLS}/default", {"spec": {"limits": {"cpu": "4"}}}, MERGE)
     settled(elastic, 40)
     assert [one["status"]["capacity"]["cpu"] for one in items(elastic, CLAIMS)] == ["4"]

@@ -1,4 +1,4 @@
-"""A local cluster whose objects are kept in a file."""
+"""A local cluster whose objects are stored in a file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ask(cluster, method, path, body=None, query=()):
     return response.status, json.loads(b"".join(response.body))
 
 
-def test_when_the_disk_fills_up_writing_is_refused_but_reading_and_deleting_go_on(tmp_path):
+def test_on_a_full_disk_writes_are_refused_and_reads_and_deletions_succeed(tmp_path):
     """As by a kube-apiserver whose etcd has no space; what stores nothing is done all the same."""
     named = {"metadata": {"name": "a"}}
     room = ["room"]
@@ -64,7 +64,7 @@ def test_when_the_disk_fills_up_writing_is_refused_but_reading_and_deleting_go_o
         assert ask(cluster, "POST", MAPS, again)[0] == 201
 
 
-def test_no_answer_names_a_path_of_the_server_when_its_disk_is_full(tmp_path):
+def test_responses_on_a_full_disk_do_not_contain_paths_of_the_server(tmp_path):
     with kept(tmp_path / "j") as cluster:
         ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})
         cluster.store.storage.has_room = bool
@@ -91,7 +91,7 @@ def test_no_answer_names_a_path_of_the_server_when_its_disk_is_full(tmp_path):
         assert "/fairlead/" not in text
 
 
-def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
+def test_writes_at_a_restart_are_stored(tmp_path):
     """A definition whose names were not accepted yet when the process died."""
     names = {"kind": "Widget", "plural": "widgets", "listKind": "WidgetList", "singular": "widget"}
     schema = {"openAPIV3Schema": {"type": "object"}}
@@ -127,7 +127,7 @@ def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
         assert cluster.store.find(kind, "", "widgets.example.com") == told
 
 
-def test_a_feature_gate_turned_on_later_adds_what_its_kinds_need(tmp_path):
+def test_a_feature_gate_enabled_later_adds_api_services_and_roles(tmp_path):
     """At every start: APIServices, roles, and rules of roles; turned off, the APIService goes."""
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:"
     protection = f"{roles}controller:podgroup-protection-controller"

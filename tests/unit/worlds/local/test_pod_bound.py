@@ -1,4 +1,4 @@
-"""A client requests more pods than a server can store."""
+"""The limit of pods in a local cluster."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cluster(make_cluster):
     return make_cluster(nodes=1, pods_max=20)
 
 
-def test_a_billion_replicas_are_as_many_as_may_be(cluster):
+def test_a_billion_replicas_create_only_the_maximum_of_pods(cluster):
     """The controller says why there are no more, and does not try all the time."""
     spec = {
         "replicas": 1_000_000_000,
@@ -35,7 +35,7 @@ def test_a_billion_replicas_are_as_many_as_may_be(cluster):
     assert (condition["type"], condition["reason"]) == ("ReplicaFailure", "FailedCreate")
 
 
-def test_others_are_refused_as_well(cluster):
+def test_pods_above_the_limit_are_refused_until_a_pod_is_deleted(cluster):
     """And one that goes makes room for one."""
     for number in range(20):
         made = cluster.ask("POST", PODS, {"metadata": {"name": f"p{number}"}, **TEMPLATE_SPEC})

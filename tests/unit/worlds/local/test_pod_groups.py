@@ -1,4 +1,4 @@
-"""PodGroups of scheduling.k8s.io in a local cluster: the kinds, their refusals, and a gang."""
+"""PodGroups of scheduling.k8s.io in a local cluster: validation and gang scheduling."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def nodes_of(cluster):
     return [one["spec"].get("nodeName") for one in pods]
 
 
-def test_a_gang_starts_when_it_fits_as_a_whole(gated):
+def test_a_gang_starts_only_if_all_its_pods_fit(gated):
     """Two of its three pods would fit on one node."""
     cluster = gated()
     cluster.ask("POST", GROUPS, group())
@@ -144,7 +144,7 @@ def test_an_invalid_workload_is_refused(gated, spec, problem):
     assert problem in refused["message"]
 
 
-def test_names_may_have_dots(gated):
+def test_names_of_pod_groups_and_workloads_can_contain_dots(gated):
     """Those of PodGroups and Workloads are DNS subdomains."""
     cluster = gated()
     spec = {"podGroupTemplates": [{"name": "a", "schedulingPolicy": GANG}]}
@@ -162,13 +162,13 @@ def test_names_may_have_dots(gated):
         ({"podGroupName": "../x"}, "spec.schedulingGroup.podGroupName: Invalid value: "),
     ],
 )
-def test_a_pod_names_a_group_by_a_possible_name(gated, named, problem):
+def test_an_invalid_scheduling_group_of_a_pod_is_refused(gated, named, problem):
     sent = pod("a")
     sent["spec"]["schedulingGroup"] = named
     assert problem in gated().ask("POST", PODS, sent)["message"]
 
 
-def test_what_needs_other_gates_is_dropped(gated):
+def test_fields_of_other_feature_gates_are_dropped(gated):
     """Topology constraints and claims of PodGroups, as a server does with their gates off."""
     cluster = gated()
     constraints = {"topology": [{"key": "rack"}]}
@@ -181,7 +181,7 @@ def test_what_needs_other_gates_is_dropped(gated):
     assert not kept.get("status")
 
 
-def test_a_pod_group_stays_until_its_pods_have_finished(gated):
+def test_a_pod_group_is_kept_until_its_pods_have_finished(gated):
     cluster = gated()
     cluster.ask("POST", GROUPS, group(policy={"basic": {}}))
     stored = cluster.ask("GET", f"{GROUPS}/train")
@@ -235,7 +235,7 @@ def test_a_pod_group_may_only_name_a_template_that_exists(gated):
     assert of("w", "workers")["kind"] == "PodGroup"
 
 
-def test_specs_cannot_change(gated):
+def test_the_specs_of_pod_groups_and_workloads_are_immutable(gated):
     cluster = gated()
     made = cluster.ask("POST", GROUPS, group())
     made["spec"]["schedulingPolicy"] = {"gang": {"minCount": 2}}
@@ -263,7 +263,7 @@ def test_fields_of_preemption_need_their_gate(gated):
     assert (plain["disruptionMode"], plain["priority"]) == ("Pod", 0)
 
 
-def test_its_table_has_name_and_age(gated):
+def test_the_table_of_pod_groups_has_name_and_age(gated):
     cluster = gated()
     cluster.ask("POST", GROUPS, group())
     shown = cluster.ask("GET", GROUPS, accept=TABLE)

@@ -1,4 +1,4 @@
-"""Writes to pods that are copies of earlier ones store what all stages would have stored."""
+"""Writes that are copied from earlier pods store the same as writes through all stages."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def same_ids(monkeypatch):
     return install
 
 
-def test_every_version_of_every_object_is_the_same(same_ids, make_cluster, monkeypatch):
+def test_copied_writes_store_the_same_versions_of_all_objects(same_ids, make_cluster, monkeypatch):
     """Also the order of members, and what watches see."""
     copied, reported = [], []
 
@@ -105,7 +105,7 @@ def test_every_version_of_every_object_is_the_same(same_ids, make_cluster, monke
     assert history(make_cluster(nodes=4, zones=2)) == copying
 
 
-def test_bindings_to_a_zone_are_the_same_writes(make_cluster):
+def test_bindings_to_nodes_of_the_same_zone_have_equal_texts(make_cluster):
     """Their pods get the labels of the zone; another zone is another write."""
     cluster = make_cluster(nodes=3, zones=2)
     cluster.local.store.create(a_pod("a"), cluster.clock.now())
@@ -146,7 +146,7 @@ def cluster(make_cluster):
     return cluster
 
 
-def test_pods_in_the_same_state_have_the_same_text(cluster):
+def test_pods_in_the_same_state_have_equal_texts(cluster):
     """Their addresses and uids differ."""
     one, other = (described(cluster, name, {"phase": "Failed"}) for name in "ab")
     assert one.text == other.text
@@ -171,7 +171,7 @@ def waiting(make_cluster):
     return cluster
 
 
-def test_equal_inputs_are_the_same_report(waiting):
+def test_equal_inputs_have_the_same_report(waiting):
     spec = {"containers": [CONTAINER]}
     texts = [reported(waiting, name, spec).text for name in "ab"]
     assert texts[0] == texts[1]
@@ -179,7 +179,7 @@ def test_equal_inputs_are_the_same_report(waiting):
     assert reported(waiting, "b", other).text != texts[1]
 
 
-def test_addresses_of_reports_are_the_pods_own(waiting):
+def test_reports_contain_the_address_of_their_pod(waiting):
     spec = {"containers": [CONTAINER]}
     one, other = (
         reported(waiting, name, spec, {"hostIP": "10.0.0.1", "podIP": address})
@@ -191,7 +191,7 @@ def test_addresses_of_reports_are_the_pods_own(waiting):
     assert reported(waiting, "a", spec, same).text != one.text
 
 
-def test_sets_of_managed_fields_may_differ_in_addresses(cluster):
+def test_managed_fields_of_equal_texts_can_differ_in_addresses(cluster):
     """Both pods run, so that a key of their managed fields contains their address."""
     spec = {"containers": [CONTAINER]}
     one, other = (reported(cluster, name, spec) for name in "ab")
@@ -199,7 +199,7 @@ def test_sets_of_managed_fields_may_differ_in_addresses(cluster):
     assert one.replaced != other.replaced
 
 
-def test_another_set_of_managed_fields_is_another_report(waiting):
+def test_different_managed_fields_have_different_reports(waiting):
     spec = {"containers": [CONTAINER]}
     store, now = waiting.local.store, waiting.clock.now()
     copies = PodWriteCopies(store)
@@ -215,7 +215,7 @@ def test_another_set_of_managed_fields_is_another_report(waiting):
     assert texts[0] == texts[2] != texts[1]
 
 
-def test_times_in_another_order_are_another_text(cluster):
+def test_times_in_a_different_order_have_different_texts(cluster):
     """managedFields are sorted by time."""
     earlier, later = "2025-12-31T00:00:00Z", "2026-12-31T00:00:00Z"
     texts = [described(cluster, "a", {"startTime": time}).text for time in (earlier, later)]

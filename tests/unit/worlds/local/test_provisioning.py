@@ -1,4 +1,4 @@
-"""Claims in a local cluster get volumes, whatever the provisioner of their class is called."""
+"""Dynamic provisioning in a local cluster for any provisioner name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
         ("my_storage", "hostPath"),
     ],
 )
-def test_a_claim_is_bound_to_a_volume_of_its_own(cluster, provisioner, source):
+def test_a_claim_is_bound_to_a_new_volume(cluster, provisioner, source):
     cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": provisioner})
     spec = {
         "accessModes": ["ReadWriteOnce"],
@@ -68,7 +68,7 @@ def grow(cluster, size):
     return cluster.ask("PATCH", f"{CLAIMS}/a", body, MERGE)
 
 
-def test_the_volume_of_a_claim_that_grows_is_expanded(bound):
+def test_an_increased_request_of_a_claim_expands_its_volume(bound):
     grow(bound, "2Gi")
     assert sizes(bound) == ("1Gi", "1Gi")
     bound.pass_time(10)
@@ -88,7 +88,7 @@ def test_a_volume_that_was_not_provisioned_is_not_expanded(bound):
     assert sizes(bound) == ("1Gi", "1Gi")
 
 
-def test_an_expansion_that_a_policy_refuses_is_tried_again(bound):
+def test_an_expansion_that_a_policy_refuses_is_repeated(bound):
     policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
     rule = {
         "apiGroups": [""],
@@ -124,7 +124,7 @@ def as_stock_controller(cluster, claim):
     cluster.pass_time(10)
 
 
-def test_beside_a_stock_controller_volumes_are_provisioned_but_not_bound(make_cluster, claim):
+def test_volumes_are_provisioned_but_not_bound_beside_kube_controller_manager(make_cluster, claim):
     cluster = make_cluster(without=("volumes",))
     as_stock_controller(cluster, claim)
     [volume] = cluster.list("pv", "")
@@ -146,7 +146,7 @@ def test_a_claim_that_no_controller_has_annotated_gets_no_volume(make_cluster, c
 
 
 @pytest.mark.parametrize("without", [("volumes", "provisioner"), ("provisioner",)])
-def test_without_the_provisioner_a_driver_may_do_it(make_cluster, claim, without):
+def test_without_the_provisioner_no_volume_is_created(make_cluster, claim, without):
     cluster = make_cluster(without=without)
     as_stock_controller(cluster, claim)
     assert cluster.list("pv", "") == []

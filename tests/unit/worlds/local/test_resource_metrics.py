@@ -1,4 +1,4 @@
-"""The Metrics API, as `kubectl top` reads it."""
+"""The Metrics API that `kubectl top` reads."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def used(answer):
     return {row["name"]: row["usage"] for row in answer["containers"]}
 
 
-def test_a_container_uses_what_it_requests(cluster, run):
+def test_the_usage_of_a_container_is_its_requests(cluster, run):
     run("a", container("c", cpu="250m", memory="64Mi"), container("d"))
     answer = cluster.ask("GET", f"{METRICS}/namespaces/default/pods/a")
     assert (answer["kind"], answer["window"]) == ("PodMetrics", "15s")
@@ -41,7 +41,7 @@ def test_a_container_uses_what_it_requests(cluster, run):
     }
 
 
-def test_an_annotation_says_what_the_containers_use_together(cluster, run):
+def test_an_annotation_sets_the_usage_of_all_containers(cluster, run):
     told = {"fairlead.dev/usage": "cpu=100m,memory=90Mi"}
     run("a", container("c", cpu="2"), container("d", cpu="1"), annotations=told)
     assert used(cluster.ask("GET", f"{METRICS}/namespaces/default/pods/a")) == {
@@ -50,7 +50,7 @@ def test_an_annotation_says_what_the_containers_use_together(cluster, run):
     }
 
 
-def test_a_node_uses_what_its_pods_and_its_system_use(cluster, run):
+def test_the_usage_of_a_node_includes_its_pods_and_daemons(cluster, run):
     run("a", container("c", cpu="250m", memory="64Mi"))
     run("b", container("c", cpu="1", memory="1Gi"))
     told = {"metadata": {"annotations": {"fairlead.dev/usage": "cpu=750m,memory=1Gi"}}}
@@ -63,7 +63,7 @@ def test_a_node_uses_what_its_pods_and_its_system_use(cluster, run):
     ]
 
 
-def test_only_what_runs_is_measured(cluster, run):
+def test_only_running_pods_are_measured(cluster, run):
     run("a", container("c"))
     cluster.ask("POST", PODS, {"metadata": {"name": "b"}, "spec": {"containers": [container("c")]}})
     assert [row["metadata"]["name"] for row in cluster.ask("GET", f"{METRICS}/pods")["items"]] == [
@@ -80,7 +80,7 @@ def test_only_what_runs_is_measured(cluster, run):
     ]
 
 
-def test_a_node_that_does_not_answer_is_not_measured(cluster, run):
+def test_an_unreachable_node_is_not_measured(cluster, run):
     run("a", container("c"))
     stopped = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
     cluster.ask("PATCH", "/api/v1/nodes/node-1", stopped, "application/merge-patch+json")
@@ -92,7 +92,7 @@ def test_a_node_that_does_not_answer_is_not_measured(cluster, run):
     assert cluster.ask("GET", f"{METRICS}/pods")["items"] == []
 
 
-def test_measurements_are_found_by_label(cluster, run):
+def test_measurements_can_be_selected_by_label(cluster, run):
     run("a", container("c"), labels={"app": "web"})
     run("b", container("c"))
     query = (("labelSelector", "app=web"),)
@@ -108,13 +108,13 @@ def test_a_table_has_a_column_for_each_resource(cluster, run):
     assert [row["cells"] for row in table["rows"]] == [["a", "2", "72Mi", "15s"]]
 
 
-def test_nothing_is_written_there(cluster, run):
+def test_writes_and_watches_are_refused(cluster, run):
     run("a", container("c"))
     assert cluster.ask("DELETE", f"{METRICS}/namespaces/default/pods/a")["code"] == 405
     assert cluster.ask("GET", f"{METRICS}/pods", query=(("watch", "true"),))["code"] == 405
 
 
-def test_discovery_lists_it_last(cluster):
+def test_the_group_is_last_in_discovery(cluster):
     groups = [group["name"] for group in cluster.ask("GET", "/apis")["groups"]]
     assert groups[-1] == "metrics.k8s.io"
     rows = cluster.ask("GET", METRICS)["resources"]
@@ -124,14 +124,14 @@ def test_discovery_lists_it_last(cluster):
     ]
 
 
-def test_a_metrics_server_is_to_be_found(cluster):
+def test_the_api_service_is_available(cluster):
     cluster.ask("GET", "/version")  # the server sees to its own statuses after each request
     path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"
     [condition] = cluster.ask("GET", path)["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("Available", "True")
 
 
-def test_its_types_are_described(cluster):
+def test_openapi_contains_the_types(cluster):
     schemas = cluster.ask("GET", f"/openapi/v3{METRICS}")["components"]["schemas"]
     node = schemas["io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetrics"]
     assert list(node["properties"]) == [
@@ -144,14 +144,14 @@ def test_its_types_are_described(cluster):
     ]
 
 
-def test_it_can_be_left_out(make_cluster):
+def test_the_metrics_api_can_be_disabled(make_cluster):
     cluster = make_cluster(nodes=1, without=("metrics",))
     groups = [group["name"] for group in cluster.ask("GET", "/apis")["groups"]]
     assert "metrics.k8s.io" not in groups
     assert cluster.find("apiservice", "v1beta1.metrics.k8s.io", "") is None
 
 
-def test_whoever_may_view_pods_may_view_what_they_use(cluster):
+def test_the_role_view_includes_pod_metrics(cluster):
     role = cluster.find("clusterrole", "system:aggregated-metrics-reader", "")
     assert role["rules"][0]["resources"] == ["pods", "nodes"]
     asked = {

@@ -1,4 +1,4 @@
-"""Gangs and queues in a local cluster: their kinds are served, and their scheduler is there."""
+"""Batch scheduling in a local cluster: PodGroups, queues and gangs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def nodes_of(cluster):
     return [pod["spec"].get("nodeName", "") for pod in cluster.list("pod")]
 
 
-def test_a_gang_starts_when_it_is_whole(cluster):
+def test_a_gang_starts_when_it_is_complete(cluster):
     group = {"metadata": {"name": "g"}, "spec": {"minMember": 2, "queue": "q"}}
     queue = {"metadata": {"name": "q"}, "spec": {"weight": 1}}
     for plural, obj in (("queues", queue), ("namespaces/default/podgroups", group)):
@@ -34,7 +34,7 @@ def test_a_gang_starts_when_it_is_whole(cluster):
     assert group["status"]["phase"] == "Running"
 
 
-def test_another_scheduler_may_take_its_place(make_cluster):
+def test_no_pod_is_scheduled_without_the_scheduler(make_cluster):
     cluster = make_cluster(nodes=1, without=("scheduler",))
     cluster.ask("POST", PODS, member(0))
     cluster.pass_time(5)
@@ -50,12 +50,12 @@ def test_another_scheduler_may_take_its_place(make_cluster):
         "scheduling.x-k8s.io/v1alpha1",
     ],
 )
-def test_groups_of_pods_are_served_as_each_scheduler_knows_them(cluster, group):
+def test_pod_groups_are_served_in_the_groups_of_all_schedulers(cluster, group):
     found = cluster.ask("GET", f"/apis/{group}")
     assert "podgroups/status" in [resource["name"] for resource in found["resources"]]
 
 
-def test_one_group_alone_has_short_names(cluster):
+def test_only_one_api_group_has_short_names(cluster):
     definitions = cluster.list("crd", "")
     short = {d["spec"]["group"] for d in definitions if d["spec"]["names"].get("shortNames")}
     assert short == {"scheduling.volcano.sh"}

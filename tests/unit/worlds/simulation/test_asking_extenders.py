@@ -1,4 +1,4 @@
-"""A simulated world whose scheduler has extenders: what they are asked, and what they have done."""
+"""Calls of extenders in a simulated world, and their effects."""
 
 from __future__ import annotations
 
@@ -76,19 +76,19 @@ def told(pod, node):
     return ask
 
 
-def test_an_extender_is_sent_whole_objects_and_answers_at_once(told):
+def test_an_extender_gets_objects_and_responds_at_once(told):
     [answer], _, [body] = told(ExtenderVerb.FILTER, {"NodeNames": []})
     assert answer.body == b'{"NodeNames": []}'
     assert body["Pod"]["metadata"]["uid"]
     assert [one["metadata"]["name"] for one in body["Nodes"]["items"]] == ["n1"]
 
 
-def test_an_extender_that_says_nothing_is_told_of(told):
+def test_an_extender_without_a_response_is_a_failed_command(told):
     [answer], _, _ = told(ExtenderVerb.FILTER, None)
     assert isinstance(answer, CommandFailed)
 
 
-def test_an_extender_that_has_bound_has_done_so_before_it_answers(told):
+def test_a_binding_by_an_extender_is_delivered_before_its_response(told):
     """It would have written to the API server that only it and the world know."""
     [change, answer], node_name, [body] = told(ExtenderVerb.BIND, {"Error": ""})
     assert node_name == change.object.spec.node_name == body["Node"] == "n1"
@@ -97,12 +97,12 @@ def test_an_extender_that_has_bound_has_done_so_before_it_answers(told):
 
 
 @pytest.mark.parametrize("answer", [{"Error": "no"}, None, ["garbage"]])
-def test_an_extender_that_has_not_bound_has_done_nothing(told, answer):
+def test_a_failed_binding_by_an_extender_changes_nothing(told, answer):
     _, node_name, _ = told(ExtenderVerb.BIND, answer)
     assert node_name == ""
 
 
-def test_an_extender_that_cannot_bind_says_so_whatever_it_said(told):
+def test_a_second_binding_by_an_extender_is_an_error(told):
     """The API server refuses a second binding."""
     [answer], node_name, _ = told(ExtenderVerb.BIND, {}, bound="n2")
     assert node_name == "n2"

@@ -1,4 +1,4 @@
-"""Commands as lines of JSON."""
+"""The JSON lines of commands."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ REF = '{"kind":"Pod","namespace":"ns","name":"a","uid":"u1"}'
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_line(command, line):
+def test_a_command_is_written_as_a_line(command, line):
     assert command_line(command, 5) == line
     assert json.loads(line)["t_ns"] == 5
 
 
-def test_the_order_in_which_a_patch_was_written_makes_no_difference():
+def test_the_order_of_keys_in_a_patch_is_ignored():
     first = PatchObject(POD, {"a": 1, "b": {"c": 2, "d": 3}})
     second = PatchObject(POD, {"b": {"d": 3, "c": 2}, "a": 1})
     assert command_line(first, 1) == command_line(second, 1)

@@ -1,4 +1,4 @@
-"""Conditions that are written to the views of pods have the effects of writes to the store."""
+"""Condition writes to the views of pods have the effects of writes to the store."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ commands = st.one_of(
 
 
 @given(st.lists(commands, max_size=12))
-def test_views_and_values_are_those_of_writes_to_the_store(script):
+def test_views_and_values_equal_those_of_writes_to_the_store(script):
     """Whatever else is written or read in between; a write without effect changes no version."""
     plain, fast = PlainWorld(), FastWorld()
     for second, command in enumerate(script):
@@ -151,7 +151,7 @@ def ready(status):
 
 
 @pytest.mark.parametrize("writes", [1, WRITES_MAX, WRITES_MAX + 1, 2 * WRITES_MAX + 3])
-def test_no_value_is_made_for_conditions_unless_there_are_many(writes):
+def test_no_value_is_created_for_few_condition_writes(writes):
     """A pod that becomes ready again and again does not keep all these writes."""
     world = FastWorld()
     for number in range(writes):
@@ -162,7 +162,7 @@ def test_no_value_is_made_for_conditions_unless_there_are_many(writes):
     )
 
 
-def test_the_store_performs_what_cannot_be_decided_by_views():
+def test_writes_that_views_cannot_decide_are_performed_by_the_store():
     """A condition that is equal, or differs only in observedGeneration, looks equal in the view."""
     world = FastWorld()
     world.perform(ready("True"), START)

@@ -1,4 +1,4 @@
-"""Events are remembered, and no longer than the API allows."""
+"""Recorded events, with notes cut to the length that the API allows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def event(note):
     ],
     ids=["short", "just fits", "too long", "bytes count", "bytes too long", "no half character"],
 )
-def test_notes(note, expected):
+def test_long_notes_are_cut_to_1024_bytes(note, expected):
     assert cut_note(note) == expected
     assert len(expected.encode()) <= 1024
 
 
-def test_what_is_recorded_is_remembered_in_order():
+def test_events_are_kept_in_order():
     events = EventList()
     events.record(event("a"), 1)
     events.record(event("b" * 2000), 2)
@@ -40,7 +40,7 @@ def test_what_is_recorded_is_remembered_in_order():
 
 
 @pytest.mark.parametrize(("events_max", "notes"), [(2, ["b", "c"]), (0, []), (None, list("abc"))])
-def test_only_the_newest_are_kept(events_max, notes):
+def test_only_the_newest_events_are_kept(events_max, notes):
     events = EventList(events_max)
     for note in "abc":
         events.record(event(note), 0)

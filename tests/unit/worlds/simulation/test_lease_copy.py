@@ -1,4 +1,4 @@
-"""Leases that are copied are those that go through all stages of the store."""
+"""Copied Leases equal the Leases that all stages of the store would make."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ commands = st.one_of(
 
 
 @given(st.lists(commands, max_size=14))
-def test_copies_are_what_the_stages_make(script):
+def test_copies_equal_the_results_of_all_stages(script):
     """Whatever else is created, deleted or refused in between."""
     plain, copying = World(), CopyingWorld()
     for second, command in enumerate(script):

@@ -1,4 +1,4 @@
-"""The simulated world: what it tells, in which order, and when."""
+"""The simulated world: the delivered stimuli, their order and their times."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def run(world, seconds_=100):
 # --- the start ------------------------------------------------------------------------------
 
 
-def test_what_is_there_from_the_start_is_told_in_one(world, listener, pod, node):
+def test_loaded_objects_are_delivered_in_one_stimulus(world, listener, pod, node):
     world.load([pod("b"), pod("a"), node("n2"), node("n1")])
     run(world)
     [(at, loaded)] = listener.told
@@ -122,13 +122,13 @@ def test_what_is_there_from_the_start_is_told_in_one(world, listener, pod, node)
     assert world.last_change == START
 
 
-def test_a_world_may_start_empty(world, listener):
+def test_a_world_can_start_empty(world, listener):
     run(world)
     assert listener.told == []
     assert world.now == START + seconds(100)
 
 
-def test_a_malformed_start_is_refused(world, pod):
+def test_a_malformed_snapshot_is_refused(world, pod):
     with pytest.raises(ApiError, match=r'Pod "a" is invalid: metadata\.name: Duplicate value'):
         world.load([pod(), pod()])
 
@@ -136,7 +136,7 @@ def test_a_malformed_start_is_refused(world, pod):
 # --- the script -----------------------------------------------------------------------------
 
 
-def test_acts_happen_when_due_and_then_in_the_order_given(world, listener, pod):
+def test_acts_are_performed_in_the_order_of_their_times(world, listener, pod):
     for at, name in ((5, "c"), (2, "a"), (5, "b"), (2, "d")):
         world.at(START + seconds(at), lambda store, now, name=name: store.create(pod(name), now))
     run(world)
@@ -150,7 +150,7 @@ def test_acts_happen_when_due_and_then_in_the_order_given(world, listener, pod):
     assert world.last_change == START + seconds(5)
 
 
-def test_what_an_act_causes_settles_before_the_next_act_of_that_instant(pod):
+def test_the_effects_of_an_act_settle_before_the_next_act_of_the_same_instant(pod):
     controller = Lifecycle(stages=("bind",))
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     for name in ("a", "b"):
@@ -166,7 +166,7 @@ def test_what_an_act_causes_settles_before_the_next_act_of_that_instant(pod):
     ]
 
 
-def test_an_act_after_the_end_does_not_happen(world, listener, pod):
+def test_an_act_after_the_end_is_not_performed(world, listener, pod):
     world.at(START + seconds(5), lambda store, now: store.create(pod(), now))
     run(world, 4)
     assert listener.told == []
@@ -174,7 +174,7 @@ def test_an_act_after_the_end_does_not_happen(world, listener, pod):
     assert len(listener.told) == 1
 
 
-def test_an_act_may_plan_another(world, listener, pod):
+def test_an_act_can_schedule_another_act(world, listener, pod):
     def first(store, now):
         world.at(now + seconds(3), lambda store, now: store.create(pod(), now))
 
@@ -183,7 +183,7 @@ def test_an_act_may_plan_another(world, listener, pod):
     assert [(at - START) / 10**9 for at, _ in listener.told] == [3]
 
 
-def test_each_object_is_told_once_per_act_in_its_last_version(world, listener, pod, node):
+def test_each_object_is_delivered_once_per_act_in_its_last_version(world, listener, pod, node):
     def act(store, now):
         store.create(pod("a"), now)
         store.create(node(), now)
@@ -195,7 +195,7 @@ def test_each_object_is_told_once_per_act_in_its_last_version(world, listener, p
     assert listener.told[1][1].object.status.phase == "Running"
 
 
-def test_what_came_and_went_in_one_act_is_not_told(world, listener, pod):
+def test_an_object_created_and_deleted_in_one_act_is_not_delivered(world, listener, pod):
     def act(store, now):
         store.create(pod("a"), now)
         store.delete(POD, "ns", "a", now)
@@ -205,7 +205,7 @@ def test_what_came_and_went_in_one_act_is_not_told(world, listener, pod):
     assert listener.told == []
 
 
-def test_a_new_object_of_an_old_name_is_another_one(world, listener, node):
+def test_a_recreated_object_is_delivered_as_a_deletion_and_an_addition(world, listener, node):
     world.load([node()])
 
     def act(store, now):
@@ -219,7 +219,7 @@ def test_a_new_object_of_an_old_name_is_another_one(world, listener, node):
     assert gone != come
 
 
-def test_what_an_act_raises_ends_the_run(world):
+def test_an_exception_of_an_act_ends_the_run(world):
     world.at(START, lambda store, now: store.get(POD, "ns", "nobody"))
     with pytest.raises(ApiError, match='pods "nobody" not found'):
         run(world)
@@ -228,7 +228,7 @@ def test_what_an_act_raises_ends_the_run(world):
 # --- commands -------------------------------------------------------------------------------
 
 
-def test_what_a_command_did_is_told_before_its_outcome(pod):
+def test_the_change_of_a_command_is_delivered_before_its_outcome(pod):
     controller = Lifecycle()
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
@@ -247,7 +247,7 @@ def test_what_a_command_did_is_told_before_its_outcome(pod):
     assert world.store.list(POD) == []
 
 
-def test_the_last_known_version_of_what_is_gone(pod):
+def test_a_deletion_is_delivered_with_the_last_version_of_the_object(pod):
     controller = Lifecycle()
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
@@ -257,7 +257,7 @@ def test_the_last_known_version_of_what_is_gone(pod):
     assert gone.metadata.deletion_timestamp == "1970-01-01T00:16:40Z"
 
 
-def test_a_refusal_is_an_outcome(world, listener, pod):
+def test_a_refused_command_has_a_failed_outcome(world, listener, pod):
     world.perform(Issued(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), SCHEDULER), START)
     run(world)
     [(_, outcome)] = listener.told
@@ -265,7 +265,7 @@ def test_a_refusal_is_an_outcome(world, listener, pod):
     assert outcome.message == 'pods "nobody" not found'
 
 
-def test_a_policy_that_is_created_during_the_run_judges_later_status_writes(pod):
+def test_a_policy_created_during_the_run_applies_to_later_status_writes(pod):
     """The first pod is bound and started without a policy."""
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
@@ -327,7 +327,7 @@ def test_a_request_takes_effect_after_its_latency(pod, latency, expected):
     assert names(controller.told) == expected
 
 
-def test_a_late_request_meets_the_world_as_it_is_then(pod):
+def test_a_delayed_request_is_performed_on_the_state_at_its_arrival(pod):
     controller = Lifecycle(stages=("bind",))
     world = SimulatedWorld(
         Engine(Cluster(), [controller]), start=START, latency=Latency(bind=seconds(2))
@@ -342,7 +342,7 @@ def test_a_late_request_meets_the_world_as_it_is_then(pod):
     ]
 
 
-def test_events_are_remembered_and_are_no_change(world, listener):
+def test_events_are_recorded_and_are_not_changes(world, listener):
     event = RecordEvent(ObjectRef("Pod", "ns", "a"), "Normal", "R", "A", "n", "c")
     world.perform(Issued(event, SCHEDULER), START + seconds(7))
     run(world)
@@ -352,7 +352,7 @@ def test_events_are_remembered_and_are_no_change(world, listener):
     assert (listener.told, world.last_change) == ([], START)
 
 
-def test_every_command_is_logged_when_it_is_given(pod):
+def test_every_command_is_logged_at_the_time_it_is_issued(pod):
     lines = []
     controller = Lifecycle(stages=("bind",))
     world = SimulatedWorld(
@@ -367,7 +367,7 @@ def test_every_command_is_logged_when_it_is_given(pod):
     assert (line["t_ns"], line["command"], line["node"]) == (START, "Bind", "n1")
 
 
-def test_a_run_can_be_watched_and_stopped(world, listener, pod):
+def test_a_run_reports_progress_and_can_be_stopped(world, listener, pod):
     for at in (1, 2, 3):
         act = lambda store, now: store.create(pod(f"p{now}"), now)  # noqa: E731
         world.at(START + seconds(at), act)
@@ -417,7 +417,7 @@ def test_equal_seeds_give_equal_command_logs_under_any_hash_seed():
     assert first == second
 
 
-def test_new_objects_have_no_uid_of_a_loaded_object():
+def test_uids_of_loaded_objects_are_not_used_again():
     """A second simulation with the seed of the first continues from the objects of the first."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
     first = SimulatedWorld(Lifecycle(), start=START, seed=5)

@@ -1,4 +1,4 @@
-"""APIServices of custom resources."""
+"""APIServices of custom resource groups."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_each_served_version_is_registered(cluster):
     )
 
 
-def test_a_version_goes_with_the_last_that_serves_it(cluster):
+def test_an_api_service_is_deleted_with_the_last_definition_of_its_version(cluster):
     """Another definition of the group keeps it."""
     cluster.ask("POST", DEFINITIONS, definition("balls", "v1"))
     cluster.ask("POST", DEFINITIONS, definition("bats", "v1", "v2"))
@@ -70,7 +70,7 @@ def test_a_version_goes_with_the_last_that_serves_it(cluster):
     assert registered(cluster) == []
 
 
-def test_a_version_that_is_served_no_more_goes(cluster):
+def test_the_api_service_of_an_unserved_version_is_deleted(cluster):
     cluster.ask("POST", DEFINITIONS, definition("balls", "v1", "v2"))
     changed = definition("balls", "v1", "v2")
     changed["spec"]["versions"][1]["served"] = False
@@ -83,7 +83,7 @@ def test_a_version_that_is_served_no_more_goes(cluster):
     assert registered(cluster) == ["v1.toys.example.com"]
 
 
-def test_it_comes_back_and_is_put_right(cluster):
+def test_a_deleted_or_changed_api_service_is_restored(cluster):
     cluster.ask("POST", DEFINITIONS, definition("balls", "v1"))
     path = f"{SERVICES}/v1.toys.example.com"
     cluster.ask("DELETE", path)
@@ -91,7 +91,7 @@ def test_it_comes_back_and_is_put_right(cluster):
     assert cluster.ask("GET", path)["spec"]["versionPriority"] == 100
 
 
-def test_what_others_have_registered_is_theirs(cluster):
+def test_api_services_of_users_are_not_changed(cluster):
     """Without the label it is not looked after."""
     spec = {
         "group": "toys.example.com",

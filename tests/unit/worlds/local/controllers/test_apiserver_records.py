@@ -1,4 +1,4 @@
-"""What the API server writes down of itself."""
+"""The ConfigMaps and the Lease in kube-system that the API server writes about itself."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 LEASE = f"{LEASES}/{server_name('fairlead')}"
 
 
-def test_a_server_is_known_by_its_host():
+def test_the_name_of_a_server_is_derived_from_its_host():
     """The same name as a kube-apiserver has there."""
     assert server_name("vm") == "apiserver-wlv32tlttr4jl3gtroqexyxapa"
 
 
-def test_others_learn_whose_certificates_are_accepted(cluster):
+def test_the_client_ca_is_published(cluster):
     assert cluster.ask("GET", AUTHENTICATION)["data"] == {"client-ca-file": "PEM"}
     assert cluster.ask("GET", TRACKING)["data"] == {"since": "2026-01-01"}
 
 
-def test_without_certificates_nothing_is_said_of_them(make_cluster):
+def test_no_client_ca_is_published_without_certificates(make_cluster):
     assert make_cluster().ask("GET", AUTHENTICATION)["code"] == 404
 
 
 @pytest.mark.parametrize("path", [AUTHENTICATION, TRACKING, LEASE])
-def test_they_come_back(cluster, path):
+def test_deleted_records_are_created_again(cluster, path):
     before = cluster.ask("GET", path)["metadata"]
     cluster.ask("DELETE", path)
     after = cluster.ask("GET", path)["metadata"]
@@ -37,7 +37,7 @@ def test_they_come_back(cluster, path):
     assert after["managedFields"][0]["manager"] == "kube-apiserver"
 
 
-def test_the_authority_of_another_server_stays(cluster):
+def test_the_client_ca_of_another_server_is_kept(cluster):
     """Each adds its own, once."""
     storage = cluster.local.store.storage
     other = ApiServerRecords(storage, lambda: "id", "other", "10.0.0.2:6443", "OTHER\n")
@@ -49,7 +49,7 @@ def test_the_authority_of_another_server_stays(cluster):
     )
 
 
-def test_the_lease_is_renewed_when_the_server_starts_again(cluster):
+def test_the_lease_is_renewed_at_a_restart_of_the_server(cluster):
     """By who was there first; nothing is written meanwhile."""
     before = cluster.ask("GET", LEASE)["spec"]
     assert before["leaseDurationSeconds"] == 3600
@@ -64,7 +64,7 @@ def test_the_lease_is_renewed_when_the_server_starts_again(cluster):
     assert after == {**before, "renewTime": "2026-01-01T02:00:00.000000Z"}
 
 
-def test_a_scheduler_of_its_own_may_read_them(cluster):
+def test_a_scheduler_may_read_the_client_ca(cluster):
     """As the reader of this one ConfigMap."""
     role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/"
     binding = cluster.ask("GET", f"{role}system::extension-apiserver-authentication-reader")

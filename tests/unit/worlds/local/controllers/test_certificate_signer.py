@@ -1,4 +1,4 @@
-"""Approved CertificateSigningRequests get certificates, which let their owners in."""
+"""The signer controller issues certificates for approved CertificateSigningRequests."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_an_approved_request_is_signed(signing, asked, lifetime):
     assert [row["type"] for row in status["conditions"]] == ["Approved"]
 
 
-def test_before_that_it_is_not(signing):
+def test_a_request_without_approval_is_not_signed(signing):
     assert "certificate" not in ask(signing)["status"]
 
 
@@ -68,12 +68,12 @@ def test_a_denied_request_is_not_signed(signing):
     assert "certificate" not in decide(signing, "Denied")
 
 
-def test_what_is_for_others_is_left_to_them(signing):
+def test_requests_for_other_signers_are_not_signed(signing):
     ask(signing, signer="example.com/other")
     assert "certificate" not in decide(signing, "Approved")
 
 
-def test_a_request_that_does_not_suit_has_failed(signing):
+def test_an_unsuitable_request_gets_the_condition_failed(signing):
     ask(signing, usages=["server auth"])
     status = decide(signing, "Approved")
     failed = status["conditions"][1]
@@ -85,7 +85,7 @@ def test_a_request_that_does_not_suit_has_failed(signing):
 @pytest.mark.parametrize(
     "options", [{}, {"authority_key": AUTHORITY.key, "without": ("workloads",)}]
 )
-def test_without_controllers_or_a_key_nobody_signs(make_cluster, options):
+def test_no_request_is_signed_without_controllers_or_a_key(make_cluster, options):
     cluster = make_cluster(authority=AUTHORITY.certificate, **options)
     ask(cluster)
     assert "certificate" not in decide(cluster, "Approved")

@@ -1,4 +1,4 @@
-"""The Service of the API server itself."""
+"""The Service `kubernetes` and its endpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ends(obj):
     return obj["subsets"][0]["addresses"][0]["ip"], obj["subsets"][0]["ports"][0]["port"]
 
 
-def test_it_leads_to_the_server(cluster):
+def test_the_service_has_the_address_of_the_server(cluster):
     """Under the first address of all Services, as in any cluster."""
     spec = cluster.ask("GET", SERVICE)["spec"]
     assert (spec["clusterIP"], spec["type"]) == ("10.96.0.1", "ClusterIP")
@@ -33,14 +33,14 @@ def test_it_leads_to_the_server(cluster):
 
 
 @pytest.mark.parametrize("path", [SERVICE, ENDPOINTS])
-def test_it_comes_back(cluster, path):
+def test_a_deleted_service_is_created_again(cluster, path):
     """Other Services stay gone."""
     before = cluster.ask("GET", path)["metadata"]["uid"]
     cluster.ask("DELETE", path)
     assert cluster.ask("GET", path)["metadata"]["uid"] != before
 
 
-def test_it_follows_the_server(cluster):
+def test_the_endpoints_follow_the_port_of_the_server(cluster):
     """Which listens at another port after a restart."""
     moved = KubernetesService(cluster.local.store.storage, "10.0.0.1:7000")
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_it_follows_the_server(cluster):
     assert port["port"] == 7000
 
 
-def test_a_name_is_no_address(make_cluster):
+def test_a_server_with_a_host_name_has_no_endpoints(make_cluster):
     cluster = make_cluster(address="box.example:6443")
     assert cluster.find("Service", "kubernetes") is not None
     assert cluster.find("Endpoints", "kubernetes") is None

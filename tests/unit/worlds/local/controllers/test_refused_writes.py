@@ -1,4 +1,4 @@
-"""Controllers of a local cluster whose writes are all refused once."""
+"""Controllers repeat refused writes."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_refused_condition_of_a_service_cidr_is_repeated():
     assert len(refused) == 3  # the condition has another time when it is repeated
 
 
-def test_a_refusal_that_lasts_is_not_repeated():
+def test_a_forbidden_write_is_not_repeated():
     """A quota forbids the object; the controller acts when the quota changes."""
     forbidden = FailureReason.FORBIDDEN
     _, refused = run(NamespaceDefaults, namespace("a"), forbidden, always=True)

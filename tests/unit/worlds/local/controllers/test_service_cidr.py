@@ -1,4 +1,4 @@
-"""ServiceCIDRs that come and go."""
+"""Conditions, finalizers and deletion of ServiceCIDRs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_there(cluster, name):
     return cluster.ask("GET", f"{PATH}/{name}")["kind"] == "ServiceCIDR"
 
 
-def test_the_clusters_own_is_ready_and_held(cluster):
+def test_the_default_service_cidr_is_ready_and_has_a_finalizer(cluster):
     found = cluster.ask("GET", f"{PATH}/kubernetes")
     assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
     assert ready(cluster, "kubernetes") == ("True", "Kubernetes Service CIDR is ready")
@@ -44,7 +44,7 @@ def test_the_clusters_own_is_ready_and_held(cluster):
     }
 
 
-def test_one_that_nobody_needs_goes_after_a_while(cluster):
+def test_an_unused_service_cidr_is_deleted_after_ten_seconds(cluster):
     add(cluster, "more", "10.200.0.0/24")
     cluster.ask("DELETE", f"{PATH}/more")
     cluster.pass_time(9)
@@ -53,7 +53,7 @@ def test_one_that_nobody_needs_goes_after_a_while(cluster):
     assert not is_there(cluster, "more")
 
 
-def test_one_whose_addresses_are_taken_stays(cluster):
+def test_a_service_cidr_with_allocated_addresses_is_kept(cluster):
     """Until another one has its addresses, too; the cluster's own is made anew then."""
     before = cluster.ask("DELETE", f"{PATH}/kubernetes")["metadata"]["uid"]
     cluster.pass_time(11)
@@ -64,7 +64,7 @@ def test_one_whose_addresses_are_taken_stays(cluster):
     assert cluster.ask("GET", f"{PATH}/kubernetes")["metadata"]["uid"] != before
 
 
-def test_it_goes_with_the_last_service_that_needs_it(cluster):
+def test_a_service_cidr_is_deleted_with_the_last_service_that_needs_it(cluster):
     add(cluster, "more", "10.200.0.0/24")
     service = {
         "apiVersion": "v1",

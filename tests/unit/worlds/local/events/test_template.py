@@ -1,4 +1,4 @@
-"""Events that were written before, and others like them."""
+"""Events that are written with a template of an earlier event."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def texts_of(cluster):
         yield json.dumps({**event, "metadata": meta}).replace(uid, "")
 
 
-def test_what_is_written_like_one_before_is_what_the_long_way_leads_to(make_cluster, monkeypatch):
+def test_events_from_a_template_equal_events_from_the_general_encoder(make_cluster, monkeypatch):
     """The texts are equal, byte for byte, for every writer and subject."""
     short = list(texts_of(make_cluster(nodes=1)))
     monkeypatch.setattr(template, "FORMS_MAX", 0)  # nothing is remembered for longer than once
@@ -90,7 +90,7 @@ def create(cluster):
     return create
 
 
-def test_events_live_in_living_namespaces(cluster, create):
+def test_events_in_missing_or_terminating_namespaces_are_refused(cluster, create):
     """Whatever was written in others."""
     create("other")
     with pytest.raises(ApiError, match='namespaces "nowhere" not found'):
@@ -103,7 +103,7 @@ def test_events_live_in_living_namespaces(cluster, create):
         create("other")
 
 
-def test_names_are_given_once(create):
+def test_a_taken_event_name_is_refused(create):
     """A name that is taken is refused."""
     create("default", "one")
     with pytest.raises(ApiError, match='events "one" already exists'):

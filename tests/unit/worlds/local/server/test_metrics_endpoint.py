@@ -1,4 +1,4 @@
-"""What Prometheus reads from a local cluster."""
+"""The metrics page of a local cluster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def value(samples, name, **labels):
     return sum(found)
 
 
-def test_requests_are_counted_by_what_they_ask(cluster, samples):
+def test_requests_are_counted_by_verb_scope_and_code(cluster, samples):
     """Under upstream's verbs and scopes, with the answer's code."""
     cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
     cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
@@ -59,7 +59,7 @@ def test_requests_are_counted_by_what_they_ask(cluster, samples):
     assert value(found, name, verb="APPLY", **asked) == 1
 
 
-def test_nobody_makes_names_up(cluster, samples):
+def test_unserved_names_are_not_used_as_label_values(cluster, samples):
     """What is not served is counted without its name, however it is asked."""
     cluster.ask("GET", "/api/v1/namespaces/default/nonsense")
     cluster.ask("GET", f"{MAPS}/a/nonsense")
@@ -71,7 +71,7 @@ def test_nobody_makes_names_up(cluster, samples):
     assert value(found, "apiserver_request_total", verb="OTHER") == 1
 
 
-def test_what_is_there_and_who_watches(cluster, samples):
+def test_stored_objects_and_watches_are_counted(cluster, samples):
     request = Request("GET", "/api/v1/pods", (("watch", "true"),), user=ADMIN)
     watch = cluster.local.server.handle(request, cluster.clock.now())
     found = samples()
@@ -82,14 +82,14 @@ def test_what_is_there_and_who_watches(cluster, samples):
     assert value(samples(), "apiserver_longrunning_requests", resource="pods") == 0
 
 
-def test_it_is_only_read(cluster):
+def test_the_metrics_page_refuses_other_methods_than_get(cluster):
     page = MetricsEndpoint(cluster.local.server, cluster.local.store)
     with pytest.raises(ApiError) as refused:
         asyncio.run(page(Request("POST", PATH, user=ADMIN)))
     assert refused.value.code == 405
 
 
-def test_controllers_are_on_the_same_page(cluster):
+def test_the_metrics_of_controllers_are_on_the_same_page(cluster):
     """The scheduler's pods, the node controllers' zones and the batch scheduler's attempts."""
     local = cluster.local
     page = MetricsEndpoint(local.server, local.store, local.metrics.exposition)

@@ -1,4 +1,4 @@
-"""The runner does what is due when it is due, in slices."""
+"""The runner performs due work in slices."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def run(control_plane, body):
     return told
 
 
-def test_what_is_due_is_done_though_time_stands_still(monkeypatch):
+def test_due_work_is_done_while_time_stands_still(monkeypatch):
     """One slice after the other, until nothing is left."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START - 2, START - 1, START, START + 1])
@@ -87,7 +87,7 @@ def test_what_is_due_is_done_though_time_stands_still(monkeypatch):
     assert control_plane.done == [START - 2, START - 1, START]
 
 
-def test_advancing_waits_for_everything(monkeypatch):
+def test_advancing_waits_until_no_work_is_due(monkeypatch):
     """It comes back when nothing more is due by then."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START + second for second in range(1, 6)])
@@ -99,7 +99,7 @@ def test_advancing_waits_for_everything(monkeypatch):
     assert control_plane.done == [START + second for second in range(1, 5)]
 
 
-def test_advancing_does_what_is_due_before_time_passes(monkeypatch):
+def test_advancing_performs_due_work_before_time_passes(monkeypatch):
     """A control plane lets some time pass while work is due, so it is asked for no later time."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START, START, START + 1])
@@ -112,7 +112,7 @@ def test_advancing_does_what_is_due_before_time_passes(monkeypatch):
     assert control_plane.untils[:3] == [START, START, START + 4]
 
 
-def test_a_defect_ends_nothing(monkeypatch):
+def test_an_exception_does_not_stop_the_runner(monkeypatch):
     """The exception is reported, and the remaining work is done later."""
     monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
     control_plane = ControlPlaneDouble([START], fails=1)
@@ -121,7 +121,7 @@ def test_a_defect_ends_nothing(monkeypatch):
     assert control_plane.done == [START]
 
 
-def test_advancing_tells_of_a_defect():
+def test_advancing_raises_the_exception_of_a_defect():
     """The caller of `advance` gets the exception."""
     control_plane = ControlPlaneDouble([START], fails=2)
 
@@ -132,7 +132,7 @@ def test_advancing_tells_of_a_defect():
     run(control_plane, advance)
 
 
-def test_nothing_happens_while_there_is_no_room(monkeypatch):
+def test_no_work_is_done_while_disk_space_is_short(monkeypatch):
     """What is due waits, advancing is refused; it goes on by itself when there is room again."""
     monkeypatch.setattr(runner, "LOOK_FOR_ROOM_S", 0.01)
     control_plane, room = ControlPlaneDouble([START, START + 1]), []
@@ -152,7 +152,7 @@ def test_nothing_happens_while_there_is_no_room(monkeypatch):
     assert control_plane.done == [START, START + 1]
 
 
-def test_slices_make_nothing_happen_later_than_it_falls_due(monkeypatch, cluster):
+def test_slices_do_not_delay_due_work(monkeypatch, cluster):
     """Whatever ends a slice in the midst of an instant, the rest of it belongs there."""
     monkeypatch.setattr(runner, "SLICE_S", 4)
     monkeypatch.setattr(runner, "perf_counter", count().__next__)

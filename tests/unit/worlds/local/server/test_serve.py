@@ -1,4 +1,4 @@
-"""How memory is returned to the system."""
+"""Memory settings of the server process."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ print(libc.mallinfo2().hblks - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
 @pytest.mark.parametrize(("mode", "mapped"), [("fixed", 5), ("default", 0)])
-def test_large_blocks_are_mapped(mode: str, mapped: int) -> None:
+def test_large_blocks_are_allocated_with_mmap(mode: str, mapped: int) -> None:
     command = (sys.executable, "-c", COUNT_MAPPED, mode)
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(done.stdout) == mapped
