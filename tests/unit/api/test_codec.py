@@ -1,4 +1,4 @@
-"""JSON values become views, or are refused."""
+"""Decoding of JSON values into views, and refusals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.api.codec import DecodeError, decode, decode_stored, drop_nulls, w
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {"apiVersion": [], "kind": {}}])
-def test_what_is_no_object_of_any_kind_is_refused(value):
+def test_a_value_that_is_not_an_object_is_refused(value):
     with pytest.raises(DecodeError):
         decode(value)
 
@@ -44,7 +44,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(WORDS, VALUES), VALUES)
-def test_what_is_stored_is_read_as_without_nulls(labels, spec):
+def test_a_stored_object_is_decoded_as_without_nulls(labels, spec):
     """Whatever texts look like nulls."""
     meta = {"name": "a", "labels": labels, "uid": None, "managedFields": [{"time": None}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeSelector": spec}}
@@ -61,7 +61,7 @@ def outcome(read, obj):
 
 
 @given(st.dictionaries(WORDS, VALUES))
-def test_nulls_are_dropped_in_place_as_from_a_copy(value):
+def test_drop_nulls_and_without_nulls_give_equal_results(value):
     """Members keep their order."""
     dropped = copy.deepcopy(value)
     drop_nulls(dropped)

@@ -1,4 +1,4 @@
-"""The extender protocol: what is written, and what is read as Go reads it."""
+"""Messages of the extender protocol, encoded and decoded as by Go."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize(("message", "value"), MESSAGES)
-def test_messages_have_gos_names(message, value):
+def test_messages_have_the_field_names_of_go(message, value):
     """upstream: kube-scheduler/extender/v1/types.go."""
     assert json.loads(encode(message)) == value
     assert decode(encode(message), type(message)) == message
 
 
-def test_names_are_read_in_any_case_and_others_left_alone():
+def test_field_names_are_case_insensitive_and_unknown_fields_are_ignored():
     body = b'{"nodenames": ["n"], "FAILEDNODES": {"Pod": "kept"}, "more": {"x": [1]}}'
     assert decode(body, FilterResult) == FilterResult(None, ("n",), {"Pod": "kept"})
 
 
-def test_null_is_as_if_nothing_was_said():
+def test_a_null_is_decoded_as_an_absent_field():
     body = b'{"Nodes": null, "FailedNodes": null, "Error": null, "NodeNames": [null]}'
     assert decode(body, FilterResult) == FilterResult(node_names=("",))
     assert decode(b"null", FilterResult) == FilterResult()
@@ -71,11 +71,11 @@ def test_null_is_as_if_nothing_was_said():
     assert decode(victims, PreemptResult) == PreemptResult({"n": MetaVictims()})
 
 
-def test_what_is_no_text_is_replaced():
+def test_invalid_utf_8_is_replaced():
     assert decode(b'{"Error": "a\xffb"}', FilterResult).error == "a\ufffdb"
 
 
-def test_objects_inside_are_left_as_they_are():
+def test_kubernetes_objects_in_messages_are_not_changed():
     """They are Kubernetes' own, whose names have one case."""
     pod = {"Metadata": {"Name": None}, "pod": [None]}
     body = json.dumps({"pod": pod}).encode()
@@ -96,7 +96,7 @@ def test_objects_inside_are_left_as_they_are():
         (b"[" * 100_000, "nested too deeply"),
     ],
 )
-def test_what_is_no_message_is_refused_in_a_line(body, problem):
+def test_an_invalid_message_is_refused_with_one_line(body, problem):
     with pytest.raises(ProtocolError, match=re.escape(problem)) as refusal:
         decode(body, FilterResult)
     assert "\n" not in str(refusal.value)

@@ -1,4 +1,4 @@
-"""The facts about fields: every row is about a field that the schemas know."""
+"""The table of facts about fields: every row refers to a field of the schemas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.apiserver.schema.model import schemas
 
 
 @pytest.mark.parametrize("type_name", known_types())
-def test_every_row_is_about_a_field_of_the_type(type_name):
+def test_every_row_refers_to_a_field_of_its_type(type_name):
     assert facts_of(type_name).fields.keys() <= _type(type_name).fields.keys()
 
 
@@ -37,7 +37,7 @@ def _schema(definition):
         return None
 
 
-def test_values_are_in_the_order_in_which_upstream_lists_them():
+def test_values_are_in_upstreams_order():
     assert values_of("core.v1.PodSpec", "restartPolicy") == ("Always", "OnFailure", "Never")
 
 
@@ -51,7 +51,7 @@ def test_a_default_is_a_json_value():
     assert default_of("storage.v1.CSIDriverSpec", "volumeLifecycleModes") == ["Persistent"]
 
 
-def test_a_default_may_be_published_without_being_filled_in():
+def test_a_published_default_need_not_be_applied():
     facts = facts_of("core.v1.LocalObjectReference")
     assert facts.published_defaults == {"name": ""}
     assert facts.defaults == {}

@@ -1,4 +1,4 @@
-"""What a Node's annotation fairlead.dev/kubelet means."""
+"""The annotation fairlead.dev/kubelet of nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ S = 1_000_000_000
         ),
     ],
 )
-def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
+def test_valid_annotations_are_parsed(text: str, meaning: KubeletBehaviour) -> None:
     """Every form, alone and joined."""
     assert parse_kubelet_behaviour(text) == meaning
 
@@ -55,7 +55,7 @@ def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
         ("stopped,paused", "'stopped,paused' combines stopped with paused"),
     ],
 )
-def test_what_nobody_understands_is_refused(text: str, words: str) -> None:
+def test_invalid_annotations_are_refused(text: str, words: str) -> None:
     """The message names what is wrong."""
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         parse_kubelet_behaviour(text)

@@ -1,4 +1,4 @@
-"""What may be a label's key or value."""
+"""Validation of label keys and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_valid_values_have_no_problems(value):
 
 
 @pytest.mark.parametrize("value", ["-5", "a-", " ", "a b", "ä", "a/b", "a\n"])
-def test_invalid_values_break_the_one_rule(value):
+def test_invalid_values_have_one_problem(value):
     """Characters or ends."""
     (problem,) = label_value_problems(value)
     assert problem.startswith("a valid label must be an empty string or consist of alphanumeric")
@@ -43,7 +43,7 @@ def test_valid_keys_have_no_problems(key):
         ("x" * 64, ("name part must be no more than 63 bytes",)),
     ],
 )
-def test_invalid_keys_are_told_every_problem(key, starts):
+def test_all_problems_of_an_invalid_key_are_reported(key, starts):
     """Prefix first, then name."""
     problems = label_key_problems(key)
     assert len(problems) == len(starts)

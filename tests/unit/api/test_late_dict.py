@@ -1,4 +1,4 @@
-"""A LateDict behaves as a dictionary with the values that its rows stand for."""
+"""LateDict behaves as a dictionary, and creates its values when they are read."""
 
 import copy
 import pickle
@@ -87,14 +87,14 @@ def outcome(operation, one, key):
 
 
 @given(rows, st.lists(st.tuples(st.sampled_from([*OPERATIONS]), keys)))
-def test_it_behaves_as_a_dictionary(loaded, operations):
+def test_a_late_dict_behaves_as_a_dictionary(loaded, operations):
     tested, plain = late(loaded), {key: GROUPS[group][at] for key, (group, at) in loaded}
     for operation, key in operations:
         assert outcome(operation, tested, key) == outcome(operation, plain, key), operation
     assert list(tested.items()) == list(plain.items())
 
 
-def test_a_value_is_made_when_it_is_first_read():
+def test_a_value_is_created_when_it_is_first_read():
     asked = []
     tested = LateDict(lambda group, index: asked.append(index) or group[index])
     tested.load({key: (GROUPS[0], index) for index, key in enumerate(KEYS)})
@@ -130,7 +130,7 @@ def test_samples_are_values_of_the_same_group(found, read):
     assert list(one.groups()) == list(dict.fromkeys(group for _, (group, _) in one.rows()))
 
 
-def test_equal_values_are_equal_whether_they_have_been_made_or_not():
+def test_equality_does_not_depend_on_whether_values_have_been_created():
     one, other = late([("a", (0, 1))]), late([("a", (0, 1))])
     assert one == other
     assert one == {"a": 11}

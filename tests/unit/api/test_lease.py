@@ -1,4 +1,4 @@
-"""When a lease was renewed last."""
+"""Renewal times of Leases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_lease_without_renewals_does_not_change():
     assert Renewals(7).last(1_000) == 7
 
 
-def test_a_lease_says_how_it_is_renewed():
+def test_an_annotation_of_a_lease_has_its_renewal_interval():
     found = renewals_of(lease(**{RENEWED_EVERY: "10s"}))
     assert found is not None
     assert found.every == 10_000_000_000
@@ -38,7 +38,7 @@ def test_a_lease_says_how_it_is_renewed():
     assert renewals_of(lease()) == Renewals(found.first)
 
 
-def test_a_lease_without_a_renewal_is_no_heartbeat():
+def test_a_lease_without_a_renew_time_has_no_renewals():
     assert renewals_of(lease(renew_time="")) is None
 
 

@@ -76,7 +76,7 @@ def spec_with(*terms, **others):
         (demand("rack", "Lt", "9"), False),
     ],
 )
-def test_every_operator(requirement, expected):
+def test_all_operators_of_requirements_match_as_upstream(requirement, expected):
     """NotIn and DoesNotExist take a missing key, Gt and Lt do not."""
     assert requirement_matches(requirement, LABELS) is expected
     assert term_matches(term(requirement), LABELS, "n1") is expected
@@ -96,7 +96,7 @@ def test_every_operator(requirement, expected):
         ((named(operator="Exists"),), False),
     ],
 )
-def test_fields_know_only_the_name(fields, expected):
+def test_match_fields_support_only_metadata_name(fields, expected):
     """In and NotIn with one value; anything else cannot be parsed and never matches."""
     assert term_matches(term(fields=fields), LABELS, "n1") is expected
 
@@ -108,7 +108,7 @@ def test_an_empty_term_matches_nothing():
     assert not node_selector_matches(NodeSelector(node_selector_terms=(term(),)), LABELS, "n1")
 
 
-def test_terms_are_alternatives_and_requirements_are_not():
+def test_terms_are_ored_and_requirements_are_anded():
     """OR of ANDs."""
     both = term(demand("zone", "In", "a"), demand("rack", "Exists"))
     one = term(demand("zone", "In", "a"), fields=(named("n1"),))
@@ -248,12 +248,12 @@ def test_without_affinity_there_is_no_restriction():
         ),
     ],
 )
-def test_the_error_of_a_preferred_term_is_upstreams(index, one, text):
+def test_the_error_of_a_preferred_term_equals_upstreams(index, one, text):
     """Path, bad value and rule; several in brackets."""
     assert preferred_term_error(index, one) == text
 
 
-def test_a_bad_key_is_named_by_its_path():
+def test_an_invalid_key_is_reported_with_its_path():
     """Before the values are looked at."""
     text = preferred_term_error(0, preferred(demand("a b", "Exists")))
     assert text.startswith('[0].matchExpressions[0].key: Invalid value: "a b": name part must')
@@ -267,12 +267,12 @@ def test_a_bad_key_is_named_by_its_path():
         preferred(demand("cores", "Gt", "-5"), weight=0),
     ],
 )
-def test_good_empty_and_weightless_terms_have_no_error(one):
+def test_valid_empty_and_zero_weight_terms_have_no_error(one):
     """Upstream skips parsing the latter two."""
     assert preferred_term_error(0, one) is None
 
 
-def test_the_errors_of_all_terms_stand_together():
+def test_the_errors_of_all_terms_are_joined():
     """Flat, in order, none said twice."""
     good, bad = preferred(demand("a", "Exists")), preferred(demand("cores", "Gt", "x"))
     first = preferred_term_error(1, bad)
@@ -294,7 +294,7 @@ name_terms = st.lists(
 
 
 @given(st.lists(name_terms, min_size=1, max_size=4))
-def test_a_restriction_never_hides_a_node_that_matches(terms):
+def test_every_matching_node_is_in_the_restriction(terms):
     """Nodes outside it do not match, so leaving them out changes nothing."""
     spec = spec_with(*terms)
     restriction = name_restriction(spec)

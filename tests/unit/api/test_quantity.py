@@ -1,4 +1,4 @@
-"""Quantities: what upstream parses, how it rounds, how it writes them again."""
+"""Quantities: parsing, rounding and the canonical form, as in upstream."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_text_is_parsed_to_its_exact_amount_and_family(text, nano, family):
         ("1e-1000", 1),
     ],
 )
-def test_what_is_finer_than_a_nano_is_rounded_away_from_zero(text, nano):
+def test_fractions_of_a_nano_are_rounded_away_from_zero(text, nano):
     """A positive amount never becomes 0."""
     assert parse_quantity(text).nano == nano
 
@@ -148,20 +148,20 @@ def test_an_invalid_quantity_has_no_approximate_value():
      "aoeu", ".5i", "-3.01e-", "1+3", "nan", "inf", "\u0661", "1" * 1001, "1e1001",
      "1e-99999999999"],
 )  # fmt: skip
-def test_what_is_no_quantity_is_refused(text):
+def test_a_text_that_is_not_a_quantity_is_refused(text):
     """QuantityError, promptly, whatever the text."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
 
 
 @pytest.mark.parametrize("text", [float("nan"), float("inf"), True, None, [1]])
-def test_json_values_that_are_no_numbers_are_refused(text):
+def test_json_values_that_are_not_numbers_are_refused(text):
     """A boolean is no quantity although Python counts with it."""
     with pytest.raises((QuantityError, TypeError)):
         parse_quantity(text)
 
 
-def test_the_refusal_has_upstreams_words():
+def test_a_refusal_has_upstreams_message():
     """People match on them."""
     with pytest.raises(QuantityError, match="quantities must match the regular expression"):
         parse_quantity("1.2.3")
@@ -192,7 +192,7 @@ def test_the_refusal_has_upstreams_words():
         ("8Ei", "9223372036854775807"),
     ],
 )
-def test_the_canonical_form_is_upstreams(text, written):
+def test_the_canonical_form_equals_upstreams(text, written):
     """The largest suffix of the family that needs no fraction."""
     assert canonical(parse_quantity(text)) == written
 
@@ -205,7 +205,7 @@ def test_a_quantity_can_be_written_in_another_family():
     assert canonical(Quantity(nano=10**15), Format.DECIMAL_EXPONENT) == "1e6"
 
 
-def test_a_quantity_is_its_amount():
+def test_equality_and_order_of_quantities_ignore_the_format():
     """Equality, hash and order ignore the way it was written."""
     assert parse_quantity("1Ki") == parse_quantity("1024") == parse_quantity("1.024e3")
     assert len({parse_quantity("1Ki"), parse_quantity("1024")}) == 1
@@ -263,14 +263,14 @@ def test_rounding_keeps_order(left, right):
 
 
 @given(st.text("0123456789.eEinumkKMGTP+- ", max_size=8))
-def test_no_text_does_more_than_parse_or_be_refused(text):
+def test_any_text_is_parsed_or_refused(text):
     """No other error, whatever the combination of permitted characters."""
     with contextlib.suppress(QuantityError):
         assert isinstance(parse_quantity(text).nano, int)
 
 
 @pytest.mark.parametrize("text", ["1e200", "9" * 255, "0" * 300])
-def test_what_is_beyond_all_measure_is_refused(text):
+def test_a_quantity_that_is_too_long_or_too_large_is_refused(text):
     """Whatever is read can be written in full, and read again."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
@@ -289,7 +289,7 @@ def test_what_is_beyond_all_measure_is_refused(text):
         ("1000000e-3", "1e3"),
     ],
 )  # fmt: skip
-def test_what_upstream_keeps_of_a_text(text, kept):
+def test_the_canonical_form_of_unusual_texts_equals_upstreams(text, kept):
     """Recorded from upstream 1.36.4: some texts are canonical, though they could be shorter."""
     assert canonical(parse_quantity(text)) == kept
 
@@ -309,13 +309,13 @@ def test_what_upstream_keeps_of_a_text(text, kept):
         ("", NO_QUANTITY),
     ],
 )
-def test_why_a_text_is_no_quantity(text, rule):
+def test_a_refusal_names_the_violated_rule(text, rule):
     """Recorded from upstream 1.36.4."""
     with pytest.raises(QuantityError) as refused:
         parse_quantity(text)
     assert refused.value.rule == rule
 
 
-def test_a_sum_is_written_anew():
+def test_a_computed_quantity_is_written_in_canonical_form():
     assert canonical(Quantity(nano=parse_quantity("1.500").nano)) == "1500m"
     assert canonical(parse_quantity("1500Mi"), Format.DECIMAL_SI) == "1572864k"

@@ -1,4 +1,4 @@
-"""Objects whose quantities do not parse."""
+"""Objects with invalid quantities are not decoded."""
 
 from __future__ import annotations
 
@@ -81,24 +81,24 @@ def decoded(kind, obj):
 
 
 @pytest.mark.parametrize(("kind", "path"), FIELDS)
-def test_the_field_of_a_wrong_quantity_is_named(kind, path):
+def test_the_field_of_an_invalid_quantity_is_named(kind, path):
     found = decoded(kind, with_field(path, "x"))
     assert found == UndecodableObject("d/a", f"{shown(path)}: 'x': {NO_QUANTITY}")
 
 
 @pytest.mark.parametrize(("kind", "path"), FIELDS)
-def test_an_object_with_right_quantities_is_decoded(kind, path):
+def test_an_object_with_valid_quantities_is_decoded(kind, path):
     for text in ("100m", "1e3", 5, 0.5, "0"):
         assert decoded(kind, with_field(path, text)).metadata.name == "a"
 
 
 @pytest.mark.parametrize("text", ["", " ", "1 core", "five", "1Kb", "1e9999", "9" * 400])
-def test_texts_that_are_no_quantities(text):
+def test_invalid_quantities_are_refused(text):
     assert isinstance(decoded(POD, with_field("spec.overhead.cpu", text)), UndecodableObject)
     assert isinstance(decoded(ROOM, {"capacity": text}), UndecodableObject)
 
 
-def test_an_object_with_nulls_is_checked_too():
+def test_an_object_with_nulls_is_checked():
     spec = {"containers": None, "overhead": {"cpu": "x"}}
     assert isinstance(decoded(POD, {"spec": spec}), UndecodableObject)
     assert decoded(POD, {"spec": {"containers": None, "overhead": None}}).spec.overhead == {}

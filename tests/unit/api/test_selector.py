@@ -1,4 +1,4 @@
-"""Label selectors: what they match, and kubectl's notation."""
+"""Label selectors: matching, and the notation of kubectl."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demand(key, operator, *values):
     return LabelSelectorRequirement(key=key, operator=operator, values=values)
 
 
-def test_absent_matches_nothing_and_empty_everything():
+def test_an_absent_selector_matches_nothing_and_an_empty_one_everything():
     """None and {} are opposites."""
     for labels in ({}, {"a": "b"}):
         assert not selector_matches(None, labels)
@@ -49,7 +49,9 @@ def test_absent_matches_nothing_and_empty_everything():
         (demand("a", "Between", "1"), False, False),
     ],
 )
-def test_a_requirement_against_a_present_and_a_missing_key(requirement, matches_b, matches_missing):
+def test_a_requirement_is_matched_against_a_present_and_a_missing_key(
+    requirement, matches_b, matches_missing
+):
     """All operators; ill-formed requirements match nothing."""
     assert requirement_matches(requirement, {"a": "b"}) == matches_b
     assert requirement_matches(requirement, {"x": "b"}) == matches_missing
@@ -88,7 +90,7 @@ def test_gt_needs_exactly_one_value():
     [("0", 0), ("-9223372036854775808", -(2**63)), ("-9223372036854775809", None),
      ("", None), ("+", None), ("1 ", None), ("٣", None), ("1" * 5000, None)],
 )  # fmt: skip
-def test_int64_is_read_as_go_does(text, number):
+def test_int64_is_parsed_as_in_go(text, number):
     """Range, sign, nothing but ASCII digits."""
     assert parse_int64(text) == number
 
@@ -139,7 +141,7 @@ def test_match_labels_and_expressions_must_all_hold():
         ),
     ],
 )
-def test_kubectls_notation(text, requirements):
+def test_the_notation_of_kubectl_is_parsed(text, requirements):
     """Each form of `-l`."""
     assert parse_selector(text) == LabelSelector(match_expressions=requirements)
 
@@ -150,7 +152,7 @@ def test_kubectls_notation(text, requirements):
      "a in (x y)", "a in x)", "a=(b)", "a===b", "a=!b", "(a)", "a>", "a>x", "a<5.5", "a=-b",
      "a/b/c=d", "-a", "a in (-)", f"a={'x' * 64}"],
 )  # fmt: skip
-def test_what_is_no_selector_is_refused(text):
+def test_an_invalid_selector_is_refused_with_one_line(text):
     """SelectorError with one line."""
     with pytest.raises(SelectorError) as caught:
         parse_selector(text)
@@ -220,7 +222,7 @@ def test_notation_round_trips(expressions):
 
 
 @given(st.text("ab=!(),<> in", max_size=12))
-def test_no_text_does_more_than_parse_or_be_refused(text):
+def test_any_text_is_parsed_or_refused(text):
     """The parser ends, whatever the tokens."""
     with contextlib.suppress(SelectorError):
         assert isinstance(parse_selector(text), LabelSelector)
@@ -258,14 +260,14 @@ NO_NUMBER = "for 'Gt', 'Lt' operators, the value must be an integer"
         ),
     ],
 )
-def test_what_is_no_selector(text, problem):
+def test_an_invalid_selector_is_refused_with_upstreams_message(text, problem):
     """Recorded from upstream 1.36.4."""
     with pytest.raises(SelectorError) as refused:
         parse_selector(text)
     assert str(refused.value) == f"unable to parse requirement: {problem}"
 
 
-def test_places_left_empty_stand_for_the_empty_value():
+def test_omitted_values_are_empty_strings():
     """Recorded from upstream 1.36.4."""
     for text in ("a in ()", "a in (,)", "a in (,,)"):
         assert parse_selector(text).match_expressions[0].values == ("",)

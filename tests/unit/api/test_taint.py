@@ -32,7 +32,7 @@ BARE = Taint(key="gpu", effect="NoSchedule")
         (Toleration(key="gpu", operator="Exists", toleration_seconds=0), True),
     ],
 )
-def test_a_toleration_covers_a_taint(toleration, expected):
+def test_a_toleration_tolerates_a_taint(toleration, expected):
     """Empty effect, key and operator have their defaults; Gt and Lt never match."""
     assert tolerates(toleration, GPU) is expected
 
@@ -55,7 +55,7 @@ def test_the_first_untolerated_taint_of_the_effects_is_found():
     assert find_untolerated((soft,), (), effects) is None
 
 
-def test_only_tolerations_of_that_effect_or_of_all_soften_a_preference():
+def test_only_tolerations_of_prefer_no_schedule_or_all_effects_reduce_the_count():
     """A NoSchedule toleration does not count against PreferNoSchedule taints."""
     taints = (
         Taint(key="a", effect="PreferNoSchedule"),

@@ -1,4 +1,4 @@
-"""Instants and durations as texts."""
+"""Timestamps and durations as texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEW_YEAR_2026 = 1_767_225_600 * SECOND
         ("2024-02-29T00:00:00Z", 1_709_164_800 * SECOND),
     ],
 )
-def test_a_timestamp_is_ns_since_1970(text, instant):
+def test_a_timestamp_is_parsed_to_ns_since_1970(text, instant):
     """Offsets and fractions included; beyond the nanosecond it is cut off."""
     assert parse_timestamp(text) == instant
 
@@ -44,13 +44,13 @@ def test_a_timestamp_is_ns_since_1970(text, instant):
      "2026-01-01T00:00:00.Z", "2026-01-01T00:00:00+0200", "2026-1-1T00:00:00Z",
      "2026-01-01T00:00:00Z\n", "٢٠٢٦-01-01T00:00:00Z"],
 )  # fmt: skip
-def test_what_is_no_timestamp_is_refused(text):
+def test_an_invalid_timestamp_is_refused(text):
     """With the text in the message."""
     with pytest.raises(ValueError, match="timestamp"):
         parse_timestamp(text)
 
 
-def test_formats_cut_off_what_they_cannot_show():
+def test_formats_truncate_to_their_precision():
     """Seconds for metav1.Time, microseconds for MicroTime, both in UTC."""
     instant = NEW_YEAR_2026 + 123_456_789
     assert format_timestamp(instant) == "2026-01-01T00:00:00Z"
@@ -89,7 +89,7 @@ def test_timestamps_round_trip(instant):
         ("0.1ns", 0, "0s"),
     ],
 )
-def test_durations_are_read_and_written_as_go_does(text, duration, written):
+def test_durations_are_parsed_and_formatted_as_in_go(text, duration, written):
     """Every unit, fractions, signs, any order."""
     assert parse_duration(text) == duration
     assert format_duration(duration) == written
@@ -100,7 +100,7 @@ def test_durations_are_read_and_written_as_go_does(text, duration, written):
     ["", "-", "5", "1d", "h", ".s", "1h 30m", "1h-30m", "--1s", "1e3s", "1hh", "s1", "300y",
      "3000000h", "9" * 5000 + "s"],
 )  # fmt: skip
-def test_what_is_no_duration_is_refused(text):
+def test_an_invalid_duration_is_refused(text):
     """A number without unit is none, except 0."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
@@ -113,17 +113,17 @@ def test_durations_round_trip(duration):
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
-def test_a_year_that_is_none_in_utc_is_refused(text):
+def test_a_year_outside_1_to_9999_in_utc_is_refused(text):
     """No instant is read that could not be written."""
     with pytest.raises(ValueError, match="in UTC its year is not among 1 to 9999"):
         parse_timestamp(text)
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
-def test_the_first_and_the_last_instant(text):
+def test_the_first_and_the_last_timestamp_round_trip(text):
     assert format_timestamp(parse_timestamp(text)) == text
 
 
-def test_an_instant_beyond_the_calendar_has_no_text():
+def test_an_instant_after_the_year_9999_cannot_be_formatted():
     with pytest.raises(ValueError, match="is not among 1 to 9999"):
         format_timestamp(2**80)

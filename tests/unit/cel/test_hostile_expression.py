@@ -63,7 +63,7 @@ def first_line(expression):
         "types that nest within the limit", "deep lists", "many empty lists", "too long",
     ],
 )  # fmt: skip
-def test_a_hostile_expression_has_a_short_answer(expression, message):
+def test_a_hostile_expression_is_refused_with_a_short_message(expression, message):
     assert first_line(expression) == message
 
 
@@ -72,24 +72,24 @@ def test_a_hostile_expression_has_a_short_answer(expression, message):
     [("9" * 5_000, "int", "int"), ("9" * 5_000, "uint", "uint"), ("9" * 5_000, "double", "double")],
     ids=["int", "uint", "double"],
 )
-def test_a_long_number_is_no_value(text, function, wanted):
+def test_a_string_of_many_digits_is_not_converted_to_a_number(text, function, wanted):
     """As in Go, where the parsers of numbers report a range error."""
     found = ENVIRONMENT.program(f"{function}(self)").evaluate({"self": text}, CostBudget())
     assert found.problem == f"type conversion error from 'string' to '{wanted}'"
 
 
 @pytest.mark.parametrize("text", ["0" * 5_000 + "7", "-" + "0" * 5_000 + "7"])
-def test_leading_zeros_do_not_matter(text):
+def test_leading_zeros_are_ignored(text):
     found = ENVIRONMENT.program("int(self)").evaluate({"self": text}, CostBudget())
     assert abs(found.value) == 7
 
 
 @pytest.mark.parametrize("text", ["inf", "-Infinity"])
-def test_infinity_is_a_double(text):
+def test_infinity_is_converted_to_a_double(text):
     found = ENVIRONMENT.program("string(double(self))").evaluate({"self": text}, CostBudget())
     assert found.value.lstrip("+-") == "Inf"
 
 
-def test_a_program_of_a_type_that_doubles_is_refused():
+def test_an_expression_whose_type_grows_exponentially_is_refused():
     with pytest.raises(ExpressionError, match="expression recursion limit exceeded"):
         ENVIRONMENT.program("[1]" + ".map(x, {x: x})" * 40)

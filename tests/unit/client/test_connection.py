@@ -1,4 +1,4 @@
-"""Client certificates and keys that cannot be used; OpenSSL must not ask for a password."""
+"""Client certificates and keys; unusable ones are refused without a password prompt."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_key_that_cannot_be_used_is_refused(certificate, key, why):
     assert why in str(refusal.value)
 
 
-def test_a_full_disk_is_named(monkeypatch):
+def test_a_full_disk_is_reported(monkeypatch):
     def refuse(*_, **__):
         raise OSError(28, "No space left on device")
 

@@ -151,7 +151,7 @@ def test_a_plugin_runs_again_before_its_credential_expires(tmp_path, clock):
     assert server.seen == ["t1", "t1", "t2"]
 
 
-def test_requests_go_on_while_a_plugin_hangs(tmp_path, clock):
+def test_requests_continue_while_a_plugin_hangs(tmp_path, clock):
     """The event loop is not blocked, and the credential is used until it expires."""
     server, plugin = Server(), Plugin(tmp_path, clock, seconds=900, hanging_from=1)
 
@@ -180,7 +180,7 @@ def test_requests_go_on_while_a_plugin_hangs(tmp_path, clock):
     assert answer.message.endswith("the credential plugin has not ended yet")
 
 
-def test_a_watch_waits_for_the_plugin_no_longer_than_it_may_last(tmp_path, clock):
+def test_a_watch_waits_for_the_plugin_no_longer_than_its_timeout(tmp_path, clock):
     plugin = Plugin(tmp_path, clock, hanging_from=0)
 
     async def work(client):
@@ -191,7 +191,7 @@ def test_a_watch_waits_for_the_plugin_no_longer_than_it_may_last(tmp_path, clock
         ask(Server(), plugin, clock, work)
 
 
-def test_a_failure_before_the_credential_expires_is_followed_by_another_try(tmp_path, clock):
+def test_a_failed_plugin_runs_again_before_the_credential_expires(tmp_path, clock):
     server, plugin = Server(), Plugin(tmp_path, clock, seconds=900, failing_from=1)
 
     async def work(client):
@@ -210,7 +210,7 @@ def test_a_failure_before_the_credential_expires_is_followed_by_another_try(tmp_
         ask(server, plugin, clock, work)
 
 
-def test_requests_refused_together_run_the_plugin_once(tmp_path, clock):
+def test_simultaneously_refused_requests_run_the_plugin_once(tmp_path, clock):
     server, plugin = Server("t2"), Plugin(tmp_path, clock)
 
     async def work(client):
@@ -367,7 +367,7 @@ def test_a_client_certificate_is_read_again(tmp_path, clock):
     assert asyncio.run(run()) == ["first", "first", "first", "first", "second"]
 
 
-def test_a_connection_that_is_used_again_has_the_present_certificate(tmp_path, clock):
+def test_a_reused_connection_configuration_has_the_current_certificate(tmp_path, clock):
     """`fairlead watch` keeps its connection, and makes a client for each read."""
     write_client(tmp_path, "first")
     config = kubeconfig(tmp_path, "https://x")
@@ -422,7 +422,7 @@ def test_files_are_read_again_after_a_failed_connection(tmp_path, clock):
     assert json.loads(answer.body) == {"user": "second"}
 
 
-def test_a_server_certificate_that_has_expired_is_named(tmp_path, clock):
+def test_an_expired_server_certificate_is_reported(tmp_path, clock):
     write_client(tmp_path, "first")
     context = server_context(tmp_path, now=NOW - 10 * 366 * DAY)
 

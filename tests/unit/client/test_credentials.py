@@ -67,7 +67,7 @@ def test_headers_are_built_once_for_each_token(credentials, clock, tmp_path):
     assert first == [("Authorization", "Bearer one")]
 
 
-def test_a_user_to_act_as_is_sent_with_groups_and_extra_fields(credentials):
+def test_an_impersonated_user_is_sent_with_groups_and_extra_fields(credentials):
     user = Impersonation("jane", "7", ("a", "b"), {"example.com/Scope": ("x", "y")})
     headers = credentials(token="t", impersonation=user).headers()
     assert headers == [
@@ -137,7 +137,7 @@ def test_an_exec_plugin_runs_once_until_its_credential_expires(credentials, cloc
     assert len(calls.read_text().splitlines()) == 2
 
 
-def test_a_refused_credential_is_requested_anew(credentials, tmp_path):
+def test_a_refused_credential_is_requested_again(credentials, tmp_path):
     found, calls = plugin(tmp_path, {"token": "t"})
     used = credentials(exec_plugin=found)
     used.headers()
@@ -148,7 +148,7 @@ def test_a_refused_credential_is_requested_anew(credentials, tmp_path):
     assert not fixed.renew(fixed.headers())
 
 
-def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
+def test_an_exec_plugin_can_return_a_certificate(credentials, tmp_path):
     status = {"clientCertificateData": "CERT", "clientKeyData": "KEY"}
     found, _ = plugin(tmp_path, status)
     used = credentials(exec_plugin=found)
@@ -175,7 +175,7 @@ def test_an_exec_plugin_can_give_a_certificate(credentials, tmp_path):
         ("while True: print('y' * 4_096)", "printed more than 8 MiB"),
     ],
 )
-def test_an_exec_plugin_that_fails_is_named(credentials, code, problem):
+def test_a_failed_exec_plugin_is_reported(credentials, code, problem):
     used = credentials(exec_plugin=ExecPlugin(sys.executable, VERSION, ("-c", code)))
     with pytest.raises(ConnectionConfigError) as refusal:
         used.headers()
@@ -183,7 +183,7 @@ def test_an_exec_plugin_that_fails_is_named(credentials, code, problem):
     assert problem in str(refusal.value)
 
 
-def test_an_exec_plugin_may_leave_a_process_behind(credentials, monkeypatch):
+def test_an_exec_plugin_can_leave_a_background_process(credentials, monkeypatch):
     monkeypatch.setattr(exec_plugin, "_OUTPUT_AWAITED_S", 0.1)
     printed = json.dumps(
         {"apiVersion": VERSION, "kind": "ExecCredential", "status": {"token": "t"}}
@@ -200,7 +200,7 @@ def test_an_exec_plugin_that_hangs_is_killed_with_its_output_open(credentials, m
         used.headers()
 
 
-def test_a_missing_exec_plugin_is_named_with_its_install_hint(credentials):
+def test_a_missing_exec_plugin_is_reported_with_its_install_hint(credentials):
     plugin = ExecPlugin("no-such-plugin", VERSION, install_hint="Install it\nfrom example.com.")
     with pytest.raises(ConnectionConfigError, match=r"was not found; Install it from example.com"):
         credentials(exec_plugin=plugin).headers()
@@ -214,6 +214,6 @@ def test_a_plugin_that_needs_a_terminal_is_refused_without_one(credentials, monk
 
 
 @pytest.mark.parametrize("token", ["a\nb", "\u00e9"])
-def test_a_token_that_is_no_header_is_refused(credentials, token):
+def test_a_token_with_invalid_header_characters_is_refused(credentials, token):
     with pytest.raises(ConnectionConfigError, match="the Authorization header would contain"):
         credentials(token=token).headers()

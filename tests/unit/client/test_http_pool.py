@@ -1,4 +1,4 @@
-"""Requests over kept connections; the server is a scripted one that sees raw bytes."""
+"""Requests over persistent connections; the server is scripted and sees raw bytes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def sent(*requests, seconds_max=5):
     return work
 
 
-def test_a_connection_is_used_again():
+def test_a_connection_is_reused():
     server = RawServer(OK, OK)
     answers = server.ask(sent(WRITE, WRITE))
     assert [(one.status, one.body) for one in answers] == [(201, b"{}")] * 2
@@ -85,7 +85,7 @@ def test_a_request_names_the_server_and_carries_its_body():
     assert body == b"{}"
 
 
-def test_at_most_so_many_connections_are_open():
+def test_the_number_of_connections_is_limited():
     async def work(client):
         return await asyncio.gather(*(client.exchange(WRITE, 5) for _ in range(9)))
 
@@ -104,13 +104,13 @@ def test_at_most_so_many_connections_are_open():
     ],
     ids=["in chunks", "after 100", "up to the end", "with the end announced"],
 )
-def test_forms_of_answers(answer):
+def test_responses_with_chunks_and_interim_responses_are_read(answer):
     server = RawServer(answer, OK)
     answers = server.ask(sent(WRITE, WRITE))
     assert [(one.status, one.body) for one in answers] == [(201, b"{}")] * 2
 
 
-def test_a_write_that_got_no_answer_is_not_repeated():
+def test_a_write_without_a_response_is_not_repeated():
     server = RawServer(OK, CLOSE, OK)
     answers = server.ask(sent(WRITE, WRITE))
     assert answers[1].status == 0
@@ -140,7 +140,7 @@ def test_an_idempotent_write_is_repeated_after_an_idle_connection_was_closed():
     ],
     ids=["no HTTP", "cut", "too long"],
 )
-def test_a_bad_answer_is_a_failed_connection(answer, problem):
+def test_a_malformed_response_is_a_failed_connection(answer, problem):
     answers = RawServer(answer).ask(sent(WRITE), bytes_max=1 << 20)
     assert answers[0].status == 0
     assert "the connection failed: " in answers[0].message
@@ -149,7 +149,7 @@ def test_a_bad_answer_is_a_failed_connection(answer, problem):
     )
 
 
-def test_a_slow_answer_is_not_awaited():
+def test_a_slow_response_is_a_timeout():
     async def silence(reader, writer):
         await reader.read()
         writer.close()
@@ -160,7 +160,7 @@ def test_a_slow_answer_is_not_awaited():
     assert answers[0].message == "the server did not answer in time"
 
 
-def test_a_read_has_no_body_and_takes_gzip():
+def test_a_read_has_no_body_and_accepts_gzip():
     server = RawServer(OK)
     server.ask(sent(READ))
     start, *headers = server.connections[0][0].removesuffix(b"\r\n\r\n").split(b"\r\n")
@@ -194,7 +194,7 @@ def compressed(body, encoding="gzip"):
     ],
     ids=["one member", "two members", "not compressed", "empty"],
 )
-def test_compressed_answers(answer, body):
+def test_compressed_responses_are_decompressed(answer, body):
     (received,) = RawServer(answer).ask(sent(READ), bytes_max=1 << 20)
     assert (received.status, received.body) == (200, body)
 
@@ -213,7 +213,7 @@ def test_compressed_answers(answer, body):
     ],
     ids=["not compressed", "cut", "another encoding", "too long", "two members too long"],
 )
-def test_an_answer_that_cannot_be_decompressed_is_a_failed_connection(answer, problem):
+def test_an_invalid_compressed_response_is_a_failed_connection(answer, problem):
     server = RawServer(answer, OK)
     refused, next_one = server.ask(sent(READ, READ), bytes_max=2 << 20)
     assert (refused.status, refused.message.split(" (")[0]) == (
@@ -223,7 +223,7 @@ def test_an_answer_that_cannot_be_decompressed_is_a_failed_connection(answer, pr
     assert next_one.status == 201
 
 
-def test_a_long_answer_is_decompressed_part_by_part(monkeypatch):
+def test_a_long_response_is_decompressed_in_parts(monkeypatch):
     monkeypatch.setattr(http_connection, "_STEP_BYTES", 1_000)
     body = bytes(range(256)) * 100
     members = gzip.compress(body) + gzip.compress(body)
@@ -234,7 +234,7 @@ def test_a_long_answer_is_decompressed_part_by_part(monkeypatch):
 
 
 @pytest.mark.parametrize("zipped", [True, False], ids=["gzip", "plain"])
-def test_answers_can_be_limited_together(zipped):
+def test_the_total_size_of_several_responses_can_be_limited(zipped):
     body = bytes(1_000)
     length = len(body)
     plain = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode() + body
@@ -246,14 +246,14 @@ def test_answers_can_be_limited_together(zipped):
     assert "has more than" in refused.message
 
 
-def test_an_endless_head_is_a_failed_connection(monkeypatch):
+def test_an_endless_response_head_is_a_failed_connection(monkeypatch):
     monkeypatch.setattr(http_connection, "HEAD_BYTES_MAX", 1 << 20)
     lines = b"".join(b"X-%d: %s\r\n" % (number, b"y" * 1_000) for number in range(2_000))
     (answer,) = RawServer(b"HTTP/1.1 200 OK\r\n" + lines).ask(sent(READ))
     assert answer.message == "the connection failed: the head of the answer has more than 1 MiB"
 
 
-def test_a_read_lasts_as_long_as_bytes_arrive():
+def test_a_read_continues_while_bytes_arrive():
     async def slow(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         for part in (b"HTTP/1.1 200 OK\r\n", b"Content-Length: 2\r\n\r\n", b"{", b"}"):
@@ -266,7 +266,7 @@ def test_a_read_lasts_as_long_as_bytes_arrive():
     assert server.ask(lambda client: client.get("/x"), read_seconds_max=0.4) == b"{}"
 
 
-def test_a_read_without_bytes_is_not_awaited():
+def test_a_read_without_new_bytes_is_a_timeout():
     async def silent(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 OK\r\n")
@@ -279,7 +279,7 @@ def test_a_read_without_bytes_is_not_awaited():
         server.ask(lambda client: client.get("/x"), read_seconds_max=0.1)
 
 
-def test_a_read_that_breaks_off_in_its_answer_is_not_repeated():
+def test_a_read_with_a_truncated_response_is_not_repeated():
     cut = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{}"
     server = RawServer(cut, OK)
     with pytest.raises(RequestError, match="the connection failed: the server closed it"):
@@ -287,7 +287,7 @@ def test_a_read_that_breaks_off_in_its_answer_is_not_repeated():
     assert len(server.connections) == 1
 
 
-def test_a_read_without_an_answer_is_repeated(monkeypatch):
+def test_a_read_without_a_response_is_repeated(monkeypatch):
     monkeypatch.setattr(rest_client, "_pause_s", lambda *_: 0.0)
     server = RawServer(CLOSE, CLOSE, OK)
     assert server.ask(lambda client: client.get("/x")) == b"{}"
@@ -298,7 +298,7 @@ def test_reads_and_writes_need_no_aiohttp():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_names_cannot_add_headers():
+def test_line_breaks_in_a_path_are_escaped():
     server = RawServer(OK)
     server.ask(sent(ApiRequest("POST", "/a b\r\nX-Injected: 1", b"{}")))
     assert server.connections[0][0].startswith(b"POST /prefix/a%20b%0D%0AX-Injected:%201 HTTP/1.1")
@@ -334,7 +334,7 @@ def test_a_write_that_would_be_repeated_is_not_begun():
     assert server.ask(begun(REPLACE)) == ["not sent"]
 
 
-def test_a_begun_write_without_an_answer_has_status_0():
+def test_a_begun_write_without_a_response_has_status_0():
     answers = RawServer(OK, CLOSE).ask(begun(WRITE, WRITE))
     assert answers[0].status == 0
     assert "the server closed it" in answers[0].message
@@ -352,7 +352,7 @@ def test_a_begun_write_fails_at_its_deadline():
     assert (answer.status, answer.message) == (0, "the server did not answer in time")
 
 
-def test_a_second_answer_to_one_request_is_not_taken_for_the_next_ones():
+def test_a_second_response_to_a_request_is_not_used_for_the_next_request():
     other = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
     server = RawServer(OK + other, OK)
     answers = server.ask(sent(WRITE, WRITE))

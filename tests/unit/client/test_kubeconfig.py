@@ -1,4 +1,4 @@
-"""Which connection a context of kubeconfig files stands for."""
+"""The connection that a context of kubeconfig files defines."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def base64_of(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def test_a_context_names_a_server_and_a_token(write):
+def test_a_context_has_a_server_and_a_token(write):
     found = Kubeconfig([write(config(user={"token": "secret"}))]).connection()
     assert (found.name, found.server) == ("context prod", "https://api:6443")
     assert (found.token, found.namespace) == ("secret", "shop")
 
 
-def test_data_wins_over_files_and_files_are_relative_to_the_kubeconfig(write, tmp_path):
+def test_data_takes_precedence_over_files_and_paths_are_relative(write, tmp_path):
     (tmp_path / "ca.pem").write_text("authority")
     certificate = {"client-certificate-data": base64_of("cert"), "client-key-data": base64_of("k")}
     user = {**certificate, "client-certificate": "absent.pem"}
@@ -58,7 +58,7 @@ def test_data_wins_over_files_and_files_are_relative_to_the_kubeconfig(write, tm
     assert (found.authority, found.certificate) == ("authority", "cert")
 
 
-def test_the_first_file_wins_where_two_define_a_name(write):
+def test_the_first_file_that_defines_a_name_is_used(write):
     first = write(config(user={"token": "one"}, **{"current-context": None}), "a")
     other = write(config(user={"token": "two"}), "b")
     assert Kubeconfig([first, other]).connection().token == "one"
@@ -168,9 +168,7 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
         ),
     ],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_refused_by_file_and_field(
-    write, value, context, problem
-):
+def test_an_invalid_kubeconfig_is_refused_with_file_and_field(write, value, context, problem):
     path = write(value)
     with pytest.raises(ConnectionConfigError) as refusal:
         Kubeconfig([path]).connection(context)
@@ -179,7 +177,9 @@ def test_a_kubeconfig_that_cannot_be_used_is_refused_by_file_and_field(
     assert "\n" not in str(refusal.value)
 
 
-def test_the_files_are_those_of_the_option_the_variable_or_the_home(write, monkeypatch, tmp_path):
+def test_the_files_come_from_the_option_the_environment_or_the_home_folder(
+    write, monkeypatch, tmp_path
+):
     path = write(config())
     monkeypatch.setenv("KUBECONFIG", os.pathsep.join((str(tmp_path / "absent"), path)))
     assert kubeconfig_paths("mine") == ["mine"]

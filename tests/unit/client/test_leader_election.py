@@ -1,4 +1,4 @@
-"""Elections among replicas that share a Lease; the Lease is a dictionary here."""
+"""Leader election among replicas that share a Lease; the Lease is a dictionary here."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_an_expired_lease_is_taken_over_by_the_observers_clock():
     assert lease.spec["leaseTransitions"] == 1
 
 
-def test_a_holder_with_a_longer_lease_keeps_it_for_that_long():
+def test_a_holder_with_a_longer_duration_keeps_the_lease_for_this_duration():
     """Such as a kube-scheduler that has not yet given up when this replica's duration is over."""
     lease, other = Lease(), replica("other")
     one = replica("one", lease_duration=60 * SECOND, renew_deadline=40 * SECOND)
@@ -93,7 +93,7 @@ def test_a_holder_with_a_longer_lease_keeps_it_for_that_long():
     assert attempt(other, lease, 61 * SECOND)
 
 
-def test_a_holder_with_a_shorter_lease_is_followed_sooner():
+def test_a_lease_with_a_shorter_duration_is_taken_over_sooner():
     lease, other = Lease(), replica("other")
     one = replica("one", lease_duration=4 * SECOND, renew_deadline=3 * SECOND)
     attempt(one, lease, 0)
@@ -102,7 +102,7 @@ def test_a_holder_with_a_shorter_lease_is_followed_sooner():
 
 
 @pytest.mark.parametrize("duration", [None, 0, -1, "15", [15], 1.5])
-def test_a_lease_with_a_strange_duration_counts_as_one_of_the_own_duration(duration):
+def test_a_lease_with_an_invalid_duration_gets_the_duration_of_the_observer(duration):
     lease, one = Lease(), replica("one")
     spec = {"holderIdentity": "x", "leaseDurationSeconds": duration}
     lease.body = json.dumps({"metadata": {"resourceVersion": "0"}, "spec": spec}).encode()
@@ -120,7 +120,7 @@ def test_a_lease_with_a_strange_duration_counts_as_one_of_the_own_duration(durat
         pytest.param({"leaseDurationSeconds": 2**31 - 1}, id="an extreme duration"),
     ],
 )
-def test_a_leader_goes_on_when_its_lease_is_edited(changed):
+def test_a_leader_continues_if_its_lease_is_edited(changed):
     lease, one = Lease(), replica("one")
     attempt(one, lease, 0)
     lease.version += 1
@@ -144,7 +144,7 @@ def test_a_leader_creates_its_deleted_lease_again():
     assert one.deadline() == 14 * SECOND
 
 
-def test_leadership_ends_before_another_replica_may_lead():
+def test_leadership_ends_before_another_replica_can_lead():
     lease, one = Lease(), replica("one")
     attempt(one, lease, 0)
     assert one.is_leader(10 * SECOND - 1)
@@ -152,7 +152,7 @@ def test_leadership_ends_before_another_replica_may_lead():
     assert not attempt(one, lease, 11 * SECOND)
 
 
-def test_a_renewal_counts_from_when_it_was_begun():
+def test_a_renewal_counts_from_the_start_of_its_request():
     """A slow answer does not prolong leadership."""
     lease, one = Lease(), replica("one")
     attempt(one, lease, 0)
@@ -222,7 +222,7 @@ def test_durations_are_checked(durations, problem):
 
 
 @pytest.mark.parametrize("transitions", ["many", None, [1], 1.5])
-def test_a_lease_with_a_strange_number_of_transitions_is_taken_over(transitions):
+def test_a_lease_with_an_invalid_number_of_transitions_is_taken_over(transitions):
     lease, one = Lease(), replica("one")
     spec = {"holderIdentity": "", "leaseTransitions": transitions}
     lease.body = json.dumps({"metadata": {"resourceVersion": "0"}, "spec": spec}).encode()
@@ -230,7 +230,7 @@ def test_a_lease_with_a_strange_number_of_transitions_is_taken_over(transitions)
     assert lease.spec["leaseTransitions"] == 1
 
 
-def test_what_is_nested_too_deeply_is_no_lease():
+def test_a_response_that_is_nested_too_deeply_is_not_a_lease():
     one = replica("one")
     one.begin(0)
     assert one.read(b'{"spec":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 0) is None

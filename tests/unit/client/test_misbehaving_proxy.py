@@ -1,4 +1,4 @@
-"""Proxies that break off, send nonsense or never end: each is an error of the request."""
+"""Proxies that close connections or send invalid or endless data cause a request error."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("scheme", "server", "behave"), CASES)
-def test_a_misbehaving_proxy_is_an_error_of_the_request(scheme, server, behave):
+def test_a_misbehaving_proxy_causes_a_request_error(scheme, server, behave):
     with pytest.raises(RequestError) as error:
         ask(scheme, server, behave)
     assert "\n" not in str(error.value)
@@ -102,7 +102,7 @@ def test_a_misbehaving_proxy_is_an_error_of_the_request(scheme, server, behave):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_proxy_that_does_not_listen_is_named_as_the_one_that_fails(scheme):
+def test_an_unreachable_proxy_is_named_in_the_error(scheme):
     url = f"{scheme}://127.0.0.1:1"
     config = ConnectionConfig(name="context x", server=SERVERS[0], proxy_url=url)
 
@@ -129,14 +129,14 @@ async def _socks_connector(url):
     ("value", "found"),
     [("proxy:3128", "http://proxy:3128"), ("socks5h://proxy", "socks5h://proxy"), ("", "")],
 )
-def test_the_proxy_of_the_environment_may_lack_a_scheme(monkeypatch, value, found):
+def test_the_proxy_of_the_environment_can_have_no_scheme(monkeypatch, value, found):
     monkeypatch.setenv("HTTPS_PROXY", value)
     monkeypatch.delenv("https_proxy", raising=False)
     assert _system_proxy("https://api.example") == found
 
 
 @pytest.mark.parametrize("value", ["ftp://proxy", "http://proxy:99999", "http://"])
-def test_a_wrong_proxy_of_the_environment_is_refused(monkeypatch, value):
+def test_an_invalid_proxy_of_the_environment_is_refused(monkeypatch, value):
     monkeypatch.setenv("HTTPS_PROXY", value)
     monkeypatch.delenv("https_proxy", raising=False)
     with pytest.raises(ConnectionConfigError, match=r"^HTTPS_PROXY: .* is not an http, https or"):

@@ -1,4 +1,4 @@
-"""The reflector: what it does next, and the differences it finds."""
+"""The reflector: its next actions, and the differences that it finds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def listed(reflector, body, now=0):
     return told(reflector.listed(body, now))
 
 
-def test_the_first_list_is_streamed_where_the_server_can():
+def test_the_first_list_is_streamed_if_the_server_supports_it():
     reflector = make()
     action = reflector.next_action(0)
     assert isinstance(action, OpenWatch)
@@ -62,13 +62,13 @@ def test_the_first_list_is_streamed_where_the_server_can():
     assert reflector.next_action(0).query["resourceVersion"] == "9"
 
 
-def test_a_server_that_cannot_stream_is_listed_at_once():
+def test_a_server_without_streaming_lists_is_listed_in_pages():
     action = listing().next_action(0)
     assert isinstance(action, ReadPage)
     assert action.query == {"limit": "500"}
 
 
-def test_pages_are_read_to_the_end_and_then_watched():
+def test_a_watch_follows_the_last_page():
     reflector = listing()
     assert listed(reflector, page(pod("a", 1), then="t")) == ["+a"]
     assert not reflector.has_synced
@@ -119,7 +119,7 @@ def test_a_repeated_event_yields_nothing():
     assert reflector.watched(line, 0) == []
 
 
-def test_a_watch_continues_where_it_broke():
+def test_a_watch_continues_at_the_last_version():
     reflector = synced()
     reflector.watched(event("MODIFIED", pod("a", 15)), 0)
     reflector.failed(0, 0)
@@ -129,7 +129,7 @@ def test_a_watch_continues_where_it_broke():
     assert action.query["resourceVersion"] == "15"
 
 
-def test_pauses_grow_until_a_watch_ends_well():
+def test_pauses_grow_until_a_watch_succeeds():
     reflector, pauses, now = synced(), [], 0
     for _ in range(8):
         reflector.failed(0, now)
@@ -141,7 +141,7 @@ def test_pauses_grow_until_a_watch_ends_well():
     assert reflector.next_action(now).instant - now == 0.8 * SECOND
 
 
-def test_a_problem_is_named_when_a_second_request_has_failed_and_until_one_succeeds():
+def test_a_problem_is_reported_from_the_second_failure_until_a_success():
     reflector = synced()
     reflector.failed(0, 0, problem="https://x: cannot connect")
     assert reflector.problem == ""
@@ -153,7 +153,7 @@ def test_a_problem_is_named_when_a_second_request_has_failed_and_until_one_succe
     assert reflector.problem == ""
 
 
-def test_an_answer_that_is_no_list_is_a_problem():
+def test_a_response_that_is_not_a_list_is_a_problem():
     reflector = listing()
     for _ in range(2):
         reflector.next_action(reflector._not_before)
@@ -164,7 +164,7 @@ def test_an_answer_that_is_no_list_is_a_problem():
     assert reflector.problem == ""
 
 
-def test_an_expired_version_is_listed_again_with_a_difference():
+def test_after_an_expired_version_a_list_yields_the_differences():
     reflector = synced()
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "status": "Failure"}
     assert reflector.watched(event("ERROR", gone), 0) is None
@@ -174,7 +174,7 @@ def test_an_expired_version_is_listed_again_with_a_difference():
     assert sorted(reflector.objects) == ["d/b", "d/c"]
 
 
-def test_a_list_older_than_what_is_known_is_not_believed():
+def test_a_list_older_than_the_known_objects_is_ignored():
     reflector = synced()
     reflector.watched(event("ADDED", pod("c", 20)), 0)
     reflector.failed(410, 0)
@@ -185,7 +185,7 @@ def test_a_list_older_than_what_is_known_is_not_believed():
     assert sorted(reflector.objects) == ["d/a", "d/b", "d/c"]
 
 
-def test_a_server_restored_from_a_backup_is_believed_in_the_end():
+def test_older_lists_of_a_restored_server_are_accepted_after_some_retries():
     reflector = synced()
     reflector.watched(event("MODIFIED", pod("a", 20)), 0)
     reflector.failed(410, 0)
@@ -208,7 +208,7 @@ def test_a_resource_that_cannot_be_read_has_no_objects(code):
 
 
 @pytest.mark.parametrize("code", [404, 403])
-def test_a_refusal_of_what_has_been_listed_is_a_failure_that_passes(code):
+def test_a_refusal_of_a_listed_resource_is_a_temporary_failure(code):
     reflector = synced()
     reflector.failed(code, 0)
     assert reflector.refusal == code
@@ -232,7 +232,7 @@ def test_nulls_and_malformed_objects_do_not_stop_a_list():
 
 
 @pytest.mark.parametrize("line", [b'{"type": "ADDED", "obj', b"[]", b"\xff"])
-def test_a_broken_line_ends_the_watch(line):
+def test_a_malformed_line_ends_the_watch(line):
     assert synced().watched(line, 0) is None
 
 
@@ -252,7 +252,7 @@ def test_an_object_that_can_no_longer_be_decoded_keeps_its_known_version():
     assert set(reflector.objects) == {"d/a"}
 
 
-def test_an_object_that_can_be_decoded_again_is_no_longer_named():
+def test_an_object_that_can_be_decoded_again_is_no_longer_undecodable():
     reflector = listing()
     listed(reflector, page(undecodable("a"), undecodable("b")))
     assert told(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
@@ -262,7 +262,7 @@ def test_an_object_that_can_be_decoded_again_is_no_longer_named():
     assert reflector.undecodable == {}
 
 
-def test_an_object_that_cannot_be_decoded_is_deleted():
+def test_an_undecodable_object_can_be_deleted():
     """Otherwise a pod would take room on its node for ever."""
     reflector = listing()
     listed(reflector, page(pod("a", 1)))
@@ -272,7 +272,7 @@ def test_an_object_that_cannot_be_decoded_is_deleted():
 
 
 @pytest.mark.parametrize("odd", ["text", 5, None, [], {"metadata": []}, {"metadata": {"name": 1}}])
-def test_what_is_no_object_does_not_end_a_watch(odd):
+def test_an_event_without_a_valid_object_does_not_end_a_watch(odd):
     reflector = listing()
     listed(reflector, page())
     for kind in ("ADDED", "BOOKMARK", "DELETED"):
@@ -336,7 +336,7 @@ def test_a_watch_that_is_always_refused_leads_to_a_list(code, relists):
     assert isinstance(reflector.next_action(now), ReadPage) == relists
 
 
-def test_a_list_whose_pages_expire_is_read_whole():
+def test_a_list_whose_pages_expire_is_read_without_pages():
     reflector = listing()
     listed(reflector, page(pod("a", 1), then="t"))
     reflector.next_action(0)
@@ -361,7 +361,7 @@ ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": %d, "message": 
         pytest.param(None, id="a line that is too long"),
     ],
 )
-def test_a_watch_that_always_delivers_what_cannot_be_used_leads_to_a_list(line):
+def test_a_watch_with_only_unusable_events_leads_to_a_list(line):
     """Later events of the resource would never be seen.
 
     upstream: client-go/tools/cache/reflector.go: watch, which lists after most errors

@@ -1,4 +1,4 @@
-"""The queue of requests: order, rate and number."""
+"""The request queue: order, rate and number of requests in flight."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def items(taken):
     return [item for item, _ in taken]
 
 
-def test_urgent_requests_go_first():
+def test_requests_are_sent_in_the_order_of_priority():
     queue = make()
     for name, priority in (("event", 2), ("patch", 1), ("bind", 0)):
         queue.add(name, priority, name)
     assert items(queue.pop_ready(0)) == ["bind", "patch", "event"]
 
 
-def test_requests_about_one_object_go_one_after_another():
+def test_requests_about_the_same_object_are_sent_sequentially():
     queue = make()
     queue.add("patch", 1, "pod a")
     queue.add("delete", 0, "pod a")
@@ -45,7 +45,7 @@ def test_the_rate_is_limited_after_a_burst():
     assert items(queue.pop_ready(SECOND)) == [3, 4]
 
 
-def test_no_more_than_so_many_are_in_flight():
+def test_the_number_of_requests_in_flight_is_limited():
     queue = make(in_flight_max=2)
     for number in range(3):
         queue.add(number, 0, str(number))
@@ -56,7 +56,7 @@ def test_no_more_than_so_many_are_in_flight():
     assert items(queue.pop_ready(0)) == [2]
 
 
-def test_a_clock_that_goes_back_takes_no_token_away():
+def test_a_clock_that_is_set_back_removes_no_token():
     queue = make(qps=1, burst=1)
     queue.add("a", 0, "a")
     assert items(queue.pop_ready(-SECOND)) == ["a"]

@@ -1,4 +1,4 @@
-"""Requests over HTTP: retries, refusals, and lists in pages. The server is a scripted one."""
+"""REST requests: retries, refusals, and lists in pages; the server is a scripted one."""
 
 from __future__ import annotations
 
@@ -72,19 +72,19 @@ def names(items):
     return [json.loads(bytes(item))["metadata"]["name"] for item in items]
 
 
-def test_the_token_is_sent():
+def test_the_token_is_sent_in_the_authorization_header():
     server = Scripted((200, {}, {}))
     assert server.ask(get, token="secret") == b"{}"
     assert server.requests[0].headers["Authorization"] == "Bearer secret"
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_an_overloaded_server_is_asked_again(status):
+def test_a_request_to_an_overloaded_server_is_repeated(status):
     server = Scripted((status, {"Retry-After": "1"}, {}), (200, {}, {}))
     assert server.ask(get) == b"{}"
 
 
-def test_a_connection_that_ends_is_opened_again():
+def test_a_request_is_repeated_if_the_connection_was_closed():
     assert Scripted((0, {}, {}), (200, {}, {})).ask(get) == b"{}"
 
 
@@ -95,7 +95,7 @@ def test_a_refusal_carries_the_status():
     assert (refusal.value.code, refusal.value.reason) == (403, "Forbidden")
 
 
-def test_renewed_credentials_are_tried_once(tmp_path):
+def test_a_request_is_repeated_once_with_renewed_credentials(tmp_path):
     file = tmp_path / "token"
     file.write_text("old")
     server = Scripted((401, {}, {}), (401, {}, {"message": "Unauthorized"}))
@@ -104,7 +104,7 @@ def test_renewed_credentials_are_tried_once(tmp_path):
     assert len(server.requests) == 2
 
 
-def test_an_absent_server_is_named():
+def test_an_unreachable_server_is_named_in_the_error():
     async def ask():
         config = ConnectionConfig(name="context x", server="http://127.0.0.1:1")
         async with RestClient(config) as client:
@@ -124,19 +124,19 @@ def test_a_list_is_read_page_by_page(monkeypatch):
     ]
 
 
-def test_a_list_that_expires_between_pages_is_read_again_as_a_whole():
+def test_a_list_that_expires_between_pages_is_read_again_without_pages():
     server = Scripted(page("a", then="t"), (410, {}, {"reason": "Expired"}), page("b", "c"))
     assert names(server.ask(lambda client: list_whole(client, PODS))) == ["b", "c"]
     assert "limit" not in server.requests[2].query
 
 
-def test_a_list_without_end_is_refused():
+def test_an_endless_list_is_refused():
     server = Scripted(page("a", then="t"), page("a", then="t"))
     with pytest.raises(RequestError, match="repeats a continue token"):
         server.ask(lambda client: list_whole(client, PODS))
 
 
-def test_an_answer_that_is_no_list_is_refused():
+def test_a_response_that_is_not_a_list_is_refused():
     server = Scripted((200, {}, ["no list"]))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
         server.ask(lambda client: list_whole(client, PODS))
@@ -155,13 +155,13 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     ],
     ids=["a Status", "an item without fields", "deep", "a deep object"],
 )
-def test_an_answer_with_other_contents_than_objects_is_refused(body, why):
+def test_a_response_with_other_contents_than_objects_is_refused(body, why):
     server = Scripted((200, {}, body))
     with pytest.raises(RequestError, match=f"/api/v1/pods: the answer is not a list.*{why}"):
         server.ask(lambda client: list_whole(client, PODS))
 
 
-def test_a_list_may_have_empty_pages_but_not_only_such():
+def test_a_list_with_some_empty_pages_is_read_and_with_only_empty_pages_refused():
     server = Scripted(page("a", then="1"), page(then="2"), page(then="3"), page("b"))
     assert names(server.ask(lambda client: list_whole(client, PODS))) == ["a", "b"]
     server = Scripted(*(page(then=str(number)) for number in range(1_000)))
@@ -180,7 +180,7 @@ def test_a_list_may_have_empty_pages_but_not_only_such():
     ],
     ids=["Status", "text", "empty", "deep", "long"],
 )
-def test_a_refused_list_is_named(status, body, message):
+def test_a_refused_list_is_named_in_the_error(status, body, message):
     server = Scripted((status, {}, body))
     with pytest.raises(RequestError) as refusal:
         server.ask(lambda client: list_whole(client, PODS))
@@ -189,13 +189,13 @@ def test_a_refused_list_is_named(status, body, message):
 
 
 @pytest.mark.parametrize("seconds", ["315360000", "9" * 400])
-def test_a_server_that_asks_for_a_pause_of_years_gets_a_short_one(seconds):
+def test_the_retry_after_of_a_server_is_limited(seconds):
     server = Scripted((429, {"Retry-After": seconds}, {}))
     answer = server.ask(lambda client: client.exchange(ApiRequest("GET", PODS), 5))
     assert answer.retry_after_s == rest_client.RETRY_SECONDS_MAX
 
 
-def test_a_refused_watch_is_not_read_to_its_end(monkeypatch):
+def test_the_body_of_a_refused_watch_is_not_read_completely(monkeypatch):
     monkeypatch.setattr(rest_client, "_REFUSAL_BYTES_MAX", 1_000)
 
     async def watch(client):
@@ -207,13 +207,13 @@ def test_a_refused_watch_is_not_read_to_its_end(monkeypatch):
     assert (refusal.value.code, refusal.value.message[:15]) == (403, "status 403: xxx")
 
 
-def test_a_list_that_is_no_text_is_refused():
+def test_a_list_with_invalid_utf_8_is_refused():
     server = Scripted((200, {}, b'{"items": [{"metadata": {"name": "\xff"}}]}'))
     with pytest.raises(RequestError, match="/api/v1/pods: the answer is not a list"):
         server.ask(lambda client: list_whole(client, PODS))
 
 
-def test_an_observer_gets_each_request_and_its_last_answer():
+def test_an_observer_gets_each_request_and_its_last_response():
     server = Scripted((401, {}, {}), (201, {}, {}), (200, {}, {}))
     seen = []
 

@@ -1,4 +1,4 @@
-"""Requests through a SOCKS5 proxy (RFC 1928), which is a scripted one."""
+"""Requests through a scripted SOCKS5 proxy (RFC 1928)."""
 
 from __future__ import annotations
 
@@ -79,6 +79,6 @@ def test_the_proxy_resolves_the_name_of_the_server():
     assert asked == [("api.cluster.example", 8080)]
 
 
-def test_a_refusal_of_the_proxy_is_an_error_of_the_request():
+def test_a_refusal_of_the_proxy_causes_a_request_error():
     with pytest.raises(RequestError, match="the connection failed"):
         ask(NOT_ALLOWED)

@@ -35,7 +35,7 @@ def test_a_pod_without_priority_has_priority_0(spec, priority):
 @pytest.mark.parametrize(
     ("policy", "expected"), [("", True), ("PreemptLowerPriority", True), ("Never", False)]
 )
-def test_only_never_keeps_a_pod_from_preempting(policy, expected):
+def test_only_the_preemption_policy_never_prevents_preemption(policy, expected):
     """Absent means PreemptLowerPriority."""
     assert preempts_lower(pod(spec={"preemptionPolicy": policy})) is expected
 
@@ -44,7 +44,7 @@ def test_only_never_keeps_a_pod_from_preempting(policy, expected):
     ("phase", "expected"),
     [("", False), ("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)],
 )
-def test_terminal_phases(phase, expected):
+def test_succeeded_and_failed_are_terminal_phases(phase, expected):
     """Succeeded and Failed."""
     assert is_terminal(pod(status={"phase": phase})) is expected
 
@@ -55,7 +55,7 @@ def test_a_pod_with_deletion_timestamp_is_terminating():
     assert not is_terminating(pod())
 
 
-def test_a_version_with_another_condition_differs_in_status_only():
+def test_a_changed_condition_is_a_difference_in_status_only():
     """Spec, owners, labels and annotations are those of the version before it."""
     before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
     after = replace(before, status=PodStatus(phase="Running"))
@@ -72,14 +72,14 @@ def test_a_version_with_another_condition_differs_in_status_only():
         {"deletion_timestamp": "2026-01-01T00:00:00Z"},
     ],
 )
-def test_a_version_with_other_metadata_differs_in_more_than_status(part):
+def test_changed_metadata_is_more_than_a_difference_in_status(part):
     """Each part that decides what controllers do with the pod."""
     before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
     after = replace(before, metadata=replace(before.metadata, **part))
     assert not differs_in_status_only(before, after)
 
 
-def test_the_controller_is_the_owner_that_says_so():
+def test_the_controller_is_the_owner_reference_with_controller_true():
     """Other owners only keep the object from being orphaned."""
     owners = [
         {"kind": "Job", "name": "j"},
@@ -104,7 +104,7 @@ def test_the_controller_is_the_owner_that_says_so():
         ({"ownerReferences": [{"kind": "ReplicaSet", "name": "r", "controller": True}]}, False),
     ],
 )
-def test_static_pods_are_known_by_annotation_or_owner(metadata, expected):
+def test_static_pods_are_recognized_by_annotation_or_owner(metadata, expected):
     """Mirror, other source, or owned by the node."""
     assert is_static(pod(metadata=metadata)) is expected
 

@@ -1,4 +1,4 @@
-"""Host ports and their collisions."""
+"""Host ports of pods and conflicts between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.api.objects import PodSpec
 from fairlead.api.pods.host_port import host_ports, ports_conflict
 
 
-def test_containers_and_sidecars_claim_ports():
+def test_host_ports_of_containers_and_sidecars_are_found():
     """Ordinary init containers and ports without hostPort do not; doubles count once."""
     spec = decode_as(
         PodSpec,
@@ -43,7 +43,7 @@ def test_containers_and_sidecars_claim_ports():
         (("0.0.0.0", "TCP", 80), ("0.0.0.0", "TCP", 81), False),
     ],
 )
-def test_claims_conflict(a, b, conflict):
+def test_host_ports_conflict_if_protocol_port_and_address_overlap(a, b, conflict):
     """Same protocol and port, and one address that covers the other; both ways round."""
     assert ports_conflict(a, b) is conflict
     assert ports_conflict(b, a) is conflict

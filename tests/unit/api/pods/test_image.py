@@ -19,7 +19,7 @@ from fairlead.api.pods.image import normalized_image_name, pod_images
         ("a/b@sha256:00ff", "a/b@sha256:00ff"),
     ],
 )
-def test_a_name_without_tag_or_digest_is_the_latest(name, normalized):
+def test_a_name_without_tag_or_digest_gets_the_tag_latest(name, normalized):
     """A registry's port is no tag."""
     assert normalized_image_name(name) == normalized
 

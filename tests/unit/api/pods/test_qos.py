@@ -1,4 +1,4 @@
-"""How pods are treated when their node runs short."""
+"""The QoS class of a pod."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def containers(*resources):
     ],
     ids=["nothing", "devices", "zero", "a request", "all of it", "not all", "less", "as a whole"],
 )
-def test_quality(spec, quality):
+def test_the_qos_class_follows_from_requests_and_limits(spec, quality):
     """The class follows from what containers request and are limited to."""
     assert qos_class(spec) == quality

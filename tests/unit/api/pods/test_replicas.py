@@ -1,4 +1,4 @@
-"""Replicas: what is known of their templates spares comparisons, and their columns."""
+"""Groups of replicas: grouping by known templates, and columns of their fields."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ pods = st.builds(
 
 
 @given(st.lists(st.tuples(pods, st.booleans()), max_size=12))
-def test_templates_change_no_group(found):
+def test_known_templates_do_not_change_the_groups(found):
     alone = [one for (one, _), _ in found]
     templates = [TEMPLATES[app] if is_known else None for (_, app), is_known in found]
     plain = neighbouring_replicas(alone)
@@ -48,7 +48,7 @@ def test_columns_have_an_entry_for_each_pod(found):
         assert replicas.have_own_keys == (len({one.key for one in replicas}) == len(replicas))
 
 
-def test_replicas_may_differ_in_their_affinity_to_nodes():
+def test_replicas_can_differ_in_their_node_affinity():
     def pinned(name, node, **more):
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}

@@ -1,4 +1,4 @@
-"""Effective requests of pods, real and as scores count them."""
+"""Effective resource requests of pods, with and without the defaults for scoring."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pod(*containers, init=(), status=None, **spec):
     return decode_as(Pod, {"spec": forms | spec, "status": status or {}})
 
 
-def test_a_pod_without_requests_asks_for_nothing():
+def test_a_pod_without_requests_has_no_requests_and_default_nonzero_requests():
     """And for the defaults when scored."""
     assert pod_requests(pod(container())) == {}
     assert pod_nonzero_requests(pod(container()), existing=False) == DEFAULTS
@@ -51,13 +51,13 @@ def test_containers_add_up_and_cpu_is_in_milli():
     }
 
 
-def test_rounding_comes_after_summing():
+def test_requests_are_rounded_after_they_are_added_up():
     """Three times 0.4m is 2m, not 3m."""
     asked = pod(*(container(f"c{i}", cpu="400u", memory="0.4") for i in range(3)))
     assert pod_requests(asked) == {"cpu": 2, "memory": 2}
 
 
-def test_the_largest_init_container_counts_if_it_is_larger():
+def test_the_largest_init_container_counts_if_it_exceeds_the_containers():
     """Per resource."""
     asked = pod(
         container(cpu="1", memory="1Gi"),
@@ -66,7 +66,7 @@ def test_the_largest_init_container_counts_if_it_is_larger():
     assert pod_requests(asked) == {"cpu": 3000, "memory": GI}
 
 
-def test_sidecars_run_on_and_are_under_every_later_init_container():
+def test_requests_of_sidecars_are_added_to_later_init_containers():
     """Steps of 100, 900, 300, 900; running 1000."""
     asked = pod(
         container(cpu="700m"),
@@ -80,14 +80,14 @@ def test_sidecars_run_on_and_are_under_every_later_init_container():
     assert pod_requests(asked) == {"cpu": 1000}
 
 
-def test_an_init_container_before_a_sidecar_does_not_pay_for_it():
+def test_requests_of_sidecars_are_not_added_to_earlier_init_containers():
     """Order matters."""
     large, sidecar = container("large", cpu="2"), container("s", cpu="500m", sidecar=True)
     assert pod_requests(pod(container(cpu="1"), init=[large, sidecar])) == {"cpu": 2000}
     assert pod_requests(pod(container(cpu="1"), init=[sidecar, large])) == {"cpu": 2500}
 
 
-def test_overhead_comes_last():
+def test_overhead_is_added_last():
     """On top of containers, and of pod-level requests."""
     overhead = {"cpu": "50m", "memory": "10Mi", "example.com/x": "1"}
     assert pod_requests(pod(container(cpu="1"), overhead=overhead)) == {
@@ -139,7 +139,7 @@ def reported(name="main", *, allocated=None, **actual):
 
 
 @pytest.mark.parametrize(("reason", "cpu"), [("", 3000), ("Deferred", 3000), ("Infeasible", 2000)])
-def test_a_resized_pod_counts_with_the_largest_of_wanted_granted_and_actual(reason, cpu):
+def test_a_resized_pod_has_the_maximum_of_desired_allocated_and_actual_requests(reason, cpu):
     """Unless what it wants is infeasible."""
     status = resizing(reason=reason, statuses=[reported(cpu="1", allocated={"cpu": "2"})])
     resized = pod(container(cpu="3"), status=status)
@@ -147,14 +147,14 @@ def test_a_resized_pod_counts_with_the_largest_of_wanted_granted_and_actual(reas
     assert pod_requests(resized) == {"cpu": 3000}
 
 
-def test_a_shrinking_pod_keeps_its_room_until_it_has_shrunk():
+def test_a_shrinking_pod_keeps_its_actual_requests_until_it_is_resized():
     """Actual and granted count, per resource."""
     status = resizing(statuses=[reported(cpu="4", memory="1Gi", allocated={"memory": "2Gi"})])
     shrinking = pod(container(cpu="1", memory="512Mi"), status=status)
     assert pod_requests(shrinking, existing=True) == {"cpu": 4000, "memory": 2 * GI}
 
 
-def test_a_status_without_resources_says_nothing():
+def test_a_container_status_without_resources_is_ignored():
     """allocatedResources alone do not count."""
     status = resizing(statuses=[{"name": "main", "allocatedResources": {"cpu": "9"}}])
     assert pod_requests(pod(container(cpu="1"), status=status), existing=True) == {"cpu": 1000}
@@ -189,7 +189,7 @@ def test_pod_level_requests_are_resized_too(reason, cpu):
 # --- as scores count them -------------------------------------------------------------------
 
 
-def test_each_container_that_leaves_one_out_counts_with_the_default():
+def test_missing_requests_of_each_container_are_replaced_by_defaults():
     """An explicit 0 stays 0."""
     asked = pod(container(cpu="1"), container("b", memory="1Gi"), container("c", cpu=0, memory=0))
     expected = (1000 + DEFAULT_MILLI_CPU, GI + DEFAULT_MEMORY_BYTES)
@@ -197,7 +197,7 @@ def test_each_container_that_leaves_one_out_counts_with_the_default():
     assert pod_nonzero_requests(asked, existing=True) == expected
 
 
-def test_init_containers_and_sidecars_have_the_defaults_too():
+def test_defaults_apply_to_init_containers_and_sidecars():
     """So an init container without requests can be the largest."""
     small = container(cpu="10m", memory="10Mi")
     assert pod_nonzero_requests(pod(small, init=[container("i")]), existing=False) == DEFAULTS
@@ -207,7 +207,7 @@ def test_init_containers_and_sidecars_have_the_defaults_too():
     )
 
 
-def test_the_incoming_pods_pod_level_requests_are_ignored():
+def test_nonzero_requests_of_an_incoming_pod_ignore_pod_level_requests():
     """Containers with defaults, plus overhead."""
     asked = pod(
         container(cpu="1"), resources={"requests": {"cpu": "5"}}, overhead={"memory": "1Mi"}
@@ -215,7 +215,7 @@ def test_the_incoming_pods_pod_level_requests_are_ignored():
     assert pod_nonzero_requests(asked, existing=False) == (1000, DEFAULT_MEMORY_BYTES + MI)
 
 
-def test_an_existing_pods_pod_level_requests_count():
+def test_nonzero_requests_of_an_existing_pod_use_pod_level_requests():
     """The default fills only what appears nowhere in the pod."""
     level = {"requests": {"cpu": "5"}}
     asked = pod(container(), container("b"), resources=level)
@@ -246,7 +246,7 @@ def moments(forms, init_forms):
 
 
 @given(st.lists(containers, min_size=1, max_size=3), st.lists(init_containers, max_size=4))
-def test_a_pod_needs_its_most_demanding_moment(forms, init_forms):
+def test_requests_are_the_maximum_over_all_phases_of_the_pod(forms, init_forms):
     """Per resource the maximum over all moments of the sum of who runs then."""
     together = [
         [form["resources"]["requests"] for form in moment] for moment in moments(forms, init_forms)
@@ -261,7 +261,7 @@ def test_a_pod_needs_its_most_demanding_moment(forms, init_forms):
 
 
 @given(st.lists(containers, min_size=1, max_size=3), st.lists(init_containers, max_size=3))
-def test_scores_never_count_less_than_the_requests(forms, init_forms):
+def test_nonzero_requests_are_at_least_the_requests(forms, init_forms):
     """The defaults only add."""
     asked = pod(*forms, init=init_forms)
     real = pod_requests(asked)

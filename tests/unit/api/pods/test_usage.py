@@ -1,4 +1,4 @@
-"""The annotation that states what a pod uses, or the daemons of a node."""
+"""The annotation with the resource usage of a pod or of the daemons of a node."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def pod_that_uses(text):
     return decode_as(Pod, {"metadata": {"name": "a", "annotations": {USAGE: text}}})
 
 
-def test_amounts_are_whole_units_and_thousandths_of_cpu():
+def test_cpu_is_read_in_milli_and_other_resources_in_whole_units():
     text = "cpu=250m, memory=1Ki,ephemeral-storage=1500m,pids=40"
     expected = {"cpu": 250, "memory": 1024, "ephemeral-storage": 2, "pids": 40}
     assert usage_of(pod_that_uses(text)) == expected
     assert usage_problem(pod_that_uses(text)) == ""
 
 
-def test_without_the_annotation_nothing_is_used():
+def test_the_usage_without_the_annotation_is_empty():
     assert usage_of(make_pod("a")) == {}
     assert usage_problem(make_pod("a")) == ""
 
@@ -34,7 +34,7 @@ def test_without_the_annotation_nothing_is_used():
         ("cpu=1, memory=-1", "'memory=-1' is negative"),
     ],
 )
-def test_what_cannot_be_read_counts_as_nothing(text, problem):
+def test_an_invalid_annotation_is_ignored_and_reported(text, problem):
     assert usage_of(pod_that_uses(text)) == {}
     assert usage_problem(pod_that_uses(text)) == f"metadata.annotations[{USAGE}]: {problem}"
     with pytest.raises(ValueError, match="is"):

@@ -1,4 +1,4 @@
-"""What a volume of a pod is, and whose claim is behind it."""
+"""Classification of the volumes of a pod, and their claims."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ EPHEMERAL = {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}}
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
-def test_what_a_volume_is(source, claimed, exclusive, migratable):
+def test_a_volume_is_classified_by_its_source(source, claimed, exclusive, migratable):
     """Any of these may have a say in where the pod runs."""
     volume = decode_as(Volume, {"name": "v", **source})
     assert is_claimed(volume) is claimed
@@ -54,7 +54,7 @@ def test_what_a_volume_is(source, claimed, exclusive, migratable):
     assert is_placed(volume) is (claimed or exclusive or migratable)
 
 
-def test_the_claim_of_an_ephemeral_volume_is_called_after_both():
+def test_the_claim_of_an_ephemeral_volume_has_the_names_of_pod_and_volume():
     """The pod and the volume; a named one as it is named."""
     pod = make_pod("p", spec={"volumes": [EPHEMERAL, {"name": "x", "emptyDir": {}}, CLAIM]})
     assert [claim_name(pod, one) for one in pod.spec.volumes if is_claimed(one)] == ["p-b", "c"]

@@ -1,4 +1,4 @@
-"""How values stand in refusals."""
+"""Values as they are printed in refusals."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ from fairlead.api.text.field_problem import shown
         ({"a": "<b>"}, r'{"a":"\u003cb\u003e"}'),
     ],
 )
-def test_text_in_quotes_and_everything_else_as_json(value, text):
+def test_strings_are_quoted_and_other_values_are_printed_as_json(value, text):
     assert shown(value) == text

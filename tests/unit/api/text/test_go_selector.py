@@ -1,4 +1,4 @@
-"""How Go prints label selectors."""
+"""Label selectors as Go prints them."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ from fairlead.api.text.go_selector import go_selector
         ),
     ],
 )
-def test_a_selector_is_printed(selector, shown):
+def test_a_selector_is_printed_as_in_go(selector, shown):
     assert go_selector(selector) == shown

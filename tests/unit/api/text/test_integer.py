@@ -1,4 +1,4 @@
-"""Integers with any number of digits, read as Go reads them."""
+"""Integers with any number of digits, parsed as in Go."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairlead.api.text.integer import capped_integer, parse_int64
     ("digits", "number"),
     [("", 0), ("000", 0), ("7", 7), ("00099", 99), ("100", 100), ("101", 100), ("9" * 9_999, 100)],
 )
-def test_a_number_is_at_most_the_cap(digits, number):
+def test_a_number_is_limited_to_the_cap(digits, number):
     assert capped_integer(digits, 100) == number
 
 
@@ -27,5 +27,5 @@ def test_a_number_is_at_most_the_cap(digits, number):
         ("0" * 4_001, None),
     ],
 )
-def test_a_number_of_64_bits_or_none(text, number):
+def test_a_number_outside_64_bits_is_not_parsed(text, number):
     assert parse_int64(text) == number

@@ -1,4 +1,4 @@
-"""Texts that differ in strings only are read with a template, others are not."""
+"""JSON texts that differ only in strings are decoded with a template."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def template_of(*texts):
     return found
 
 
-def test_the_strings_that_vary_are_found():
+def test_the_varying_strings_are_extracted():
     template = template_of(POD, OTHER)
     assert template.strings(POD.encode()) == ["web-x", "n1"]
     assert template.strings(OTHER.encode()) == ["web-bb", ""]
 
 
 @pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Pod).decode])
-def test_a_text_means_the_same_with_other_strings(decode):
+def test_substitution_of_strings_equals_decoding(decode):
     template = template_of(POD, OTHER)
     like = decode(template.marked)
     made = substitution(like, places_in(like))(template.strings(OTHER.encode()))
@@ -69,7 +69,7 @@ def test_parts_without_placeholders_are_shared():
         pytest.param(POD.replace("web-x", "a\tb"), id="a control character"),
     ],
 )
-def test_other_texts_have_another_template(text):
+def test_texts_with_other_differences_do_not_match(text):
     assert template_of(POD, OTHER).strings(text.encode()) is None
 
 
@@ -93,7 +93,7 @@ def test_a_template_accepts_what_it_accepted_before_it_was_extended():
 
 
 @pytest.mark.parametrize("note", ["\x7f0", "\x7fboom", "\\u007f0", "\\u007F1"])
-def test_strings_that_look_like_markers_are_never_taken_for_placeholders(note):
+def test_strings_that_look_like_markers_are_not_placeholders(note):
     """A fixed string of a pod is a stranger's text; it may begin with any character."""
     noted = POD.replace('"web:1"', f'"{note}"')
     assert template_of(noted).extended(pieces_of(noted.replace("web-x", "web-y").encode())) is None
@@ -112,7 +112,7 @@ NESTED = '{"spec": {"node": "n1"}, "names": ["a", "b"]}'
 
 
 @pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Whole).decode])
-def test_strings_are_put_into_nested_values(decode):
+def test_strings_are_substituted_in_nested_values(decode):
     """Into objects, arrays and tuples; the value of the template stays as it is."""
     other = NESTED.replace("n1", "n2").replace('"b"', '"c"')
     template = template_of(NESTED, other)
@@ -123,7 +123,7 @@ def test_strings_are_put_into_nested_values(decode):
     assert like == before
 
 
-def test_a_text_may_be_a_single_string():
+def test_a_text_can_be_a_single_string():
     template = template_of('"a"', '"b"')
     like = json.loads(template.marked)
     assert substitution(like, places_in(like))(template.strings(b'"c"')) == "c"

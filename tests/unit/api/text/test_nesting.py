@@ -1,4 +1,4 @@
-"""How deeply values may be nested."""
+"""The limit of the nesting depth of values."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def nested(depth, of_lists):
 
 
 @pytest.mark.parametrize("of_lists", [True, False])
-def test_so_many_levels_and_no_more(of_lists):
+def test_the_maximum_depth_is_allowed_and_one_more_level_is_not(of_lists):
     assert not is_too_deep(nested(DEPTH_MAX, of_lists))
     assert is_too_deep(nested(DEPTH_MAX + 1, of_lists))
 
 
 @pytest.mark.parametrize("value", [None, 1, "[[[", [], {}])
-def test_what_holds_nothing_is_not_deep(value):
+def test_scalars_and_empty_values_are_not_too_deep(value):
     assert not is_too_deep(value)

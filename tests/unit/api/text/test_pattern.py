@@ -1,4 +1,4 @@
-"""Patterns of users: found as `re` finds them, and in no time whatever they say."""
+"""Regular expressions of users: results as of Python's `re`, in linear time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from fairlead.api.text.pattern import compiled_pattern
     ("expression", "text", "found"),
     [("a+", "baac", "aa"), (r"^\d{2}$", "12", "12"), (r"^\d{2}$", "123", None), ("é", "café", "é")],
 )
-def test_what_is_found(expression, text, found) -> None:
+def test_matches_equal_those_of_re(expression, text, found) -> None:
     matched = compiled_pattern(expression).search(text)
     assert (matched and matched[0]) == found
 
 
-def test_a_hostile_pattern_costs_nothing() -> None:
+def test_a_hostile_pattern_is_matched_quickly() -> None:
     """It would take Python's own `re` longer than there is time."""
     assert compiled_pattern("(a+)+$").search("a" * 5_000 + "!") is None
 
 
 @pytest.mark.parametrize("expression", ["(", "a{2,1}", r"(?=look)", r"(.)\1"])
-def test_what_is_no_pattern(expression) -> None:
+def test_invalid_and_unsupported_patterns_are_refused(expression) -> None:
     """Nor what RE2 does not have: looking ahead, and references."""
     with pytest.raises(ValueError, match=r"\w"):
         compiled_pattern(expression)

@@ -1,4 +1,4 @@
-"""A cache of what users write."""
+"""A cache of parsed texts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def read():
     return read
 
 
-def test_short_texts_are_read_once(read):
+def test_short_texts_are_parsed_once(read):
     assert [read("short"), read("short"), read("short", is_long=True)] == [5, 5, 5]
     assert read.asked == ["short", "short"]
 
 
-def test_long_texts_are_not_kept(read):
+def test_long_texts_are_not_cached(read):
     assert [read("longer"), read("longer")] == [6, 6]
     assert read.asked == ["longer", "longer"]
 

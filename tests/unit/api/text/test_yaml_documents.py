@@ -1,4 +1,4 @@
-"""YAML as Kubernetes reads it: values, refusals, and agreement with JSON."""
+"""Parsing of YAML as in Kubernetes: values, refusals, and agreement with JSON."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def agrees(text, recorded):
         ("a: \x01", 0, "a character that YAML does not allow"),
     ],
 )
-def test_what_cannot_be_an_object_is_refused_with_its_line(text, line, problem):
+def test_invalid_yaml_is_refused_with_the_line(text, line, problem):
     with pytest.raises(YamlError) as refused:
         read(text)
     assert refused.value.line == line
@@ -143,14 +143,14 @@ def test_a_key_is_read_as_kubectl_reads_it(text, key):
         ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
     ],
 )
-def test_what_upstream_says_of_a_text_that_is_no_yaml(text, told):
+def test_invalid_yaml_is_refused_with_upstreams_message(text, told):
     """Recorded from upstream 1.36.4."""
     with pytest.raises(YamlError) as refused:
         read(text)
     assert refused.value.upstream == told
 
 
-def test_aliases_share_values_and_merge_keys_yield():
+def test_aliases_share_values_and_explicit_keys_override_merge_keys():
     text = "a: &a {x: 1, w: 2}\nb: *a\nc: {<<: *a, w: 3}\nd: {<<: [*a, {z: 4}]}"
     [found] = read(text)
     assert found["b"] is found["a"]
@@ -165,7 +165,7 @@ def test_nested_aliases_are_refused_before_they_fill_the_memory():
         read("\n".join(levels))
 
 
-def test_documents_come_one_by_one_and_empty_ones_are_none():
+def test_documents_are_parsed_one_by_one_and_empty_documents_are_none():
     assert read("---\n---\na: 1\n---\n# nothing\n---\n- b") == [None, {"a": 1}, None, ["b"]]
     assert read("# nothing at all") == []
 
@@ -182,7 +182,7 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(TEXT, JSON, max_size=4).filter(lambda value: "<<" not in str(value)))
-def test_json_is_yaml(value):
+def test_json_is_parsed_as_yaml_with_the_same_result(value):
     """JSON is read as YAML, with the same result."""
     assert read(json.dumps(value, ensure_ascii=False)) == [value]
 
@@ -196,11 +196,11 @@ def test_a_document_with_too_many_values_is_refused():
             list(documents(text, values_max=7))
 
 
-def test_an_anchor_of_one_value_stands_for_it():
+def test_an_anchor_can_name_a_scalar():
     assert read("a: &size 8Gi\nb: *size\nc: *size\n") == [{"a": "8Gi", "b": "8Gi", "c": "8Gi"}]
 
 
-def test_an_alias_is_no_key():
+def test_an_alias_as_a_key_is_refused():
     with pytest.raises(YamlError, match="a key must be text"):
         read("a: &a x\n*a : 1\n")
 

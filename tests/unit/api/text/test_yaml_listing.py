@@ -1,4 +1,4 @@
-"""A listing in kubectl's layout is read as the general YAML parser reads it."""
+"""Listings in kubectl's layout are parsed as by the general YAML parser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scanned(text):
 
 
 @given(items=ITEMS)
-def test_a_listing_is_what_the_general_parser_reads(items):
+def test_a_listing_is_parsed_as_by_the_general_parser(items):
     value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
     text = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, width=10**9)
     found = scanned(text)
@@ -69,7 +69,7 @@ BLOCKS = st.dictionaries(
 
 
 @given(items=st.lists(st.fixed_dictionaries({"data": BLOCKS, "list": st.lists(BLOCKS)})))
-def test_literal_blocks_are_what_the_general_parser_reads(items):
+def test_literal_blocks_are_parsed_as_by_the_general_parser(items):
     value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
     text = yaml.dump(value, Dumper=Literal, default_flow_style=False, width=10**9)
     found = scanned(text)
@@ -77,7 +77,7 @@ def test_literal_blocks_are_what_the_general_parser_reads(items):
 
 
 @given(items=ITEMS, noise=st.text("-:{}[]'\"#|>&*! \nab", max_size=5), at=st.integers(0, 400))
-def test_a_damaged_listing_is_read_alike_or_not_at_all(items, noise, at):
+def test_a_damaged_listing_is_parsed_as_by_the_general_parser_or_refused(items, noise, at):
     value = {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {}}
     text = yaml.safe_dump(value, default_flow_style=False, allow_unicode=True, width=10**9)
     damaged = text[:at] + noise + text[at:]

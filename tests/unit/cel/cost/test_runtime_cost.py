@@ -1,4 +1,4 @@
-"""What asking an expression may take, known before it is asked."""
+"""The runtime cost of CEL expressions, and its limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ATTACKS = {
 
 
 @pytest.mark.parametrize(("text", "value"), ATTACKS.values(), ids=ATTACKS)
-def test_an_expression_that_takes_too_much_is_ended(text, value):
+def test_an_expression_above_the_cost_limit_is_stopped_quickly(text, value):
     """Nor does it take long until then."""
     began = time.process_time()
     assert asked(text, value).problem == CALL_LIMIT
@@ -59,14 +59,14 @@ def test_an_expression_that_takes_too_much_is_ended(text, value):
         ("self.map(a, a).size() > 0", list(range(9_000))),
     ],
 )
-def test_parts_that_are_shared_cost_once(text, value):
+def test_shared_values_are_evaluated_once(text, value):
     """A list of two lists that are the same one, and so on, has few lists and many places."""
     began = time.process_time()
     assert asked(text, value).problem == ""
     assert time.process_time() - began < 0.5
 
 
-def test_comparing_such_parts_is_ended():
+def test_comparing_large_shared_values_is_stopped():
     twice = "[1]" + ".map(a, [a, a])" * 27
     began = time.process_time()
     assert asked(f"{twice} == {twice}", 1).problem == CALL_LIMIT
@@ -76,14 +76,14 @@ def test_comparing_such_parts_is_ended():
 ROW = ".optMap(a, a + a)"
 
 
-def test_a_row_of_macros_is_read_once():
+def test_the_target_of_each_chained_macro_is_evaluated_once():
     """Each of them works its target out once."""
     began = time.process_time()
     assert asked(f"optional.of(self){ROW * 26}.value() == 67108864", 1).value is True
     assert time.process_time() - began < 0.5
 
 
-def test_an_expression_that_is_too_long_is_not_read():
+def test_an_expression_that_is_too_long_is_refused():
     with pytest.raises(ExpressionError, match="expression code point size exceeds limit"):
         LANGUAGE.program("'" + "a" * 100_001 + "'")
 
@@ -100,12 +100,12 @@ def test_an_expression_that_is_too_long_is_not_read():
         "f(" * 300 + ")" * 300,
     ],
 )
-def test_an_expression_that_is_nested_too_deeply_is_not_read(text):
+def test_an_expression_that_is_nested_too_deeply_is_refused(text):
     with pytest.raises(ExpressionError, match="expression recursion limit exceeded"):
         LANGUAGE.program(text)
 
 
-def test_rows_beside_each_other_are_read():
+def test_many_chains_of_macros_in_one_expression_are_evaluated():
     answer = asked(" && ".join([f"optional.of(self){ROW}.hasValue()"] * 30), 1)
     assert (answer.value, answer.problem) == (True, "")
 
@@ -132,12 +132,12 @@ USUAL = {
 
 
 @pytest.mark.parametrize(("text", "value"), USUAL.values(), ids=USUAL)
-def test_what_people_write_is_asked(text, value):
+def test_usual_expressions_are_evaluated_within_the_limit(text, value):
     answer = asked(text, value)
     assert (answer.value, answer.problem) == (True, "")
 
 
-def test_maps_of_many_entries_are_not_made_anew_for_each():
+def test_maps_are_built_in_linear_time():
     """Entries are added to the same map."""
     texts = {f"k{at}": "x" * 200 for at in range(2_000)}
     began = time.process_time()
@@ -146,7 +146,7 @@ def test_maps_of_many_entries_are_not_made_anew_for_each():
     assert time.process_time() - began < 0.5
 
 
-def test_a_budget_ends():
+def test_an_evaluation_without_remaining_budget_is_refused():
     """For all evaluations about an object together."""
     program = LANGUAGE.program(USUAL["names of a form"][0])
     budget = CostBudget()
@@ -155,7 +155,7 @@ def test_a_budget_ends():
         program.evaluate({"self": ROWS}, budget)
 
 
-def test_a_call_that_is_ended_counts_as_used_up():
+def test_a_stopped_call_is_charged_to_the_budget():
     program, budget = LANGUAGE.program("self.exists(x, x.matches('((a?){100}){9}b'))"), CostBudget()
     budget.spend(BUDGET - 1_500_000)
     assert program.evaluate({"self": ["aaaa"] * 20_000}, budget).problem == CALL_LIMIT
@@ -178,7 +178,7 @@ def test_a_call_that_is_ended_counts_as_used_up():
         ("self.name.matches('^[a-z]+$')", 2 + 2 * 2),
     ],
 )
-def test_costs(text, cost):
+def test_costs_equal_upstreams(text, cost):
     """By upstream's rules: a unit for a name, a field, an item and most calls."""
     value = {"name": "web-server-0", "size": 3, "tags": ["a", "a"]}
     assert asked(text, value).cost == cost

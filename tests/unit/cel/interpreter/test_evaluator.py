@@ -1,4 +1,4 @@
-"""What expressions evaluate to, as upstream 1.36.4 has it."""
+"""Results of CEL expressions, as in upstream 1.36.4."""
 
 from __future__ import annotations
 
@@ -75,5 +75,5 @@ def asked(text, value=None):
         ("format.labelValue().validate('-').value().size()", 1),
     ],
 )
-def test_what_is_said(text, expected):
+def test_an_expression_has_upstreams_result(text, expected):
     assert asked(text) == expected

@@ -1,4 +1,4 @@
-"""Kubernetes' functions, called from expressions."""
+"""The CEL library functions of Kubernetes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def answer(expression, value=None):
         ("sets.intersects([1], [2])", False),
     ],
 )
-def test_functions(expression, expected):
+def test_a_function_has_upstreams_result(expression, expected):
     found = answer(expression)
     assert (found.problem, found.value) == ("", expected)
 
@@ -88,7 +88,7 @@ def test_functions(expression, expected):
         ("[].min() == 1", "min called on empty list"),
     ],
 )
-def test_what_has_no_answer(expression, said):
+def test_an_invalid_call_is_an_error(expression, said):
     assert said in answer(expression).problem
 
 

@@ -1,4 +1,4 @@
-"""What upstream's generated parser says of wrong expressions."""
+"""Syntax errors of CEL expressions, as reported by upstream's parser."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def problems(text):
         ("a\n+\n", ["3:1: Syntax error: mismatched input '<EOF>' expecting OPERAND"]),
     ],
 )  # fmt: skip
-def test_what_is_wrong(text, expected):
+def test_an_invalid_expression_has_upstreams_errors(text, expected):
     assert problems(text) == expected
 
 
@@ -80,5 +80,5 @@ def test_what_is_wrong(text, expected):
     "text",
     ["[1,]", "{1: 2,}", "[,]", "--1", "!-1", "1 // c", "a.for", "a.`b-c`", "A.b{c: 1}", "[?a]"],
 )
-def test_what_is_right(text):
+def test_a_valid_expression_is_parsed(text):
     parsed(text)
