@@ -255,7 +255,7 @@ def test_every_quantity_round_trips(text, family):
 
 
 @given(texts, texts)
-def test_rounding_keeps_order(left, right):
+def test_rounding_preserves_the_order(left, right):
     """A smaller quantity never becomes the larger value."""
     if parse_quantity(left) <= parse_quantity(right):
         assert milli_value(left) <= milli_value(right)

@@ -33,7 +33,7 @@ def test_an_unknown_name_finds_nothing(name):
     assert find_kind(name) is None
 
 
-def test_every_kind_is_found_by_its_type_and_names_are_told_apart_by_group():
+def test_every_kind_is_found_by_its_type_and_names_are_distinguished_by_group():
     for kind in KINDS:
         obj = {"apiVersion": kind.api_version, "kind": kind.kind}
         assert kind_of(obj) is kind

@@ -66,10 +66,10 @@ def resolved(spec):
         "its class's policy",
         "the default class",
         "the default class's policy",
-        "a class named beats the default",
+        "an explicit class takes precedence over the default",
         "the system's classes exist without being stored",
-        "the right priority may be given",
-        "the right default may be given",
+        "the priority of the class can be given",
+        "the default priority can be given",
     ],
 )
 def test_a_new_pod_gets_the_priority_of_its_class(

@@ -152,7 +152,7 @@ def test_a_run_continues_where_it_ended():
         assert (driver.now, len(diary.entries)) == (until, entries)
 
 
-def test_time_does_not_go_back():
+def test_time_is_never_set_back():
     driver = Driver(Diary(), Diary(), now=9)
     driver.run(3)
     assert driver.now == 9

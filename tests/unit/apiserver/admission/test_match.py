@@ -30,6 +30,6 @@ def test_conditions_leave_the_budget_of_validations_alone(context):
     assert [one.problem == "" for one in found] == [True] * 12 + [False]
 
 
-def test_a_false_condition_wins_over_a_failure(context):
+def test_a_false_condition_takes_precedence_over_a_failed_condition(context):
     conditions = [{"expression": "object.missing"}, {"expression": "false"}]
     assert has_false_condition(conditions, context)

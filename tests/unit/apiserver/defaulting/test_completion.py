@@ -101,7 +101,7 @@ def test_the_defaults_of_a_deployment():
 @pytest.mark.parametrize(
     ("spec", "completions"),
     [({}, 1), ({"parallelism": 3}, None), ({"completions": 2}, 2)],
-    ids=["nothing is said", "a queue of work", "it is said"],
+    ids=["no fields", "parallelism only", "completions"],
 )
 def test_the_default_completions_of_a_job(spec, completions):
     job = made("batch/v1", "Job", spec={"template": template(), **spec})

@@ -54,12 +54,12 @@ def container(requests=None, limits=None, **more):
     ],
     ids=[
         "requests are the containers' sum",
-        "or the limit, where no container asks",
-        "or what is said",
-        "without limits nothing is filled in",
-        "extended resources are no pod's as a whole",
-        "hugepages come from the containers' limits",
-        "nothing said, nothing filled in",
+        "limits, without requests of containers",
+        "explicit requests",
+        "no limits",
+        "extended resources are container-level only",
+        "hugepages from limits of containers",
+        "no resources",
     ],
 )
 def test_pod_level_requests_default_to_the_requests_of_the_containers(

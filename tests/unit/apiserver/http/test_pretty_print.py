@@ -16,11 +16,11 @@ LINES = b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {}\n}'
     [
         pytest.param("", "kubectl/v1", OBJECT + b"\n", id="programs get one line"),
         pytest.param("", "curl/8", LINES, id="curl is interactive"),
-        pytest.param("", "Wget/1", LINES, id="so does Wget"),
-        pytest.param("", "Mozilla/5.0 (X11)", LINES, id="and a browser"),
-        pytest.param("true", "kubectl/v1", LINES, id="who asks for it gets it"),
-        pytest.param("false", "curl/8", OBJECT + b"\n", id="who does not want it does not"),
-        pytest.param("maybe", "curl/8", OBJECT + b"\n", id="what means nothing means no"),
+        pytest.param("", "Wget/1", LINES, id="Wget is interactive"),
+        pytest.param("", "Mozilla/5.0 (X11)", LINES, id="a browser is interactive"),
+        pytest.param("true", "kubectl/v1", LINES, id="pretty=true"),
+        pytest.param("false", "curl/8", OBJECT + b"\n", id="pretty=false"),
+        pytest.param("maybe", "curl/8", OBJECT + b"\n", id="an invalid value of pretty"),
     ],
 )
 def test_an_object_is_indented_for_browsers_and_on_request(pretty, agent, expected):

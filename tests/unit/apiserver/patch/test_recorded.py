@@ -1,7 +1,7 @@
 """Results and refusals of patches of all four types, recorded from upstream 1.36.4.
 
-Each line of the file is a live object of a built-in kind, a patch, and the answer of upstream's own
-handlers (apiserver, apimachinery, structured-merge-diff) to it, without defaults and strategies.
+Each line of the file has a live object of a built-in kind, a patch, and the response of upstream's
+handlers (apiserver, apimachinery, structured-merge-diff), without defaults and strategies.
 """
 
 from __future__ import annotations

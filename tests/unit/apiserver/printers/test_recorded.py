@@ -1,7 +1,7 @@
 """Table columns and rows, equal to those of kube-apiserver 1.36.2.
 
-The first line of the file has the columns of each kind by group/version/plural/part, each further
-line an object and its cells; `<age>` stands for what depends on the clock.
+The first line of the file has the columns of each kind by group/version/plural/subresource. Each
+further line has an object and its cells; `<age>` is a cell that depends on the clock.
 """
 
 from __future__ import annotations

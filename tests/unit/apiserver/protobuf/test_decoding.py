@@ -1,8 +1,8 @@
 """Decoding of protobuf bodies that kubectl and Kubernetes components sent.
 
-Each line of the first file is a body as it was recorded and the object in it, as read back by
-people. The second has every kind with all of its fields filled, and empty: as upstream 1.36.4
-wrote it in protobuf and in JSON.
+Each line of the first file has a recorded body, and its object as JSON, checked by hand. The second
+file has every kind twice, with all fields and without fields, as the protobuf and the JSON that
+upstream 1.36.4 encoded.
 """
 
 from __future__ import annotations

@@ -44,16 +44,16 @@ def delete(store, now):
     ids=[
         "30 s by default",
         "its own grace period",
-        "the one asked for",
-        "one beyond the calendar",
+        "the requested grace period",
+        "a grace period beyond the calendar",
         "a negative one means 1 s",
-        "running makes no difference",
+        "the phase is ignored",
         "0 means at once",
         "its own 0 means at once",
         "a finished pod goes at once",
-        "a failed pod goes at once, whatever is asked for",
+        "a failed pod goes at once with any grace period",
         "a pod without a node goes at once",
-        "a pod without a node goes at once, whatever is asked for",
+        "a pod without a node goes at once with any grace period",
     ],
 )
 def test_the_first_deletion_sets_timestamp_and_grace_period(

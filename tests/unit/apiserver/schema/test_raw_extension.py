@@ -24,7 +24,13 @@ DENSE = b'{"data":{"a":1}}'
         (revision(DENSE), {"a": 1}, False),
         ({"a": 1}, revision(SPACED), False),
     ],
-    ids=["sent again", "sent otherwise", "patched", "patched, of no blanks", "read back"],
+    ids=[
+        "sent again",
+        "sent with other whitespace",
+        "patched",
+        "patched, without whitespace",
+        "read back",
+    ],
 )
 def test_equal_data_can_differ_as_text(before, after, is_other):
     assert before == after

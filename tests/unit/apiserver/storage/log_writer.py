@@ -1,4 +1,4 @@
-"""A process that writes until it is killed, and says on its output what it was told is safe."""
+"""A process that writes until it is killed, and prints the acknowledged versions."""
 
 from __future__ import annotations
 

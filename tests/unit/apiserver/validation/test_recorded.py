@@ -1,7 +1,7 @@
 """Validation errors of new objects, equal to those of kube-apiserver 1.36.2.
 
-Each line of the file is an object that was sent to the real server, and its refusal (null where it
-was stored). Only fields that Fairlead reads are in there.
+Each line of the file has an object that was sent to kube-apiserver, and its refusal (null if it was
+stored). The objects contain only fields that Fairlead reads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Validation errors of new objects by kind: the tables in `refusals`.
 
-A row says what is refused, of which `kind` (apiVersion and kind) with which content, and the
-`causes` in order; `pod` is short for what is special about the spec of a pod, `container` for what
-is special about its only container. A row without causes is accepted.
+A row has a description, a `kind` (apiVersion and kind), the content of an object, and the `causes`
+of its refusal, in order. `pod` has fields that are merged into the spec of a valid pod, and
+`container` fields for its only container. An object without causes is accepted.
 """
 
 from __future__ import annotations

@@ -22,7 +22,14 @@ def event(note):
         ("é" * 513, "é" * 510 + " ..."),
         ("x" + "é" * 512, "x" + "é" * 509 + " ..."),
     ],
-    ids=["short", "just fits", "too long", "bytes count", "bytes too long", "no half character"],
+    ids=[
+        "short",
+        "just fits",
+        "too long",
+        "bytes count",
+        "bytes too long",
+        "no truncated character",
+    ],
 )
 def test_long_notes_are_cut_to_1024_bytes(note, expected):
     assert cut_note(note) == expected

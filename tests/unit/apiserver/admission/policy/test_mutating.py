@@ -146,7 +146,7 @@ def test_other_mutations_are_applied_after_an_ignored_failure(policed, deploymen
 
 
 @pytest.mark.parametrize(
-    ("replicas", "then"), [(1, 5), (2, 2)], ids=["what it names", "something else"]
+    ("replicas", "then"), [(1, 5), (2, 2)], ids=["the expected value", "another value"]
 )
 def test_a_json_patch_is_applied_only_if_its_test_operation_succeeds(
     policed, deployment, replicas, then

@@ -1,7 +1,7 @@
 """Validation rules of custom resources: results and estimated costs as in upstream 1.36.4.
 
-Each line of `expressions.jsonl.gz` but the first, the schema with a value, is a rule with its
-problem, or its kind and what it may cost, and what it said of the value.
+The first line of `expressions.jsonl.gz` is a schema with a value. Each further line is a rule with
+its compile error, or with its type, its estimated cost and its result for the value.
 """
 
 from __future__ import annotations

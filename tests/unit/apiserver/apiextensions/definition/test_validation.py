@@ -1,8 +1,8 @@
 """Errors of invalid CustomResourceDefinitions: the table in `refusals.yaml`.
 
-A row says what is special about the schema of `spec` in the objects (`schema`), about that of
-whole objects (`root`), the only `version`, the definition's own `spec` or its `metadata`, and the
-`causes` of the refusal, in order.
+A row has the schema of the objects' `spec` (`schema`) or of whole objects (`root`), and fields that
+are added to the only `version`, to the definition's `spec` or to its `metadata`. `causes` are the
+causes of the refusal, in order.
 """
 
 from __future__ import annotations

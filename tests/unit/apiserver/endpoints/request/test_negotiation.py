@@ -30,7 +30,7 @@ TABLE = f"{JSON};as=Table;v=v1;g=meta.k8s.io"
         (f"{JSON};charset=utf-8", MediaTypeOptions()),
     ],
 )
-def test_the_first_clause_that_can_be_served_wins(accept, form):
+def test_the_first_clause_that_can_be_served_is_selected(accept, form):
     assert negotiated_media_type(accept) == form
 
 

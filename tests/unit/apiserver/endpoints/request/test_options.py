@@ -48,10 +48,10 @@ def page(answer):
 @pytest.mark.parametrize(
     ("written", "why"),
     [
-        pytest.param("%25%25", "illegal base64 data at input byte 0", id="no base64"),
+        pytest.param("%25%25", "illegal base64 data at input byte 0", id="invalid base64"),
         pytest.param("e30=", "illegal base64 data at input byte 3", id="padded"),
-        pytest.param("e30+", "illegal base64 data at input byte 3", id="of the other alphabet"),
-        pytest.param("e3000", "illegal base64 data at input byte 4", id="a character too many"),
+        pytest.param("e30+", "illegal base64 data at input byte 3", id="standard base64 alphabet"),
+        pytest.param("e3000", "illegal base64 data at input byte 4", id="one character too many"),
         pytest.param(token({}), "server does not recognize this encoded version ", id="empty"),
         pytest.param(
             token([]),
@@ -61,7 +61,7 @@ def page(answer):
         pytest.param(
             token({"v": "meta.k8s.io/v1", "rv": "x", "start": "a"}),
             "json: cannot unmarshal string into Go struct field continueToken.rv of type int64",
-            id="a version that is no number",
+            id="a version that is not a number",
         ),
         pytest.param(
             token({"v": "meta.k8s.io/v1", "start": "a"}),
@@ -102,7 +102,7 @@ def test_a_continue_token_of_all_namespaces_contains_the_namespace(filled):
         pytest.param("limit=3&labelSelector=odd%3D1", (["a1", "a3", "a5"], "/a5\0"), id="a6 left"),
         pytest.param("limit=4&labelSelector=odd%3D0", (["a0", "a2", "a4", "a6"], None), id="end"),
         pytest.param("limit=1&fieldSelector=metadata.name%3Da5", (["a5"], None), id="by name"),
-        pytest.param("limit=1&resourceVersion=00", (["a0"], "/a0\0"), id="no version in fact"),
+        pytest.param("limit=1&resourceVersion=00", (["a0"], "/a0\0"), id="a version of zero"),
     ],
 )
 def test_a_page_has_a_continue_token_while_objects_remain(filled, query, expected):

@@ -1,7 +1,7 @@
 """Decoding of valid and invalid bodies, recorded from upstream 1.36.4.
 
-A line is a body with its media type and the kind and fieldValidation that it was read for; then
-the object as it is stored without defaults, with its warnings, or the refusal.
+A line has a body, its media type, the expected kind and the fieldValidation; and the result: the
+decoded object without defaults and the warnings, or the refusal.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def resized(api):
             "spec: Forbidden: only cpu and memory resources are mutable",
         ),
     ],
-    ids=["more than the limit", "nothing at all", "another quality", "storage"],
+    ids=["more than the limit", "no resources", "another QoS class", "storage"],
 )
 def test_invalid_resources_are_refused(resized, resources, words):
     refused = resized(resources)

@@ -50,7 +50,7 @@ def test_fields_of_the_server_are_kept_by_an_update(api_version, kind, old, new,
         ({"dataSource": {"kind": "Other", "name": "x"}}, {}),
         ({"dataSourceRef": FAR}, {}),
     ],
-    ids=["one way", "the other way", "nobody's", "in another namespace"],
+    ids=["from dataSource", "from dataSourceRef", "an unsupported kind", "in another namespace"],
 )
 def test_the_data_source_and_data_source_ref_of_a_claim_are_synchronized(said, kept):
     """It is copied from where it is said; what cannot be served is dropped."""

@@ -90,7 +90,7 @@ def test_a_binding_changes_the_transition_time_of_the_condition(store, pod, now,
             ),
         ),
     ],
-    ids=["gone", "another uid", "on a node already", "on its way out", "gated"],
+    ids=["missing pod", "another uid", "already bound", "terminating", "gated"],
 )
 def test_an_invalid_binding_is_refused_and_changes_nothing(
     store, pod, now, settings, uid, expected
