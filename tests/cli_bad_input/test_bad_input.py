@@ -60,6 +60,18 @@ kind: HorizontalPodAutoscaler
 metadata: {name: h, namespace: shop}
 spec: {scaleTargetRef: {kind: Deployment, name: web}, %s}
 """
+STATUSES = [
+    ("StatefulSet", "apps/v1", "{observedGeneration: abc}", "status.observedGeneration"),
+    ("StatefulSet", "apps/v1", "{updateRevision: 3}", "status.updateRevision"),
+    ("Deployment", "apps/v1", "{collisionCount: a}", "status.collisionCount"),
+    ("Deployment", "apps/v1", "{conditions: [{type: 3}]}", "status.conditions[0].type"),
+    ("ReplicaSet", "apps/v1", "{replicas: many}", "status.replicas"),
+    ("DaemonSet", "apps/v1", "{observedGeneration: abc}", "status.observedGeneration"),
+    ("ReplicationController", "v1", "{replicas: many}", "status.replicas"),
+    ("CronJob", "batch/v1", "{active: [job]}", "status.active[0]"),
+    ("HorizontalPodAutoscaler", "autoscaling/v2", "{currentReplicas: a}", "status.currentReplicas"),
+    ("PodDisruptionBudget", "policy/v1", "{conditions: [3]}", "status.conditions[0]"),
+]  # fmt: skip
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
 GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
 NATIVE_GROUP = """\
@@ -387,6 +399,10 @@ CASES = [
              "PriorityClass a: value"),
     snapshot("absent class", documents(NODE, specified("priorityClassName: x")),
              "Pod shop/web", "no PriorityClass with name x was found"),
+    *(snapshot(f"{kind} that reports {status}", documents(NODE, f"apiVersion: {group}\n"
+             f"kind: {kind}\nmetadata: {{name: w, namespace: shop}}\nstatus: {status}\n"),
+             f"{kind} shop/w: {field}: ")
+      for kind, group, status, field in STATUSES),
     snapshot("endless workload", documents(NODE, DEPLOYMENT.replace("s: 1", "s: 1e18")),
              "Deployment shop/web: spec.replicas"),
     snapshot("bad taint", NODE + "spec: {taints: [{key: a, effect: Nope}]}\n",

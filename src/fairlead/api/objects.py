@@ -13,6 +13,16 @@ from typing import Any
 import msgspec
 
 from fairlead.api.json import Json
+from fairlead.api.reported_status import (
+    CronJobStatus,
+    DaemonSetStatus,
+    DeploymentStatus,
+    HorizontalPodAutoscalerStatus,
+    NamespaceStatus,
+    ReplicaSetStatus,
+    ReportedCondition,
+    StatefulSetStatus,
+)
 
 QuantityText = str | int | float
 ResourceList = dict[str, QuantityText]
@@ -523,7 +533,7 @@ class Lease(_Object, frozen=True):
 class Namespace(_Object, frozen=True):
     """v1 Namespace."""
 
-    status: Json = {}
+    status: NamespaceStatus = {}
 
 
 class PriorityClass(_Object, frozen=True):
@@ -553,7 +563,7 @@ class PodDisruptionBudgetStatus(_View, frozen=True):
     desired_healthy: int = 0
     expected_pods: int = 0
     disrupted_pods: dict[str, str] = {}
-    conditions: tuple[Json, ...] = ()
+    conditions: tuple[ReportedCondition, ...] = ()
 
 
 class PodDisruptionBudget(_Object, frozen=True):
@@ -620,7 +630,7 @@ class ReplicationController(_Object, frozen=True):
     """v1 ReplicationController."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
-    status: Json = {}
+    status: ReplicaSetStatus = {}
 
 
 class RollingUpdate(_View, frozen=True):
@@ -678,28 +688,28 @@ class ReplicaSet(_Object, frozen=True):
     """apps/v1 ReplicaSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
-    status: Json = {}
+    status: ReplicaSetStatus = {}
 
 
 class Deployment(_Object, frozen=True):
     """apps/v1 Deployment."""
 
     spec: WorkloadSpec = WorkloadSpec()
-    status: Json = {}
+    status: DeploymentStatus = {}
 
 
 class StatefulSet(_Object, frozen=True):
     """apps/v1 StatefulSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
-    status: Json = {}
+    status: StatefulSetStatus = {}
 
 
 class DaemonSet(_Object, frozen=True):
     """apps/v1 DaemonSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
-    status: Json = {}
+    status: DaemonSetStatus = {}
 
 
 class ControllerRevision(_Object, frozen=True):
@@ -827,7 +837,7 @@ class CronJob(_Object, frozen=True):
     """batch/v1 CronJob."""
 
     spec: CronJobSpec = CronJobSpec()
-    status: Json = {}
+    status: CronJobStatus = {}
 
 
 class CrossVersionObjectReference(_View, frozen=True):
@@ -908,7 +918,7 @@ class HorizontalPodAutoscaler(_Object, frozen=True):
     """autoscaling/v2 HorizontalPodAutoscaler."""
 
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
-    status: Json = {}
+    status: HorizontalPodAutoscalerStatus = {}
 
 
 # --- storage -------------------------------------------------------------------------------

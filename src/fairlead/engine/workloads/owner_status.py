@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct, field
@@ -165,7 +166,9 @@ class OwnerStatus(Struct):
             self._schedule.end(key)
         return commands
 
-    def _write(self, key: str, before: Json, status: Json) -> list[Command]:
+    def _write(
+        self, key: str, before: Mapping[str, Any], status: Mapping[str, Any]
+    ) -> list[Command]:
         return self.writer.write(self.pod_sets.sets[key].ref, before, status)
 
 

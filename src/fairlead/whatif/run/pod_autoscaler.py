@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.horizontal_pod_autoscaler.autoscaler import Autoscaler
@@ -33,7 +34,7 @@ def _key(one: Autoscaler) -> tuple[str, str]:
     return one.view.metadata.namespace, one.view.metadata.name
 
 
-def _inactive(one: Autoscaler) -> list[dict[str, str]]:
+def _inactive(one: Autoscaler) -> list[Mapping[str, Any]]:
     conditions = one.view.status.get("conditions") or ()
     return [
         entry

@@ -9,7 +9,7 @@ upstream: pkg/controller/deployment/progress.go, sync.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -136,7 +136,7 @@ class RolloutWriter(Struct, frozen=True):
         current, deployment = rollout.replica_sets.get(rollout.current), rollout.deployment
         if current is None:
             return []
-        status = deployment.status
+        status: Mapping[str, Any] = deployment.status
         if has_deadline(deployment) and find(status.get("conditions", ()), PROGRESSING) is None:
             cause = ("FoundNewReplicaSet", f'Found new replica set "{current.metadata.name}"')
             status = progress_status(deployment, "True", cause, now)
@@ -186,7 +186,9 @@ class RolloutWriter(Struct, frozen=True):
         """Return the time at which the rollout exceeds its progress deadline, None if never."""
         return overdue_at(rollout.deployment)
 
-    def _write(self, rollout: Rollout, status: Json, revision: int = 0) -> list[Command]:
+    def _write(
+        self, rollout: Rollout, status: Mapping[str, Any], revision: int = 0
+    ) -> list[Command]:
         """Write `status`; if `revision` has changed, write both in one patch."""
         deployment = rollout.deployment
         before, write_deployment_revision = deployment.status, str(revision)
@@ -269,5 +271,5 @@ def _progress_input(rollout: Rollout) -> ProgressInput:
     return ProgressInput(name="" if current is None else current.metadata.name, failure=failure)
 
 
-def _sum(statuses: list[Json], name: str) -> int:
+def _sum(statuses: Iterable[Mapping[str, Any]], name: str) -> int:
     return sum(one.get(name, 0) for one in statuses)

@@ -62,7 +62,7 @@ class ProgressInput(Struct, frozen=True, kw_only=True):
     failure: Mapping[str, Any] | None = None
 
 
-def pause_status(deployment: Deployment, now: Instant) -> Json:
+def pause_status(deployment: Deployment, now: Instant) -> Mapping[str, Any]:
     """Return the status with a new Progressing condition if the Deployment was paused or resumed.
 
     Otherwise return the status unchanged.
@@ -81,7 +81,7 @@ def pause_status(deployment: Deployment, now: Instant) -> Json:
 
 def progress_status(
     deployment: Deployment, status: str, cause: tuple[str, str], now: Instant
-) -> Json:
+) -> Mapping[str, Any]:
     """Return the current status with the Progressing condition set to `status`.
 
     `cause` is (reason, message). A Deployment without a progress deadline keeps its status
@@ -209,10 +209,11 @@ class _Conditions:
         """Copy the condition `row` of a ReplicaSet if its status or reason has changed."""
         # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
         before = self.find(row["type"])
-        reported = (row["status"], row.get("reason"))
+        reported = (row.get("status"), row.get("reason"))
         if before is None or (before.get("status"), before.get("reason")) != reported:
             self.remove(row["type"])
-            self.entries.append({**row, "lastUpdateTime": row["lastTransitionTime"]})
+            since = row.get("lastTransitionTime")
+            self.entries.append({**row, "lastUpdateTime": since} if since else dict(row))
 
     def remove(self, condition_type: str) -> None:
         self.entries = [one for one in self.entries if one.get("type") != condition_type]

@@ -6,7 +6,7 @@ component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCon
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import as_json
@@ -78,7 +78,9 @@ def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant)
     """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     seen = patch.fields.get("observedGeneration", view.status.observed_generation)
-    entries = {one["type"]: one for one in view.status.conditions}
+    entries: dict[str, Mapping[str, Any]] = {
+        one.get("type", ""): one for one in view.status.conditions
+    }
     for one in patch.conditions:
         before = entries.get(one.type, {})
         since = before.get("lastTransitionTime") if before.get("status") == one.status else None

@@ -151,8 +151,8 @@ class History(Struct):
         status, generation = owner.status, owner.metadata.generation
         if status.get("observedGeneration", generation) < generation:
             return ""
-        if status.get("updateRevision"):
-            return str(status["updateRevision"])
+        if isinstance(owner, StatefulSet) and owner.status.get("updateRevision"):
+            return owner.status["updateRevision"]
         labels = Counter(
             pod.metadata.labels[REVISION_LABEL]
             for pod in pods

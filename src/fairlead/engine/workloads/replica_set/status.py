@@ -5,7 +5,8 @@ upstream: pkg/controller/replicaset/replica_set_utils.go:calculateStatus
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ReplicaSet, ReplicationController
@@ -50,7 +51,7 @@ def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Jso
     return absent | counted | own
 
 
-def _conditions(before: Json, refusal: str, now: Instant) -> list[Json]:
+def _conditions(before: Mapping[str, Any], refusal: str, now: Instant) -> list[Json]:
     known = before.get("conditions", [])
     others = [one for one in known if one.get("type") != REPLICA_FAILURE]
     if not refusal:

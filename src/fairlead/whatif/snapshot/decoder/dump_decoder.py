@@ -11,12 +11,11 @@ timestamps. Most pods are not decoded at all, because they match the template of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
-from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -31,6 +30,12 @@ from fairlead.api.objects import (
     ReplicaSet,
     StatefulSet,
     WorkloadSpec,
+)
+from fairlead.api.reported_status import (
+    DaemonSetStatus,
+    DeploymentStatus,
+    ReplicaSetStatus,
+    StatefulSetStatus,
 )
 from fairlead.api.text.json_template import TemplateRows, TemplateText
 from fairlead.apiserver.kind import (
@@ -89,11 +94,13 @@ class _DaemonSet(_Workload, tag="DaemonSet", gc=False):
 
 
 _WorkloadView = type[Deployment] | type[ReplicaSet] | type[StatefulSet] | type[DaemonSet]
-_WORKLOADS: Final[dict[type[_Workload], tuple[Kind, _WorkloadView]]] = {
-    _Deployment: (DEPLOYMENT, Deployment),
-    _ReplicaSet: (REPLICA_SET, ReplicaSet),
-    _StatefulSet: (STATEFUL_SET, StatefulSet),
-    _DaemonSet: (DAEMON_SET, DaemonSet),
+_WORKLOADS: Final[
+    dict[type[_Workload], tuple[Kind, _WorkloadView, Callable[[msgspec.Raw], Any]]]
+] = {
+    _Deployment: (DEPLOYMENT, Deployment, msgspec.json.Decoder(DeploymentStatus).decode),
+    _ReplicaSet: (REPLICA_SET, ReplicaSet, msgspec.json.Decoder(ReplicaSetStatus).decode),
+    _StatefulSet: (STATEFUL_SET, StatefulSet, msgspec.json.Decoder(StatefulSetStatus).decode),
+    _DaemonSet: (DAEMON_SET, DaemonSet, msgspec.json.Decoder(DaemonSetStatus).decode),
 }
 
 _decode_item: Final = msgspec.json.Decoder(
@@ -101,7 +108,6 @@ _decode_item: Final = msgspec.json.Decoder(
 ).decode
 _decode_pod_status: Final = msgspec.json.Decoder(PodStatus).decode
 _decode_node_status: Final = msgspec.json.Decoder(NodeStatus).decode
-_decode_json: Final = msgspec.json.Decoder(Json).decode
 
 
 class DumpDecoder:
@@ -202,8 +208,8 @@ class DumpDecoder:
             return DumpedObject(NODE, node, text)
         if b"null" in bytes(text):
             return None  # the view contains the template as JSON, in which annotations may be null
-        kind, view = _WORKLOADS[type(item)]
-        workload = view(metadata=item.metadata, spec=item.spec, status=_decode_json(item.status))
+        kind, view, decode_status = _WORKLOADS[type(item)]
+        workload = view(metadata=item.metadata, spec=item.spec, status=decode_status(item.status))
         return DumpedObject(kind, workload, text)
 
 
