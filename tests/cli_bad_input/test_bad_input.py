@@ -60,6 +60,7 @@ kind: HorizontalPodAutoscaler
 metadata: {name: h, namespace: shop}
 spec: {scaleTargetRef: {kind: Deployment, name: web}, %s}
 """
+IN_WEB = "deploy/shop/web:spec.template.spec.containers"
 STATUSES = [
     ("StatefulSet", "apps/v1", "{observedGeneration: abc}", "status.observedGeneration"),
     ("StatefulSet", "apps/v1", "{updateRevision: 3}", "status.updateRevision"),
@@ -593,6 +594,22 @@ CASES = [
           ("too many replicas", "deploy/shop/web:spec.replicas=99999999",
            "Deployment shop/web: spec.replicas: 99999999 is more than 1000000"),
       )),
+    change("set a field twice",
+           "--set deploy/shop/web:spec.replicas=2 --set deployment/shop/web:spec.replicas=3",
+           "--set: Deployment shop/web: spec.replicas: is given twice"),
+    change("set an image by number and by name", f"--set {IN_WEB}[0].image=a:1 "
+           f"--set {IN_WEB}[c].image=a:2", "containers[c].image: is given twice"),
+    change("set a field and then its parent", f"--set {IN_WEB}[c].resources.requests.cpu=1 "
+           f"--set {IN_WEB}[c].resources={{}}", "containers[c].resources: replaces the value given",
+           "for spec.template.spec.containers[c].resources.requests.cpu"),
+    change("set resources twice", "--set-resources deploy/shop/web=cpu=1 "
+           "--set-resources deploy/shop/web:c=cpu=2",
+           "--set-resources: Deployment shop/web: requests.cpu: is given twice"),
+    change("set a request by two options", f"--set {IN_WEB}[c].resources.requests.cpu=1 "
+           "--set-resources deploy/shop/web=cpu=2",
+           "--set-resources: Deployment shop/web: requests.cpu: is given twice"),
+    change("set a request by two names", "--set-resources deploy/shop/web=cpu=1,requests.cpu=2",
+           "--set-resources: Deployment shop/web: requests.cpu: is given twice"),
     change("set a field that is immutable", "--set deploy/shop/web:spec.selector.matchLabels.app=x",
            '--set: Deployment shop/web: Deployment.apps "web" is invalid: [spec',
            'spec.selector: Invalid value: {"matchLabels":{"app":"x"}}: field is immutable]'),

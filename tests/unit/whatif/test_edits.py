@@ -186,6 +186,13 @@ def test_a_field_of_any_object_can_be_set(ask, make):
         ask(running(make, 2), set=(gold,))
 
 
+def test_a_part_of_a_value_can_be_set_after_the_value(ask, make):
+    path = "deploy/web:spec.template.spec.tolerations"
+    edits = (f"{path}=[{{key: a, operator: Exists}}]", f"{path}[0].key=b")
+    [pod] = ask([make.node("a"), make.workload(replicas=1)], set=edits).difference.updated
+    assert pod.pod.workload.name == "web"
+
+
 def test_another_priority_is_for_new_pods_only(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=1, priorityClassName="low")
     high = make.workload(name="web", replicas=1, cpu="3", priorityClassName="high")

@@ -451,6 +451,7 @@ def _edit(collected: _Steps) -> None:
         PRIORITY,
         SET,
         SET_RESOURCES,
+        SetFields,
         priority_note,
         with_field,
         with_priority,
@@ -471,17 +472,19 @@ def _edit(collected: _Steps) -> None:
         _apply_recommendations(collected)
     # Edits of one object are one write, because some fields can only be changed together.
     edits: dict[ObjectRef, tuple[Manifest, Manifest, str]] = {}
+    fields = SetFields()
     for option, texts, edited in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
     ):
         for text in texts:
-            target, content, notes = edited(text, inventory, change.namespace)
-            collected.notes += notes
-            changed = _changed(collected, target, content, option)
+            edit = edited(text, inventory, change.namespace)
+            fields.add(option, edit)
+            collected.notes += edit.notes
+            changed = _changed(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
-            before, _, source = edits.get(changed.ref, (target, changed, option))
+            before, _, source = edits.get(changed.ref, (edit.target, changed, option))
             edits[changed.ref] = before, changed, source
     for before, changed, source in edits.values():
         _add_patch(collected, before, changed, source)

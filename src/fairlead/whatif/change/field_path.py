@@ -56,24 +56,26 @@ class _Place(Struct, frozen=True):
     merge_key: str = ""
 
 
-def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> None:
+def set_field(obj: Json, path: str, text: str, schema: Schema | None) -> tuple[str | int, ...]:
     """Set the field of `obj` at `path` to the value that `text` has according to `schema`.
 
-    The text `null` removes the field. Raises SetFieldError if `path` or `text` does not fit the
-    object.
+    The text `null` removes the field. Returns the steps of the path; items of lists are numbers.
+    Raises SetFieldError if `path` or `text` does not fit the object.
     """
     if path == "metadata" or path in UNCHANGEABLE:
         raise SetFieldError(path, "cannot be changed")
     steps = list(_steps(path))
     done, place = "", _Place({"": obj}, "", schema)
+    keys: list[str | int] = []
     for number, (step, is_key) in enumerate(steps):
         done += f"[{step}]" if is_key else f"{'.' if done else ''}{step}"
         place = _inner(place, step, done, creates=number < len(steps))
+        keys.append(place.key)
     if text == "null":
         _remove(place)
-        return
-    value = _value(text, place.schema, path)
-    place.holder[place.key] = value
+    else:
+        place.holder[place.key] = _value(text, place.schema, path)
+    return tuple(keys)
 
 
 def _steps(path: str) -> Iterator[tuple[str, bool]]:

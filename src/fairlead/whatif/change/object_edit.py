@@ -9,6 +9,8 @@
 follows. An amount without `limits.` is a request; it is also the limit of extended resources and
 huge pages, for which request and limit must be equal. The API server checks the result.
 
+A field must not be set twice, because only the last value would have an effect (`SetFields`).
+
 The value of a PriorityClass cannot be updated, so the class is deleted and created again. Pods keep
 the priority with which they were created.
 
@@ -19,9 +21,11 @@ plugin/pkg/admission/priority/admission.go:admitPod
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from fairlead.api.json import Json
@@ -40,6 +44,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.validation.core.resource import check_container_resource
 from fairlead.apiserver.validation.scheduling import SYSTEM_CLASSES
+from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.change.field_path import SetFieldError, set_field
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.snapshot.inventory import Inventory
@@ -48,19 +53,53 @@ from fairlead.whatif.snapshot.manifest import Manifest
 SET: Final = "--set"
 SET_RESOURCES: Final = "--set-resources"
 PRIORITY: Final = "--priority-class"
+Place = tuple[str | int, ...]  # the steps of a path to a field; items of lists are numbers
 _TEMPLATED: Final = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, REPLICATION_CONTROLLER)
 _PARTS: Final = ("requests", "limits")
 _HUGE_PAGES: Final = "hugepages-"
 
 
+class ObjectEdit(Struct, frozen=True):
+    """The effect of one value of an option.
+
+    `content` is the new content of `target`, `notes` are texts for the answer, and `places` are the
+    fields that are set, with the text that names each of them in messages.
+    """
+
+    target: Manifest
+    content: Json
+    places: dict[Place, str]
+    notes: tuple[str, ...] = ()
+
+
+class SetFields:
+    """The fields that the options have set; a field is set only once."""
+
+    def __init__(self) -> None:
+        self._places: dict[ObjectRef, dict[Place, str]] = defaultdict(dict)
+
+    def add(self, option: str, edit: ObjectEdit) -> None:
+        """Add the fields of `edit`; raise InputError if it replaces the value of an earlier one.
+
+        A value for a part of an earlier value replaces only this part, so it is accepted.
+        """
+        known = self._places[edit.target.ref]
+        for place, field in edit.places.items():
+            for earlier, name in known.items():
+                if earlier[: len(place)] != place:
+                    continue
+                is_same = len(earlier) == len(place)
+                problem = "is given twice" if is_same else f"replaces the value given for {name}"
+                title = edit.target.title
+                raise InputError(option, problem, object_name=title, field=field)
+        known.update(edit.places)
+
+
 # --- --set --------------------------------------------------------------------------------------
 
 
-def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifest, Json, list[str]]:
-    """Return (object, its new content, []) for `text` (`KIND/NS/NAME:path=value`).
-
-    The third item is the list of notes, which is always empty here. Raises InputError.
-    """
+def with_field(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
+    """Return the edit that `text` (`KIND/NS/NAME:path=value`) describes. Raises InputError."""
     name, colon, assignment = text.partition(":")
     path, sign, value = _split_assignment(assignment)
     if not colon or not sign or not path:
@@ -70,10 +109,10 @@ def with_field(text: str, inventory: Inventory, namespace: str) -> tuple[Manifes
     edited = copy.deepcopy(target.value)
     schema = None if target.kind.is_custom else schema_of_kind(target.kind)
     try:
-        set_field(edited, path, value, schema)
+        place = set_field(edited, path, value, schema)
     except SetFieldError as cause:
         raise InputError(SET, cause.problem, object_name=target.title, field=cause.field) from None
-    return target, edited, []
+    return ObjectEdit(target, edited, {place: path})
 
 
 def _split_assignment(text: str) -> tuple[str, str, str]:
@@ -92,10 +131,8 @@ def _split_assignment(text: str) -> tuple[str, str, str]:
 # --- --set-resources ----------------------------------------------------------------------------
 
 
-def with_resources(
-    text: str, inventory: Inventory, namespace: str
-) -> tuple[Manifest, Json, list[str]]:
-    """Return the workload that `text` names, its JSON with the new requests and limits, and notes.
+def with_resources(text: str, inventory: Inventory, namespace: str) -> ObjectEdit:
+    """Return the edit that sets the requests and limits in `text`.
 
     `text` is a value of --set-resources. A limit that is below its new request is raised to the
     request, and a note names the new limit. Raises InputError.
@@ -114,13 +151,16 @@ def with_resources(
     target.require_right_types()
     edited = copy.deepcopy(target.value)
     raised: list[str] = []
-    for one in _containers(target, edited, container):
+    places: dict[Place, str] = {}
+    for place, one in _containers(target, edited, container):
         resources = one.setdefault("resources", {})
         for (part, resource), amount in wanted.items():
             resources.setdefault(part, {})[resource] = amount
+            places[*place, "resources", part, resource] = f"{part}.{resource}"
         raised += _raise_limits(resources, wanted, one.get("name", ""))
     why = "because a request must not exceed its limit"
-    return target, edited, [f"{target.title}: {'; '.join(raised)}, {why}."] if raised else []
+    notes = (f"{target.title}: {'; '.join(raised)}, {why}.",) if raised else ()
+    return ObjectEdit(target, edited, places, notes)
 
 
 def _raise_limits(
@@ -142,12 +182,9 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
 
     A part is `requests` or `limits`. Raises InputError; its message names `workload`.
     """
-    seen = set[str]()
+    seen = set[tuple[str, str]]()
     for each in text.split(","):
         name, sign, amount = each.strip().rpartition("=")
-        if name in seen:
-            raise InputError(SET_RESOURCES, "is given twice", object_name=workload, field=name)
-        seen.add(name)
         part, dot, resource = name.partition(".")
         if not dot or part not in _PARTS:
             part, resource = "", name
@@ -166,19 +203,28 @@ def _amounts(workload: str, text: str) -> Iterator[tuple[tuple[str, str], str]]:
             raise InputError(SET_RESOURCES, problem, object_name=workload, field=resource) from None
         has_limit = not is_native_resource(resource) or resource.startswith(_HUGE_PAGES)
         for one in (part,) if part else _PARTS if has_limit else _PARTS[:1]:
+            if (one, resource) in seen:
+                raise InputError(SET_RESOURCES, "is given twice", object_name=workload, field=name)
+            seen.add((one, resource))
             yield (one, resource), amount
 
 
-def _containers(target: Manifest, edited: Json, name: str) -> list[Json]:
-    """Return the pod template's containers, or only the container `name`. Raises InputError."""
+def _containers(target: Manifest, edited: Json, name: str) -> list[tuple[Place, Json]]:
+    """Return (place, container) for the pod template's containers, or only the container `name`.
+
+    Raises InputError.
+    """
     spec = edited.get("spec", {}).get("template", {}).get("spec", {})
-    containers: list[Json] = spec.get("containers", [])
+    inner: list[tuple[Place, Json]] = [
+        (("spec", "template", "spec", field, number), one)
+        for field in ("containers", "initContainers")
+        for number, one in enumerate(spec.get(field, []))
+    ]
     if not name:
-        return containers
-    inner = [*containers, *spec.get("initContainers", [])]
-    found = [one for one in inner if one.get("name") == name]
+        return inner[: len(spec.get("containers", []))]
+    found = [(place, one) for place, one in inner if one.get("name") == name]
     if not found:
-        known = known_names(name, (str(one.get("name")) for one in inner))
+        known = known_names(name, (str(one.get("name")) for _, one in inner))
         problem = f"there is no container {name}; {known}"
         raise InputError(SET_RESOURCES, problem, object_name=target.title)
     return found

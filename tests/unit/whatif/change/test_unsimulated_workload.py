@@ -88,12 +88,17 @@ def test_kinds_that_commands_read_are_not_named(snapshot, make, write):
 
 
 @pytest.mark.parametrize(
-    ("edit", "is_named"),
-    [("cronjob/x:spec.suspend=true", True), ("deploy/web:spec.paused=true", False)],
+    ("edits", "is_named"),
+    [
+        (("cronjob/x:spec.suspend=true", "cronjob/x:spec.timeZone=UTC"), True),
+        (("deploy/web:spec.paused=true", "deploy/web:spec.replicas=2"), False),
+    ],
 )
-def test_an_edited_workload_without_a_simulated_controller_is_named(snapshot, make, edit, is_named):
+def test_an_edited_workload_without_a_simulated_controller_is_named(
+    snapshot, make, edits, is_named
+):
     cron = custom("CronJob", "batch/v1", schedule="* * * * *", jobTemplate={"spec": TEMPLATE})
     cron["metadata"]["namespace"] = "default"
     running = snapshot(make.node("a"), make.workload(), cron)
-    found = what_if(running, ClusterChange(set=(edit, edit))).changed.notes
+    found = what_if(running, ClusterChange(set=edits)).changed.notes
     assert len([one for one in found if "CronJob default/x (batch/v1)" in one]) == is_named
