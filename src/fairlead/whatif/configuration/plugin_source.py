@@ -95,9 +95,9 @@ def _imported(load: Callable[[], Loaded]) -> Loaded:
     """Return the result of `load`; raise SourceError for any error except ModuleNotFoundError."""
     try:
         return load()
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as cause:  # noqa: BLE001 - one line, never a traceback
+    except BaseException as cause:  # noqa: BLE001 - one line, never a traceback
         raise SourceError(_failed(cause)) from None
 
 
@@ -112,7 +112,6 @@ def _failed(cause: BaseException) -> str:
         return f"cannot be imported: line {cause.lineno}: {cause.msg}"
     if isinstance(cause, SystemExit):
         return "cannot be imported: it calls sys.exit"
-    assert isinstance(cause, Exception)
     return f"cannot be imported: {describe(cause)}"
 
 

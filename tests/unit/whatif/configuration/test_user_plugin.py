@@ -136,6 +136,7 @@ def test_installed_plugins_are_found_by_name(folder) -> None:
 BROKEN_SOURCES = {
     "raises.py": "raise RuntimeError('at home')",
     "exits.py": "raise SystemExit(3)",
+    "stops.py": "raise GeneratorExit",
     "garbled.py": "x = (",
     "lost.py": "import nowhere_to_be_found",
 }
@@ -165,6 +166,7 @@ BROKEN_SOURCES = {
         ("raises.py:X", "cannot be imported: RuntimeError: at home"),
         ("raises:X", "cannot be imported: RuntimeError: at home"),
         ("exits.py:X", "cannot be imported: it calls sys.exit"),
+        ("stops.py:X", "cannot be imported: GeneratorExit"),
         ("garbled.py:X", "cannot be imported: line 1: '(' was never closed"),
         ("lost.py:X", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to"),
         ("lost:X", "cannot be imported: ModuleNotFoundError: No module named 'nowhere_to"),

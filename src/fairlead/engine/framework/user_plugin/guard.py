@@ -84,7 +84,9 @@ def _checked(plugin: str, method: str, bound_method: BoundMethod) -> BoundMethod
     def checked(*arguments: Any) -> Any:
         try:
             answer = bound_method(*arguments)
-        except (Exception, SystemExit) as cause:
+        except KeyboardInterrupt:
+            raise  # the user ends the program
+        except BaseException as cause:
             raise fault_of(plugin, method, cause) from cause
         try:
             return check(arguments, answer)
@@ -120,7 +122,9 @@ def _cost(plugin: str, rule: CandidateRule) -> Callable[[Candidate], int]:
     def cost(candidate: Candidate) -> int:
         try:
             found = rule.cost(candidate)
-        except (Exception, SystemExit) as cause:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as cause:
             raise fault_of(plugin, where, cause) from cause
         if not isinstance(found, int) or not -(1 << 63) <= found < 1 << 63:
             raise fault_in(plugin, where, f"{found!r} is not an integer of 64 bits")

@@ -51,9 +51,9 @@ def factory_of(plugin: type) -> Factory:
             raise ValueError("takes no arguments")
         try:
             made: Plugin = plugin(**given)
-        except ValueError:
+        except (ValueError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as cause:
+        except BaseException as cause:
             raise ValueError(f"cannot be made: {describe(cause)}") from cause
         return made
 

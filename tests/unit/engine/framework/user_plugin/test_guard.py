@@ -66,6 +66,15 @@ def fault(method, answer, *arguments):
 def test_a_plugin_cannot_end_the_program(pod) -> None:
     """The exit status would be that of an answer: 0 if nothing changes."""
     assert "failed in filter: SystemExit: 0 (test_guard.py:" in fault("filter", SystemExit(0), pod)
+    assert "failed in filter: GeneratorExit (test_guard.py:" in fault(
+        "filter", GeneratorExit(), pod
+    )
+
+
+def test_the_user_can_interrupt_a_plugin(pod) -> None:
+    plugin, _ = plugin_with("filter", KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        plugin.filter(pod)
 
 
 RAISING = [m.name for m in METHODS if m.name not in SILENT]
