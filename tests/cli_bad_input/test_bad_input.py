@@ -267,6 +267,9 @@ CASES = [
          "--behave-like: unknown version '1.17'"),
     plan("consolidation of nobody", "consolidate dump.yaml --nodes pool=x", "no node matches"),
     plan("an unknown rule", "consolidate dump.yaml --ignore gravity", "gravity"),
+    *(plan(f"instance types in {files}", f"{command} dump.yaml --instance-types {files}",
+           f"fairlead: --instance-types: '{files}' has no file before or after a comma")
+      for command, files in (("size", ","), ("consolidate", "t.csv,"))),
     plan("a listing without types", "consolidate dump.yaml --instance-types n.csv",
          "n.csv: has no column 'cpu'", files=(("n.csv", "name\na\n"),)),
     plan("survival of nothing known", "size dump.yaml --survive rack",
@@ -771,6 +774,10 @@ CASES = [
              ", merge: {metadata: {annotations: {fairlead.dev/kubelet: asleep}}}}}]",
              "s.yaml: events[0].patch.merge: Node node-0: "
              "metadata.annotations[fairlead.dev/kubelet]: 'asleep' "),
+    scenario("no instance types after a comma", SCENARIO + "settings: {autoscale: "
+             "karpenter, node-pools: p.yaml, instance-types: 't.csv,'}\n",
+             "settings.instance-types: 't.csv,' has no file before or after a comma",
+             files=(("p.yaml", NODE_POOL),)),
     *(scenario(f"a patch of {what}", SCENARIO + "objects:\n- " + DEPLOYMENT.replace("\n", "\n  ")
                + f"\nevents: [{{at: 1, patch: {{target: deploy/web, merge: {merge}}}}}]", says)
       for what, merge, says in (

@@ -21,6 +21,7 @@ from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AUTO,
     CLUSTER_AUTOSCALER,
+    INSTANCE_TYPES,
     KARPENTER,
     OFF,
     OPTION,
@@ -147,6 +148,8 @@ def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[N
                 raise InputError(source, str(cause), field=f"settings.{name}") from None
         if cause.source == OPTION:
             raise InputError(source, cause.problem, field="settings.autoscale") from None
+        if cause.source == INSTANCE_TYPES:
+            raise InputError(source, cause.problem, field="settings.instance-types") from None
         raise
 
 
