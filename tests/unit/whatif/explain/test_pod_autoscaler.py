@@ -321,7 +321,6 @@ def test_a_pod_with_scheduling_gates_is_not_placed(explained):
 @pytest.mark.parametrize(
     "status",
     [
-        {"currentMetrics": "x", "conditions": [1]},
         {"currentMetrics": [{"type": "Resource", "resource": None}]},
         {"currentMetrics": [resource(current={"averageUtilization": "x"})]},
         {"currentMetrics": [{}], "conditions": [{}]},
@@ -330,6 +329,12 @@ def test_a_pod_with_scheduling_gates_is_not_placed(explained):
 def test_an_odd_status_is_no_metric(explained, status):
     one = autoscaler() | {"status": status}
     assert "has no metrics in the snapshot" in explained(one).verdict
+
+
+@pytest.mark.parametrize("field", ["currentMetrics", "conditions", "currentReplicas"])
+def test_a_status_of_another_type_is_refused(explained, field):
+    with pytest.raises(InputError, match=f"HorizontalPodAutoscaler .*: status.{field}: Expected"):
+        explained(autoscaler() | {"status": {field: "x"}})
 
 
 def test_an_odd_spec_is_refused(explained):
