@@ -1,4 +1,4 @@
-"""Builders: the objects and files that tests of what-ifs are made of."""
+"""Fixtures that build the objects and files for tests of what-ifs."""
 
 from __future__ import annotations
 

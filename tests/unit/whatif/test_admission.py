@@ -1,4 +1,4 @@
-"""Admission in what-ifs: what a dump's quotas, ranges, classes and policies do to new objects."""
+"""Admission in what-ifs: effects of dumped quotas, ranges, classes and policies on objects."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_an_absent_service_account_is_refused_where_the_dump_has_accounts(scale_
     assert 'serviceaccount "builder" not found' in error.message
 
 
-def test_the_dump_itself_is_not_admitted_again(make, snapshot):
+def test_objects_of_the_dump_are_not_admitted_again(make, snapshot):
     pod = make.pod(node_name="a", serviceAccountName="builder", hostNetwork=True)
     objects = [make.node("a"), pod, namespaced("ServiceAccount", "default"), POLICY, BINDING]
     assert what_if(snapshot(*objects), ClusterChange()).difference.is_empty

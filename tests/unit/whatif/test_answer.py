@@ -1,4 +1,4 @@
-"""Answers as users see them: text, JSON, Markdown, JUnit and the report tell the same."""
+"""Answers as users see them: text, JSON, Markdown, JUnit and the report have the same content."""
 
 from __future__ import annotations
 
@@ -253,14 +253,14 @@ def test_a_long_reason_is_printed_once(large):
     assert " ".join(text_of(large).split()).count(reason) == 1
 
 
-def test_details_are_all_rows(large):
+def test_with_details_all_rows_are_printed(large):
     text = text_of(large, has_details=True)
     assert "-o details" not in text
     assert "Not shown" not in text
     assert all(one.pod.key in text for one in large.difference.evicted)
 
 
-def test_a_drain_that_a_budget_stops_says_so_first(drained):
+def test_an_answer_begins_with_the_budget_that_blocks_the_drain(drained):
     first = drained.verdict.first
     assert first.sentence == (
         "The drain does not complete: 2 pods on 1 node cannot be evicted because of budget "
@@ -309,7 +309,7 @@ def test_a_pod_that_is_evicted_again_and_again_counts_once(snapshot, make):
     assert not check(parse_fail_on("evicted>2"), answer.effect).holds
 
 
-def test_workloads_that_lose_most_come_first(drained):
+def test_workloads_that_lose_the_most_pods_are_listed_first(drained):
     rows = {row["workload"]: row for row in whatif_result(drained)["workloads"]}
     assert list(rows) == ["deploy/store/api", "pod/store/bare", "deploy/store/web"]
     web = rows["deploy/store/web"]
@@ -507,7 +507,7 @@ def test_a_flapping_node_fails_again_after_a_long_time_in_service(snapshot, node
     assert answer.changed.outage.nodes[0].back_at - answer.changed.started_at > seconds(3000)
 
 
-def test_the_answer_is_json(drained):
+def test_the_answer_can_be_printed_as_json(drained):
     assert json.loads(json.dumps(whatif_result(drained)))["kind"] == "WhatIfResult"
 
 

@@ -47,7 +47,7 @@ def text_of(answer):
     return out.getvalue()
 
 
-def test_nodes_come_for_pending_pods_up_to_the_maximum(answer):
+def test_nodes_are_added_for_pending_pods_up_to_the_maximum(answer):
     found = answer(6)
     autoscaling = found.changed.autoscaling
     assert (autoscaling.added, autoscaling.nodes_after) == (2, 4)
@@ -66,7 +66,7 @@ def test_node_hours_of_both_runs_are_counted_over_the_same_time(answer):
     assert found.without.autoscaling.node_hours == pytest.approx(2 * hours)
 
 
-def test_unneeded_nodes_go_before_the_cluster_has_settled(answer):
+def test_a_run_settles_only_after_unneeded_nodes_are_removed(answer):
     found = answer(1)
     autoscaling = found.changed.autoscaling
     assert (autoscaling.removed, autoscaling.nodes_after) == (1, 1)
@@ -103,7 +103,7 @@ def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):
     assert "node deleted" not in text
 
 
-def test_the_json_keeps_to_the_schema(answer):
+def test_the_json_conforms_to_the_schema(answer):
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     result = whatif_result(answer(6))
     schema.validate(result)
@@ -116,7 +116,7 @@ def test_the_json_keeps_to_the_schema(answer):
     assert waiting["without"]["still_waiting"] == 0
 
 
-def test_the_text_says_what_came_and_why_not_more(answer):
+def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):
     text = text_of(answer(6))
     assert "nodes by cluster-autoscaler: 2 added, 0 removed, 4 at the end" in text
     assert "- general: 2 → 4 nodes (1 to 4), 2 added after " in text
@@ -127,7 +127,7 @@ def test_the_text_says_what_came_and_why_not_more(answer):
     assert "- deploy/default/web: 2 bound" in text
 
 
-def test_without_an_autoscaler_nothing_is_said_of_one(snapshot, make):
+def test_without_an_autoscaler_the_answer_does_not_mention_one(snapshot, make):
     found = what_if(snapshot(make.node("a")), ClusterChange())
     assert found.changed.autoscaling is None
     assert "autoscaling" not in whatif_result(found)

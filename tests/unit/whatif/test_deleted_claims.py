@@ -1,4 +1,4 @@
-"""What-ifs that delete PersistentVolumeClaims say what happens to the data."""
+"""What-ifs that delete PersistentVolumeClaims state whether the data is deleted."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_retained_volumes_keep_their_data(database, snapshot):
 
 
 @pytest.mark.parametrize(("has_class", "policy"), [(True, "Delete"), (False, None)])
-def test_the_class_tells_the_policy_of_a_volume_that_the_dump_lacks(
+def test_the_class_states_the_reclaim_policy_of_a_volume_that_the_dump_lacks(
     database, snapshot, has_class, policy
 ):
     objects = database(has_volumes=False, has_class=has_class)

@@ -51,7 +51,7 @@ def test_a_node_of_karpenter_is_drained_and_then_removed(cluster, snapshot):
     assert note.endswith("starts a drain: a.")
 
 
-def test_a_dead_node_takes_a_pod_with_it_that_was_already_replaced(cluster, snapshot):
+def test_deleting_a_failed_node_ends_a_terminating_pod_that_is_already_replaced(cluster, snapshot):
     """Only the deletion of the node ends the pod that terminates on it; no other pod changes."""
     objects = cluster()
     objects[0]["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]

@@ -147,7 +147,7 @@ def test_new_nodes_can_be_of_an_instance_type(ask, make, write):
         ({"priority_class": ("high=2000000000",)}, "--priority-class: .*maximum allowed value"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(ask, make, change, said):
+def test_invalid_edits_are_refused_in_one_line(ask, make, change, said):
     with pytest.raises(InputError, match=said):
         ask([*running(make, 1), make.priority_class("high", 9)], **change)
 
@@ -162,7 +162,7 @@ def test_objects_of_any_kind_are_deleted_by_label(ask, make):
     assert everywhere.difference == answer.difference
 
 
-def test_other_requests_are_a_rollout_and_raise_a_lower_limit(ask, make):
+def test_changed_requests_cause_a_rollout_and_raise_a_lower_limit(ask, make):
     objects = running(make, 2)
     container = objects[1]["spec"]["template"]["spec"]["containers"][0]
     container["resources"]["limits"] = {"cpu": "1", "memory": "1Gi"}
@@ -193,7 +193,7 @@ def test_a_part_of_a_value_can_be_set_after_the_value(ask, make):
     assert pod.pod.workload.name == "web"
 
 
-def test_another_priority_is_for_new_pods_only(ask, make):
+def test_a_changed_priority_applies_to_new_pods_only(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=1, priorityClassName="low")
     high = make.workload(name="web", replicas=1, cpu="3", priorityClassName="high")
     classes = [make.priority_class("low", 1), make.priority_class("high", 2)]
@@ -231,7 +231,7 @@ def test_server_side_apply_finds_conflicts_if_the_dump_can_show_them(ask, make, 
     assert len(ask([make.node("a"), deployment], **change).difference.removed) == 1
 
 
-def test_a_deleted_pool_is_a_verdict_about_what_cannot_move(ask, make):
+def test_the_verdict_on_a_deleted_pool_names_the_pods_that_cannot_move(ask, make):
     daemon = make.workload("DaemonSet", "agent", cpu="100m")
     del daemon["spec"]["replicas"]
     answer = ask([make.node("a", **POOL), make.node("b"), daemon], delete=("node/pool=old",))
@@ -344,7 +344,9 @@ def test_recommended_requests_are_applied(ask, make):
         ),
     ],
 )
-def test_limits_follow_as_a_vpa_says(snapshot, make, limits, policies, recommended, expected):
+def test_limits_follow_requests_according_to_the_vpa_policy(
+    snapshot, make, limits, policies, recommended, expected
+):
     stated = vpa(recommended={"cpu": recommended}, policies=policies)
     objects = [make.node("a"), limited(make, **limits), stated]
     inventory = Inventory(snapshot(*objects).manifests)
@@ -413,7 +415,7 @@ def limit_range(name="range", item_type="Container", **item):
         ),
     ],
 )  # fmt: skip
-def test_recommendations_within_limit_ranges(snapshot, make, limits, others, expected):
+def test_recommendations_respect_limit_ranges(snapshot, make, limits, others, expected):
     objects = [make.node("a"), limited(make, **limits), *others]
     (edit,) = recommended_edits(Inventory(snapshot(*objects).manifests), "")
     (container,) = edit.content["spec"]["template"]["spec"]["containers"]
@@ -465,7 +467,7 @@ def test_one_of_several_vpas_controls_a_workload(snapshot, make, autoscalers, ex
         (vpa("web", {"cpu": "2"}, kind="CronJob"), "has a CronJob as its target, so it is not"),
     ],
 )  # fmt: skip
-def test_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
+def test_a_note_says_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
     other = vpa("other", {"cpu": "500m"})
     objects = [*running(make, 1), make.workload(name="other"), other, autoscaler]
     answer = ask(objects, apply_vpa=True)
@@ -485,7 +487,7 @@ def test_why_a_recommendation_changes_nothing(ask, make, autoscaler, note):
          "LimitRange default/range: spec.limits[0].default[cpu]: 'few'"),
     ],
 )  # fmt: skip
-def test_recommendations_that_are_missing_or_malformed(ask, make, autoscalers, message):
+def test_missing_or_malformed_recommendations_are_refused(ask, make, autoscalers, message):
     with pytest.raises(InputError) as refused:
         ask([*running(make, 1), *autoscalers], apply_vpa=True)
     assert message in str(refused.value)
@@ -543,7 +545,7 @@ def job(make, completions, parallelism, **spec):
         ("NonIndexed", "spec.parallelism=3", ""),
     ],
 )
-def test_immutable_fields_of_a_job(ask, make, mode, edit, problem):
+def test_only_mutable_fields_of_a_job_can_be_edited(ask, make, mode, edit, problem):
     objects = [make.node("a", cpu="9"), job(make, 4, 2, completionMode=mode)]
     if problem:
         with pytest.raises(InputError, match=problem):
@@ -552,13 +554,13 @@ def test_immutable_fields_of_a_job(ask, make, mode, edit, problem):
         assert len(ask(objects, set=(f"job/sums:{edit}",)).difference.placed) == 1
 
 
-def test_an_indexed_job_grows_in_tandem(ask, make):
+def test_parallelism_and_completions_of_an_indexed_job_grow_together(ask, make):
     objects = [make.node("a", cpu="9"), job(make, 2, 2, completionMode="Indexed")]
     both = ("job/sums:spec.completions=4", "job/sums:spec.parallelism=4")
     assert len(ask(objects, set=both).difference.placed) == 2
 
 
-def test_a_suspended_job_gets_another_template(ask, make):
+def test_the_template_of_a_suspended_job_can_be_edited(ask, make):
     """Its scheduling directives may change; the template has no metadata."""
     objects = [make.node("a", cpu="9", pool="x"), job(make, 2, 2, suspend=True)]
     edits = ("job/sums:spec.template.spec.nodeSelector.pool=x", "job/sums:spec.suspend=false")

@@ -1,4 +1,4 @@
-"""The examples can be run, and openb's tables add up to the published figures."""
+"""The examples can be run, and the totals of openb's tables equal the published figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_every_scenario_can_be_read(path):
 
 
 @pytest.mark.parametrize("name", ["store.yaml", "store-nodes-pods.json"])
-def test_both_dumps_hold_the_same_cluster(name):
+def test_both_dumps_contain_the_same_cluster(name):
     kinds = Counter(
         each.ref.kind for each in read_snapshot(str(EXAMPLES / "store" / name)).manifests
     )
@@ -34,7 +34,7 @@ def openb():
     return experiment_of(path, read_scenario(path))
 
 
-def test_openbs_nodes_add_up(openb):
+def test_the_totals_of_openbs_nodes_are_the_published_figures(openb):
     nodes = [each.value for each in openb.initial if each.ref.kind == "Node"]
     offered = [node["status"]["allocatable"] for node in nodes]
     assert len(nodes) == 1523
@@ -44,7 +44,7 @@ def test_openbs_nodes_add_up(openb):
     assert zones == {"a": 508, "b": 508, "c": 507}
 
 
-def test_openbs_pods_add_up(openb):
+def test_the_totals_of_openbs_pods_are_the_published_figures(openb):
     pods = [step.commands[0].manifest for step in openb.steps]
     requests = [pod["spec"]["containers"][0]["resources"]["requests"] for pod in pods]
     assert len(pods) == 8152

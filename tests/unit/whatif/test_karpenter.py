@@ -1,4 +1,4 @@
-"""whatif with Karpenter: nodes come and go in both runs."""
+"""What-ifs with Karpenter: nodes are added and removed in both runs."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAns
 
 
 def test_pending_pods_get_a_node(tmp_path: Path) -> None:
-    """The cheapest one for all six of them, about a minute later."""
+    """The cheapest node for all six pods, about a minute later."""
     objects = [pool(), node("n1"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=8",)))
     assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
@@ -133,8 +133,8 @@ def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     assert answer.changed.settled
 
 
-def test_an_empty_node_goes(tmp_path: Path) -> None:
-    """After consolidateAfter, without a change."""
+def test_an_empty_node_is_removed(tmp_path: Path) -> None:
+    """Karpenter removes it after consolidateAfter, also without a change."""
     objects = [pool(), node("n1"), node("n2"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange())
     assert len(answer.without.nodes) == 1
@@ -165,8 +165,8 @@ def test_a_nodeclaim_without_a_node_gets_one(tmp_path: Path, provider_id: str) -
     assert len([one for one in answer.changed.pods.values() if one.is_placed]) == 8
 
 
-def test_limits_keep_nodes_away(tmp_path: Path) -> None:
-    """The answer says why a pod triggers nothing, in upstream's words."""
+def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
+    """The answer says in upstream's words why a pod triggers no scale-up."""
     objects = [pool(limits={"cpu": "2"}), node("n1"), web(2)]
     answer = ask(tmp_path, objects, ClusterChange(scale=("deploy/default/web=3",)))
     text = "all available instance types exceed limits for nodepool (NodePool=default)"
@@ -175,7 +175,7 @@ def test_limits_keep_nodes_away(tmp_path: Path) -> None:
     assert [text in why for why in found.waiting.values()] == [True]
 
 
-def test_a_change_of_limits_counts(tmp_path: Path) -> None:
+def test_a_change_of_limits_takes_effect(tmp_path: Path) -> None:
     """As a user who edits the NodePool sees it; equal templates drift no node."""
     upstream = {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"}
     limited = pool(limits={"cpu": "2"})

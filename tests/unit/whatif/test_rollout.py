@@ -1,4 +1,4 @@
-"""What-ifs about dumps in which a rollout is under way, or in which the change starts one."""
+"""What-ifs on dumps with a rollout in progress, and what-ifs whose change starts a rollout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def no_entries(found, *names):
     return all(getattr(found, name) == () for name in names)
 
 
-def test_a_dump_at_rest_is_changed_at_once(cluster):
+def test_a_change_of_a_settled_dump_starts_at_once(cluster):
     answer = what_if(cluster(rollout.at_rest()), ClusterChange(drain=("n5",)))
     assert answer.without.rest.after == 0
     assert answer.without.rest.activities == ()

@@ -1,4 +1,4 @@
-"""What-ifs on small clusters: what a change displaces, where it goes, what is reported."""
+"""What-ifs on small clusters: displaced pods, their new nodes, and the answer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def moves(answer):
     return [(move.pod.key, move.origin, move.target) for move in answer.difference.moved]
 
 
-def test_nothing_changed_is_no_difference(ask, make):
+def test_a_run_without_a_change_has_no_difference(ask, make):
     pods = [make.pod(f"p{n}", owner="rs") for n in range(6)]  # pending ones are placed alike
     answer = ask([make.node("a"), make.node("b"), *pods])
     assert answer.difference.is_empty
@@ -40,7 +40,7 @@ def test_nothing_changed_is_no_difference(ask, make):
     assert answer.difference.recovered_after == 0
 
 
-def test_a_more_important_pod_preempts_a_less_important_one(ask, make):
+def test_a_pod_of_higher_priority_preempts_a_pod_of_lower_priority(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     high = make.pod("high", cpu="3", priorityClassName="urgent")
     answer = ask([make.node("a"), low], [make.priority_class("urgent", 1000), high])
@@ -116,7 +116,7 @@ def test_a_preempted_pod_that_finds_room_has_moved_under_its_name(ask, make):
     assert answer.difference.recovered_after > 0
 
 
-def test_a_drained_nodes_pods_move(ask, make):
+def test_pods_of_a_drained_node_move(ask, make):
     pods = [make.pod(f"p{n}", node_name="a", owner="rs") for n in range(2)]
     answer = ask([make.node("a", pool="old"), make.node("b"), *pods], drain=("pool=old",))
     assert [(one.pod.key, one.node, one.why) for one in answer.difference.evicted] == [
@@ -182,7 +182,7 @@ def test_a_deleted_pod_is_created_again(ask, make):
     assert [row.short_words for row in answer.effect.workloads] == ["1 created again elsewhere"]
 
 
-def test_a_pod_that_is_gone_for_good_is_not_down_too(ask, make):
+def test_a_lost_pod_is_not_also_reported_as_down(ask, make):
     objects = [make.node("a"), make.node("b"), make.pod("bare", node_name="a")]
     answer = ask(objects, failures=Failures(fail_node=("a",)), lasts="20m")
     [row] = answer.effect.workloads
@@ -198,7 +198,7 @@ def test_a_bare_pod_whose_node_does_not_return_is_wanted(ask, make):
     assert (row.readiness.wanted, row.readiness.at_end, row.down) == (1, 0, 1)
 
 
-def test_a_static_pod_of_a_failed_node_is_last_and_not_in_the_verdict(ask, make):
+def test_a_static_pod_of_a_failed_node_is_listed_last_and_not_in_the_verdict(ask, make):
     static = make.pod("proxy-a", node_name="a")
     static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
     bare = make.pod("bare", node_name="a")
@@ -243,12 +243,12 @@ def test_a_terminating_pod_on_a_failed_node_does_not_prolong_the_simulation(ask,
     assert answer.changed.virtual_seconds < 600
 
 
-def test_cordon_displaces_nobody(ask, make):
+def test_cordon_displaces_no_pod(ask, make):
     pods = [make.pod("p", node_name="a", owner="rs")]
     assert ask([make.node("a"), make.node("b"), *pods], cordon=("a",)).difference.is_empty
 
 
-def test_a_workload_in_the_change_stands_for_its_pods(ask, make):
+def test_an_applied_workload_creates_its_pods(ask, make):
     answer = ask([make.node("a", cpu="2")], [make.workload(name="web", replicas=3)])
     assert len(answer.difference.placed) == 2
     assert len(answer.difference.pending) == 1
@@ -268,7 +268,7 @@ def test_deleting_a_workload_removes_its_pods(ask, make):
     assert len(ask(cluster, delete=("deploy/web",)).difference.removed) == 2
 
 
-def test_with_a_namespace_everything_in_it_ends(ask, make):
+def test_deleting_a_namespace_deletes_its_objects(ask, make):
     """It is not created again."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
     workload = make.workload(name="web", namespace="shop", replicas=2)
@@ -278,7 +278,7 @@ def test_with_a_namespace_everything_in_it_ends(ask, make):
     assert len(found.difference.removed) == 3
 
 
-def test_stored_pods_keep_a_priority_whose_class_is_absent(ask, make):
+def test_existing_pods_keep_a_priority_whose_class_is_absent(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     named = make.pod(
         "named", cpu="3", node_name="b", owner="rs", priority=5000, priorityClassName="absent"
@@ -288,7 +288,7 @@ def test_stored_pods_keep_a_priority_whose_class_is_absent(ask, make):
     assert (one.pod.key, one.by, one.by_priority) == ("default/low", "default/named", 5000)
 
 
-def test_a_successor_keeps_a_priority_without_a_class(ask, make):
+def test_a_replacement_keeps_a_priority_without_a_class(ask, make):
     high = make.pod("high", cpu="3", node_name="a", owner="rs", priority=5000)
     low = make.pod("low", cpu="3", node_name="b", owner="rs", priority=-5)
     answer = ask([make.node("a"), make.node("b"), high, low], drain=("a",))
@@ -318,7 +318,7 @@ def test_a_second_default_class_is_refused(ask, make):
         ask([make.node("a"), first], [second])
 
 
-def test_a_budget_is_breached_where_nothing_else_helps(ask, make):
+def test_preemption_breaches_a_budget_if_no_other_victims_exist(ask, make):
     guarded = make.pod("guarded", cpu="3", node_name="a", owner="rs", priority=10)
     guarded["metadata"]["labels"] = {"app": "web"}
     budget = {
@@ -373,7 +373,7 @@ def test_equal_seeds_give_equal_answers(ask, make):
     assert first == second
 
 
-def test_todays_scheduler_configuration_holds_in_both_runs(make, snapshot, write):
+def test_the_present_scheduler_configuration_applies_to_both_runs(make, snapshot, write):
     """A configuration of today that packs nodes decides without any change, too."""
     text = """
 apiVersion: kubescheduler.config.k8s.io/v1

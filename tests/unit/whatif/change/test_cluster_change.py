@@ -1,4 +1,4 @@
-"""Changes as commands: in a fixed order, each checked against the snapshot."""
+"""Changes as commands: in a fixed order, each validated against the snapshot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def commands(change, cluster):
     ]
 
 
-def test_the_parts_happen_in_a_fixed_order_at_the_start(cluster, write, make):
+def test_the_commands_of_a_change_have_a_fixed_order_and_the_start_time(cluster, write, make):
     path = write("new.json", make.pod("new"))
     change = ClusterChange(
         drain=("n2",), cordon=("n1",), scale=("deploy/web=5",), apply=(path,),
@@ -39,7 +39,7 @@ def test_the_parts_happen_in_a_fixed_order_at_the_start(cluster, write, make):
     assert kinds == [DeleteObject, CreateObject, PatchObject, PatchObject, PatchObject]
 
 
-def test_cordon_and_drain_mark_each_node_once(cluster):
+def test_cordon_and_drain_cordon_each_node_once(cluster):
     found = commands(ClusterChange(drain=("pool=small", "n1")), cluster)
     assert [command.target.name for command in found] == ["n1", "n2"]
     assert found[0].patch == {
@@ -50,7 +50,7 @@ def test_cordon_and_drain_mark_each_node_once(cluster):
     assert cordon.patch == {"spec": {"unschedulable": True}}
 
 
-def test_a_selector_means_the_nodes_before_the_change(cluster, write, make):
+def test_a_selector_selects_the_nodes_from_before_the_change(cluster, write, make):
     """So a pool can be replaced by copies of its nodes, which have the same labels."""
     path = write("new.json", make.node("n3", pool="small"), make.node("n4", pool="large"))
     new = {"apply": (path,), "add_nodes": 2, "like": "n1"}
@@ -77,7 +77,7 @@ def test_new_nodes_are_added_before_all_other_changes(cluster):
     assert min(after for after, _ in others) > 0
 
 
-def test_applying_creates_what_is_new_and_merges_what_is_there(cluster, write, make):
+def test_apply_creates_new_objects_and_merges_existing_objects(cluster, write, make):
     path = write("change.json", make.workload(name="web", replicas=9), make.pod("new"))
     patch, create = commands(ClusterChange(apply=(path,)), cluster)
     assert isinstance(patch, PatchObject)
@@ -86,7 +86,7 @@ def test_applying_creates_what_is_new_and_merges_what_is_there(cluster, write, m
     assert create.manifest["metadata"] == {"name": "new", "namespace": "default"}
 
 
-def test_classes_come_before_the_pods_that_name_them(cluster, write, make):
+def test_priority_classes_are_created_before_the_pods_that_reference_them(cluster, write, make):
     path = write("c.json", make.pod("p", priorityClassName="high"), make.priority_class("high", 9))
     kinds = [
         command.manifest["kind"] for command in commands(ClusterChange(apply=(path,)), cluster)
@@ -94,20 +94,20 @@ def test_classes_come_before_the_pods_that_name_them(cluster, write, make):
     assert kinds == ["PriorityClass", "Pod"]
 
 
-def test_what_is_applied_can_be_scaled_and_cordoned(cluster, write, make):
+def test_applied_objects_can_be_scaled_and_cordoned(cluster, write, make):
     path = write("c.json", make.workload(name="new"), make.node("n3"))
     change = ClusterChange(apply=(path,), scale=("deploy/new=4",), cordon=("n3",))
     assert len(commands(change, cluster)) == 4
 
 
-def test_what_is_deleted_can_be_applied_anew(cluster, write, make):
+def test_a_deleted_object_can_be_applied_again(cluster, write, make):
     path = write("c.json", make.pod("solo"))
     delete, create = commands(ClusterChange(delete=("pod/solo",), apply=(path,)), cluster)
     assert isinstance(delete, DeleteObject)
     assert isinstance(create, CreateObject)
 
 
-def test_namespace_limits_names_and_is_given_to_applied_objects(cluster, write):
+def test_the_namespace_option_applies_to_names_and_to_applied_objects(cluster, write):
     path = write("c.json", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}})
     [create] = commands(ClusterChange(apply=(path,), namespace="shop"), cluster)
     assert create.manifest["metadata"]["namespace"] == "shop"
@@ -130,13 +130,13 @@ def test_an_applied_object_needs_its_namespace(snapshot, write, make):
 
 
 @pytest.mark.parametrize("name", ["shop", "default", "unlisted", "new"])
-def test_a_namespace_may_be_dumped_applied_or_known_by_its_objects(snapshot, write, make, name):
+def test_a_namespace_exists_if_it_is_dumped_or_applied_or_has_objects(snapshot, write, make, name):
     cluster = snapshot(make.node(), namespace("shop"), make.pod("web", "unlisted"))
     path = write("new.json", make.pod("x", name), namespace("new"))
     assert len(commands(ClusterChange(apply=(path,)), cluster)) == 2
 
 
-def test_a_dump_without_namespaces_has_every_namespace(cluster, write, make):
+def test_in_a_dump_without_namespaces_every_namespace_exists(cluster, write, make):
     path = write("new.json", make.pod("x", "absent"))
     assert len(commands(ClusterChange(apply=(path,)), cluster)) == 1
 
@@ -174,12 +174,12 @@ def test_a_dump_without_namespaces_has_every_namespace(cluster, write, make):
         (ClusterChange(delete=("pod/solo", "pod/solo")), "--delete: there is no Pod solo"),
     ],
 )
-def test_a_change_that_cannot_be_is_refused(cluster, change, line):
+def test_an_impossible_change_is_refused(cluster, change, line):
     with pytest.raises(InputError) as refused:
         script_of_change(change, cluster)
     assert str(refused.value).startswith(line)
 
 
-def test_words_repeat_the_command_line():
+def test_words_are_the_options_of_the_command_line():
     change = ClusterChange(drain=("a", "b"), new_config="s.yaml", apply=("f",))
     assert change.words == ["--apply f", "--drain a", "--drain b", "--new-config s.yaml"]

@@ -1,4 +1,4 @@
-"""What goes with an object that is deleted."""
+"""Which objects a deletion deletes, and which objects it leaves to controllers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ def deleted(cluster, text="ns/shop"):
     return [f"{one.target.kind}/{one.target.name}" for step in steps for one in step.commands]
 
 
-def test_what_a_namespace_holds_is_left_to_the_engine(snapshot, make):
+def test_the_namespace_controller_deletes_the_objects_in_a_namespace(snapshot, make):
     workload = make.workload("ReplicaSet", "web", "shop")
     pods = [make.pod("solo", "shop"), make.pod("web-1", "shop", owner="web"), make.pod("other")]
     cluster = snapshot(make.node("n"), SHOP, workload, *pods)
     assert deleted(cluster) == ["Namespace/shop"]
 
 
-def test_somebody_unknown_would_make_its_pods_anew(snapshot, make):
+def test_deleting_a_pod_whose_owner_is_not_in_the_snapshot_is_refused(snapshot, make):
     cluster = snapshot(make.node("n"), SHOP, make.pod("web-1", "shop", owner="web"))
     with pytest.raises(InputError, match="Pod shop/web-1: its ReplicaSet web is not in the snap"):
         deleted(cluster)
 
 
-def test_a_namespace_with_a_pod_on_a_dead_node_stays(snapshot, make):
+def test_a_namespace_with_a_pod_on_a_failed_node_stays_terminating(snapshot, make):
     """The kubelet cannot confirm that the pod stopped; the namespace waits for its pods."""
     dead, pods = make.node("n"), [make.pod("solo", "shop", node_name="n")]
     change = ClusterChange(delete=("ns/shop",))

@@ -83,13 +83,13 @@ def test_a_selector_leaves_other_pods_in_place(ask):
         ("app in (", "unable to parse requirement"),
     ],
 )
-def test_what_selects_nothing_is_refused(ask, text, problem):
+def test_a_selector_that_matches_no_pod_is_refused(ask, text, problem):
     with pytest.raises(InputError, match="--reschedule") as refused:
         ask(reschedule=text)
     assert problem in str(refused.value)
 
 
-def test_pods_that_start_anew_are_the_outcome_and_not_activity_before_it(make, snapshot, write):
+def test_restarted_pods_do_not_count_as_activity_before_the_change(make, snapshot, write):
     """The workload wants its pod, which starts; the dump counts as being at rest."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web"}
     pod = make.pod("web-1", node_name="a", owner="web")

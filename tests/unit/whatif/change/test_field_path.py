@@ -1,4 +1,4 @@
-"""Fields set by their path, with the schema of the kind."""
+"""Fields that are set by their path, with the schema of the kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_value_has_the_type_of_its_field():
     assert taints == [{"key": "a", "effect": "NoSchedule"}]
 
 
-def test_items_of_lists_are_named_or_numbered():
+def test_list_items_are_addressed_by_key_or_index():
     for item in ("app", "0"):
         containers = changed(f"spec.template.spec.containers[{item}].image", "a:2")
         assert containers["spec"]["template"]["spec"]["containers"][0]["image"] == "a:2"
@@ -52,7 +52,7 @@ def test_null_removes_a_field_and_an_item():
     assert [one["name"] for one in left["spec"]["template"]["spec"]["containers"]] == ["log"]
 
 
-def test_objects_on_the_way_are_created():
+def test_missing_parent_objects_are_created():
     spec = changed("spec.strategy.rollingUpdate.maxSurge", "1")["spec"]
     assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1}}
 
@@ -90,5 +90,5 @@ def test_a_custom_resource_takes_any_field_and_yaml():
         ("spec.selector", "{x", "spec.selector: '{x' is not YAML"),
     ],
 )
-def test_what_does_not_fit_is_refused(path, text, said):
+def test_invalid_paths_and_values_are_refused(path, text, said):
     assert problem(path, text).startswith(said)

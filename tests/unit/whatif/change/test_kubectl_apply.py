@@ -60,7 +60,7 @@ def test_null_removes_a_field(result):
     assert spec["template"]["spec"]["containers"] == [{"name": "app", "image": "a:1"}]
 
 
-def test_what_was_applied_and_is_dropped_is_removed(result):
+def test_fields_that_the_new_manifest_no_longer_has_are_removed(result):
     """Fields and list items that others have set stay."""
     before = deployment(container("app", "a:1", stdin=True), container("log", "l:1"), paused=True)
     existing = deployment(

@@ -1,4 +1,4 @@
-"""What kubectl drain needs and refuses, in its words (recorded with kubectl 1.32)."""
+"""When kubectl drain refuses pods, and with which messages (recorded with kubectl 1.32)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def refused(found, objects, flags):
     ]
 
 
-def test_a_node_is_refused_in_the_words_of_kubectl(found, objects):
+def test_refusals_have_the_messages_of_kubectl(found, objects):
     [message] = refused(found, objects, ())
     assert message == (
         "[cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): "
@@ -66,7 +66,7 @@ def test_a_node_is_refused_in_the_words_of_kubectl(found, objects):
     assert refused(found, objects, None) == []
 
 
-def test_a_daemon_set_that_is_gone_needs_force(found, objects, make):
+def test_a_pod_of_a_deleted_daemon_set_needs_force(found, objects, make):
     orphan = owned(make.pod("orphan", node_name="b"), "DaemonSet", "gone")
     assert refused(found, [*objects, orphan], ALL[:2])[1] == (
         'cannot delete daemonsets.apps "gone" not found: default/orphan'
@@ -109,6 +109,6 @@ def test_a_refused_node_is_cordoned_and_not_drained(snapshot, objects):
         ({"drain": ("a",), "force": True}, "--force: needs --drain-as-kubectl"),
     ],
 )
-def test_flags_need_what_they_belong_to(snapshot, objects, change, said):
+def test_drain_flags_without_a_drain_are_refused(snapshot, objects, change, said):
     with pytest.raises(InputError, match=said):
         what_if(snapshot(*objects), ClusterChange(**change))

@@ -65,6 +65,6 @@ def test_the_configuration_is_in_the_file_or_beside_it(write):
         (configuration("- {name: ResourceQuota, path: none.yaml}"), "none.yaml: cannot be read"),
     ],
 )
-def test_what_is_not_understood_is_refused(write, text, problem):
+def test_unsupported_configurations_are_refused(write, text, problem):
     with pytest.raises(InputError, match=re.escape(problem)):
         read_limited_resources(write("a.yaml", text))

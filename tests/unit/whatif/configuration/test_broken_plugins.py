@@ -1,4 +1,4 @@
-"""Whatever a user's plugin does, wherever it is asked: the run goes on, and says who did it."""
+"""User plugins that raise or return wrong values: the run continues and names the plugin."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def told(outcome):
 
 
 @pytest.mark.parametrize("method", [name for name in METHOD_NAMES if name != AT_ONCE])
-def test_exceptions(outcome, method) -> None:
+def test_an_exception_is_reported_with_plugin_and_method(outcome, method) -> None:
     text = told(outcome(method, "raise OSError('disk on fire')"))
     assert f"plugin 'Broken' failed in {method}: OSError: disk on fire (broken_{method}.py:" in text
 
@@ -96,12 +96,12 @@ def test_exceptions(outcome, method) -> None:
 @pytest.mark.parametrize(
     "method", [name for name in METHOD_NAMES if name not in (AT_ONCE, *ANY_ANSWER)]
 )
-def test_wrong_answers(outcome, method) -> None:
+def test_a_wrong_return_value_is_reported_with_plugin_and_method(outcome, method) -> None:
     text = told(outcome(method, "return 'a surprise'"))
     assert f"plugin 'Broken' failed in {method}: " in text
 
 
 @pytest.mark.parametrize("what", ["raise OSError('disk on fire')", "return 'a surprise'"])
-def test_what_is_asked_at_once_is_bad_input(outcome, what) -> None:
+def test_a_failure_at_the_start_is_bad_input(outcome, what) -> None:
     with pytest.raises(InputError, match="plugin 'Broken' failed in candidate_rules: "):
         outcome(AT_ONCE, what)

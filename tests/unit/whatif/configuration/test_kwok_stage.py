@@ -88,7 +88,7 @@ def test_the_creation_of_containers_precedes_their_start():
     assert found.start_delays(pod()) == seconds(3)
 
 
-def test_newer_stages_have_steps_and_say_jq():
+def test_newer_stages_with_steps_and_jq_expressions_are_read():
     made = stage("pod-ready", "x", delay={"durationFrom": {"jq": {"expression":
         '.metadata.annotations["start"]'}}, "durationMilliseconds": 1000})  # fmt: skip
     made["spec"]["selector"]["matchExpressions"] = [{"jq": NO_ADDRESS}]
@@ -138,7 +138,7 @@ def test_the_weights_choose_among_stages_that_select_a_pod():
 
 
 @pytest.mark.parametrize("name", ["initialize", "heartbeat"])
-def test_stages_of_nodes_are_what_simulated_nodes_do(name):
+def test_default_stages_of_nodes_need_no_simulation(name):
     made = stage(name, "x", kind="Node")
     made["spec"]["next"] = {"statusTemplate": "conditions:\n{{ range NodeConditions }}"}
     assert config(made) == KubeletConfig()
@@ -175,7 +175,7 @@ NOT_READY = {**READY, "operator": "NotIn"}
           "selector": {"matchExpressions": [NOT_READY]}}, "spec.delay: nodes are Ready when"),
     ],
 )  # fmt: skip
-def test_what_is_not_simulated_is_refused_by_object_and_field(changes, line):
+def test_unsupported_stages_are_refused_with_object_and_field(changes, line):
     made = stage("pod-ready", "Running", ALIVE)
     made["spec"] = {**copy.deepcopy(made["spec"]), **changes}
     with pytest.raises(InputError) as raised:

@@ -1,4 +1,4 @@
-"""Versions and gates of options and scenarios, up to what a run does with them."""
+"""Kubernetes versions and feature gates of options and scenarios, and their effects in a run."""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def test_the_node_controllers_may_have_a_version_of_their_own(experiment):
         ("behave-like: 1.16", "X", "--feature-gates: X: '' is neither true nor false"),
     ],
 )
-def test_what_is_wrong_is_refused_where_it_stands(experiment, settings, gates, line):
+def test_an_invalid_version_or_gate_is_refused_with_its_field(experiment, settings, gates, line):
     with pytest.raises(InputError) as refused:
         experiment(NODES + f"settings: {{{settings}}}", gates=gates)
     assert line in str(refused.value)
 
 
-def test_the_line_for_the_answer():
+def test_the_answer_states_version_and_gates_in_one_line():
     releases = read_releases(
         ReleaseChoice("1.19"), ReleaseChoice(), ReleaseChoice(gates="NonPreemptingPriority=false")
     )
@@ -113,7 +113,7 @@ def taints(finished, name="node-0"):
         ("TaintBasedEvictions=false", {"NoSchedule"}),
     ],
 )
-def test_the_taints_of_a_silent_node_follow_the_gates(experiment, gates, effects):
+def test_the_taints_of_an_unreachable_node_depend_on_the_feature_gates(experiment, gates, effects):
     finished = run_experiment(experiment(OUTAGE, "1.16", gates))
     assert taints(finished) == {(UNREACHABLE, effect) for effect in effects}
 
@@ -142,7 +142,9 @@ def test_without_leases_kubelets_post_their_status(experiment):
     assert [one for one in leased.objects if one["kind"] == "Lease"]
 
 
-def test_gates_of_the_configuration_file_act_everywhere_and_are_named(experiment, tmp_path):
+def test_gates_of_the_configuration_file_apply_to_all_components_and_are_named(
+    experiment, tmp_path
+):
     """In the scheduler, in admission (the gang's priority is that of its class), in the answer."""
     names = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption")
     config = {

@@ -1,4 +1,4 @@
-"""Reading a KubeSchedulerConfiguration: what it comes to, and what is refused in which words."""
+"""Reading a KubeSchedulerConfiguration: the resulting profiles, and the messages of refusals."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_no_file_and_an_empty_configuration_mean_the_default(read):
     assert read("percentageOfNodesToScore: 100") == SchedulerConfig()
 
 
-def test_what_changes_no_decision_is_left_alone(read):
+def test_fields_without_effect_on_decisions_are_ignored(read):
     text = (
         "parallelism: 16\nleaderElection: {leaderElect: true}\nclientConnection: {qps: 5}\n"
         "delayCacheUntilActive: true\nenableProfiling: false\nenableContentionProfiling: false\n"
@@ -51,7 +51,7 @@ def test_what_changes_no_decision_is_left_alone(read):
     assert read(text) == SchedulerConfig()
 
 
-def test_plugins_are_chosen_everywhere_and_at_single_points(read):
+def test_plugins_are_enabled_at_multi_point_and_at_single_extension_points(read):
     [found] = read(
         profile(
             "plugins: {multiPoint: {disabled: [{name: ImageLocality}]},"
@@ -81,13 +81,13 @@ def test_plugins_are_chosen_everywhere_and_at_single_points(read):
         ("NodeResourcesBalancedAllocation", {"resources": [{"name": "cpu", "weight": 1}]}),
     ],
 )  # fmt: skip
-def test_arguments_are_taken_over(read, plugin, given):
+def test_plugin_arguments_are_read(read, plugin, given):
     typed = given | {"apiVersion": f"{GROUP}/v1", "kind": f"{plugin}Args"}
     [found] = read(args(plugin, typed)).profiles
     assert found.args == {plugin: given}
 
 
-def test_several_profiles_have_several_names(read):
+def test_several_profiles_have_their_own_scheduler_names(read):
     found = read("profiles: [{schedulerName: a}, {schedulerName: b}]")
     assert [each.scheduler_name for each in found.profiles] == ["a", "b"]
 
@@ -101,14 +101,14 @@ def test_several_profiles_have_several_names(read):
         (30, 0, 0), (None, 0, 0),
     ],
 )  # fmt: skip
-def test_every_node_is_looked_at_unless_a_percentage_is_set(read, everyone, own, expected):
-    """A profile's own percentage overrides that for all."""
+def test_all_nodes_are_scored_unless_a_percentage_is_set(read, everyone, own, expected):
+    """A profile's own percentageOfNodesToScore overrides the global one."""
     text = "" if everyone is None else f"percentageOfNodesToScore: {everyone}\n"
     text += profile("" if own is None else f"percentageOfNodesToScore: {own}")
     assert read(text).profiles[0].node_percentage == expected
 
 
-def test_backoff_and_its_gate(read):
+def test_backoff_durations_and_the_gate_for_the_backoff_queue_are_read(read):
     found = read(
         "podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 20\n"
         "featureGates: {SchedulerPopFromBackoffQ: false, SchedulerAsyncPreemption: true}"
@@ -131,7 +131,7 @@ def test_resources_that_extenders_count_are_ignored_in_every_profile(read):
 
 
 @pytest.mark.parametrize("version", ["v1beta3", "v1beta2", "v1beta1", "v1alpha2"])
-def test_old_forms_are_understood(read, version):
+def test_older_api_versions_are_read(read, version):
     assert read("", version) == SchedulerConfig()
     [found] = read(args("InterPodAffinity", "{hardPodAffinityWeight: 5}"), version).profiles
     assert found.args["InterPodAffinity"] == {"hardPodAffinityWeight": 5}
@@ -229,7 +229,7 @@ def test_the_documented_way_to_disable_preemption(read):
          "extenders[0].tlsConfig.certData: cannot be used: "),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_refused_naming_file_and_field(read, text, line):
+def test_invalid_input_is_refused_with_file_and_field(read, text, line):
     with pytest.raises(InputError) as refused:
         read(text)
     assert line in str(refused.value)
@@ -243,7 +243,7 @@ def test_other_kinds_and_versions_are_refused(write):
         read_scheduler_config(write("s.yaml", head().replace("SchedulerC", "C")))
 
 
-def test_refusals_of_the_first_form_name_its_own_fields(read):
+def test_refusals_of_the_oldest_version_name_the_fields_of_that_version(read):
     for text, line in (
         ("algorithmSource: {policy: {}}", "s.yaml: algorithmSource.policy: a Policy is not read"),
         (
@@ -281,7 +281,9 @@ class Sorts:
                      id="another plugin"),
     ],
 )  # fmt: skip
-def test_all_profiles_must_order_the_queue_alike(write, tmp_path, monkeypatch, first, second, line):
+def test_all_profiles_must_have_the_same_queue_sort_plugin(
+    write, tmp_path, monkeypatch, first, second, line
+):
     """There is one queue."""
     (tmp_path / "sorts_here.py").write_text(SORTS)
     monkeypatch.syspath_prepend(tmp_path)
@@ -304,5 +306,5 @@ EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | r
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_what_the_documentation_shows_can_be_read(write, text):
+def test_the_examples_of_the_documentation_are_read(write, text):
     assert read_scheduler_config(write("s.yaml", text)).profiles

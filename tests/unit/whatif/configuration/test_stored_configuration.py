@@ -31,7 +31,7 @@ def ask(snapshot, make):
     return ask_what_if
 
 
-def test_it_is_named_in_a_note_and_not_used(ask):
+def test_a_stored_configuration_is_named_in_a_note_and_not_used(ask):
     answer = ask(config_map(config=CONFIG), config_map("other", text="x: 1", broken="{ KubeSched"))
     assert answer.changed.notes[0] == (
         "The dump has a KubeSchedulerConfiguration in configmap/kube-system/scheduler/config, "
@@ -43,19 +43,19 @@ def test_it_is_named_in_a_note_and_not_used(ask):
 
 
 @pytest.mark.parametrize("name", ["configmap/kube-system/scheduler", "cm/kube-system/scheduler/c"])
-def test_it_is_used_if_it_is_named(ask, name):
+def test_a_stored_configuration_is_used_if_an_option_names_it(ask, name):
     answer = ask(config_map(c=CONFIG), config=name)
     assert [pod.key for pod in answer.changed.placed()] == ["default/p"]
     assert answer.scheduler_words == f"scheduler {name}"
     assert not any("KubeSchedulerConfiguration" in note for note in answer.changed.notes)
 
 
-def test_the_plugins_of_today_are_named(ask):
+def test_the_plugins_of_the_stored_configuration_are_named(ask):
     plugin = "examples/plugins/node_price.py:NodePrice"
     assert ask(plugin=(plugin,)).scheduler_words == f"default scheduler with {plugin}"
 
 
-def test_a_name_that_fits_none_or_several_is_refused(ask):
+def test_a_name_that_matches_no_or_several_config_maps_is_refused(ask):
     with pytest.raises(InputError, match="no ConfigMap of the snapshot has a KubeScheduler"):
         ask(config="configmap/kube-system/scheduler")
     with pytest.raises(InputError, match="did you mean configmap/kube-system/scheduler/c"):

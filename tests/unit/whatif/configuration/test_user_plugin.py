@@ -1,4 +1,4 @@
-"""Users' plugins: where they are found, where they stand, and what is wrong with them."""
+"""Users' plugins: how they are found, in which order they run, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def names(scheduler, profile=0):
     "source",
     ["policies:Cheap", "policies.py:Cheap", "./policies.py:Cheap", "policies:Cheap=7"],
 )
-def test_modules_and_files(folder, source) -> None:
+def test_a_plugin_is_loaded_from_a_module_or_a_file(folder, source) -> None:
     [found] = UserPlugins([source]).named
     assert (found.name, found.weight) == ("Cheap", 7 if "=" in source else 1)
 
 
-def test_a_class_within_a_class(folder) -> None:
+def test_a_nested_class_can_be_a_plugin(folder) -> None:
     assert UserPlugins(["policies:Outer.Inner"]).named[0].name == "Inner"
 
 
@@ -117,7 +117,7 @@ def test_a_file_is_imported_once_and_may_import_its_neighbours(folder) -> None:
     assert issubclass(one.plugin, two.plugin)
 
 
-def test_two_files_of_one_name_are_two_modules(folder) -> None:
+def test_two_files_with_equal_names_are_two_modules(folder) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / "policies.py").write_text(SOURCE.replace('"Cheap"', '"Cheaper"'))
     found = UserPlugins(["policies.py:Cheap", "sub/policies.py:Cheap"]).named
@@ -176,7 +176,7 @@ BROKEN_SOURCES = {
         ),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_in_a_line(folder, option, problem) -> None:
+def test_a_plugin_that_cannot_be_loaded_is_refused_in_one_line(folder, option, problem) -> None:
     for name, text in BROKEN_SOURCES.items():
         (folder / name).write_text(text)
     with pytest.raises(InputError) as refusal:
@@ -184,7 +184,7 @@ def test_what_cannot_be_loaded_is_refused_in_a_line(folder, option, problem) -> 
     assert str(refusal.value).startswith(f"--plugin: {option}: {problem}")
 
 
-def test_a_name_is_taken_once(folder) -> None:
+def test_two_plugins_with_one_name_are_refused(folder) -> None:
     with pytest.raises(InputError, match="policies:Twin: plugin 'Cheap' is given twice"):
         UserPlugins(["policies:Cheap", "policies:Twin"])
 
@@ -198,7 +198,7 @@ def test_a_name_is_taken_once(folder) -> None:
         ("Seven", "policies:nothing is not a class"),
     ],
 )
-def test_installed_plugins_may_be_broken_too(folder, option, problem) -> None:
+def test_invalid_installed_plugins_are_refused(folder, option, problem) -> None:
     install(folder, "policies-package", "Cheap = policies:Cheap", "Double = policies:Gate",
             "Seven = policies:nothing")  # fmt: skip
     install(folder, "faulty-package", "Broken = gone:X", "Double = policies:Sorter")
@@ -210,13 +210,13 @@ def test_installed_plugins_may_be_broken_too(folder, option, problem) -> None:
 # --- where they stand --------------------------------------------------------------------------
 
 
-def test_without_a_configuration_they_follow_the_default_plugins(folder) -> None:
+def test_without_a_configuration_user_plugins_follow_the_default_plugins(folder) -> None:
     found = read_scheduler_config(None, UserPlugins(["policies:Gate", "policies:Cheap=4"]))
     assert names(found) == {"Gate": 1, "Cheap": 4}
     assert list(found.out_of_tree) == ["Gate", "Cheap"]
 
 
-def test_they_join_every_profile_that_leaves_it_open(folder) -> None:
+def test_every_profile_that_does_not_mention_a_user_plugin_enables_it(folder) -> None:
     path = config(folder, "schedulerName: a\n- schedulerName: b")
     found = read_scheduler_config(path, UserPlugins(["policies:Cheap"]))
     assert [names(found, 0), names(found, 1)] == [{"Cheap": 1}, {"Cheap": 1}]
@@ -230,19 +230,19 @@ def test_they_join_every_profile_that_leaves_it_open(folder) -> None:
         ("{multiPoint: {disabled: [{name: Cheap}]}}", {}),
     ],
 )
-def test_a_configuration_that_names_them_decides(folder, plugins, expected) -> None:
+def test_a_configuration_that_names_a_user_plugin_has_precedence(folder, plugins, expected) -> None:
     path = config(folder, f"plugins: {plugins}")
     found = read_scheduler_config(path, UserPlugins(["policies:Cheap=9"]))
     assert names(found) == expected
 
 
-def test_a_configuration_finds_installed_ones_by_itself(folder) -> None:
+def test_a_configuration_can_name_installed_plugins_without_an_option(folder) -> None:
     install(folder, "policies-package", "Cheap = policies:Cheap")
     path = config(folder, "plugins: {multiPoint: {enabled: [{name: Cheap}]}}")
     assert names(read_scheduler_config(path)) == {"Cheap": 1}
 
 
-def test_an_order_of_the_queue_takes_the_place_of_the_usual_one(folder) -> None:
+def test_a_user_queue_sort_plugin_replaces_the_default_one(folder) -> None:
     found = read_scheduler_config(None, UserPlugins(["policies:Sorter"]))
     assert "PrioritySort" not in dict(found.profiles[0].plugins)
 
@@ -255,7 +255,9 @@ def test_an_order_of_the_queue_takes_the_place_of_the_usual_one(folder) -> None:
         ("pluginConfig: [{name: Gate, args: {a: 1}}]", "Gate: takes no arguments"),
     ],
 )
-def test_arguments_are_held_to_what_the_plugin_takes(folder, text, problem) -> None:
+def test_arguments_are_validated_against_the_parameters_of_the_plugin(
+    folder, text, problem
+) -> None:
     plugins = UserPlugins(["policies:Cheap", "policies:Gate"])
     with pytest.raises(InputError) as refusal:
         read_scheduler_config(config(folder, text), plugins)
@@ -276,7 +278,7 @@ def test_arguments_reach_the_plugin(folder) -> None:
         ("policies:Exploding", "cannot be made: ZeroDivisionError: division by zero"),
     ],
 )
-def test_what_cannot_be_made_or_asked_is_refused(folder, option, problem) -> None:
+def test_a_class_that_cannot_be_instantiated_or_called_is_refused(folder, option, problem) -> None:
     with pytest.raises(InputError) as refusal:
         read_scheduler_config(None, UserPlugins([option]))
     assert problem in str(refusal.value)

@@ -56,7 +56,7 @@ def test_a_wrong_policy_is_refused(run, name, args, evictor, point, problem) -> 
     assert "\n" not in str(refusal.value)
 
 
-def test_another_file_is_no_policy(tmp_path: Path, capsys) -> None:
+def test_a_file_of_another_kind_is_not_a_policy(tmp_path: Path, capsys) -> None:
     dump, policy = tmp_path / "dump.yaml", tmp_path / "policy.yaml"
     dump.write_text(yaml.safe_dump_all([node("one"), node("two"), pod("a", "one")]))
     policy.write_text("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy\n")

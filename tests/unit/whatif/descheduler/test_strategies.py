@@ -62,7 +62,7 @@ def preferred(zone):
         ({"labelSelector": {"matchLabels": {"app": "other"}}}, []),
     ],
 )
-def test_node_taints(run, args, evicted) -> None:
+def test_pods_that_violate_node_taints_are_evicted(run, args, evicted) -> None:
     objects = [
         node("one", taints=[TAINT]),
         node("two"),
@@ -73,7 +73,7 @@ def test_node_taints(run, args, evicted) -> None:
     assert names(run(objects, "RemovePodsViolatingNodeTaints", args)) == evicted
 
 
-def test_prefer_no_schedule_counts_if_asked_for(run) -> None:
+def test_prefer_no_schedule_taints_count_if_the_policy_includes_them(run) -> None:
     objects = [
         node("one", taints=[{"key": "slow", "effect": "PreferNoSchedule"}]),
         node("two"),
@@ -84,7 +84,7 @@ def test_prefer_no_schedule_counts_if_asked_for(run) -> None:
     assert names(run(objects, name, {"includePreferNoSchedule": True})) == ["a"]
 
 
-def test_required_node_affinity(run) -> None:
+def test_pods_that_violate_required_node_affinity_are_evicted(run) -> None:
     args = {"nodeAffinityType": ["requiredDuringSchedulingIgnoredDuringExecution"]}
     objects = [
         node("one", "a"),
@@ -97,7 +97,7 @@ def test_required_node_affinity(run) -> None:
     assert names(run(objects, "RemovePodsViolatingNodeAffinity", args)) == ["goes"]
 
 
-def test_preferred_node_affinity(run) -> None:
+def test_pods_that_violate_preferred_node_affinity_are_evicted(run) -> None:
     args = {"nodeAffinityType": ["preferredDuringSchedulingIgnoredDuringExecution"]}
     objects = [
         node("one", "a"),
@@ -108,7 +108,7 @@ def test_preferred_node_affinity(run) -> None:
     assert names(run(objects, "RemovePodsViolatingNodeAffinity", args)) == ["goes"]
 
 
-def test_of_two_pods_that_exclude_each_other_one_goes(run) -> None:
+def test_one_of_two_pods_with_mutual_anti_affinity_is_evicted(run) -> None:
     objects = [
         node("one"),
         node("two"),
@@ -119,7 +119,7 @@ def test_of_two_pods_that_exclude_each_other_one_goes(run) -> None:
     assert names(run(objects, "RemovePodsViolatingInterPodAntiAffinity")) == ["low"]
 
 
-def test_old_pods_go_oldest_first(run) -> None:
+def test_the_oldest_pods_are_evicted_first(run) -> None:
     objects = [node("one"), node("two"), pod("a", "one"), pod("b", "one"), pod("young", "two")]
     objects[2]["metadata"]["creationTimestamp"] = "2024-09-02T00:00:00Z"
     objects[3]["metadata"]["creationTimestamp"] = "2024-09-01T00:00:00Z"
@@ -130,7 +130,7 @@ def test_old_pods_go_oldest_first(run) -> None:
     assert names(run(objects, "PodLifeTime", {**args, "states": ["Pending"]})) == []
 
 
-def test_restarts(run) -> None:
+def test_pods_with_too_many_restarts_are_evicted(run) -> None:
     statuses = [{"name": "main", "restartCount": 60}, {"name": "side", "restartCount": 40}]
     init = [{"name": "init", "restartCount": 10}]
     often = {"containerStatuses": statuses, "initContainerStatuses": init}
@@ -142,7 +142,7 @@ def test_restarts(run) -> None:
     assert names(run(objects, name, args)) == ["a"]
 
 
-def test_failed_pods(run) -> None:
+def test_failed_pods_are_evicted(run) -> None:
     objects = [node("one"), node("two"), pod("a", "one", status={"phase": "Failed"}),
                pod("b", "one"), pod("c", "two", owner="", status={"phase": "Failed"})]  # fmt: skip
     assert names(run(objects, "RemoveFailedPods")) == ["a"]
@@ -154,14 +154,14 @@ def test_failed_pods(run) -> None:
 # --- spreading ----------------------------------------------------------------------------------
 
 
-def test_duplicates_above_the_average_go(run) -> None:
+def test_duplicates_above_the_average_are_evicted(run) -> None:
     objects = [node("one"), node("two"), node("three"), *(pod(f"w{n}", "one") for n in range(5))]
     result = run(objects, "RemoveDuplicates", point="balance")
     assert names(result) == ["w2", "w3", "w4"]
     assert result.notes == ["The descheduler evicts 3 pods in one run: 3 by RemoveDuplicates."]
 
 
-def test_duplicates_that_no_other_node_admits_stay(run) -> None:
+def test_duplicates_that_no_other_node_admits_are_not_evicted(run) -> None:
     selector = {"kubernetes.io/hostname": "one"}
     objects = [node("one"), node("two"), *(pod(f"w{n}", "one", nodeSelector=selector)
                                            for n in range(5))]  # fmt: skip
@@ -175,7 +175,7 @@ def test_duplicates_that_no_other_node_admits_stay(run) -> None:
     ("sizes", "skew", "moved"),
     [((2, 5, 8), 1, 3), ((4, 4, 5), 1, 0), ((0, 3), 1, 1), ((0, 3), 3, 0), ((0, 0, 6), 1, 4)],
 )
-def test_spread_is_evened_out_to_the_average(run, sizes, skew, moved) -> None:
+def test_topology_spread_is_balanced_to_the_average(run, sizes, skew, moved) -> None:
     spread = [{"maxSkew": skew, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule",
                "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
     objects = [node(f"n{at}", f"zone-{at}") for at in range(len(sizes))]
@@ -189,7 +189,7 @@ def test_spread_is_evened_out_to_the_average(run, sizes, skew, moved) -> None:
     assert all(one.startswith(f"p{fullest}-") for one in evicted)
 
 
-def test_soft_constraints_count_if_asked_for(run) -> None:
+def test_soft_constraints_count_if_the_policy_includes_them(run) -> None:
     spread = [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway",
                "labelSelector": {"matchLabels": {"app": "web"}}}]  # fmt: skip
     pods = [pod(f"w{n}", "one", topologySpreadConstraints=spread) for n in range(4)]
@@ -205,7 +205,7 @@ def test_soft_constraints_count_if_asked_for(run) -> None:
 LOW = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 50}}
 
 
-def test_overutilized_nodes_give_until_they_reach_the_target(run) -> None:
+def test_pods_are_evicted_from_overutilized_nodes_until_the_target(run) -> None:
     """Eight pods request the 4 CPUs of a node; the target is half, so four go."""
     objects = [node("full"), node("empty"), *(pod(f"w{n}", "full", priority=n) for n in range(8))]
     assert names(run(objects, "LowNodeUtilization", LOW, point="balance")) == [
@@ -213,7 +213,7 @@ def test_overutilized_nodes_give_until_they_reach_the_target(run) -> None:
     ]  # fmt: skip
 
 
-def test_underutilized_nodes_take_no_more_than_the_target(run) -> None:
+def test_evictions_stop_when_underutilized_nodes_reach_the_target(run) -> None:
     """The empty node takes 2 of its 4 CPUs: two pods of 1 CPU each, and no third."""
     objects = [node("full"), node("empty"), *(pod(f"w{n}", "full", cpu="1") for n in range(4))]
     tight = {"thresholds": {"cpu": 30}, "targetThresholds": {"cpu": 30}}
@@ -232,7 +232,7 @@ def test_nothing_is_balanced_without_both_kinds_of_nodes(run) -> None:
 
 
 def test_thresholds_can_be_deviations_from_the_average(run) -> None:
-    """The average is 50 %; with 10 points to either side, the full node gives down to 60 %."""
+    """The average is 50 %; with 10 points on either side, the full node is reduced to 60 %."""
     objects = [node("full"), node("empty"), *(pod(f"w{n}", "full") for n in range(8))]
     args = {"thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 10},
             "useDeviationThresholds": True}  # fmt: skip
@@ -277,12 +277,12 @@ OLD = ("PodLifeTime", {"maxPodLifeTimeSeconds": 1})
         (pod("a", "one", cpu="5"), {"nodeFit": True}, False),
     ],
 )  # fmt: skip
-def test_protections(run, one, evictor, evicted) -> None:
+def test_protected_pods_are_not_evicted(run, one, evictor, evicted) -> None:
     result = run([node("one"), node("two"), one], *OLD, evictor=evictor)
     assert names(result) == (["a"] if evicted else [])
 
 
-def test_budgets_answer_as_the_eviction_api(run) -> None:
+def test_budgets_limit_evictions_like_the_eviction_api(run) -> None:
     pods = [pod(f"w{n}", "one") for n in range(4)]
     result = run([node("one"), node("two"), *pods, REPLICA_SET, BUDGET], *OLD)
     assert names(result) == ["w0"]
@@ -301,19 +301,19 @@ def test_budgets_answer_as_the_eviction_api(run) -> None:
         ({"nodeSelector": "kubernetes.io/hostname in (one,three)"}, 2),
     ],
 )
-def test_limits_and_nodes_of_the_policy(run, limits, count) -> None:
+def test_the_policy_limits_the_number_of_evictions_and_the_nodes(run, limits, count) -> None:
     pods = [pod(f"w{n}", ("one", "two")[n % 2]) for n in range(4)]
     objects = [node("one"), node("two"), node("three"), *pods]
     assert len(names(run(objects, *OLD, **limits))) == count
 
 
-def test_a_single_node_is_left_alone(run) -> None:
+def test_no_pod_of_a_single_node_is_evicted(run) -> None:
     result = run([node("one"), pod("a", "one")], *OLD)
     assert names(result) == []
     assert result.notes == ["The descheduler evicts nothing on 1 Ready nodes."]
 
 
-def test_why_nothing_is_evicted(run) -> None:
+def test_a_note_says_why_no_pod_is_evicted(run) -> None:
     """Local storage protects one pod and no controller owns another; no node is too full."""
     scratch = pod("b", "two", volumes=[{"name": "tmp", "emptyDir": {}}])
     objects = [node("one"), node("two"), pod("a", "one"), scratch, pod("c", "two", owner="")]

@@ -1,4 +1,4 @@
-"""Explanations: every node's verdict, scores and equals, preemption candidates."""
+"""Explanations of pods: each node's verdict, scores, equal nodes, and preemption candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def explained(snapshot):
     return explain_target
 
 
-def test_feasible_nodes_have_scores_and_the_best_are_equals(explained, make):
+def test_feasible_nodes_have_scores_and_the_best_nodes_are_equal(explained, make):
     found = explained(
         "pod/web", make.node("a"), make.node("b"), make.node("c", cpu="500m"), make.pod("web")
     )
@@ -47,7 +47,7 @@ def test_a_node_that_is_not_ready_has_no_remedy(explained, make):
     assert found["remedies"] == {"b": ["lower the cpu request by 500m to 500m"]}
 
 
-def test_a_bound_pod_is_looked_at_as_if_it_were_pending(explained, make):
+def test_a_bound_pod_is_explained_as_if_it_were_pending(explained, make):
     found = explained(
         "pod/default/web", make.node("a"), make.node("b", cpu="1"),
         make.pod("web", cpu="3", node_name="a"),
@@ -79,7 +79,7 @@ def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
     ]
 
 
-def test_a_gated_pod_says_what_holds_it(explained, make):
+def test_the_explanation_of_a_gated_pod_names_its_scheduling_gates(explained, make):
     pod = make.pod("web", schedulingGates=[{"name": "quota"}])
     found = explained("pod/web", make.node(), pod)
     assert found["gated"]["reasons"] == ["waiting for scheduling gates: [quota]"]
@@ -97,7 +97,7 @@ def test_a_gated_pod_says_what_holds_it(explained, make):
         ("pod/done", "Pod default/done: status.phase: has completed"),
     ],
 )
-def test_what_cannot_be_explained_is_refused(explained, make, target, line):
+def test_unsupported_objects_are_refused(explained, make, target, line):
     done = make.pod("done", node_name="n")
     done["status"]["phase"] = "Succeeded"
     with pytest.raises(InputError) as refused:

@@ -89,7 +89,7 @@ def test_the_metrics_propose_replicas(explained, value, verdict):
         (10, 0, "is off, because Deployment default/web has 0 replicas."),
     ],
 )
-def test_limits(explained, value, replicas, verdict):
+def test_limits_bound_the_replicas(explained, value, replicas, verdict):
     assert explained(autoscaler(percent(value)), replicas).verdict == f"hpa/default/web {verdict}"
 
 
@@ -214,7 +214,7 @@ def test_the_highest_proposal_counts_and_a_missing_value_prevents_scaling_down(e
         (60, "ScaleUpStabilized", "from 4 to 5 replicas: its recent recommendations were lower."),
     ],
 )
-def test_stabilization(explained, value, reason, verdict):
+def test_the_stabilization_window_delays_scaling(explained, value, reason, verdict):
     conditions = [condition("AbleToScale", reason)]
     answer = explained(autoscaler(percent(value), conditions=conditions))
     assert answer.verdict == f"hpa/default/web waits to scale Deployment default/web {verdict}"
@@ -276,14 +276,14 @@ def test_a_pods_default_request_counts(snapshot, make):
     assert not any("cpu request" in one for one in answer.findings)
 
 
-def test_without_status(explained):
+def test_an_autoscaler_without_status_has_no_metrics(explained):
     verdict = (
         "hpa/default/web has no metrics in the snapshot; Deployment default/web has 4 replicas."
     )
     assert explained(autoscaler()).verdict == verdict
 
 
-def test_an_absent_target(explained):
+def test_a_missing_target_is_named(explained):
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "gone"}
     answer = explained(autoscaler(percent(90), scaleTargetRef=reference))
     assert answer.verdict == (
@@ -300,14 +300,14 @@ def test_an_absent_target(explained):
         (1, 5, "The pod up to maxReplicas (5) fits on the present nodes."),
     ],
 )
-def test_room_for_more_pods(explained, nodes, maximum, finding):
+def test_the_explanation_says_how_many_more_pods_fit(explained, nodes, maximum, finding):
     """No pod of the target exists yet."""
     answer = explained(autoscaler(percent(90), maxReplicas=maximum), nodes=nodes)
     assert answer.findings == (finding,)
     assert bool(rows(answer, "refusals")) is ("Insufficient" in finding)
 
 
-def test_no_room_at_all(explained):
+def test_the_explanation_says_that_no_more_pod_fits(explained):
     answer = explained(autoscaler(percent(90)), nodeSelector={"pool": "none"})
     assert answer.findings[0].startswith("No pod up to maxReplicas (9) fits on the present nodes: ")
     assert answer.facts["fitting"] == 0
@@ -326,7 +326,7 @@ def test_a_pod_with_scheduling_gates_is_not_placed(explained):
         {"currentMetrics": [{}], "conditions": [{}]},
     ],
 )
-def test_an_odd_status_is_no_metric(explained, status):
+def test_an_invalid_status_has_no_metrics(explained, status):
     one = autoscaler() | {"status": status}
     assert "has no metrics in the snapshot" in explained(one).verdict
 
@@ -337,6 +337,6 @@ def test_a_status_of_another_type_is_refused(explained, field):
         explained(autoscaler() | {"status": {field: "x"}})
 
 
-def test_an_odd_spec_is_refused(explained):
+def test_an_invalid_spec_is_refused(explained):
     with pytest.raises(InputError, match="maxReplicas"):
         explained(autoscaler(maxReplicas="many"))

@@ -49,7 +49,7 @@ def rows(answer, name):
     return [dict(row) for table in answer.tables if table.name == name for row in table.rows]
 
 
-def test_a_node_says_what_could_leave_and_that_its_drain_works(explained, make):
+def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explained, make):
     bare = make.pod("bare", node_name="a")
     huge = make.pod("huge", node_name="a", owner="rs", cpu="3")
     nodes = [make.node("a", cpu="8"), make.node("b")]
@@ -210,7 +210,7 @@ def test_a_budget_without_pods_or_with_another_one_says_so(explained, make):
     )
 
 
-def test_a_workload_says_why_its_pods_wait_and_where_one_more_goes(explained, make):
+def test_a_workload_says_why_its_pods_are_pending_and_where_one_more_would_run(explained, make):
     nodes = [make.node("a", **{ZONE: "x"}), make.node("b", **{ZONE: "y"})]
     pods = [
         replica(make, 1, "a"),
@@ -235,7 +235,7 @@ def test_a_workload_says_why_its_pods_wait_and_where_one_more_goes(explained, ma
     assert refusal["change"] == "a: lower the cpu request by 5 to 4"
 
 
-def test_one_more_pod_of_a_workload_comes_after_the_pods_that_wait(explained, make):
+def test_one_more_pod_of_a_workload_is_scheduled_after_its_pending_pods(explained, make):
     """Two pods of 2 cores wait, of which the scheduler has tried one, and 4 cores are free."""
     tried = replica(make, 1, "", cpu="2")
     tried["status"] = {"conditions": [{"type": "PodScheduled", "status": "False"}]}
@@ -274,7 +274,7 @@ def test_no_pod_of_the_workload_is_deleted_for_one_more(explained, make, exclude
     assert refusal["change"] == "add a node like a"
 
 
-def test_only_what_has_an_explanation_is_explained(explained, make):
+def test_kinds_without_an_explanation_are_refused(explained, make):
     with pytest.raises(InputError, match="a PriorityClass cannot be explained; only Pod, Deploy"):
         explained("pc/high", make.node("a"), make.priority_class("high", 9))
     assert explained("pod/p", make.node("a"), make.pod("p")) is None

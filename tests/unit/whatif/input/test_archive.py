@@ -119,7 +119,7 @@ def test_archives_in_a_directory_are_read(path, tmp_path):
         ("bad.json.gz", gzip.compress(b"{", mtime=0), "is not JSON"),
     ],
 )
-def test_what_cannot_be_unpacked_is_refused_by_name(path, name, content, problem):
+def test_an_archive_that_cannot_be_unpacked_is_refused_by_name(path, name, content, problem):
     with pytest.raises(InputError, match=rf"{name}.*: {problem}"):
         read(path(name, content))
 

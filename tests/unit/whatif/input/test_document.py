@@ -39,7 +39,7 @@ def test_a_directory_below_that_cannot_be_listed_is_refused(tmp_path):
     assert refusal(lambda: read(str(tmp_path))) == f"{closed}: cannot be read: Permission denied"
 
 
-def test_a_directory_is_read_in_sorted_order_with_what_is_below(tmp_path):
+def test_a_directory_is_read_recursively_in_sorted_order(tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "b.yaml").write_text("number: 2\n---\nnumber: 3")
     (tmp_path / "a.json").write_text('{"number": 1}')
@@ -113,7 +113,7 @@ def test_a_json_file_is_not_read_as_yaml(tmp_path):
     assert "is not JSON" in refusal(lambda: read(str(path)))
 
 
-def test_one_document_is_expected_where_one_is_meant(tmp_path):
+def test_several_documents_are_refused_where_one_is_expected(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text("a: 1\n---\nb: 2")
     assert "contains 2 documents; expected one" in refusal(lambda: read_one(str(path)))
@@ -148,19 +148,19 @@ POD = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace"
         ('{"metadata": {"name": "p"}, "kind": "Pod", "kind": "Node"}', "Node p: the key 'kind' is"),
     ],
 )
-def test_a_key_that_is_given_twice_in_json_is_refused(tmp_path, reader, text, said):
+def test_a_repeated_key_in_json_is_refused(tmp_path, reader, text, said):
     path = tmp_path / "a.json"
     path.write_text(text)
     assert refusal(lambda: reader(str(path))).startswith(f"{path}: {said}")
 
 
-def test_a_large_json_file_is_not_searched_for_keys_that_are_given_twice(tmp_path):
+def test_a_large_json_file_is_not_searched_for_repeated_keys(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"a": 1, "a": 2, "b": "%s"}' % ("x" * (1 << 20)))
     assert read_one(str(path)).value["a"] == 2
 
 
-def test_long_numbers_and_deep_values_do_not_stop_the_search_for_keys(tmp_path):
+def test_long_numbers_and_deep_values_do_not_stop_the_search_for_repeated_keys(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"a": 1e5, "b": %s}' % ("9" * 40))
     assert read_one(str(path)).value["a"] == 1e5

@@ -12,14 +12,14 @@ from fairlead.whatif.input.duration import for_readers, read_duration
     ("value", "expected_s"),
     [("90s", 90), ("10m", 600), ("1h30m", 5400), ("500ms", 0.5), (0, 0), (2.5, 2.5), (600, 600)],
 )
-def test_durations_are_texts_or_seconds(value, expected_s):
+def test_durations_are_strings_or_seconds(value, expected_s):
     assert read_duration(value) == seconds(expected_s)
 
 
 @pytest.mark.parametrize(
     "value", ["", "soon", "10", "-5m", -1, float("nan"), float("inf"), 1e300, "999999h"]
 )
-def test_anything_else_is_refused(value):
+def test_invalid_durations_are_refused(value):
     with pytest.raises(ValueError):  # noqa: PT011 - the words are tested where users see them
         read_duration(value)
 
@@ -38,5 +38,5 @@ def test_anything_else_is_refused(value):
         (3720, "1h02m"),
     ],
 )
-def test_readers_get_two_units(duration_s, text):
+def test_durations_are_formatted_with_two_units(duration_s, text):
     assert for_readers(seconds(duration_s)) == text

@@ -29,7 +29,7 @@ def test_an_error_in_a_file_of_a_scenario_names_the_scenarios_field(tmp_path, fi
 
 
 @pytest.mark.parametrize("source", ["day.yaml", "--plugin"])
-def test_an_error_in_the_scenario_itself_or_an_option_stays_as_it_is(source):
+def test_an_error_in_the_scenario_itself_or_an_option_is_unchanged(source):
     with pytest.raises(InputError) as refused, named_by("day.yaml", "load"):
         raise InputError(source, "is wrong")
     assert str(refused.value) == f"{source}: is wrong"

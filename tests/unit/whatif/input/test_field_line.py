@@ -69,7 +69,7 @@ def test_a_field_that_the_source_names_has_a_line_too():
 @pytest.mark.parametrize(
     "error", [InputError("f", "is bad"), InputError("other", "is bad", field="groups")]
 )
-def test_errors_elsewhere_stay(error):
+def test_errors_without_a_known_line_are_unchanged(error):
     with pytest.raises(InputError) as raised, with_lines(Document("f", None, text=YAML.encode())):
         raise error
     assert raised.value is error

@@ -84,7 +84,7 @@ def test_a_listing_with_one_item(whole):
     ],
     ids=["one line", "tabs", "other items", "items twice", "Windows", "blank line"],
 )
-def test_other_layouts(text):
+def test_listings_with_other_layouts_are_split(text):
     found = split(text)
     assert [json.loads(bytes(one)) for one in found.items] == json.loads(text)["items"]
 

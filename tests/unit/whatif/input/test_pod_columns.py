@@ -53,7 +53,7 @@ def test_the_texts_of_all_objects_come_back_in_order(objects):
     assert objects_of(json.loads(encoded)) == [json.loads(one) for one in texts]
 
 
-def test_pods_that_differ_in_texts_are_one_pod_and_columns():
+def test_pods_that_differ_only_in_strings_become_one_pod_with_columns():
     encoded = json.loads(encode_columns(texts_of([NODE, pod("a"), pod("b", "n2")]), {}))
     assert (encoded["kind"], encoded["items"]) == ("Snapshot", [NODE])
     (group,) = encoded["pods"]
@@ -62,7 +62,7 @@ def test_pods_that_differ_in_texts_are_one_pod_and_columns():
     assert group["columns"] == [["a", "b"], ["n1", "n2"]]
 
 
-def test_other_programs_get_one_list():
+def test_the_file_is_a_list_that_other_programs_can_read():
     objects = [NODE, pod("a"), pod("b")]
     found = json.loads(encode_list(texts_of(objects), {"annotations": {}}))
     expected = {"apiVersion": "v1", "kind": "List", "metadata": {"annotations": {}}}
@@ -125,7 +125,7 @@ def test_a_snapshot_of_another_version_is_refused(tmp_path):
     assert str(refusal.value) == f"{path}: apiVersion: {problem}"
 
 
-def test_a_file_that_a_program_has_indented_is_the_same(tmp_path):
+def test_an_indented_file_has_the_same_objects(tmp_path):
     path = changed(tmp_path, lambda _: None)
     path.write_text(json.dumps(json.loads(path.read_text()), indent=2))
     (document,) = read_listings(str(path))

@@ -38,12 +38,12 @@ def test_evictions_at_the_instant_of_the_change_are_not_subtracted_from_what_was
     assert outcome(DRAINED).allowed == 2
 
 
-def test_a_new_rule_allows_what_it_allows():
+def test_a_changed_rule_determines_the_allowed_disruptions():
     found = outcome(replace(DRAINED, rule="maxUnavailable 0", allowed_at_end=0))
     assert (found.allowed, found.allowed_without) == (0, 2)
 
 
-def test_a_budget_that_lacks_as_much_without_the_change_is_not_listed():
+def test_a_budget_with_an_equal_shortage_without_the_change_is_not_listed():
     lacking = replace(TODAY, shortage=1)
     assert budget_outcomes(run(budgets=(lacking,)), run(budgets=(lacking,)), ()) == []
 

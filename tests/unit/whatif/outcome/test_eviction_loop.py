@@ -18,7 +18,7 @@ from fairlead.whatif.outcome.run_outcome import Evicted, PodEnd
         ("karpenter termination grace period", False),
     ],
 )
-def test_pods_that_leave_one_node_after_the_other_are_not_in_a_loop(why: str, is_loop: bool):
+def test_pods_that_are_evicted_from_different_nodes_are_not_in_a_loop(why: str, is_loop: bool):
     pod = PodEnd(namespace="shop", name="web")
     evicted = [Evicted(pod=pod, node=f"n{at}", at=at, why=why) for at in range(5)]
     assert bool(list(eviction_loops(evicted))) is is_loop

@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.percentile import percentile, percentile_of_all
 @pytest.mark.parametrize(
     ("percent", "expected"), [(0, 1), (1, 1), (10, 1), (11, 2), (50, 5), (95, 10), (100, 10)]
 )
-def test_the_smallest_value_that_so_many_do_not_exceed(percent, expected):
+def test_a_percentile_is_the_smallest_value_that_enough_values_do_not_exceed(percent, expected):
     assert percentile(range(1, 11), percent) == expected
 
 

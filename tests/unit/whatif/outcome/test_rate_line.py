@@ -1,4 +1,4 @@
-"""What a zone's rate allowed, beside what was done."""
+"""The eviction rate limit of a zone, and the evictions that happened."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def allowed(line):
     return [round(value, 3) for _, value in line.points]
 
 
-def test_while_nodes_wait_the_line_follows_the_rate():
+def test_while_nodes_are_queued_the_line_follows_the_rate():
     [line] = lines([50, 60, 70.1, 80.1], (0, 0.1))
     assert allowed(line) == [1, 2, 3.01, 4.01]
     assert (line.count, line.allowed) == (4, 4)
     assert (line.first, line.last) == (seconds(50), seconds(80.1))
 
 
-def test_while_nobody_waits_no_tokens_are_saved_up():
+def test_no_tokens_accumulate_while_no_node_is_queued():
     [line] = lines([50, 60, 500, 510], (0, 0.1))
     assert line.allowed == 4
     assert line.allowed_at(seconds(300)) == 2
@@ -53,7 +53,7 @@ def test_zones_without_taints_have_no_line():
     assert lines([], (0, 0.1)) == []
 
 
-def test_a_node_that_has_several_turns_is_one_node():
+def test_a_node_that_is_processed_several_times_counts_once():
     turns = [
         RateLimitedTaint(seconds(at), "z", node) for at, node in ((50, "a"), (60, "b"), (500, "a"))
     ]

@@ -1,4 +1,4 @@
-"""The gist of a FailedScheduling message."""
+"""The summary of a FailedScheduling message."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ NEVER = "no new claims to deallocate, preemption: not eligible due to preemption
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
     ],
 )
-def test_equal_causes_have_an_equal_gist(message, expected):
+def test_equal_causes_have_equal_summaries(message, expected):
     assert short_reason(message) == expected

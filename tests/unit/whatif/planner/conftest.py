@@ -1,4 +1,4 @@
-"""Clusters for planners, and what reads them."""
+"""Fixtures that build clusters for planners and read their answers."""
 
 from __future__ import annotations
 

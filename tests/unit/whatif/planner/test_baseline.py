@@ -1,4 +1,4 @@
-"""Plans begin with the pods that workloads lack, as if their controllers had created them."""
+"""Plans begin with the pods that workloads lack, as if the controllers had created them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_jobs_that_have_not_begun_get_their_pods(snapshot, make, baseline, more,
     assert len(base.model.pods()) == count
 
 
-def test_a_gap_of_one_pod_is_closed_where_the_others_stay(make, baseline):
+def test_one_missing_pod_is_created_and_the_other_pods_stay(make, baseline):
     objects = [make.node("a"), make.node("b"), *deployment(make, "web", ["a", "b"])]
     objects += deployment(make, "api", ["a", "b"])
     gone = objects.pop()

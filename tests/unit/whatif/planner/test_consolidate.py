@@ -1,4 +1,4 @@
-"""Consolidation: which nodes could go, in drains that break no budget, what keeps the others."""
+"""Consolidation: nodes that drains can remove without budget breaches, and what keeps others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def kept(found):
     return [(one.node, one.cause, one.owner) for one in found.blockers]
 
 
-def test_pods_of_the_emptiest_nodes_go_to_the_others(planner, make):
+def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
     """Five cores on three nodes of four: two nodes are enough, one is not."""
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "a", "b", "c"]))
     found = consolidated(made)
@@ -44,7 +44,7 @@ def test_pods_of_the_emptiest_nodes_go_to_the_others(planner, make):
     assert len(found.needed) == 2
 
 
-def test_advice_is_about_nodes_that_stay(planner, make):
+def test_advice_concerns_only_nodes_that_stay(planner, make):
     """Node a goes, so its label would not help the pod on c; node b stays for its own pod."""
     nodes = [make.node("a", kind="web"), make.node("b", kind="web"), make.node("c", pool="db")]
     web = deployment(make, "web", ["b"], nodeSelector={"kind": "web"})
@@ -56,7 +56,7 @@ def test_advice_is_about_nodes_that_stay(planner, make):
     assert blocker.edit == "label node b pool=db (then b takes a pod of deploy/default/db)"
 
 
-def test_an_empty_node_goes_with_its_daemon_pods(planner, make):
+def test_an_empty_node_is_removed_with_its_daemonset_pods(planner, make):
     objects = [*map(make.node, NODES), *(daemon_pod(make, name) for name in NODES)]
     found = consolidated(planner(*objects, *deployment(make, "web", ["a"])))
     assert len(found.going) == 2
@@ -75,7 +75,9 @@ def test_an_empty_node_goes_with_its_daemon_pods(planner, make):
          IgnoredRule.UNMANAGED),
     ],
 )  # fmt: skip
-def test_a_rule_keeps_the_node_until_it_is_ignored(planner, make, change, cause, owner, rule):
+def test_a_rule_keeps_the_node_unless_an_option_ignores_the_rule(
+    planner, make, change, cause, owner, rule
+):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"])]
     pod = objects[-1]
     if "volumes" in change:
@@ -130,7 +132,7 @@ def test_a_budget_keeps_the_nodes_of_its_pods(planner, make):
 
 
 @pytest.mark.parametrize("kind", ["budget", "annotation"])
-def test_a_node_that_a_rule_keeps_is_also_kept_by_a_pod_without_a_place(planner, make, kind):
+def test_a_node_can_be_kept_by_a_rule_and_by_an_unplaced_pod(planner, make, kind):
     """Without its first blocker, node b stays for the pod that only its label admits."""
     objects = [make.node("a"), make.node("b", pool="db")]
     objects += deployment(make, "db", ["b"], nodeSelector={"pool": "db"})
@@ -167,7 +169,7 @@ def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
     )
 
 
-def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
+def test_the_answer_names_pods_that_are_lost(planner, make):
     made = planner(make.node("a"), make.node("b"), make.pod("bare", node_name="a"))
     found = consolidated(made, ignored=(IgnoredRule.UNMANAGED,))
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
@@ -185,7 +187,7 @@ def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
     ]
 
 
-def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_go(planner, make):
+def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(planner, make):
     made = planner(make.node("a"), make.node("b"))
     found = consolidated(made)
     found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), ("default/web",), (), 0)]
@@ -196,8 +198,8 @@ def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_go(planner, make
     assert answer["findings"][0] == "1 node at once: 1 pod without a node at the end."
 
 
-def test_the_expensive_node_goes(planner, make):
-    """Either of two equal nodes could go; the price decides, and the answer has the money."""
+def test_the_more_expensive_node_is_removed(planner, make):
+    """Either of two equal nodes can be removed; the price decides, and the answer has the cost."""
     made = planner(*map(make.node, NODES[:2]), *deployment(make, "web", ["a", "b"]))
     found = consolidated(made, prices={"a": 1.0, "b": 2.5})
     assert (found.going, found.saving) == (["b"], 2.5)
@@ -209,7 +211,7 @@ def test_the_expensive_node_goes(planner, make):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_plan_runs_and_one_node_more_is_never_lost(planner, experiment, make, seed):
+def test_the_simulated_plan_removes_exactly_the_chosen_nodes(planner, experiment, make, seed):
     """On random clusters the drains of all chosen nodes end without a breach or a waiting pod."""
     pick = TieBreak(seed).pick
     names = [f"n{number}" for number in range(6)]
@@ -242,7 +244,7 @@ def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):
     assert kept(found) == [("a", BlockCause.ORDER, "deploy/default/zdb")]
 
 
-def test_a_node_is_needed_for_room_only_if_it_could_go_alone(planner, make):
+def test_a_node_is_needed_for_room_only_if_it_could_be_removed_alone(planner, make):
     """After c goes, web finds no room; but a must stay even without that, because of db."""
     nodes = [make.node("a", pool="db"), *map(make.node, "bcd")]
     web = deployment(make, "web", ["a"], cpu="3")
@@ -254,7 +256,7 @@ def test_a_node_is_needed_for_room_only_if_it_could_go_alone(planner, make):
     assert "a" not in found.needed
 
 
-def test_a_node_that_stays_has_its_true_reason(planner, make):
+def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     """After the drain of a1, node b has room for the pod of a2, but zone y would have 3 of 4."""
     spread = {
         "maxSkew": 1,

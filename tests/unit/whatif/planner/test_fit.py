@@ -78,7 +78,7 @@ def test_spread_constraints_count(fitted, make):
     assert {one.plugin for one in found.refusals} == {"NodeResourcesFit", "PodTopologySpread"}
 
 
-def test_a_quota_stops_the_count_with_its_own_words(fitted, make):
+def test_a_quota_stops_the_count_with_the_message_of_admission(fitted, make):
     found = fitted("deploy/web", make.node(cpu="64"), make.workload(replicas=0), quota(pods="3"))
     assert (found.count, found.refused_by) == (3, "admission")
     assert "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3" in found.stop
@@ -97,7 +97,7 @@ def test_a_limit_range_that_makes_the_pods_invalid_stops_the_count(fitted, make)
     assert "must be less than or equal to cpu limit of 500m" in found.stop
 
 
-def test_waiting_pods_take_their_places_first(fitted, make):
+def test_pending_pods_are_placed_first(fitted, make):
     found = fitted(
         "deploy/web", make.node(), make.pod("first", cpu="3"), make.pod("big", cpu="9"),
         make.workload(replicas=0),
@@ -121,7 +121,7 @@ def test_waiting_pods_preempt_as_the_scheduler_does(fitted, make):
     assert not found.victims
 
 
-def test_lower_priorities_make_room_only_on_request(fitted, make):
+def test_pods_of_lower_priority_are_preempted_only_with_the_option(fitted, make):
     objects = (
         make.node(),
         make.pod("low", cpu="4", node_name="n"),
@@ -192,7 +192,7 @@ def test_pods_that_share_a_disk_of_one_node_are_noted(fitted, make, mode, disks)
     assert found.disks == ["default/disk"] * disks
 
 
-def test_a_file_with_a_pod_is_enough(fitted, make, write):
+def test_a_file_with_a_pod_can_be_the_template(fitted, make, write):
     found = fitted(None, make.node(), pod_file=write("pod.json", make.pod("p", cpu="2")))
     assert found.count == 2
 
@@ -203,7 +203,7 @@ def test_the_count_can_be_limited(fitted, make):
 
 
 @pytest.mark.parametrize("cores", [(4, 4, 4), (3, 5, 2), (1, 1, 7)])
-def test_a_simulation_places_as_many_and_no_more(snapshot, make, cores):
+def test_a_simulation_places_exactly_the_reported_number_of_pods(snapshot, make, cores):
     """Scaled up by the number that fits, every pod runs; with one more, one waits."""
     zones = ("z1", "z2", "z3")
     objects = [
@@ -218,7 +218,7 @@ def test_a_simulation_places_as_many_and_no_more(snapshot, make, cores):
         assert len(what_if(read, change).changed.pending()) == more
 
 
-def test_the_answer_has_the_replicas_in_all(snapshot, make):
+def test_the_answer_states_the_total_replicas(snapshot, make):
     read = snapshot(make.node(), make.workload(replicas=1))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
     model = ClusterModel(read, SchedulerConfig())

@@ -100,7 +100,7 @@ def test_pods_fit_until_the_groups_maximum(fitted, make):
 
 
 @pytest.mark.parametrize("karpenter", [False, True])
-def test_new_pods_leave_the_room_of_daemonsets_on_new_nodes(fitted, make, karpenter):
+def test_new_pods_leave_room_for_daemonset_pods_on_new_nodes(fitted, make, karpenter):
     """Three nodes of four cores: three pods on each beside a DaemonSet pod of half a core."""
     tolerations = [{"operator": "Exists"}]
     agent = make.workload("DaemonSet", "agent", cpu="500m", tolerations=tolerations)
@@ -178,7 +178,7 @@ def test_a_quota_binds_first(fitted, make):
     assert "exceeded quota" in found.stop
 
 
-def test_without_a_limit_the_count_ends_at_the_limit_asked_for(fitted, make):
+def test_without_a_cluster_limit_the_count_ends_at_the_limit_option(fitted, make):
     found, answer = fitted(make.node("a", pool="a"), make.workload(replicas=0), pods_max=5)
     assert (found.count, found.stop, found.refused_by) == (5, "", "limit")
     assert answer.verdict == "At least 5 more pods of deploy/default/web fit."

@@ -140,7 +140,7 @@ def resized(make, generation=2, **annotations):
     ("case", "cpu"),
     [({}, 1500), ({"generation": 1}, 3500), ({"vpaUpdates": "cpu request"}, 3500)],
 )
-def test_resized_pods_return_to_the_template(model, make, case, cpu):
+def test_replacements_of_resized_pods_have_the_resources_of_the_template(model, make, case, cpu):
     """What admission set at creation stays: injected containers, defaults, VPA's requests."""
     found = model(*resized(make, **case))
     new = found.replacement(found.cluster.pods["default/web-1-0"])

@@ -1,4 +1,4 @@
-"""Claims of pods that planners move: ephemeral volumes, claims of templates, and shared claims."""
+"""Claims of pods that planners move: ephemeral volumes, template claims and shared claims."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_pods_get_new_claims_on_another_node(request, planner, cluster):
 
 
 @pytest.mark.parametrize("cluster", ["scratch", "generated", "shared"])
-def test_claims_are_restored(request, planner, cluster):
+def test_claims_are_restored_after_a_hypothesis(request, planner, cluster):
     """After a hypothesis, every claim and the devices that it holds are as before."""
     model = (plan := planner(*request.getfixturevalue(cluster))).model
     kinds = (PersistentVolumeClaim, ResourceClaim)
@@ -191,7 +191,7 @@ def test_claims_are_restored(request, planner, cluster):
 
 
 @pytest.mark.parametrize(("cluster", "count"), [("scratch", 7), ("generated", 1), ("shared", 2)])
-def test_fit_creates_claims(request, snapshot, cluster, count):
+def test_fit_creates_claims_for_new_pods(request, snapshot, cluster, count):
     """Cores limit pods with volumes, devices those with claims, and one node those that share."""
     read = snapshot(*request.getfixturevalue(cluster))
     source = pod_source(None, "deploy/web", "", Inventory(read.manifests))
@@ -232,7 +232,7 @@ def test_fit_shares_a_claim_that_is_not_allocated(snapshot, make):
 
 
 @pytest.mark.parametrize("lacking", [{"PersistentVolumeClaim"}, {"StorageClass"}])
-def test_dumps_that_lack_kinds_of_storage(snapshot, planner, scratch, lacking):
+def test_claims_and_classes_that_the_dump_lacks_are_assumed(snapshot, planner, scratch, lacking):
     """Lacking claims are made from their template; lacking classes provision volumes."""
     cluster = [one for one in scratch if one["kind"] not in {*lacking, "PersistentVolume"}]
     assert isinstance(planner(*cluster).empty("a"), PlannedDrain)

@@ -1,4 +1,4 @@
-"""Rebalancing: few moves, each with a gain, within budgets; waiting pods come first."""
+"""Rebalancing: few moves within budgets, each with a gain; pending pods have precedence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def moved(plan):
     return [(one.move.origin, one.move.target) for one in plan.moves]
 
 
-def test_one_move_evens_out_two_nodes(planner, make):
+def test_one_move_balances_two_nodes(planner, make):
     """Three pods against one: one move gives two and two, and a second would gain nothing."""
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"]))
     plan = rebalanced(made)

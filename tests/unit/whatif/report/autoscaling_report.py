@@ -1,4 +1,4 @@
-"""Sample data of a report on an autoscaler: nine groups in an hour, one with a hostile name."""
+"""Sample data of a report on an autoscaler: nine groups in an hour, one with HTML in its name."""
 
 from __future__ import annotations
 

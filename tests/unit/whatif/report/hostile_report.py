@@ -1,4 +1,4 @@
-"""Report data as an attacker, a careless tool or a very odd cluster would give it."""
+"""Report data with HTML, control characters and invalid values in names and messages."""
 
 from __future__ import annotations
 

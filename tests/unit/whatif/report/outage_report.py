@@ -1,4 +1,4 @@
-"""Sample data of a report on an outage: a zone of forty nodes, dark for twenty minutes."""
+"""Sample data of a report on an outage: a zone of forty nodes fails for twenty minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample data of a report on whole jobs: three queues for three hours, one of them late."""
+"""Sample data of a report on batch queues: three queues for three hours, one starts late."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report's section on an autoscaler: lines of nodes and money at common instants."""
+"""The report's section on an autoscaler: line charts of nodes and cost with common instants."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def run(*groups, transitions=(), hours=2):
     )  # fmt: skip
 
 
-def test_a_line_changes_when_a_node_comes_or_goes():
+def test_a_line_changes_when_a_node_is_added_or_removed():
     moves = [NodeTransition(HOUR, "a-2", "a", True)]
     found = autoscaling_section(run(group("a", 1, 2), transitions=moves))
     assert found["t_s"] == [0.0, 3600.0, 7200.0]
     assert found["by_group"] == [{"name": "a", "nodes": [1, 2, 2]}]
 
 
-def test_money_is_summed_over_time_and_groups():
+def test_cost_is_summed_over_time_and_groups():
     moves = [NodeTransition(HOUR, "a-2", "a", True)]
     found = autoscaling_section(
         run(group("a", 1, 2, 0.5), group("b", 1, 1, 2.0), transitions=moves)
@@ -52,13 +52,13 @@ def test_money_is_summed_over_time_and_groups():
     assert found["spent"] == [0.0, 2.5, 5.5]
 
 
-def test_without_a_price_there_is_no_money():
+def test_without_a_price_there_is_no_cost():
     found = autoscaling_section(run(group("a", price=0.5), group("b")))
     assert found["cost"] is None
     assert found["spent"] is None
 
 
-def test_both_runs_share_their_instants_up_to_the_later_end():
+def test_both_runs_have_common_instants_up_to_the_later_end():
     found = autoscaling_section(run(group("a", price=1.0)), run(group("a", price=1.0), hours=3))
     assert found["t_s"] == [0.0, 10_800.0]
     assert found["spent_without"] == [0.0, 3.0]
@@ -69,7 +69,7 @@ def test_groups_of_one_type_are_added_up():
     assert autoscaling_section(run(*types))["by_type"] == [{"name": "m5", "nodes": [2, 2]}]
 
 
-def test_an_unknown_type_leaves_only_groups():
+def test_with_an_unknown_type_the_chart_has_only_groups():
     assert autoscaling_section(run(group("a"), group("b", instance_type="m5")))["by_type"] == []
 
 

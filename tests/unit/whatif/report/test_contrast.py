@@ -1,4 +1,4 @@
-"""The colours of the report have the contrast that WCAG 2.2 AA demands, in light and in dark."""
+"""The colours of the report have the contrast that WCAG 2.2 AA requires, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def lab(colour, eyes):
 
 @pytest.mark.parametrize("eyes", EYES)
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
-def test_the_colours_of_priorities_differ_for_every_eye(theme, eyes):
+def test_the_colours_of_priorities_differ_for_colour_blind_readers(theme, eyes):
     colours = [pair[theme] for name, pair in COLOURS.items() if re.fullmatch(r"priority-\d", name)]
     assert len(colours) == 7
     for one, other in combinations(colours, 2):
@@ -85,7 +85,7 @@ def test_the_colours_of_priorities_differ_for_every_eye(theme, eyes):
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("colour", "on", "least"), PAIRS)
-def test_a_colour_stands_out_from_what_is_behind_it(colour, on, least, theme):
+def test_each_colour_has_enough_contrast_with_its_background(colour, on, least, theme):
     brightest, darkest = sorted(
         (luminance(COLOURS[name][theme]) for name in (colour, on)), reverse=True
     )

@@ -1,4 +1,4 @@
-"""Which nodes would hold the pods that wait."""
+"""Node types that have room for the pending pods."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ SMALL, MIDDLE, LARGE = node("s", 1000), node("m", 4000), node("l", 9000)
         "a DaemonSet takes its part of every node",
     ],
 )
-def test_new_nodes(pending, nodes, expected):
+def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):
     assert new_nodes_for(pending, nodes) == expected
 
 
-def test_a_node_of_the_other_run_can_be_the_home_of_the_workload():
+def test_a_node_of_the_other_run_can_be_the_template():
     """The drained node has no pods at the end."""
     before = [MIDDLE, node("l", 9000, pod(1))]
     assert new_nodes_for([pod(2000)], [MIDDLE, LARGE], before) == NewNodes(1, "l")
@@ -98,7 +98,9 @@ def labelled(name, *, cordoned=False, **labels):
         "nodes with room do not fit",
     ],
 )
-def test_the_node_that_pods_left_is_copied_if_others_do_not_fit(reasons, others, expected):
+def test_the_node_that_pods_left_is_the_template_if_other_nodes_do_not_fit(
+    reasons, others, expected
+):
     left = labelled("a", cordoned=True, **POOL)
     waiting = pod(1000, reason=f"0/2 nodes are available: {', '.join(f'1 {r}' for r in reasons)}.")
     found = node_to_copy([waiting], {waiting.key: "a"}, [left, *others])

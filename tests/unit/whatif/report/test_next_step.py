@@ -108,7 +108,7 @@ BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
     ],
     ids=["a minimum: another replica", "a maximum: another absence", "a percentage: a number"],
 )
-def test_a_budget_that_blocks_suggests_what_would_satisfy_it(
+def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     snapshot, make, web, rule, words, options
 ):
     answer = drained(snapshot, make.node("a"), make.node("b"), *web, budget(**rule))

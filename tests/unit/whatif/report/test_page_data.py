@@ -1,4 +1,4 @@
-"""Packing loses nothing that the page shows, and makes repetition cheap."""
+"""Packed report data keeps all displayed values and stores repeated values once."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def unpacked(packed_column):
 
 
 @given(st.lists(scalars) | st.lists(st.sampled_from(["node(s) had taints", None, 7])))
-def test_column_round_trip(values):
-    """A column comes back as it went in."""
+def test_a_column_survives_packing_and_unpacking(values):
+    """An unpacked column equals the original one."""
     assert unpacked(column(values)) == values
 
 
-def test_repetition_is_interned():
+def test_repeated_values_are_interned():
     """Eight equal reasons are stored once."""
     assert column(["Insufficient cpu"] * 8) == {"of": ["Insufficient cpu"], "at": [0] * 8}
 
@@ -38,7 +38,7 @@ def test_distinct_values_are_not_interned():
     assert column(names) == names
 
 
-def test_numbers_json_cannot_say_become_null():
+def test_numbers_that_json_cannot_represent_become_null():
     """NaN and infinities are shown as missing, and times stand to the millisecond."""
     assert column([math.nan, math.inf, -math.inf, 1.23456]) == [None, None, None, 1.235]
 
@@ -53,7 +53,7 @@ def test_missing_fields_are_null():
 
 
 def test_only_kind_and_title_are_needed():
-    """Everything else has a value that means nothing."""
+    """All other fields have an empty default."""
     page = packed({"kind": "simulate", "title": "t"})
     assert page["nodes"]["length"] == 0
     assert page["timeline"] == {"recorded": 0, "t_s": [], "series": []}

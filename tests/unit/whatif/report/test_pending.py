@@ -1,4 +1,4 @@
-"""pending.js explains the words of the scheduler."""
+"""pending.js explains the scheduler's messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REASONS = (
 )
 
 
-def test_the_explained_words_are_those_of_the_scheduler():
+def test_the_explained_messages_are_those_of_the_scheduler():
     """The words may be a part of the reason, because pending.js looks for them in messages."""
     [rows] = MEANINGS.findall(asset("pending.js"))
     explained = WORDS.findall(rows)

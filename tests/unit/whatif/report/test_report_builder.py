@@ -1,4 +1,4 @@
-"""What the HTML report is given of a run."""
+"""The data of a run that the HTML report contains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_summary_counts_both_runs(data):
     assert data["summary_before"]["preempted"] == 0
 
 
-def test_resources_have_units_and_the_run_without(data):
+def test_resources_have_units_and_the_values_of_the_run_without_the_change(data):
     by_name = {row["name"]: row for row in data["resources"]}
     assert by_name["cpu"] == {
         "name": "cpu", "unit": "milli", "allocatable": 4000, "requested": 3000, "before": 3000,
@@ -42,7 +42,7 @@ def test_resources_have_units_and_the_run_without(data):
     assert by_name["pods"]["unit"] == ""
 
 
-def test_the_time_line_has_every_priority_side_by_side(data):
+def test_the_time_line_has_all_priorities_of_both_runs(data):
     timeline = data["timeline"]
     assert [row["priority"] for row in timeline["series"]] == [1000, 10]
     high, low = timeline["series"]
@@ -108,12 +108,12 @@ def test_the_time_lines_of_an_outage_add_up(dark):
     assert [sum(row) for row in zip(*states, strict=True)][-1] == 2
 
 
-def test_taints_stand_beside_what_the_rate_allowed(dark):
+def test_taints_are_charted_with_the_allowed_rate(dark):
     [rate] = dark["outage"]["rates"]
     assert rate == {"zone": "a", "t_s": [50.05, 60.05], "tainted": [1, 2], "allowed": [1, 2]}
 
 
-def test_drains_in_turn_are_shown(dark):
+def test_rolling_drains_are_shown(dark):
     first, second = dark["drains"]
     assert (first["node"], first["begun_s"]) == ("b1", 0.0)
     assert second["begun_s"] == first["back_s"]

@@ -1,4 +1,4 @@
-"""Thinning a time line keeps its ends and its peaks."""
+"""Sampling of a time line keeps its first and last points and its peaks."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def run_of(pending, running):
     return {"t_s": list(range(len(pending))), "series": series}
 
 
-def test_short_time_line_is_whole():
-    """What a screen can show is left alone."""
+def test_a_short_time_line_is_not_sampled():
+    """A time line that fits the chart is unchanged."""
     timeline = run_of([1, 2, 3], [3, 2, 1])
     assert sampled(timeline) == {"recorded": 3, **timeline}
 
 
 def test_zero_counts_are_left_out():
-    """A count that stays at zero costs nothing."""
+    """A count that stays zero is not stored."""
     assert sampled(run_of([0, 0], [0, 1]))["series"] == [
         {"priority": 1, "running": [0, 1], "preempted": [0, 1]}
     ]
@@ -32,8 +32,8 @@ def test_zero_counts_are_left_out():
 
 @settings(max_examples=25)
 @given(st.integers(0, LONG - 1), st.integers(0, LONG - 1))
-def test_peaks_and_ends_survive(spike, dip):
-    """One sample of many pending, or of few running, is still there; so are both ends."""
+def test_peaks_and_end_points_are_kept(spike, dip):
+    """A single sample with many pending or few running pods is kept, as are both end points."""
     pending, running = [5] * LONG, [50] * LONG
     pending[spike], running[dip] = 99, 0
     thin = sampled(run_of(pending, running))
@@ -46,8 +46,8 @@ def test_peaks_and_ends_survive(spike, dip):
     assert thin["series"][0]["preempted"][-1] == LONG - 1
 
 
-def test_all_samples_at_one_instant():
-    """A burst without any passing of time is thinned, not divided by."""
+def test_samples_at_one_instant_are_reduced():
+    """Samples whose time span is zero are reduced without a division by zero."""
     timeline = run_of([1] * LONG, [2] * LONG)
     thin = sampled({**timeline, "t_s": [7.0] * LONG})
     assert thin["recorded"] == LONG

@@ -1,4 +1,4 @@
-"""The page's own scripts: joinable into one, and careful with text."""
+"""The scripts of the page: they can be joined into one script, and they escape text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALL_MODULES = (*MODULES, "comparison.js", *LIVE_MODULES)
 
 
 def test_every_file_is_used():
-    """No script or style sheet lies about unused."""
+    """No script or style sheet is unused."""
     scripts = {path.name for path in STATIC.glob("*.js")}
     styles = {path.name for path in STATIC.glob("*.css")}
     assert scripts == set(ALL_MODULES)
@@ -40,8 +40,8 @@ def test_every_file_is_used():
 
 
 @pytest.mark.parametrize("module", ALL_MODULES)
-def test_imports_what_an_earlier_module_exports(module):
-    """Import lines, which only tools and readers follow, are true."""
+def test_each_module_imports_only_exports_of_earlier_modules(module):
+    """Import lines, which only tools and readers use, are correct."""
     for names, source in IMPORTED.findall(asset(module)):
         pages = (MODULES, COMPARISON_MODULES, DASHBOARD_MODULES)
         modules = next(page for page in pages if module in page)
@@ -54,7 +54,7 @@ def test_imports_what_an_earlier_module_exports(module):
 
 @pytest.mark.parametrize("modules", [MODULES, COMPARISON_MODULES, DASHBOARD_MODULES])
 def test_joined_script_has_no_module_syntax_left(modules):
-    """Inlined, the modules are one script."""
+    """The modules are inlined as one classic script."""
     joined = joined_modules(asset, modules)
     assert not re.search(r"^(import|export)\b", joined, re.MULTILINE)
     assert not IMPORT.search(joined)
@@ -69,12 +69,12 @@ def test_no_name_is_declared_twice(modules):
 
 @pytest.mark.parametrize("module", ALL_MODULES)
 def test_text_never_becomes_markup(module):
-    """No module has a way to turn a name into an element."""
+    """No module converts text into elements."""
     assert MARKUP.findall(asset(module)) == []
 
 
-def test_only_one_module_can_call_out():
-    """A report cannot call out, and a dashboard only from its module for that."""
+def test_only_one_module_can_send_requests():
+    """A report sends no requests, and a dashboard only from its module for requests."""
     assert [name for name in ALL_MODULES if WAYS_OUT.search(asset(name))] == ["live_server.js"]
     assert "live_server.js" not in (*MODULES, *COMPARISON_MODULES)
 
@@ -86,8 +86,8 @@ def test_a_script_has_every_module_that_it_imports(modules):
         assert {source for _, source in IMPORTED.findall(asset(module))} <= set(modules)
 
 
-def test_assets_cannot_end_their_element():
-    """Nothing inlined holds what would end or confuse a script or style element."""
+def test_assets_do_not_contain_the_end_tag_of_their_element():
+    """No inlined asset contains text that ends a script or style element."""
     inlined_texts = [asset(name) for name in (*LIVE_STYLES, *COMPARISON_STYLES)]
     pages = (MODULES, COMPARISON_MODULES, DASHBOARD_MODULES)
     inlined_texts += [joined_modules(asset, modules) for modules in pages]

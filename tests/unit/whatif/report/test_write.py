@@ -1,4 +1,4 @@
-"""The file: complete, small, without network, and closed to what names may hold."""
+"""The report file: complete, small, without network requests, and safe against HTML in names."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Document(HTMLParser):
 
 
 @pytest.mark.parametrize("name", ["small", "large", "hostile"])
-def test_nothing_is_loaded(name, request):
-    """No element refers to anything but the page itself or a data: address."""
+def test_the_page_loads_nothing(name, request):
+    """All references of elements are to the page itself or to data: addresses."""
     document = Document(render_report(request.getfixturevalue(name)))
     targets = [
         value
@@ -59,7 +59,7 @@ def test_nothing_is_loaded(name, request):
 
 
 def test_style_loads_nothing():
-    """No font, image or sheet is asked for from within the style."""
+    """The style requests no font, image or style sheet."""
     style = Document(render_report(BARE)).texts["style"][0]
     assert "url(" not in style
     assert "@import" not in style
@@ -67,8 +67,8 @@ def test_style_loads_nothing():
 
 
 @pytest.mark.parametrize("name", ["small", "hostile"])
-def test_policy_allows_only_what_stands_in_the_page(name, request):
-    """The policy names the hash of each script and of the style, and refuses all else."""
+def test_the_security_policy_allows_only_scripts_and_styles_of_the_page(name, request):
+    """The policy has the hash of each script and style, and forbids everything else."""
     document = Document(render_report(request.getfixturevalue(name)))
     policy = dict(part.split(" ", 1) for part in document.policy().split("; "))
 
@@ -86,15 +86,15 @@ def test_policy_allows_only_what_stands_in_the_page(name, request):
     }
 
 
-def test_names_cannot_leave_their_element(small, hostile):
-    """Hostile data adds no element, and comes back as it was."""
+def test_html_in_names_adds_no_elements(small, hostile):
+    """Hostile data adds no element, and the page's data equals it."""
     plain, attacked = Document(render_report(small)), Document(render_report(hostile))
     assert [tag for tag, _ in attacked.elements] == [tag for tag, _ in plain.elements]
     assert attacked.data()["title"] == hostile["title"]
     assert hostile["title"].encode("utf-8", "replace").decode() in attacked.texts["title"][0]
 
 
-def test_data_holds_no_markup(hostile):
+def test_data_contains_no_markup(hostile):
     """Neither "</script" nor "<!--" can occur in the data: no "<" does, nor any raw odd letter."""
     text = Document(render_report(hostile)).texts["script"][0]
     assert "<" not in text
@@ -106,7 +106,7 @@ def test_a_cluster_of_openb_size_stays_small(large):
     assert len(render_report(large).encode()) < 1_000_000
 
 
-def test_same_data_same_file(small):
+def test_equal_data_gives_equal_files(small):
     """The page depends on the data alone."""
     assert render_report(small) == render_report(small)
 
@@ -122,12 +122,12 @@ def test_same_data_same_file(small):
         {"timeline": {"t_s": [0.0, 1.0], "series": [{"priority": 0}]}},
     ],
 )
-def test_what_is_absent_is_no_error(more):
-    """A report can be written of almost nothing."""
+def test_absent_data_is_no_error(more):
+    """A report can be written with almost no data."""
     assert Document(render_report({**BARE, **more})).data()["title"] == "t"
 
 
-def test_chart_library_carries_its_licence():
+def test_the_chart_library_includes_its_licence():
     """Every copy of uPlot comes with its copyright and permission notice."""
     script = Document(render_report(BARE)).texts["script"][1]
     assert "Copyright (c) 2022 Leon Sorokin" in script

@@ -1,4 +1,4 @@
-"""The JSON of results keeps to its documented schema and says nothing that varies."""
+"""The JSON of results conforms to its schema and contains no values that vary between runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def answer(snapshot, make, write):
     return what_if(snapshot(*objects), change)
 
 
-def test_a_what_ifs_result_is_as_documented(schema, answer):
+def test_the_result_of_a_what_if_conforms_to_the_schema(schema, answer):
     result = json.loads(encode_result(whatif_result(answer)))
     schema.validate(result)
     empty = [name for name, value in result.items() if value == []]
@@ -99,8 +99,8 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     ]
 
 
-def test_the_result_of_an_outage_and_of_turns_is_as_documented(schema, snapshot, make):
-    """Every list about quiet nodes has an entry, and the drain of two nodes in turn is done."""
+def test_the_result_of_an_outage_and_a_rolling_drain_conforms_to_the_schema(schema, snapshot, make):
+    """Every list about failed nodes has an entry, and both nodes of the rolling drain are drained."""
     zone = "topology.kubernetes.io/zone"
     small = make.pod("small", cpu="3", node_name="b", owner="rs3", priority=-5)
     objects = [
@@ -125,7 +125,7 @@ def test_the_result_of_an_outage_and_of_turns_is_as_documented(schema, snapshot,
 
 
 @pytest.mark.parametrize("name", ["priorities", "budget"])
-def test_a_simulations_result_is_as_documented(schema, name):
+def test_the_result_of_a_simulation_conforms_to_the_schema(schema, name):
     path = str(EXAMPLES / name / "scenario.yaml")
     experiment = experiment_of(path, read_scenario(path))
     outcome = run_experiment(experiment, "", NoProgress()).outcome

@@ -1,4 +1,4 @@
-"""The end of a run is the same whether or not its nodes and pods were kept before."""
+"""The end state of a run is the same whether or not an earlier state was cached."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ stimuli = st.one_of(objects.map(ObjectChanged), objects.map(ObjectDeleted))
     before=st.lists(stimuli, max_size=3),
     after=st.lists(stimuli, max_size=6),
 )
-def test_what_was_kept_is_updated(initial, before, after):
+def test_a_cached_state_is_updated(initial, before, after):
     runs = [Recorder(now=0), Recorder(now=0)]
     states = [EndState(run) for run in runs]
     for number, stimulus in enumerate([ObjectsLoaded(initial), *before, None, *after]):
@@ -62,8 +62,8 @@ def test_what_was_kept_is_updated(initial, before, after):
     assert listed[0] == listed[1]
 
 
-def test_what_does_not_change_is_shared():
-    """Only the pod that changed and its node are made anew."""
+def test_unchanged_objects_are_shared():
+    """Only the changed pod and its node are new objects."""
     recorder = Recorder(now=0)
     loaded = [make_node("a"), make_node("b"), pod("web-1", node="a"), pod("web-2", node="b")]
     recorder.observe(ObjectsLoaded(loaded), 0)

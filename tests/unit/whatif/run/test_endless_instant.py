@@ -1,4 +1,4 @@
-"""A simulation whose time stands still ends in an error that names what repeats."""
+"""A simulation whose clock does not advance ends with an error that names the repeated events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_pods_of_earlier_instants_are_not_counted(ended):
             bound.observe(ended(number, second), seconds(second))
 
 
-def test_time_that_stands_still_is_an_error_with_what_changes_most(make):
+def test_a_clock_that_does_not_advance_is_an_error_that_names_the_cause(make):
     pod = ObjectChanged(decode(make.pod("web")))
     found = livelock_error("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
     assert str(found) == (

@@ -1,4 +1,4 @@
-"""Runs: when they end, what they count, what is refused while they go on."""
+"""Runs: when they end, which records they make, and which commands they refuse."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def finish(write):
     return run_scenario
 
 
-def test_an_open_run_ends_with_the_last_thing_that_happened(finish):
+def test_a_run_without_a_duration_ends_with_its_last_event(finish):
     outcome = finish(f"events: [{{at: 10s, create: {POD % '{}'}}}]").outcome
     assert outcome.settled
     assert outcome.virtual_seconds == 11  # it came at 10 and ran after a second
 
 
-def test_a_set_duration_is_kept(finish):
+def test_a_run_with_a_duration_ends_after_it(finish):
     outcome = finish(f"duration: 1h\nevents: [{{at: 10s, create: {POD % '{}'}}}]").outcome
     assert outcome.virtual_seconds == 3600
 
@@ -66,7 +66,7 @@ def test_samples_count_by_priority_over_time(finish):
     ]
 
 
-def test_a_pod_that_is_told_to_go_is_not_counted_beside_its_successor(finish):
+def test_a_terminating_pod_is_not_counted_beside_its_replacement(finish):
     """Two replicas are never more than two that run or wait, though the old ones end slowly."""
     replicas = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 2,"
@@ -78,7 +78,7 @@ def test_a_pod_that_is_told_to_go_is_not_counted_beside_its_successor(finish):
     assert max(sample.running + sample.pending for sample in outcome.samples) == 2
 
 
-def test_a_stopped_node_freezes_until_it_returns(finish):
+def test_pods_of_a_stopped_node_do_not_change_until_it_returns(finish):
     ends = "{fairlead.dev/run-duration: 30s}"
     text = (
         f"duration: %s\nevents: [{{at: 0, stop-node: kubernetes.io/os!=x}},"
@@ -90,7 +90,7 @@ def test_a_stopped_node_freezes_until_it_returns(finish):
     assert thawed.is_completed
 
 
-def test_an_event_that_comes_too_late_is_skipped_and_told(finish):
+def test_an_event_about_a_deleted_object_is_skipped_and_reported(finish):
     outcome = finish(
         f"events: [{{at: 10s, create: {POD % '{}'}}}, {{at: 20s, delete: pod/p}},"
         " {at: 2m, delete: pod/p}]"
@@ -101,7 +101,7 @@ def test_an_event_that_comes_too_late_is_skipped_and_told(finish):
     assert skipped.why == 'pods "p" not found'
 
 
-def test_what_the_api_would_refuse_ends_the_run_with_its_field(finish):
+def test_a_write_that_the_api_refuses_ends_the_run_with_its_field(finish):
     bad = (POD % "{}").replace("cpu: 1", "cpu: -1")
     with pytest.raises(InputError) as refused:
         finish(f"events: [{{at: 10s, create: {bad}}}]")
@@ -110,7 +110,7 @@ def test_what_the_api_would_refuse_ends_the_run_with_its_field(finish):
     assert "must be greater than or equal to 0" in line
 
 
-def test_what_controllers_cannot_create_is_told(finish):
+def test_objects_that_controllers_cannot_create_are_reported(finish):
     outcome = finish(
         "objects: [{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 1,"
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
@@ -145,7 +145,7 @@ def test_pods_that_were_displaced_and_placed_again_have_moved(finish):
     ]
 
 
-def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
+def test_a_workload_that_is_displaced_repeatedly_is_reported(finish):
     low = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 2,"
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
@@ -189,7 +189,7 @@ def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):
     assert outcome.recurrences == ()
 
 
-def test_metrics_are_there_when_asked_for(finish):
+def test_metrics_are_recorded_on_request(finish):
     event = f"events: [{{at: 10s, create: {POD % '{}'}}}]"
     assert finish(event).metrics == b""
     metrics = finish(event, metered=True).metrics.decode()
@@ -205,8 +205,8 @@ CRON_JOB = (
 )
 
 
-def test_cron_jobs_run_where_that_is_asked_for(finish):
-    """One after the other, so each learns that the one before has ended."""
+def test_cron_jobs_run_if_the_scenario_enables_them(finish):
+    """Jobs do not overlap, so the controller observes that the previous Job has finished."""
     assert not finish(CRON_JOB).outcome.pods
     pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
     assert [pod.is_completed for pod in pods] == [True] * 3

@@ -1,4 +1,4 @@
-"""Runs whose scheduler has extenders: whole, over real connections, good ones and bad ones."""
+"""Whole runs whose scheduler calls extenders over real connections, including faulty extenders."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_an_extender_that_fails_leaves_the_pod_pending_unless_it_is_ignorable(ou
 
 
 @pytest.mark.parametrize("bad", [bad for bad, _ in BAD])
-def test_an_extender_that_cannot_score_is_not_missed(outcome, bad):
+def test_a_failed_scoring_call_of_an_extender_is_ignored(outcome, bad):
     assert outcome(prioritize=bad).startswith("node-")
 
 
@@ -170,7 +170,7 @@ def explained(extender, snapshot, make):
     return explanation
 
 
-def test_explain_asks_extenders_too(explained):
+def test_explain_calls_extenders(explained):
     def not_b(_server, asked):
         names = asked["NodeNames"]
         left = [name for name in names if name not in "bc"]
@@ -204,7 +204,7 @@ def test_explain_shows_which_candidates_extenders_leave(explained, make):
     assert found["preemption"]["nominated"] == ["c"]
 
 
-def test_explain_says_that_an_extender_fails(explained):
+def test_explain_reports_a_failing_extender(explained):
     found, url = explained(filter=lambda *_: 500)
     text = f"failed filter with extender at URL {url}/filter, code 500"
     assert (found["message"], found["choices"]) == (text, [])

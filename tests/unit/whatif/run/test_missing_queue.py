@@ -47,7 +47,7 @@ def test_the_missing_default_queue_is_named_with_a_remedy(ask, source):
 @pytest.mark.parametrize(
     ("source", "objects"), [("volcano", (QUEUE,)), ("fairlead", ())], ids=["exists", "built in"]
 )
-def test_nothing_is_said_where_the_queue_exists(ask, source, objects):
+def test_no_note_is_written_if_the_queue_exists(ask, source, objects):
     outcome = ask(source, *objects).changed
     assert [pod.node for pod in outcome.placed()] == ["a"]
     assert notes_about_objects(outcome) == []

@@ -214,7 +214,7 @@ steps = st.tuples(
 
 @settings(max_examples=25)
 @given(st.lists(steps, max_size=8))
-def test_commands_and_records_are_those_of_passing_on_every_change(script):
+def test_commands_and_records_equal_those_of_forwarding_every_change(script):
     """Whatever fails, heals or is deleted, and when."""
     fast, plain = run(script, is_plain=False), run(script, is_plain=True)
     assert fast == plain

@@ -1,4 +1,4 @@
-"""Two runs from one loaded state come to what two separate runs come to."""
+"""Two runs from one loaded state have the same results as two separate runs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_child_that_fails_has_no_result():
     assert in_child(lambda: 1 / 0, ()) is None
 
 
-def test_a_child_changes_nothing_here():
+def test_a_child_process_does_not_change_the_parent():
     here = []
     assert in_child(lambda: (here.append(1), list(here))[1], ()) == [1]
     assert here == []

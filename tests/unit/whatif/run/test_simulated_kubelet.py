@@ -86,7 +86,7 @@ def test_a_what_if_follows_the_stages_of_its_dump_or_of_a_file(where, snapshot, 
     assert answer.difference.recovered_after >= seconds(600)
 
 
-def test_other_objects_are_no_stages(snapshot, make, write):
+def test_objects_of_other_kinds_are_not_stages(snapshot, make, write):
     file = write("stages.json", make.node("b"))
     with pytest.raises(InputError, match="Node b: is not a KWOK Stage, which --kwok-stages reads"):
         what_if(snapshot(make.node("a")), ClusterChange(), Conditions(kwok_stages=(file,)))

@@ -1,4 +1,4 @@
-"""`settings.autoscale` of a scenario: nodes come and go as its load does."""
+"""`settings.autoscale` of a scenario: nodes are added and removed as the load changes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_auto_is_the_autoscaler_of_the_cluster(tmp_path):
     assert groups.outcome.autoscaling.added == 2
 
 
-def test_without_autoscale_no_node_comes(tmp_path):
+def test_without_autoscale_no_node_is_added(tmp_path):
     finished = run(scenario(tmp_path, {}, POOL, duration="10m"))
     assert len(finished.store.list(NODE)) == 1
     assert finished.outcome.autoscaling is None

@@ -1,4 +1,4 @@
-"""Nodes made to order."""
+"""Nodes that a scenario generates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_zones_may_be_named_or_left_out():
     assert node["metadata"]["labels"] == {"kubernetes.io/hostname": "node-0"}
 
 
-def test_groups_add_to_what_all_nodes_have():
+def test_groups_extend_the_fields_of_all_nodes():
     nodes = generate(nodes=1, allocatable={"cpu": "8"}, labels={"os": "x"}, groups=[GPU])
     assert [node["metadata"]["name"] for node in nodes] == ["node-0", "gpu-0", "gpu-1"]
     gpu = nodes[1]

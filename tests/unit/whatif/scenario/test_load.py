@@ -118,7 +118,7 @@ def test_a_run_ends_when_the_load_stays(read):
     assert outcome.pod_autoscalers[0].replicas == 8
 
 
-def test_an_autoscaler_without_load_says_so(read):
+def test_an_autoscaler_without_load_is_named_in_a_note(read):
     outcome = run_experiment(read([])).outcome
     assert outcome.pod_autoscalers[0].inactive_reason == "FailedGetResourceMetric"
     assert any("default/web has no load here" in one for one in outcome.notes)
@@ -137,7 +137,7 @@ def test_a_what_if_names_a_missing_load_only_if_the_change_affects_the_workload(
     assert not any("HorizontalPodAutoscaler" in one for one in untouched.changed.notes)
 
 
-def test_a_what_if_takes_a_load_too(snapshot, make, tmp_path):
+def test_a_what_if_can_have_a_load(snapshot, make, tmp_path):
     """With the load, a lower limit leaves the workload with fewer replicas."""
     path = tmp_path / "load.json"
     path.write_text(json.dumps([{"workload": "deploy/default/web", "cpu": 6}]))

@@ -1,4 +1,4 @@
-"""How a scenario's provider delivers machines: provision times, and capacity that is missing."""
+"""A scenario's cloud provider: provisioning times and missing capacity."""
 
 from __future__ import annotations
 

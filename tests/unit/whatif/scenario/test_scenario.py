@@ -1,4 +1,4 @@
-"""Scenarios: what a file says becomes an experiment, and what it may not say."""
+"""Scenarios: how files become experiments, and which files are refused."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_copies_are_numbered_and_spread(experiment):
     assert {step.after for step in at_once.steps} == {seconds(60)}
 
 
-def test_a_span_is_filled_at_random_by_the_seed(experiment):
+def test_the_seed_determines_the_random_times_within_a_span(experiment):
     text = CLUSTER + f"events: [{{at: 1m, create: {POD}, count: 50, over: 10m}}]"
 
     def instants(seed):
@@ -119,7 +119,7 @@ def test_objects_may_come_from_a_file(experiment, write, make):
     assert names(found) == ["a-0", "b-0", "a-1", "b-1"]
 
 
-def test_a_trace_brings_its_pods_as_steps(experiment, write):
+def test_the_pods_of_a_trace_become_steps(experiment, write):
     write("n.csv", "nodes,cpu_milli,memory_mib,gpu,model\n2,1000,1024,0,\n")
     write("p.csv", "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli\n3,LS,100,1,0,0\n")
     found = experiment("cluster: {trace: {nodes: n.csv, pods: p.csv, arrivals: 30s}}")
@@ -214,7 +214,7 @@ UNKNOWN_KIND = "{apiVersion: v1, kind: Foo, metadata: {name: f}}"
         ),
     ],
 )
-def test_a_note_names_what_has_no_effect(experiment, text, says):
+def test_a_note_names_fields_without_effect(experiment, text, says):
     [note] = experiment(f"{CLUSTER}{text}").notes
     assert says in note
 

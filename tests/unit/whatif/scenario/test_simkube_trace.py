@@ -1,4 +1,4 @@
-"""SimKube traces: events become steps, and lifecycles run times; malformed ones are refused."""
+"""SimKube traces: events become steps, lifecycles become run times; invalid ones are refused."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_events_become_steps(trace):
     assert deletion.target.key == "shop/web"
 
 
-def test_a_trace_in_message_pack_is_the_same(trace):
+def test_a_trace_in_message_pack_has_the_same_steps(trace):
     data = msgspec.msgpack.encode(trace)
     assert is_simkube_trace(data)
     assert is_simkube_trace(EXAMPLE.read_bytes())
     assert parse_simkube_trace("t", data, Inventory()).lifecycles == parsed(trace).lifecycles
 
 
-def test_what_the_cluster_wrote_is_left_out(trace):
+def test_fields_that_the_cluster_wrote_are_removed(trace):
     meta = trace["events"][0]["applied_objs"][0]["metadata"]
     meta.update(uid="u", resourceVersion="7", ownerReferences=[{"kind": "X", "name": "x"}])
     pod = {"metadata": {"name": "p", "namespace": "shop"}, "apiVersion": "v1", "kind": "Pod"}

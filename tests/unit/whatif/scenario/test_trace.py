@@ -1,4 +1,4 @@
-"""Traces in openb's form: how rows become nodes, pods, arrivals."""
+"""Traces in openb's format: how rows become nodes, pods and arrival times."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_nodes_offer_cpu_memory_and_gpus_in_thousandths(read):
     assert "gpu-model" not in nodes[0]["metadata"]["labels"]
 
 
-def test_zones_go_round_by_row_number(read):
+def test_zones_are_assigned_round_robin_by_row_number(read):
     zones = [n["metadata"]["labels"]["topology.kubernetes.io/zone"] for n in nodes_of(read())]
     assert zones == ["a", "b", "c", "a"]
 
@@ -91,7 +91,7 @@ def test_best_effort_pods_have_the_lower_class(read):
     assert [values[name] for name in classes] == [1000, 100, 1000, 1000]
 
 
-def test_listed_pods_arrive_in_their_order_evenly(read):
+def test_listed_pods_arrive_in_order_at_even_intervals(read):
     arrivals = read(arrivals="100s").arrivals
     assert [arrival.pod["metadata"]["name"] for arrival in arrivals] == ["p0", "p1", "p2", "p3"]
     assert [arrival.after for arrival in arrivals] == [seconds(25 * n) for n in range(4)]
@@ -114,7 +114,7 @@ def test_counted_nodes_get_numbers(read):
     ]
 
 
-def test_pods_leave_only_when_recorded_durations_are_asked_for(read):
+def test_pods_end_only_if_recorded_durations_are_enabled(read):
     def annotations(**fields):
         return [a.pod["metadata"].get("annotations") for a in read(**fields).arrivals]
 
@@ -124,7 +124,7 @@ def test_pods_leave_only_when_recorded_durations_are_asked_for(read):
     assert recorded[1] is None  # it never ran
 
 
-def test_a_table_may_say_what_pods_use(read):
+def test_a_table_may_state_the_usage_of_pods(read):
     """In columns of its own; an empty one is unknown."""
     columns = ",memory_used_mib,disk_used_mib"
     rows = zip(PODS.splitlines(), (columns, ",900,", ",,2048", ",1,2", ",,"), strict=True)
@@ -140,7 +140,7 @@ def test_a_table_may_say_what_pods_use(read):
     assert found[0]["fairlead.dev/run-duration"] == "400s"
 
 
-def test_every_pod_has_an_owner_that_brings_it_back(read):
+def test_every_pod_has_an_owner_that_recreates_it(read):
     owners = [arrival.pod["metadata"]["ownerReferences"] for arrival in read().arrivals]
     assert all(owner[0]["controller"] for owner in owners)
     assert len({owner[0]["uid"] for owner in owners}) == 4

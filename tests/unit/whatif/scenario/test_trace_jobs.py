@@ -1,4 +1,4 @@
-"""Gangs made of a trace's pods, queue by queue."""
+"""Gangs that are made from a trace's pods, for each queue."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def created(found):
     ]
 
 
-def test_gangs_arrive_evenly_each_with_its_group_first(experiment):
+def test_gangs_arrive_at_even_intervals_after_their_pod_groups(experiment):
     found = experiment(members=[2], queues=[{"name": "q", "jobs": 2, "begins": "10m"}])
     assert created(found) == [
         (600, "PodGroup", "q-0000"), (600, "Pod", "q-0000-0"), (600, "Pod", "q-0000-1"),
@@ -50,7 +50,7 @@ def test_gangs_arrive_evenly_each_with_its_group_first(experiment):
     ]  # fmt: skip
 
 
-def test_queues_and_pods_are_as_they_are_described(experiment):
+def test_queues_and_pods_have_the_configured_fields(experiment):
     queue = {"name": "q", "weight": 3, "jobs": 1}
     found = experiment(members=[2], runtimes=["90s"], scheduler="volcano", queues=[queue])
     (weight,) = (one.value["spec"]["weight"] for one in found.initial if one.kind.kind == "Queue")
@@ -72,13 +72,13 @@ def test_rows_with_fewer_gpus_are_left_out(experiment):
     assert sum(one.kind.kind == "Node" for one in found.initial) == 4
 
 
-def test_the_seed_settles_what_is_drawn(experiment):
+def test_the_seed_determines_the_random_choices(experiment):
     queue = {"name": "q", "jobs": 30}
     assert created(experiment(queues=[queue])) == created(experiment(queues=[queue]))
     assert created(experiment(queues=[queue])) != created(experiment(seed=2, queues=[queue]))
 
 
-def test_an_evicted_member_comes_back_in_its_group(experiment):
+def test_an_evicted_member_is_recreated_in_its_group(experiment):
     """Two queues share four nodes; the second wants its half when the first has all."""
     queues = [{"name": "a", "jobs": 2}, {"name": "b", "jobs": 2, "begins": "40m", "over": "1s"}]
     found = experiment(members=[2], runtimes=["1h"], queues=queues)
@@ -105,17 +105,17 @@ def test_an_evicted_member_comes_back_in_its_group(experiment):
         ({"queues": [{"name": "q", "jobs": 1}], "runtimes": ["x"]}, "runtimes: "),
     ],
 )
-def test_what_makes_no_sense_is_refused(experiment, jobs, problem):
+def test_invalid_settings_are_refused(experiment, jobs, problem):
     with pytest.raises(InputError, match=f"cluster.trace.jobs.{problem}"):
         experiment(**jobs)
 
 
-def test_a_trace_without_any_such_pod(experiment):
+def test_a_trace_without_a_matching_pod_is_refused(experiment):
     with pytest.raises(InputError, match="the trace has no pods"):
         experiment(gpus=9, queues=[{"name": "q", "jobs": 1}])
 
 
-def test_shares_converge_to_the_weights_once_everybody_wants_more(experiment):
+def test_shares_converge_to_the_weights_when_all_queues_have_pending_gangs(experiment):
     """Four nodes, weights 3 to 1; the heavier queue is idle for half an hour."""
     heavy = {"name": "a", "weight": 3, "jobs": 40, "begins": "30m", "over": "1m"}
     light = {"name": "b", "weight": 1, "jobs": 60, "over": "1m"}

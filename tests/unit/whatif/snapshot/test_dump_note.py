@@ -1,4 +1,4 @@
-"""What an answer says about kinds that a dump lacks, and about versions other than 1.36."""
+"""The notes of an answer about kinds that a dump lacks, and about versions other than 1.36."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def notes(make, snapshot):
     return run
 
 
-def test_nothing_is_said_about_a_complete_dump_of_1_36(notes):
+def test_a_complete_dump_of_1_36_has_no_note(notes):
     assert notes(*COMPLETE) == ()
 
 
@@ -65,7 +65,7 @@ def test_nothing_is_said_about_a_complete_dump_of_1_36(notes):
         ([], None),
     ],
 )
-def test_a_dump_without_pods_of_other_namespaces_is_noticed(notes, make, namespaces, beginning):
+def test_a_dump_with_pods_of_only_one_namespace_has_a_note(notes, make, namespaces, beginning):
     pods = [make.pod(node_name="n0") for _ in namespaces]
     for pod, namespace in zip(pods, namespaces, strict=True):
         pod["metadata"]["namespace"] = namespace
@@ -82,7 +82,7 @@ def test_a_snapshot_that_fairlead_has_read_has_all_namespaces(make):
         assert any("namespace default" in note for note in dump_notes(read)) is not bool(taken)
 
 
-def test_every_kind_that_is_missed_gets_a_word(notes, make):
+def test_each_missing_kind_is_named(notes, make):
     pod = make.pod(node_name="n0", owner="rs", priorityClassName="gold", priority=5)
     pod["metadata"]["annotations"] = {"kubernetes.io/limit-ranger": "set cpu"}
     [note, _] = notes(pod)
@@ -149,7 +149,7 @@ def test_a_cluster_may_be_without_budgets_and_quotas(notes):
     assert notes(LEASE) == ()
 
 
-def test_nothing_is_missed_in_what_is_written_by_hand(make, snapshot):
+def test_hand_written_objects_have_no_note_about_missing_kinds(make, snapshot):
     assert what_if(snapshot(make.node()), ClusterChange()).changed.notes == ()
 
 

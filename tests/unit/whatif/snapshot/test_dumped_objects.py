@@ -350,7 +350,7 @@ VARIED = st.lists(
     steps=[("set", (3, PIN), " ")], relation=PREFIX, are_pinned=True, order=range(9)
 )
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_pods_with_the_text_of_another_are_loaded_as_values_are(
+def test_pods_with_equal_texts_are_loaded_like_decoded_values(
     tmp_path, steps, relation, are_pinned, order
 ):
     objects = [*pods_of_a_workload(relation, are_pinned=are_pinned), node()]
@@ -372,7 +372,7 @@ def test_pods_with_the_text_of_another_are_loaded_as_values_are(
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_pods_after_the_first_three_share_what_they_do_not_differ_in(tmp_path, relation):
+def test_pods_after_the_first_three_share_their_equal_parts(tmp_path, relation):
     path = written(tmp_path, list(pods_of_a_workload(relation)))
     found = [one.content for one in manifests(read_listings(str(path)))]
     assert [one.template is None for one in found] == [True] * 3 + [False] * 5
@@ -422,7 +422,7 @@ def test_items_of_a_typed_list_get_their_kind():
     assert [json.loads(one) for one in _texts(POD, items)] == [json.loads(one) for one in texts]
 
 
-def test_objects_are_decoded_as_they_arrive_and_keep_their_texts():
+def test_objects_are_decoded_on_arrival_and_keep_their_texts():
     texts = texts_of(pods_of_a_workload())
     items = [Raw(b"{" + one.split(b",", 2)[2]) for one in texts]
     found = list(_decoded(DumpDecoder(), POD, [*items, Raw(b'{"spec": 1e999}')]))
@@ -517,7 +517,7 @@ def test_conditions_of_pods_in_columns_are_written_to_their_views(tmp_path):
     assert store.list(POD) == plain.list(POD)
 
 
-def test_a_string_that_is_not_printed_as_it_is_varies_where_no_view_needs_it(tmp_path):
+def test_an_escaped_string_becomes_a_column_only_if_no_view_reads_it(tmp_path):
     pods = list(pods_of_a_workload())
     for number, one in enumerate(pods):
         fields = {"f:podIPs": {f'k:{{"ip":"10.0.0.{number}"}}': {}}}
@@ -556,7 +556,7 @@ def test_equal_parts_of_pods_are_one_object(tmp_path):
         pytest.param(b'{"kind": 1, "items": [{}]}', id="a kind that is no text"),
     ],
 )
-def test_a_text_that_is_no_listing_is_refused_as_if_it_were_not_split(tmp_path, text):
+def test_a_text_that_is_not_a_listing_is_refused_with_the_usual_error(tmp_path, text):
     path = tmp_path / "dump.json"
     path.write_bytes(text)
     refusals = []

@@ -1,4 +1,4 @@
-"""Finding what users name: kinds by any name, objects in any namespace, nodes by selector."""
+"""Objects that users name: kinds by any name, objects in any namespace, nodes by selector."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_a_namespace_limits_short_names(inventory):
         ("a/b/c/d", "'a/b/c/d' is not KIND/NAME"),
     ],
 )
-def test_what_is_not_there_is_refused_with_the_nearest(inventory, text, problem):
+def test_an_absent_object_is_refused_with_the_nearest_name(inventory, text, problem):
     with pytest.raises(InputError) as refused:
         inventory.find("--delete", text)
     assert str(refused.value).startswith(f"--delete: {problem}")
 
 
-def test_of_many_objects_only_the_nearest_are_named(make, found):
+def test_only_the_nearest_of_many_names_are_suggested(make, found):
     inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
     with pytest.raises(InputError) as refused:
         inventory.find("explain", "pod/web-7")
@@ -82,7 +82,7 @@ def test_of_many_objects_only_the_nearest_are_named(make, found):
         inventory.find("explain", "pod/nope")
 
 
-def test_a_number_without_its_leading_zeros_is_the_nearest(make, found):
+def test_a_name_that_differs_only_in_leading_zeros_is_the_nearest(make, found):
     inventory = Inventory(found(*(make.node(f"node-{n:05}") for n in range(0, 5_000, 10))))
     for name, nearest in (("node-10", "node-00010"), ("Node-4990", "node-04990")):
         with pytest.raises(InputError, match=f"did you mean {nearest}, "):

@@ -1,4 +1,4 @@
-"""Objects as the API stores them: lists opened, identities checked, nothing twice."""
+"""Objects as the API stores them: lists are expanded, identities validated, duplicates refused."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def read(*values, **keywords):
         },
     ],
 )
-def test_lists_of_any_kind_are_opened(value):
+def test_lists_of_any_kind_are_expanded(value):
     assert [found.title for found in read(value)] == ["Pod default/a", "Pod default/b"]
 
 
-def test_nulls_and_managed_fields_go():
+def test_nulls_and_managed_fields_are_removed():
     [found] = read(pod(managedFields=[{"manager": "kubectl"}], creationTimestamp=None))
     assert found.value["metadata"] == {"name": "web", "namespace": "default"}
 
@@ -58,7 +58,7 @@ def test_namespaces_are_filled_in_where_a_kind_has_them():
         ("storage.k8s.io/v1beta1", "CSIStorageCapacity"),
     ],
 )
-def test_former_api_versions_are_read_as_todays(version, kind):
+def test_former_api_versions_are_converted_to_present_versions(version, kind):
     """Kubernetes 1.16 to 1.23 print these kinds in these versions."""
     [found] = read({"apiVersion": version, "kind": kind, "metadata": {"name": "b"}})
     assert found.value["apiVersion"] == version.replace("v1beta1", "v1")
@@ -86,7 +86,7 @@ def test_unknown_versions_of_kinds_that_matter_are_refused():
     assert read(autoscaler)[0].value["apiVersion"] == "autoscaling/v2"  # has the same fields
 
 
-def test_an_autoscaler_of_the_first_version_is_read_as_one_of_the_second():
+def test_an_autoscaler_of_version_1_is_converted_to_version_2():
     spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 60}
     (found,) = read(
         {
@@ -102,7 +102,7 @@ def test_an_autoscaler_of_the_first_version_is_read_as_one_of_the_second():
     ]
 
 
-def test_an_autoscaler_of_an_early_beta_is_carried_along():
+def test_an_autoscaler_of_an_early_beta_is_kept_unchanged():
     meta = {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}}
     assert len(read({"apiVersion": "autoscaling/v2beta1", **meta})) == 1
 
@@ -130,7 +130,7 @@ def test_an_error_names_the_document_of_a_file_with_several(tmp_path):
     )
 
 
-def test_unknown_kinds_are_carried_along():
+def test_unknown_kinds_are_kept_unchanged():
     [found] = read({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
     assert found.title == "Widget w"
 
@@ -183,7 +183,7 @@ NO_TEXT = "expected text, got"
         ([pod(), pod()], "f.yaml: Pod default/web: metadata.name: appears twice"),
     ],
 )
-def test_what_is_no_object_is_refused(value, line):
+def test_documents_that_are_not_objects_are_refused(value, line):
     with pytest.raises(InputError) as refused:
         read(value)
     assert str(refused.value) == line

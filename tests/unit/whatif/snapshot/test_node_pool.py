@@ -21,5 +21,5 @@ from fairlead.whatif.snapshot.node_pool import is_lasting_taint
         ("karpenter.sh/disrupted", False),
     ],
 )
-def test_taints_of_a_condition_do_not_last(key, is_lasting):
+def test_new_nodes_do_not_have_the_condition_taints_of_the_original_node(key, is_lasting):
     assert is_lasting_taint(key) is is_lasting

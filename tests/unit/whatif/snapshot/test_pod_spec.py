@@ -1,4 +1,4 @@
-"""Pod specs of cluster-capacity are taken as they are."""
+"""Pod specs of cluster-capacity are accepted without changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NODE = {
         ({"metadata": {"name": "small-pod"}, "spec": SPEC}, "small-pod"),
     ],
 )
-def test_what_a_pod_lacks_is_added(pod, name):
+def test_missing_fields_of_a_pod_are_added(pod, name):
     (found,) = with_complete_pods([Document("pod.yaml", pod)])
     assert found.value["kind"] == "Pod"
     assert found.value["apiVersion"] == "v1"

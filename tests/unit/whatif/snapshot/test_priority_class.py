@@ -1,4 +1,4 @@
-"""New objects name priority classes that are there."""
+"""New objects must reference existing priority classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.priority_class import refuse_absent_classes
 
 
-def test_what_has_no_class_or_a_known_one_passes(make, found):
+def test_objects_without_a_class_or_with_an_existing_class_are_accepted(make, found):
     inventory = Inventory(found(make.priority_class("x", 1)))
     refuse_absent_classes(
         found(
@@ -23,7 +23,7 @@ def test_what_has_no_class_or_a_known_one_passes(make, found):
     )
 
 
-def test_an_absent_class_is_refused_with_the_nearest(make, found):
+def test_an_absent_class_is_refused_with_the_nearest_name(make, found):
     inventory = Inventory(found(make.priority_class("urgent", 1)))
     with pytest.raises(InputError) as refused:
         refuse_absent_classes(found(make.pod("a", priorityClassName="urgnet")), inventory)

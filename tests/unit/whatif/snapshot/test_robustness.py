@@ -1,4 +1,4 @@
-"""Whatever a dump says: an answer, or one line that says why not."""
+"""Any dump gives an answer or a one-line error."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def ask(cluster):
     return what_if(Snapshot("f.yaml", tuple(found), DEFAULT_START), ClusterChange(drain=("n1",)))
 
 
-def test_the_cluster_itself_is_answered():
+def test_a_what_if_of_the_unmodified_cluster_has_an_answer():
     changed = ask(copy.deepcopy(CLUSTER)).changed
     assert [one.pod.key for one in changed.undrained] == ["d/bound"]  # its budget is used up
 
@@ -137,8 +137,8 @@ def refusal_of(cluster):
 
 @settings(max_examples=100)
 @given(st.sampled_from(PLACES), ODD | st.just(DELETE))
-def test_one_odd_value_anywhere_is_answered_or_refused_in_a_line(path, value):
-    """No exception but InputError leaves a what-if, whatever stands in the dump."""
+def test_a_dump_with_one_invalid_value_is_answered_or_refused_in_one_line(path, value):
+    """A what-if raises no exception but InputError, whatever values the dump has."""
     line = refusal_of(changed(path, value))
     assert "\n" not in line
     assert not line or line.startswith(("f.yaml: ", "--drain: "))
@@ -147,8 +147,8 @@ def test_one_odd_value_anywhere_is_answered_or_refused_in_a_line(path, value):
 @pytest.mark.long
 @settings(max_examples=4_000)
 @given(st.sampled_from(PLACES), st.sampled_from(PLACES), ODD, ODD)
-def test_two_odd_values_are_answered_or_refused(path, other, value, another):
-    """The same for two at once, and more often."""
+def test_a_dump_with_two_invalid_values_is_answered_or_refused(path, other, value, another):
+    """The same for two invalid values, with more examples."""
     cluster = changed(path, value)
     try:
         cluster = changed(other, another, cluster)

@@ -1,4 +1,4 @@
-"""Snapshots: what they hold and when they were taken."""
+"""Snapshots: their objects and the time at which they were taken."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_reading_a_snapshot_leaves_frozen_objects_frozen(tmp_path):
         },
     ],
 )
-def test_the_newest_timestamp_of_metadata_and_status_starts_the_time(tmp_path, newest):
+def test_the_newest_timestamp_of_metadata_and_status_is_the_start_time(tmp_path, newest):
     older = {**NODE, "metadata": {"name": "old", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     taken = snapshot(tmp_path, older, {**NODE, **newest}).taken_at
     assert taken == parse_timestamp("2026-05-05T00:00:00Z")
@@ -78,7 +78,7 @@ def test_fractions_of_a_second_count(tmp_path):
     assert taken.taken_at == parse_timestamp("2026-05-05T00:00:00Z") + 250_000_000
 
 
-def test_a_timestamp_that_is_none_is_refused_with_its_object(tmp_path):
+def test_an_invalid_timestamp_is_refused_with_its_object(tmp_path):
     with pytest.raises(InputError, match=r"Node n: status.startTime: 'soon' is not an RFC 3339"):
         snapshot(tmp_path, {**NODE, "status": {"startTime": "soon"}})
 
@@ -88,15 +88,15 @@ def test_a_cluster_needs_a_node(tmp_path):
         snapshot(tmp_path)
 
 
-def test_endless_workloads_are_refused(tmp_path):
+def test_workloads_with_too_many_replicas_are_refused(tmp_path):
     endless = {"apiVersion": "apps/v1", "kind": "Deployment",
                "metadata": {"name": "d"}, "spec": {"replicas": 10**12}}  # fmt: skip
     with pytest.raises(InputError, match=r"Deployment default/d: spec.replicas: 1000000000000 is"):
         snapshot(tmp_path, NODE, endless)
 
 
-def test_what_fairlead_wrote_says_when_that_was(tmp_path):
-    """Although nothing had happened for a while."""
+def test_a_snapshot_that_fairlead_wrote_contains_its_time(tmp_path):
+    """The time may be later than the newest timestamp of the objects."""
     path = tmp_path / "after.json"
     old = {**NODE, "metadata": {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}}
     path.write_bytes(encode_snapshot([old], parse_timestamp("2026-01-01T00:05:00.25Z")))
@@ -115,7 +115,7 @@ def test_written_pods_have_their_own_names(tmp_path):
     assert pods[0]["metadata"]["annotations"] == replaced
 
 
-def test_it_may_not_say_nonsense(tmp_path):
+def test_an_invalid_time_in_a_snapshot_that_fairlead_wrote_is_refused(tmp_path):
     path = tmp_path / "after.json"
     path.write_bytes(encode_snapshot([NODE], 0).replace(b"1970-01-01T", b"yesterday "))
     with pytest.raises(InputError, match=r"after.json: metadata.annotations.fairlead.dev/taken-at"):

@@ -92,7 +92,7 @@ def test_many_unknown_fields_are_counted(make):
     assert note.endswith("Pod default/p2 (did you mean nodeName?) and 2 more.")
 
 
-def test_dumped_objects_are_not_looked_at(make, monkeypatch):
+def test_dumped_objects_are_not_checked_for_unknown_fields(make, monkeypatch):
     pod = misspelled(make, "p")
     pod["metadata"]["uid"] = "1"
     monkeypatch.delattr("fairlead.whatif.snapshot.unknown_field.read")

@@ -18,7 +18,7 @@ from fairlead.whatif.sweep.measure import MEASURES, Distribution, distribution, 
         ([], None),
     ],
 )
-def test_distribution(values, expected) -> None:
+def test_the_distribution_of_a_measure_has_percentiles(values, expected) -> None:
     assert distribution(values) == expected
 
 
@@ -26,7 +26,7 @@ def row(**values):
     return {one.name: values.get(one.name) for one in MEASURES}
 
 
-def test_the_worst_case_has_most_of_the_measure_then_of_the_others() -> None:
+def test_the_worst_case_has_the_highest_measure_with_the_other_measures_as_ties() -> None:
     rows = [row(pending=2, evicted=1), row(pending=2, evicted=3), row(pending=0, evicted=9)]
     assert worst_case(rows, "pending") == 1
     assert worst_case(rows, "evicted") == 2

@@ -1,4 +1,4 @@
-"""What a sweep varies, and the cases that result."""
+"""The variations of a sweep, and the resulting cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SCENARIO: dict[str, Any] = {
         ("duration=null,1h", "duration", (None, "1h")),
     ],
 )
-def test_parse_variation(text, name, values) -> None:
+def test_variations_are_parsed(text, name, values) -> None:
     assert parse_variation(text) == FieldVariation(name, values)
 
 
@@ -50,18 +50,18 @@ def test_a_field_is_set_without_changing_the_scenario() -> None:
     assert "for" not in SCENARIO["events"][0]
 
 
-def test_maps_on_the_way_are_added() -> None:
+def test_missing_parent_maps_are_added() -> None:
     changed = FieldVariation("settings.kubelet.start-delay", ()).apply(SCENARIO, "2s")
     assert changed["settings"] == {"kubelet": {"start-delay": "2s"}}
 
 
 @pytest.mark.parametrize(("path", "problem"), [("events[1].for", "item"), ("seed.x", "below")])
-def test_a_path_that_leads_nowhere_is_refused(path, problem) -> None:
+def test_a_path_that_does_not_exist_is_refused(path, problem) -> None:
     with pytest.raises(InputError, match=problem):
         FieldVariation(path, ()).apply(SCENARIO, 1)
 
 
-def test_a_loss_is_an_event_and_none_is_none() -> None:
+def test_a_loss_adds_an_event_and_no_loss_adds_none() -> None:
     losses = LossVariation("lost-zone", "fail-zone", (None, "a"), "10m")
     assert losses.apply(SCENARIO, None) is SCENARIO
     assert losses.apply(SCENARIO, "a")["events"][-1] == {"at": "10m", "fail-zone": "a"}
@@ -77,7 +77,7 @@ def test_all_combinations_in_order() -> None:
     assert cases[4].scenario == {**SCENARIO, "seed": 1, "title": "b"}
 
 
-def test_a_sample_is_a_part_of_the_combinations_and_the_seed_decides() -> None:
+def test_a_sample_is_a_subset_of_the_combinations_determined_by_the_seed() -> None:
     variations = [parse_variation("seed=0..999"), parse_variation("a=0..999")]
     one, same, other = (cases_of({}, variations, 50, seed) for seed in (1, 1, 2))
     assert one == same != other
@@ -87,7 +87,7 @@ def test_a_sample_is_a_part_of_the_combinations_and_the_seed_decides() -> None:
     assert all(case.scenario == case.parameters for case in one)
 
 
-def test_a_sample_of_all_is_all() -> None:
+def test_a_sample_of_full_size_has_all_combinations() -> None:
     variations = [parse_variation("seed=0..9")]
     assert cases_of({}, variations, 10) == cases_of({}, variations, 99) == cases_of({}, variations)
 

@@ -1,4 +1,4 @@
-"""Which nodes fail: by zone, by region and zone, by lot."""
+"""Which nodes fail: by zone, by region and zone, or by a random share."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def cluster(**labels):
     return Inventory(manifests([Document("f.yaml", nodes)]))
 
 
-def test_a_zone_is_all_of_its_nodes():
+def test_a_zone_selects_all_of_its_nodes():
     found = cluster(n2={ZONE: "a"}, n1={ZONE: "a"}, n3={ZONE: "b"}, n4={})
     assert zone_nodes("--fail-zone", "a", found) == ["n1", "n2"]
 
 
-def test_the_older_label_counts_first():
+def test_the_deprecated_zone_label_has_precedence():
     found = cluster(n1={BETA_ZONE: "old", ZONE: "new"}, n2={ZONE: "new"})
     assert zone_nodes("--fail-zone", "new", found) == ["n2"]
 
 
-def test_a_region_tells_zones_of_one_name_apart():
+def test_a_region_distinguishes_zones_with_equal_names():
     found = cluster(n1={REGION: "r", ZONE: "a"}, n2={REGION: "s", ZONE: "a"})
     assert zone_nodes("--fail-zone", "s/a", found) == ["n2"]
     with pytest.raises(InputError, match="a is in several regions; say which: r/a, s/a"):
         zone_nodes("--fail-zone", "a", found)
 
 
-def test_labels_that_are_nonsense_place_a_node_nowhere():
+def test_a_node_with_invalid_zone_labels_is_in_no_zone():
     with pytest.raises(InputError, match="the nodes have no zones"):
         zone_nodes("--fail-zone", "a", cluster(n1="nonsense"))
 
@@ -57,7 +57,7 @@ def test_a_share_is_rounded_to_the_nearest_count_and_at_least_one(share, count):
 
 
 @pytest.mark.parametrize("share", ["0", "-1", "1.01", "101%", "half", "nan", "inf", "%", "", "1e9"])
-def test_what_is_no_share_is_refused(share):
+def test_an_invalid_share_is_refused(share):
     with pytest.raises(InputError, match="is not a fraction above 0 and up to 1"):
         fraction_of_nodes("--fail-fraction", share, cluster(n1={ZONE: "a"}), 0)
 

@@ -1,4 +1,4 @@
-"""Outages end to end: a what-if lets nodes fail; the outcome says what became of it all."""
+"""Node outages end to end: what-ifs in which nodes fail, and the outcomes that they report."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def tenant(make, name, node, **spec):
     return make.pod(name, node_name=node, owner="rs", **{"tolerations": FIVE_MINUTES, **spec})
 
 
-def test_pods_of_a_dark_zone_leave_when_their_tolerations_end_and_come_back(ask, make, zoned):
+def test_pods_of_a_failed_zone_are_evicted_after_their_tolerations_and_replaced(ask, make, zoned):
     """Noticed after 50 s, tainted at 10 s intervals, evicted 300 s later, replaced at once."""
     objects = [*zoned(a=2, b=2), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
     answer = ask(objects, fail_zone=("a",), lasts="20m")
@@ -88,7 +88,7 @@ def test_pods_of_a_dark_zone_leave_when_their_tolerations_end_and_come_back(ask,
     assert (line.count, line.allowed) == (2, 2)
 
 
-def test_a_node_that_returns_in_time_keeps_its_pods(ask, make, zoned):
+def test_a_node_that_recovers_before_the_tolerations_end_keeps_its_pods(ask, make, zoned):
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     answer = ask(objects, fail_node=("a0",), lasts="4m")
     found = outage(answer)
@@ -98,7 +98,7 @@ def test_a_node_that_returns_in_time_keeps_its_pods(ask, make, zoned):
     assert after(answer, found.last_back_at) == 240
 
 
-def test_a_node_goes_through_the_states_in_order(ask, make, zoned):
+def test_a_failed_node_passes_through_its_states_in_order(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_node=("a0",), lasts="10m")
     states = [
         next(state for state, count in sample.counts.items() if count)
@@ -113,7 +113,7 @@ def test_a_node_goes_through_the_states_in_order(ask, make, zoned):
     assert 600 <= after(answer, story.back_at) <= 605
 
 
-def test_what_does_not_come_back_says_why(ask, make, zoned):
+def test_pods_without_a_replacement_have_a_reason(ask, make, zoned):
     bare = make.pod("bare", node_name="a0", tolerations=FIVE_MINUTES)
     daemon = tenant(make, "agent", "a0", tolerations=FOR_EVER)
     daemon["metadata"]["ownerReferences"][0] |= {"kind": "DaemonSet", "name": "ds", "uid": "ds"}
@@ -202,7 +202,7 @@ def test_a_pod_waits_until_its_disk_is_detached(snapshot, with_disk, change, sta
     assert after(answer, moved.pod.started_at) == pytest.approx(starts_s, abs=20)
 
 
-def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
+def test_no_pod_is_evicted_if_all_zones_fail(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_zone=("a", "b"), lasts="30m")
     found = outage(answer)
     assert answer.changed.evicted == ()
@@ -210,7 +210,7 @@ def test_when_every_zone_is_dark_nobody_is_evicted(ask, make, zoned):
     assert "all-dark" in {one.name for one in found.misconceptions}
 
 
-def test_a_small_partially_failed_zone_is_left_alone(ask, make, zoned):
+def test_no_pod_of_a_small_partially_failed_zone_is_evicted(ask, make, zoned):
     objects = [*zoned(a=5, b=2), *(tenant(make, f"x{n}", f"a{n}") for n in range(5))]
     answer = ask(objects, fail_fraction=("0.6@a",))
     found = outage(answer)
@@ -220,7 +220,7 @@ def test_a_small_partially_failed_zone_is_left_alone(ask, make, zoned):
     assert [one.name for one in found.misconceptions] == ["partly-dark"]
 
 
-def test_the_seed_chooses_the_share(ask, make, zoned):
+def test_the_seed_determines_which_nodes_fail(ask, make, zoned):
     first = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=1)))
     again = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=1)))
     other = outage(ask(zoned(a=9, b=1), fail_fraction=("30%@a",), conditions=Conditions(seed=5)))
@@ -229,7 +229,7 @@ def test_the_seed_chooses_the_share(ask, make, zoned):
     assert [one.node for one in first.nodes] != [one.node for one in other.nodes]
 
 
-def test_taints_ask_no_budget_and_that_is_said(ask, make, zoned):
+def test_taint_evictions_ignore_budgets_and_a_note_says_so(ask, make, zoned):
     pdb = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "x", "namespace": "default"},
@@ -244,8 +244,8 @@ def test_taints_ask_no_budget_and_that_is_said(ask, make, zoned):
     assert "default/x (1)" in belief.fact
 
 
-def test_a_long_toleration_is_waited_for(ask, make, zoned):
-    """Nothing happens for half an hour, and then something does."""
+def test_the_run_does_not_end_before_a_long_toleration_ends(ask, make, zoned):
+    """Nothing changes for half an hour; then the pod is evicted."""
     patient = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1800}]
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0", tolerations=patient)]
     answer = ask(objects, fail_node=("a0",))
@@ -253,8 +253,8 @@ def test_a_long_toleration_is_waited_for(ask, make, zoned):
     assert round(after(answer, evicted.at)) == 1850
 
 
-def test_a_slow_rate_is_waited_for(ask, make, zoned):
-    """A quarter of an hour passes between one node's turn and the next one's."""
+def test_the_run_does_not_end_between_evictions_at_a_slow_rate(ask, make, zoned):
+    """A quarter of an hour passes between the evictions from two nodes."""
     slow = flags(node_eviction_rate="0.001")
     answer = ask(zoned(a=2, b=1), fail_zone=("a",), conditions=slow)
     assert [after(answer, turn.at) for turn in outage(answer).turns] == [50.05, 1050.05]
@@ -267,7 +267,7 @@ def test_a_slow_rate_is_waited_for(ask, make, zoned):
         pytest.param({"enable_taint_manager": "false"}, id="without the taint manager"),
     ],
 )
-def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned, mode):
+def test_the_run_does_not_end_before_the_pod_eviction_timeout(ask, make, zoned, mode):
     """The run ends soon after the eviction: no node waits for a taint."""
     old = flags("1.16", **mode, pod_eviction_timeout="20m")
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
@@ -277,21 +277,21 @@ def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned, mode):
     assert after(answer, answer.changed.ended_at) < 22 * 60
 
 
-def test_without_the_taint_manager_a_pod_waits_until_its_node_is_emptied(ask, make, zoned):
+def test_without_the_taint_manager_the_eviction_queue_of_a_node_evicts_its_pods(ask, make, zoned):
     slow = flags("1.16", enable_taint_manager="false", node_eviction_rate="0.0001")
     objects = [*zoned(a=2, b=1), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
     [lost] = outage(ask(objects, fail_zone=("a",), conditions=slow)).lost
     assert lost.why == "its node is still queued to be emptied (rate limit)"
 
 
-def test_flags_hold_in_the_run(ask, make, zoned):
+def test_controller_manager_flags_take_effect_in_the_run(ask, make, zoned):
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     quick = flags(node_monitor_grace_period="20s")
     answer = ask(objects, fail_node=("a0",), conditions=quick)
     assert [after(answer, turn.at) for turn in outage(answer).turns] == [20.05]
 
 
-def test_the_older_mode_deletes_pods_without_taints(ask, make, zoned):
+def test_the_mode_without_taint_based_evictions_deletes_pods(ask, make, zoned):
     old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="2m")
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     answer = ask(objects, fail_node=("a0",), lasts="30m", conditions=old)
@@ -300,7 +300,7 @@ def test_the_older_mode_deletes_pods_without_taints(ask, make, zoned):
     assert outage(answer).turns == ()
 
 
-def test_nodes_flap_until_the_time_is_over(ask, make, zoned):
+def test_nodes_flap_until_the_end_of_the_flapping_period(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], flap=("a0@2m/2m",), lasts="12m")
     unready = [
         sample.at
@@ -310,8 +310,8 @@ def test_nodes_flap_until_the_time_is_over(ask, make, zoned):
     assert len(unready) >= 2
 
 
-def test_a_budget_that_holds_up_a_roll_is_named(snapshot, make, zoned):
-    """The first node is never empty, so the second one's turn does not come."""
+def test_a_budget_that_blocks_a_rolling_drain_is_named(snapshot, make, zoned):
+    """The first node never becomes empty, so the second node is not drained."""
     pdb = {
         "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"name": "guard", "namespace": "default"},
@@ -329,7 +329,7 @@ def test_a_budget_that_holds_up_a_roll_is_named(snapshot, make, zoned):
     assert (second.node, second.begun_at) == ("a1", None)
 
 
-def test_what_is_back_is_concerned_no_more(write, make):
+def test_pods_of_a_recovered_node_are_no_longer_affected_by_the_outage(write, make):
     """A drain after the outage displaces the pod once more, for another reason."""
     owned = tenant(make, "x", "node-0")
     scenario = {
@@ -350,7 +350,7 @@ def test_what_is_back_is_concerned_no_more(write, make):
     assert [one.why for one in outcome.evicted] == ["drain"]
 
 
-def test_a_node_that_fails_again_concerns_its_pods_again(write, make):
+def test_a_second_failure_of_a_node_affects_its_pods_again(write, make):
     owned = tenant(make, "x", "node-0")
     scenario = {
         "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
@@ -404,8 +404,8 @@ def test_a_rolling_drain_drains_the_nodes_of_an_earlier_drain_one_by_one(write):
     assert second.back_at - second.begun_at == seconds(300)
 
 
-def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
-    """A node that is silent in the dump is silent with and without the change."""
+def test_an_outage_that_exists_without_the_change_is_no_difference(snapshot, zoned):
+    """A node without heartbeats in the dump is unreachable in both runs."""
     dark, *others = zoned(a=1, b=2)
     dark["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     dark["metadata"]["annotations"] = {"fairlead.dev/kubelet": "stopped"}
@@ -414,8 +414,8 @@ def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
     assert answer.outage is None
 
 
-def test_an_outage_leaves_out_nodes_that_are_out_of_service_anyway(snapshot, zoned, make):
-    """The pods of the silent node move before the change; they do not count as evicted by it."""
+def test_an_outage_excludes_nodes_that_are_already_out_of_service(snapshot, zoned, make):
+    """Pods of the unreachable node move before the change; they do not count as evicted by it."""
     silent, *others = zoned(a=1, b=2)
     silent["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     pods = [make.pod(f"web-{node}", node_name=node, owner="web") for node in ("a0", "b0")]
@@ -443,7 +443,7 @@ def test_a_pod_counts_as_evicted_if_the_change_both_taints_and_fails_its_node(
     assert [one.evicted for one in found.nodes] == [1]
 
 
-def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
+def test_an_answer_without_an_outage_does_not_mention_outages(ask, zoned):
     assert outage(ask(zoned(a=1))) is None
 
 

@@ -1,4 +1,4 @@
-"""Instance types from files: CSV, and what providers' tools print."""
+"""Instance types from CSV files and from the output of cloud providers' tools."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def read(tmp_path: Path, content: object) -> list[StatedType]:
         pytest.param(KWOK, "c-2x-amd64-linux", ("z-a",), ("spot",), id="kwok"),
     ],
 )
-def test_listings_of_providers(
+def test_listings_of_cloud_providers_are_read(
     tmp_path: Path, content: Any, name: str, zones: tuple[str, ...], kinds: tuple[str, ...]
 ) -> None:
     """One type of two cores each."""
@@ -103,7 +103,7 @@ def test_listings_of_providers(
     assert made.capacity["cpu"] == 2000
 
 
-def test_prices_of_a_csv(tmp_path: Path) -> None:
+def test_a_csv_has_on_demand_and_spot_prices(tmp_path: Path) -> None:
     """One price each for on-demand and spot, in all zones."""
     (found,) = read(tmp_path, "name,cpu,memory,zones,price,spotPrice\nm,2,8Gi,z-a;z-b,0.1,0.04\n")
     (made,) = instance_types([found], [])
@@ -203,7 +203,7 @@ def on_demand(path, nodes=()):
     return {one.name: one.price("on-demand", "a") for one in read_instance_types(path, nodes)}
 
 
-def test_prices_of_open_cost_replace_those_of_the_types(tmp_path):
+def test_opencost_prices_replace_the_prices_of_instance_types(tmp_path):
     (tmp_path / "types.csv").write_text(SIZES)
     rows = ",,eu-1,node,,small,0.1,\n,,,gpu,gpu.nvidia.com/class,small,7,\n"
     (tmp_path / "prices.csv").write_text(HEADER + rows)
@@ -211,7 +211,7 @@ def test_prices_of_open_cost_replace_those_of_the_types(tmp_path):
     assert found == {"small": 0.1, "large": 0.8}
 
 
-def test_prices_alone_are_those_of_the_nodes_types(tmp_path, make):
+def test_a_price_file_alone_sets_the_prices_of_the_instance_types_of_nodes(tmp_path, make):
     kind = "node.kubernetes.io/instance-type"
     region = {"topology.kubernetes.io/region": "eu-1"}
     nodes = [

@@ -66,7 +66,7 @@ def test_zones_are_those_of_the_subnets(zones_and_notes):
         pytest.param([pool("a", "AKSNodeClass", "karpenter.azure.com")], id="Azure"),
     ],
 )
-def test_otherwise_they_are_those_of_the_nodes(zones_and_notes, objects):
+def test_without_subnets_zones_are_those_of_the_nodes(zones_and_notes, objects):
     zones, notes = zones_and_notes(*objects)
     assert zones == ["z-a"]
     assert any(note.startswith("Nothing is read from ") for note in notes)

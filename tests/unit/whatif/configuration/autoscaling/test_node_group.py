@@ -45,7 +45,7 @@ def limits(autoscaling):
         pytest.param({"cluster.x-k8s.io/deployment-name": "md"}, ["md"], id="Cluster API"),
     ],
 )
-def test_labels_show_the_groups(of_labels, labels, names):
+def test_node_labels_identify_the_groups(of_labels, labels, names):
     assert [name for name, _, _ in limits(of_labels(labels, labels))] == names
 
 
@@ -55,7 +55,7 @@ def test_a_gke_pool_is_one_group_per_zone(of_labels):
     assert limits(found) == [("p-a", 1, 100), ("p-b", 1, 100)]
 
 
-def test_assumed_limits_are_said(of_labels):
+def test_a_note_states_assumed_limits(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig"})
     assert found.notes == (
         "Node groups by the labels of kops.",
@@ -222,7 +222,7 @@ def test_the_status_of_the_autoscaler_in_the_dump_sets_limits(of_labels, form, l
     ],
     ids=lambda text: text.strip()[:20],
 )
-def test_a_status_that_cannot_be_read_states_no_limits(of_labels, text):
+def test_an_unreadable_status_sets_no_limits(of_labels, text):
     status = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -234,7 +234,7 @@ def test_a_status_that_cannot_be_read_states_no_limits(of_labels, text):
 
 
 @pytest.mark.parametrize("size", ["²", "9" * 5_000, "-1", " 1", ""], ids=lambda size: size[:5])
-def test_annotations_and_flags_that_are_no_sizes_state_no_limits(of_labels, make, size):
+def test_annotations_and_flags_with_invalid_sizes_set_no_limits(of_labels, make, size):
     name = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-{}-size"
     machines = {
         "apiVersion": "cluster.x-k8s.io/v1beta1",
@@ -277,7 +277,7 @@ def test_prices_of_instance_types_are_those_of_groups(found, make, write):
     assert read.notes[-1] == "No price is known for the nodes of other."
 
 
-def test_off_says_that_an_installed_autoscaler_does_not_act(found, make):
+def test_with_off_a_note_says_that_an_installed_autoscaler_does_not_act(found, make):
     deployment = make.workload(name="ca", namespace="kube-system")
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "cluster-autoscaler"
     quiet = read_autoscaling(AutoscaleOptions(), found(make.node("n"), deployment))
@@ -287,7 +287,7 @@ def test_off_says_that_an_installed_autoscaler_does_not_act(found, make):
     assert (auto.config, len(auto.notes)) == (None, 1)
 
 
-def test_a_template_is_a_node_without_what_is_its_own(of_labels):
+def test_a_template_is_a_node_without_its_individual_labels_and_status(of_labels):
     found = of_labels({"kops.k8s.io/instancegroup": "ig", "kubernetes.io/hostname": "n0"})
     [group] = found.config.groups
     assert group.template["metadata"] == {"labels": {"kops.k8s.io/instancegroup": "ig"}}
@@ -310,7 +310,7 @@ def of_file(found, make, write):
     return read
 
 
-def test_a_file_states_everything(of_file):
+def test_a_file_sets_all_fields_of_a_group(of_file):
     config = of_file(
         {
             **GROUP,
@@ -330,7 +330,7 @@ def test_a_file_states_everything(of_file):
     assert config.options.expander == ("price",)
 
 
-def test_nodes_may_take_no_time_to_start_and_to_go(of_file):
+def test_startup_and_removal_times_can_be_zero(of_file):
     [group] = of_file({**GROUP, "provision-time": "0s", "deletion-time": "0s"}).groups
     assert (group.provision_time, group.deletion_time) == (0, 0)
 
@@ -348,7 +348,7 @@ def test_a_group_without_a_price_beside_a_group_with_a_price_is_named(found, mak
     assert notes(priced) == notes(other) == ()
 
 
-def test_without_a_template_a_group_is_like_its_first_node(of_file):
+def test_without_a_template_the_first_node_of_a_group_is_the_template(of_file):
     [group] = of_file(GROUP).groups
     assert group.template["status"]["allocatable"]["cpu"] == "4"
 
@@ -402,7 +402,7 @@ def test_a_bad_file_names_the_line_and_the_field(of_file, groups, more, says):
         (ON, "--autoscale: no node has a label of a node group"),
     ],
 )
-def test_bad_options_are_named(found, make, options, says):
+def test_the_error_names_an_invalid_option(found, make, options, says):
     with pytest.raises(InputError, match=says):
         read_autoscaling(options, found(make.node("n")))
 
@@ -410,7 +410,7 @@ def test_bad_options_are_named(found, make, options, says):
 @pytest.mark.parametrize(
     "containers", [["x"], {"a": 1}, [{"image": 7}], [{"image": "i", "args": "x"}]]
 )
-def test_a_malformed_deployment_is_no_autoscaler(containers):
+def test_a_malformed_deployment_is_not_an_autoscaler(containers):
     """It is refused when it is loaded."""
     value = {
         "apiVersion": "apps/v1",

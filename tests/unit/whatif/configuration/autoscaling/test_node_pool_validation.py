@@ -1,4 +1,4 @@
-"""NodePools of files: what Karpenter's definition would refuse is refused, with its field."""
+"""NodePools from files are validated by the rules of Karpenter's CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pool(spec):
         requirement(key="a", operator="NotIn", values=[]),
     ],
 )
-def test_what_a_cluster_accepts_is_accepted(spec):
+def test_node_pools_that_a_cluster_accepts_are_accepted(spec):
     require_valid("pools.yaml", pool(spec))
 
 
@@ -110,7 +110,7 @@ def test_what_a_cluster_accepts_is_accepted(spec):
         ),
     ],
 )
-def test_what_a_cluster_refuses_is_named(spec, line):
+def test_the_invalid_field_of_a_node_pool_is_named(spec, line):
     with pytest.raises(InputError) as refusal:
         require_valid("pools.yaml", pool(spec))
     assert str(refusal.value).startswith(f"pools.yaml: NodePool p: spec.{line}")

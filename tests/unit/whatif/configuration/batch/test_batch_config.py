@@ -1,4 +1,4 @@
-"""Whole jobs in simulations and what-ifs: who schedules them, by which configuration."""
+"""The batch scheduler in simulations and what-ifs: its pods and its configuration."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def placed(outcome):
 # --- which configuration ---------------------------------------------------------------------
 
 
-def test_without_jobs_there_are_no_sessions(found, make):
+def test_without_gang_pods_there_is_no_batch_configuration(found, make):
     assert (
         batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), found(make.node("n"), make.pod("p")))
         is None
@@ -67,7 +67,7 @@ def test_without_jobs_there_are_no_sessions(found, make):
 
 
 @pytest.mark.parametrize("name", [KUBE_BATCH, VOLCANO])
-def test_a_pod_that_chose_jobs_is_enough(found, make, name):
+def test_one_pod_with_a_batch_scheduler_name_enables_the_batch_scheduler(found, make, name):
     config = batch_config(
         DEFAULT_BATCH_OPTIONS, SchedulerConfig(), found(make.pod("p", schedulerName=name))
     )
@@ -89,12 +89,12 @@ def deployed(make, name, *, template=False, **metadata):
 GROUPED = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
 
 
-def test_pods_of_the_deployed_scheduler_are_no_jobs(found, make):
+def test_pods_of_the_deployed_scheduler_without_groups_are_not_gangs(found, make):
     objects = found(make.node("n"), deployed(make, "p"))
     assert batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects) is None
 
 
-def test_jobs_of_others_do_not_make_them_jobs(found, make):
+def test_gangs_of_other_schedulers_do_not_affect_the_deployed_scheduler(found, make):
     objects = found(deployed(make, "p"), make.pod("q", schedulerName=VOLCANO))
     config = batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects)
     assert config.ownership.scheduler_names == (KUBE_BATCH, VOLCANO)
@@ -110,31 +110,31 @@ def test_jobs_of_others_do_not_make_them_jobs(found, make):
         ),
     ],
 )
-def test_groups_make_them_jobs(found, make, more):
+def test_pod_groups_make_pods_of_the_deployed_scheduler_gangs(found, make, more):
     objects = found(deployed(make, "p"), *more(make))
     config = batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects)
     assert FAIRLEAD in config.ownership.scheduler_names
 
 
-def test_a_what_if_schedules_them_one_by_one_and_says_so(ask, make):
+def test_a_what_if_schedules_pods_without_groups_one_by_one_and_a_note_says_so(ask, make):
     answer = ask([make.node("n"), make.node("m"), deployed(make, "p")], drain=("m",))
     assert placed(answer.changed) == ["p"]
     assert answer.changed.notes.count(DEPLOYED_NOTE) == 1
 
 
-def test_an_option_makes_them_jobs(ask, make):
+def test_the_batch_option_makes_pods_of_the_deployed_scheduler_gangs(ask, make):
     objects = [make.node("n"), make.node("m"), deployed(make, "p")]
     answer = ask(objects, batch="fairlead", drain=("m",))
     assert DEPLOYED_NOTE not in answer.changed.notes
     assert answer.changed.jobs != NO_JOBS
 
 
-def test_so_is_a_template(found, make):
+def test_one_pod_template_with_a_batch_scheduler_name_enables_the_batch_scheduler(found, make):
     objects = found(make.workload(schedulerName="volcano"))
     assert batch_config(DEFAULT_BATCH_OPTIONS, SchedulerConfig(), objects) is not None
 
 
-def test_a_profile_of_such_a_name_keeps_its_pods(found, make):
+def test_a_profile_with_a_batch_scheduler_name_schedules_its_own_pods(found, make):
     scheduler = SchedulerConfig((Profile("volcano"),))
     volcano = found(make.pod("p", schedulerName="volcano"))
     assert batch_config(DEFAULT_BATCH_OPTIONS, scheduler, volcano) is None
@@ -143,18 +143,18 @@ def test_a_profile_of_such_a_name_keeps_its_pods(found, make):
     assert names == ("kube-batch", "fairlead")
 
 
-def test_two_schedulers_for_one_name_are_refused(found):
+def test_a_scheduler_name_of_both_a_profile_and_the_batch_scheduler_is_refused(found):
     scheduler = SchedulerConfig((Profile("volcano"),))
     with pytest.raises(InputError, match="schedulerNames: volcano is also a profile"):
         batch_config(BatchOptions("fairlead"), scheduler, found())
 
 
-def test_shipped_configurations_go_by_name():
+def test_built_in_configurations_are_selected_by_name():
     assert read_batch_config("kube-batch").actions == ("allocate", "backfill")
     assert read_batch_config("fairlead").actions == ("allocate", "reclaim", "backfill", "preempt")
 
 
-def test_a_file(tmp_path):
+def test_a_configuration_is_read_from_a_file(tmp_path):
     path = tmp_path / "batch.yaml"
     extra = "schedulerNames: [mine]\ndefaultQueue: main\nschedulePeriod: 5s\n"
     path.write_text(KUBE_BATCH_DEFAULT + extra)
@@ -176,14 +176,14 @@ def test_a_file(tmp_path):
         ("actions: [", "not YAML"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_said_in_a_line(tmp_path, text, problem):
+def test_an_invalid_file_is_refused_in_one_line(tmp_path, text, problem):
     path = tmp_path / "batch.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=f"batch.yaml: {problem}"):
         read_batch_config(str(path))
 
 
-def test_neither_file_nor_name(tmp_path):
+def test_a_path_without_a_file_is_refused_with_the_known_names(tmp_path):
     with pytest.raises(InputError, match="known: fairlead, kube-batch, "):
         read_batch_config(str(tmp_path / "none"))
 
@@ -199,12 +199,12 @@ def test_a_gang_starts_as_a_whole_or_not_at_all(ask, make, gang):
     assert "1 Insufficient cpu" in reason
 
 
-def test_a_gang_that_comes_with_the_change(ask, make, gang):
+def test_a_gang_of_the_change_is_placed(ask, make, gang):
     answer = ask([make.node("n"), make.pod("p", node_name="n")], apply=gang("a", 3))
     assert placed(answer.changed) == ["a-0", "a-1", "a-2", "p"]
 
 
-def test_a_gang_with_a_reason_from_before_keeps_it(ask, make, gang):
+def test_a_waiting_gang_keeps_the_reason_that_the_dump_states(ask, make, gang):
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     first = ask([make.node("n"), *gang("a", 5)]).changed.pending()[0].reason
     waiting = gang("a", 5)
@@ -214,7 +214,7 @@ def test_a_gang_with_a_reason_from_before_keeps_it(ask, make, gang):
     assert reason == first
 
 
-def test_the_configuration_can_differ_with_the_change(ask, make, gang):
+def test_the_change_can_replace_the_batch_configuration(ask, make, gang):
     """kube-batch's default never preempts; Fairlead's does."""
     classes = [make.priority_class("high", 1000)]
     low = gang("low", 4, minimum=0, node_name="n", owner="rs")
@@ -233,7 +233,7 @@ def test_the_configuration_can_differ_with_the_change(ask, make, gang):
     assert answer.change.words == ["--new-batch-config fairlead"]
 
 
-def test_a_scenario_names_its_configuration(write_scenario):
+def test_a_scenario_sets_its_batch_configuration_and_an_option_overrides_it(write_scenario):
     path = write_scenario(
         "objects", settings={"batch": "batch.yaml"}, batch='actions: "allocate"\ntiers: []\n'
     )
@@ -245,7 +245,7 @@ def test_a_scenario_names_its_configuration(write_scenario):
     )
 
 
-def test_a_run_is_not_over_while_a_gang_may_get_a_reservation(write_scenario):
+def test_a_run_continues_while_a_gang_may_get_a_reservation(write_scenario):
     path = write_scenario("objects", settings={"batch": "fairlead"})
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "x", NoProgress()).outcome
     assert outcome.settled
@@ -270,13 +270,13 @@ def write_scenario(tmp_path, make, gang):
     return written
 
 
-def test_for_comparison_groups_are_not_known(ask, make, gang):
+def test_single_pods_mode_ignores_groups(ask, make, gang):
     answer = ask([make.node("n"), *gang("a", 5)], batch="single-pods")
     assert len(placed(answer.changed)) == 4
     assert answer.difference.is_empty
 
 
-def test_a_profile_is_not_overridden_by_it(found):
+def test_single_pods_mode_does_not_override_a_profile(found):
     scheduler = SchedulerConfig((Profile(), Profile("volcano", plugins=DEFAULT_PLUGINS[:-1])))
     experiment = Experiment(title="", source="", initial=tuple(found()), start=0)
     both = with_batch(replace(experiment, scheduler=scheduler), BatchOptions("single-pods"), ())

@@ -1,4 +1,4 @@
-"""Users' own plugins and actions for whole jobs, named on the command line."""
+"""Users' own plugins and actions for the batch scheduler, which options name."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def config(tmp_path, mine):
     return str(tmp_path / "batch.yaml")
 
 
-def test_plugins_and_actions_are_told_apart(mine):
+def test_plugins_and_actions_are_distinguished(mine):
     found = read_extensions([mine("Order"), mine("Plain"), mine("Act")])
     assert (list(found.plugins), list(found.actions)) == (["order", "plain"], ["act"])
 
 
-def test_a_configuration_that_names_them_is_served(config, mine):
+def test_a_configuration_can_name_user_plugins(config, mine):
     found = read_batch_config(config, [mine("Order"), mine("Act")])
     assert list(found.extensions.plugins) == ["order"]
 
 
-def test_without_them_it_is_not(config, mine):
+def test_a_configuration_that_names_a_missing_plugin_is_refused(config, mine):
     with pytest.raises(InputError, match="actions: no action 'act'; known: allocate"):
         read_batch_config(config)
 
@@ -83,16 +83,16 @@ def test_without_them_it_is_not(config, mine):
         (["Act", "Act"], "act is given twice"),
     ],
 )
-def test_what_is_none_is_refused(mine, names, problem):
+def test_an_invalid_plugin_class_is_refused(mine, names, problem):
     with pytest.raises(InputError, match=f"--batch-plugin: .*{problem}"):
         read_extensions(map(mine, names))
 
 
-def test_what_nobody_would_ask_is_refused(config, mine):
+def test_a_plugin_that_the_configuration_does_not_name_is_refused(config, mine):
     with pytest.raises(InputError, match=r"plain is not named in .*batch\.yaml"):
         read_batch_config(config, [mine("Order"), mine("Act"), mine("Plain")])
 
 
-def test_so_is_one_without_a_configuration(found, mine):
+def test_a_plugin_without_a_batch_configuration_is_refused(found, mine):
     with pytest.raises(InputError, match="--batch-plugin: needs a --batch-config"):
         batch_config(BatchOptions(None, (mine("Plain"),)), SchedulerConfig(), found())

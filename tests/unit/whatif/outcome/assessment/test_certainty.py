@@ -31,7 +31,7 @@ def test_an_outcome_is_certain_if_it_is_the_same_in_every_seed():
     assert varying[-1].words == "always, the amount varies"
 
 
-def test_verdicts_come_first_then_times():
+def test_verdicts_are_listed_before_times():
     kinds = [OutcomeKind.PENDING, OutcomeKind.DISPLACED, OutcomeKind.DISPLACED]
     times = [None, seconds(2), seconds(9)]
     found = certainty([outcome(kind, time) for kind, time in zip(kinds, times, strict=True)])
@@ -41,7 +41,7 @@ def test_verdicts_come_first_then_times():
     assert (found[-1].least, found[-1].most) == (2, 9)
 
 
-def test_the_first_seeds_answer_is_that_without_others(snapshot, make):
+def test_the_answer_of_the_first_seed_does_not_depend_on_other_seeds(snapshot, make):
     """A pod that fits one of two nodes is hit by a random failure in some seeds only."""
     nodes = [make.node("a"), make.node("b")]
     cluster = snapshot(*nodes, make.pod("p", cpu="1", node_name="a"))
@@ -57,7 +57,7 @@ def test_the_first_seeds_answer_is_that_without_others(snapshot, make):
         what_if(cluster, change, Conditions(seeds=0))
 
 
-def test_an_order_of_arrival_that_decides_is_said(snapshot, make, write):
+def test_the_answer_says_if_the_order_of_arrival_changes_the_outcome(snapshot, make, write):
     """Two workloads with pods of one and of three cores compete for three cores."""
     small = make.workload("ReplicaSet", "small", replicas=3)
     large = make.workload("ReplicaSet", "large", replicas=1, cpu="3")

@@ -60,7 +60,7 @@ def test_a_condition_matches_pods(text, matches):
         ("name=", "name: a value is missing"),
     ],
 )
-def test_what_is_no_condition_is_refused(text, problem):
+def test_an_unknown_condition_is_refused(text, problem):
     with pytest.raises(InputError) as refused:
         parse_fail_on(text)
     assert str(refused.value).startswith("--fail-on: ")

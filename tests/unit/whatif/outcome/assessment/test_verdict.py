@@ -235,7 +235,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("kind", ROWS)
-def test_a_row_of_the_table(kind):
+def test_each_row_of_the_table_gives_its_verdict(kind):
     changed, sentence = ROWS[kind]
     drain = REFUSED if kind is OutcomeKind.REFUSED else NO_DRAIN
     before = outcome(HERE, pod_autoscalers=(autoscaler(),))
@@ -313,7 +313,7 @@ def test_a_job_without_ready_pods_is_no_outage():
     assert first.kind is OutcomeKind.BRIEFLY_UNAVAILABLE
 
 
-def test_only_outages_that_last_are_said_to_last_to_the_end():
+def test_only_lasting_outages_are_reported_as_lasting_to_the_end():
     """`b` has no ready pod to the end; `a` and `c` recover after one and ten minutes."""
     names = [WorkloadRef("Deployment", "ns", name) for name in "abc"]
     times = dict(zip(names, (60, None, 600), strict=True))
@@ -324,7 +324,7 @@ def test_only_outages_that_last_are_said_to_last_to_the_end():
     assert verdict_of(effect_of(outcome(HERE), changed)).first.sentence == sentence
 
 
-def test_what_is_worse_comes_first():
+def test_worse_findings_are_listed_first():
     """A pod stays pending, and others are displaced: both are findings, in this order."""
     changed = outcome(
         pod("p", reason="0/2 nodes are available: 2 Insufficient cpu."),

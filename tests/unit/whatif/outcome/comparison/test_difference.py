@@ -1,4 +1,4 @@
-"""One outcome minus another: which facts are news."""
+"""One outcome minus another: which facts are differences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_equal_outcomes_do_not_differ():
         ([pod("p")], [], "removed"),
     ],
 )
-def test_a_pods_end_is_news_in_one_list(before, after, field):
+def test_the_end_of_a_pod_is_listed_once(before, after, field):
     found = difference(outcome(*before), outcome(*after))
     assert keys(getattr(found, field)) == ["ns/p"]
     others = {"placed", "pending", "removed", "moved", "preempted", "evicted"} - {field}
@@ -205,7 +205,7 @@ def test_a_pod_with_another_name_replaces_a_displaced_pod(is_evicted):
         ([pod("p", "b", phase="Succeeded"), pod("q", "a")], 0),
     ],
 )
-def test_recovery_is_when_the_last_pod_concerned_runs(after, recovered_s):
+def test_the_recovery_time_is_when_the_last_affected_pod_runs(after, recovered_s):
     before = outcome(pod("p", "a"), pod("q", "a"))
     found = difference(before, outcome(*after, evicted=(evicted("p", "a"),)))
     expected = None if recovered_s is None else seconds(recovered_s)
@@ -246,7 +246,7 @@ def test_a_displaced_pod_that_ends_where_it_ends_without_the_change(left, words)
     assert (effect.returned, effect.short_words) == (1, words)
 
 
-def test_one_runs_moves_begin_where_a_pod_was_first_displaced():
+def test_moves_within_a_run_begin_at_the_node_of_the_first_displacement():
     one = outcome(
         pod("p", "c"), pod("back", "a"), pod("waits"),
         evicted=(evicted("p", "a"), evicted("p", "b"), evicted("back", "a"), evicted("waits", "a")),

@@ -1,4 +1,4 @@
-"""A pod that takes the place of another pod of its workload is no news."""
+"""A pod that replaces another pod of its workload is no difference."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_interchangeable_pods_exchange_their_names(before, after, expected):
     assert exchanged(before, after) is expected
 
 
-def test_more_waiting_pods_are_news():
+def test_more_waiting_pods_are_a_difference():
     before = [web("p", "a"), web("q", "a"), web("r")]
     found = effect_of(outcome(*before), outcome(web("p"), web("q"), web("r", "b"))).difference
     assert len(found.pending) == 1

@@ -47,7 +47,7 @@ def test_equal_nodes_stand_for_each_other(planner, make, monkeypatch, load, coun
     assert found.covered == found.total == comb(len(load), count)
 
 
-def test_too_many_sets_are_counted_not_tried(planner, make, monkeypatch):
+def test_too_many_sets_are_counted_and_not_tried(planner, make, monkeypatch):
     monkeypatch.setattr(node_set, "SETS_MAX", 3)
     infos, offers = pooled(planner, make, [4, 3, 2, 1, 0])
     found = sets_to_try(infos, offers, 2)
@@ -55,7 +55,7 @@ def test_too_many_sets_are_counted_not_tried(planner, make, monkeypatch):
     assert found.covered == len(found.sets) < found.total == 10
 
 
-def test_nodes_to_keep_are_equal_to_no_node(planner, make, monkeypatch):
+def test_nodes_to_keep_are_not_interchangeable_with_other_nodes(planner, make, monkeypatch):
     monkeypatch.setattr(node_set, "SETS_MAX", 5)
     infos, offers = pooled(planner, make, [1, 1, 1, 1])
     del offers["n3"]

@@ -1,4 +1,4 @@
-"""size: the cheapest nodes, proven bounds, failures that are survived, what binds."""
+"""size: the cheapest nodes, proven lower bounds, survived failures, and the limiting resource."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def fleet(found):
     return counts
 
 
-def test_as_many_nodes_as_the_pods_need(planner, make):
+def test_the_pods_determine_the_number_of_nodes(planner, make):
     """Six cores on nodes of four, one core of each taken by a DaemonSet: two are enough."""
     names = ("a", "b", "c", "d")
     objects = [*map(make.node, names), *(daemon_pod(make, name, "1") for name in names)]
@@ -80,7 +80,7 @@ FULL = {
 }
 
 
-def test_no_more_nodes_than_today_are_proposed(planner, make):
+def test_no_more_nodes_than_the_present_ones_are_proposed(planner, make):
     """The nodes are exactly full; placing the largest pods first would need a fourth node."""
     pods = [
         make.pod(f"p-{name}-{number}", cpu=cpu, node_name=name)
@@ -92,7 +92,7 @@ def test_no_more_nodes_than_today_are_proposed(planner, make):
     assert found.is_cheapest
 
 
-def test_of_equally_cheap_sets_the_search_begins_with_the_nodes_of_today(planner, make):
+def test_of_equally_cheap_sets_the_search_begins_with_the_present_nodes(planner, make):
     """Today, each node has a large pod and five tiny ones; without one node, all still fit.
 
     If the large pods come first, they fill nodes, which then have no cpu for their share of the
@@ -132,7 +132,7 @@ def test_nodes_with_other_extended_resources_or_pod_numbers_are_other_kinds(plan
         ({"cpu": "40"}, "Insufficient cpu"),
     ],
 )
-def test_the_reason_of_a_pod_without_a_place_is_that_of_a_node_on_offer(planner, make, spec, why):
+def test_the_reason_of_an_unplaced_pod_is_about_an_offered_node(planner, make, spec, why):
     """The first pod is placed when there are no nodes yet."""
     found = sized(planner(make.node("a"), make.pod("p", **spec), make.pod("q", cpu="100m")))
     assert found.unplaceable == {"default/p": why}
@@ -140,7 +140,7 @@ def test_the_reason_of_a_pod_without_a_place_is_that_of_a_node_on_offer(planner,
     assert not found.is_cheapest
 
 
-def test_pods_that_wait_today_are_counted(planner, make):
+def test_pods_that_are_pending_at_present_are_counted(planner, make):
     pods = [make.pod("runs", node_name="a"), make.pod("waits", cpu="4")]
     found = sized(planner(make.node("a"), *pods))
     question = SizeQuestion(1, 0, 1.0, NO_FAILURE, 0.0, 5, False, (), ("cpu", "memory"))
@@ -173,7 +173,7 @@ def test_the_cheapest_mix_of_types_is_found(planner, make, pods, types):
     assert found.bound.cost <= found.cost + 1e-9
 
 
-def test_without_any_zone_the_rest_runs_everything(planner, make):
+def test_all_pods_run_after_the_loss_of_any_zone(planner, make):
     """Eight cores in two zones: either zone alone must hold them, so two nodes in each."""
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
     nodes += [make.node("c", **{ZONE: "z1"}), make.node("d", **{ZONE: "z2"})]
@@ -185,7 +185,7 @@ def test_without_any_zone_the_rest_runs_everything(planner, make):
     assert found.tried == 2
 
 
-def test_without_any_node_the_rest_runs_everything(planner, make):
+def test_all_pods_run_after_the_loss_of_any_node(planner, make):
     made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
     assert len(sized(made, survival=Survival(nodes=1)).nodes) == 2
     made = planner(*map(make.node, ("a", "b", "c")), *deployment(make, "web", ["a"] * 4))
@@ -202,7 +202,7 @@ def two_pools(make):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_without_all_nodes_of_a_small_pool_the_rest_runs_everything(planner, make, count):
+def test_all_pods_run_after_the_loss_of_any_n_nodes_of_small_pools(planner, make, count):
     """To lose any N nodes, each pool needs N nodes more than its pods fill."""
     found = sized(planner(*two_pools(make)), survival=Survival(nodes=count), effort=1)
     pools = [offer.pool for offer in found.nodes.values()]
@@ -269,7 +269,7 @@ def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(plann
     assert {failure for _, failure in found.pinned} >= {"zone z1", "zone z2"}
 
 
-def test_a_zone_fails_with_the_nodes_that_survive_the_zone_before(planner, make):
+def test_each_zone_fails_with_the_nodes_added_for_the_previous_zone(planner, make):
     """The loss of z1 adds a GPU node in z2; were it to survive z2, web would be spread to it."""
     zones = ("z1", "z2", "z3")
     spread = {
@@ -303,7 +303,7 @@ def test_headroom_stays_free_on_each_node(planner, make):
     assert len(sized(made, headroom=0.25).nodes) == 2
 
 
-def test_kept_nodes_stay_with_their_pods_and_their_room(planner, make):
+def test_kept_nodes_keep_their_pods_and_offer_their_free_resources(planner, make):
     """The kept node has one core free, which the second workload uses before a new node."""
     made = planner(
         make.node("gpu", pool="gpu"),
@@ -316,7 +316,7 @@ def test_kept_nodes_stay_with_their_pods_and_their_room(planner, make):
     assert len(made.model.node("gpu").pods) == 4
 
 
-def test_pools_are_kept_apart_by_their_labels(planner, make):
+def test_pools_are_distinguished_by_their_labels(planner, make):
     made = planner(
         make.node("a", pool="x"),
         make.node("b", pool="y"),
@@ -375,7 +375,7 @@ def test_the_bound_mixes_kinds():
     assert found.shares == pytest.approx((1 / 3, 2 / 3))
 
 
-def test_the_answer_says_nodes_money_bound_and_what_binds(planner, make):
+def test_the_answer_states_nodes_cost_bound_and_limiting_resource(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     today = [price_of_node(info, (SMALL, LARGE)) for info in made.model.table.nodes()]
     question = SizeQuestion(1, 0, sum(today), NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
@@ -408,7 +408,7 @@ def test_types_with_estimated_prices_are_named(planner, make):
     [((), Survival()), (("zone",), Survival(zones=True)), (("node",), Survival(nodes=1)),
      (("zone", "nodes=3"), Survival(zones=True, nodes=3))],
 )  # fmt: skip
-def test_failures_are_read(texts, survival):
+def test_failures_are_parsed(texts, survival):
     assert parse_survival(texts) == survival
 
 
@@ -444,7 +444,7 @@ def test_more_failures_than_nodes_are_refused(count, nodes):
 
 
 @pytest.mark.parametrize(("text", "share"), [("", 0.0), ("20%", 0.2), ("0.5", 0.5)])
-def test_a_share_is_read(text, share):
+def test_a_share_is_parsed(text, share):
     assert parse_headroom(text) == share
 
 
@@ -473,14 +473,14 @@ def test_pods_that_cannot_survive_do_not_raise_the_bound(planner, make):
     assert found.bound.cost <= found.cost + 1e-9
 
 
-def test_a_new_node_is_ready_though_its_model_is_not(planner, make):
+def test_a_new_node_is_ready_even_if_its_template_node_is_not(planner, make):
     node = make.node("a")
     node["spec"] = {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}
     found = sized(planner(node, *deployment(make, "web", ["a"])))
     assert (len(found.nodes), found.unplaceable) == (1, {})
 
 
-def test_pools_with_equal_labels_are_told_apart_by_taints(planner, make):
+def test_pools_with_equal_labels_are_distinguished_by_taints(planner, make):
     tainted = make.node("a", pool="x")
     tainted["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
     nodes = [tainted, make.node("b", pool="x"), make.node("c", pool="y")]

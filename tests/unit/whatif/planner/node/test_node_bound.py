@@ -1,4 +1,4 @@
-"""How few nodes could hold the pods: sums, pods per node, and pods that exclude each other."""
+"""A lower bound of the nodes for pods: resource sums, pods per node, and anti-affinity."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ ALONE = {
 }  # fmt: skip
 
 
-def test_the_sum_of_a_resource_binds(planner, make):
+def test_the_sum_of_a_resource_is_a_lower_bound(planner, make):
     """Five cores need two of three nodes with four; pods of DaemonSets do not count."""
     objects = [*map(make.node, NODES), *(daemon_pod(make, name, "2") for name in NODES)]
     model = planner(*objects, *deployment(make, "web", ["a", "a", "b", "b", "c"])).model
     assert fewest_nodes(model, NODES) == NodeBound(2, "cpu")
 
 
-def test_nodes_that_are_no_candidates_count_first(planner, make):
+def test_capacity_of_nodes_that_are_not_candidates_is_used_first(planner, make):
     model = planner(*map(make.node, NODES), *deployment(make, "web", ["a"] * 4 + ["b"])).model
     assert fewest_nodes(model, ["a", "b"]) == NodeBound(1, "cpu")
 
 
-def test_pods_that_exclude_each_other_need_a_node_each(planner, make):
+def test_pods_with_mutual_anti_affinity_need_a_node_each(planner, make):
     web = deployment(make, "web", NODES, cpu="100m", affinity=ALONE)
     model = planner(*map(make.node, (*NODES, "d")), *web).model
     assert fewest_nodes(model, (*NODES, "d")) == NodeBound(3, "deploy/default/web")
 
 
-def test_nothing_needs_no_node(planner, make):
+def test_no_pods_need_no_node(planner, make):
     assert fewest_nodes(planner(*map(make.node, NODES)).model, NODES).count == 0
 
 
@@ -47,7 +47,7 @@ def test_pods_that_a_drain_does_not_place_anew_do_not_count(planner, make):
     assert fewest_nodes(model, NODES).count == 0
 
 
-def test_equal_rules_of_workloads_with_other_labels_are_told_apart(planner, make):
+def test_equal_rules_of_workloads_with_other_labels_are_distinguished(planner, make):
     """Both workloads avoid the pods of `web`; only the pods of `web` exclude each other."""
     web = deployment(make, "web", ["a", "b"], cpu="100m", affinity=ALONE)
     api = deployment(make, "api", ["c", "d", "e"], cpu="100m", affinity=ALONE)

@@ -1,4 +1,4 @@
-"""Copies of nodes have the volume limits and the devices of their model."""
+"""Copies of nodes have the volume limits and the devices of the original node."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_static_pods_are_created_with_a_copy(planner, make):
 
 
 @pytest.mark.parametrize(("cpu", "placed"), [("1", 8), ("3", 2)])
-def test_added_nodes_run_the_static_pods_of_their_model(make, snapshot, cpu, placed):
+def test_added_nodes_run_the_static_pods_of_the_original_node(make, snapshot, cpu, placed):
     """New nodes of 4 cores have room for 3 pods of 1 core beside a static pod of 1 core."""
     web = deployment(make, "web", ["a"])
     critical = make.priority_class("system-node-critical", 2000001000)
@@ -163,7 +163,7 @@ def test_size_keeps_the_volume_limit(planner, make):
 
 
 @pytest.mark.parametrize(("more", "placed"), [(1, 2), (2, 4)])
-def test_added_nodes_have_the_devices_of_their_model(make, snapshot, more, placed):
+def test_added_nodes_have_the_devices_of_the_original_node(make, snapshot, more, placed):
     objects = with_devices(make, 2)
     change = ClusterChange(add_nodes=more, like="a", scale=("deploy/web=8",))
     found = what_if(snapshot(*objects), change).difference

@@ -1,4 +1,4 @@
-"""Drain plans: what blocks, which edits help, an order, and runs that break no budget."""
+"""Drain plans: blockers, edits that remove them, an order, and drains without budget breaches."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_pods_go_where_the_scheduler_puts_them(planner, make):
     assert [(move.pod, move.target) for move in drain.moves] == [("default/web-1-0", "c")]
 
 
-def test_the_model_is_as_before_after_planning(planner, make):
+def test_planning_does_not_change_the_model(planner, make):
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b"]))
     before = {info.name: sorted(info.pods) for info in made.model.table.nodes()}
     plan_of(made, ["a", "b"])
@@ -154,7 +154,7 @@ def test_only_a_number_of_available_pods_lets_pods_without_a_controller_go(plann
     assert blocked(planner(*cluster, budget("web", minAvailable=0)), "a") == []
 
 
-def test_a_node_that_a_budget_blocks_is_also_blocked_by_a_pod_without_a_place(planner, make):
+def test_a_node_can_be_blocked_by_a_budget_and_by_an_unplaced_pod(planner, make):
     """Without the second blocker, the edit of the budget seems to be enough."""
     objects = [
         *(make.node("a", pool="db"), make.node("b"), make.node("c")),
@@ -381,7 +381,7 @@ def test_each_blocker_has_its_own_change_if_no_node_helps_all(planner, make):
     ]
 
 
-def test_a_pod_that_its_node_takes_again_is_no_blocker(planner, make):
+def test_a_pod_that_returns_to_its_node_is_not_a_blocker(planner, make):
     """Node b returns for the pod of db, but no node has the label for the pod of web."""
     nodes = [make.node("a"), make.node("b", pool="db")]
     db = deployment(make, "db", ["b"], nodeSelector={"pool": "db"})
@@ -552,7 +552,7 @@ def test_an_edit_of_a_pod_names_its_workload_first(planner, make):
     assert edit == f"{lowered} (then b takes one of its pods)"
 
 
-def test_nodes_that_stay_away_share_the_room_that_is_left(planner, make):
+def test_nodes_that_do_not_return_share_the_remaining_room(planner, make):
     """Each of a and b could be emptied into c alone, but not both."""
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b", "b", "b"]))
     plan = plan_of(made, ["a", "b"])
@@ -563,7 +563,7 @@ def test_nodes_that_stay_away_share_the_room_that_is_left(planner, make):
     assert [drain.node for drain in again.drains] == ["a", "b"]
 
 
-def test_a_run_takes_time_by_the_number_of_nodes_at_once(planner, experiment, make):
+def test_the_duration_depends_on_the_number_of_nodes_drained_at_once(planner, experiment, make):
     """Pods take 30 s to stop: three nodes one by one take 90 s, two at once 60 s."""
     objects = [*map(make.node, (*NODES, "d")), *deployment(make, "web", NODES)]
     plan = plan_of(planner(*objects), NODES)
@@ -629,7 +629,7 @@ def test_the_answer_begins_with_the_verdict(planner, experiment, make):
     assert found["order"][0]["lost"] == ["default/alone"]
 
 
-def test_a_verdict_without_a_drain_names_what_blocks_most_pods(planner, make):
+def test_a_verdict_without_a_drain_names_the_blocker_of_most_pods(planner, make):
     objects = [
         *(make.node("a", pool="db"), make.node("b")),
         *deployment(make, "web", ["a", "a"]),
@@ -652,7 +652,7 @@ def test_a_verdict_without_a_drain_names_what_blocks_most_pods(planner, make):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_plan_that_is_run_breaks_no_budget_and_empties_its_nodes(planner, experiment, make, seed):
+def test_a_simulated_plan_breaches_no_budget_and_empties_its_nodes(planner, experiment, make, seed):
     """On random clusters, at every pace: all planned nodes are emptied, and all pods run again."""
     pick = TieBreak(seed).pick
     names = [f"n{number}" for number in range(6)]

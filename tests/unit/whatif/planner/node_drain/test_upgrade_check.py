@@ -1,4 +1,4 @@
-"""Upgrade checks: every node by itself, with surge nodes of its pool."""
+"""Upgrade checks: nodes are drained one by one, with surge nodes of their pool."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def surge_of(planner, label=""):
     return [one for group in found for one in group.surge]
 
 
-def test_nodes_that_are_alike_are_a_pool(planner, make):
+def test_similar_nodes_are_a_pool(planner, make):
     made = planner(make.node("a", disk="ssd"), make.node("b", disk="ssd"), make.node("c", cpu="8"))
     pools = pools_of(made.model, "")
     assert [[info.name for info in found] for found in pools.values()] == [["a", "b"], ["c"]]
     assert list(pools_of(made.model, "disk")) == ["", "ssd"]
 
 
-def test_a_surge_node_makes_room_in_its_own_pool(planner, make):
+def test_a_surge_node_adds_room_to_its_pool(planner, make):
     """Both nodes are full; the surge node takes the pods, but for its DaemonSet's share.
 
     Without it, the pods wait until their node returns.
@@ -70,9 +70,7 @@ def pinned_to_a(make, **spec):
 TAINTED = {"taints": [{"key": "example.com/broken", "effect": "NoSchedule"}]}
 
 
-def test_a_pod_that_even_surge_cannot_place_is_down_until_its_node_is_back(
-    planner, experiment, make
-):
+def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, experiment, make):
     """Its eviction succeeds, and the returned node takes it: 30 s to stop, 5m away."""
     objects = pinned_to_a(make)
     plan = checked(planner(*objects))
@@ -88,7 +86,7 @@ def test_a_pod_that_even_surge_cannot_place_is_down_until_its_node_is_back(
 
 
 @pytest.mark.parametrize("spec", [TAINTED, {"unschedulable": True}])
-def test_a_pod_that_its_returned_node_does_not_take_is_named(planner, make, spec):
+def test_a_pod_that_does_not_fit_its_returned_node_is_named(planner, make, spec):
     [blocker] = checked(planner(*pinned_to_a(make, **spec))).blockers
     assert (blocker.node, blocker.cause) == ("a", BlockCause.NO_PLACE)
 
@@ -168,7 +166,7 @@ def test_a_node_whose_kubelet_does_not_answer_is_blocked(planner, experiment, ma
     assert blocker["edit"].startswith("repair the kubelet of node/a, or delete the node")
 
 
-def test_the_answer_names_pods_that_are_gone_for_good(planner, make):
+def test_the_answer_names_pods_that_are_lost(planner, make):
     plan = checked(planner(make.node("a"), make.pod("bare", node_name="a")))
     assert upgrade_answer(plan, (), 1, "dump.yaml", ()).to_json()["findings"] == [
         "kubectl drain needs --force (1 pod).",
@@ -189,7 +187,7 @@ def test_a_surge_node_is_ready_even_if_no_node_of_its_pool_is(planner, make):
     assert (condition.status, condition.reason) == ("True", "KubeletReady")
 
 
-def test_nodes_that_differ_in_place_only_are_a_pool(planner, make):
+def test_nodes_that_differ_only_in_zone_and_host_name_are_a_pool(planner, make):
     places = ({ZONE: "x", "disk": "ssd"}, {ZONE: "y", "disk": "ssd"}, {ZONE: "x"})
     nodes = [make.node(name, **labels) for name, labels in zip("abc", places, strict=True)]
     pools = pools_of(planner(*nodes).model, "")
@@ -282,7 +280,7 @@ def test_the_details_have_the_waits_for_budgets_and_the_times_of_nodes(planner, 
     assert (b["node"], b["begins_s"]) == ("b", a["back_after_s"])
 
 
-def test_a_turn_that_does_not_end_leaves_the_nodes_after_it(planner, experiment, make):
+def test_the_nodes_after_a_drain_that_does_not_end_are_not_drained(planner, experiment, make):
     """A quota refuses the new pod of a, so the budget refuses the eviction of the pod of c."""
     quota = {
         "apiVersion": "v1",

@@ -31,7 +31,7 @@ def test_pods_of_one_template_share_runtimes_and_others_do_not(found):
     assert [runtimes_in(dump).of(one.pod) for one in dump[1:]] == [(TWENTY,), ()]
 
 
-def test_evicted_pods_and_those_that_restart_say_nothing(found):
+def test_evicted_and_restarted_pods_do_not_count(found):
     evicted = done("import")
     evicted["status"] |= {"phase": "Failed", "reason": "Evicted"}
     assert not runtimes_in(found(evicted, done("serve", restartPolicy="Always"))).is_given
@@ -47,7 +47,7 @@ def test_a_pod_that_runs_longer_than_all_known_ones_has_no_known_end(found):
     assert (coverage(known, dump, NOW).known, coverage(known, dump, NOW).running) == (1, 2)
 
 
-def test_draws_vary_with_the_seed_and_the_pod(found):
+def test_drawn_runtimes_depend_on_the_seed_and_the_pod(found):
     ends = [f"04:{minute}:00" for minute in range(10, 50)]
     pods = [job_pod(f"p-{number}", "import") for number in range(5)]
     dump = found(*(done("import", end) for end in ends), *pods)

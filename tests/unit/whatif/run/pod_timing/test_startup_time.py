@@ -43,7 +43,7 @@ def test_a_workload_has_the_median_of_its_pods(found, ready):
     assert learnt(found, *pods) == {"rs/default/web": 40, "rs/default/db": 5}
 
 
-def test_times_that_are_no_start_are_left_out(found, ready, make):
+def test_times_that_are_not_startup_times_are_ignored(found, ready, make):
     restarted, late = ready("restarted", 30, restarts=1), ready("late", 4000)
     unready = ready("unready", 30)
     unready["status"]["conditions"][1]["status"] = "False"
@@ -108,6 +108,6 @@ def test_new_pods_take_as_long_and_the_answer_says_so(snapshot, make, ready):
     ],
     ids=["no pods start", "one time", "several times", "some are assumed", "all are assumed"],
 )
-def test_what_the_dump_shows_is_told_from_what_is_assumed(found, ready, names, words):
+def test_the_answer_distinguishes_measured_from_assumed_startup_times(found, ready, names, words):
     times = startup_times(found(ready("1", 5, "a"), ready("2", 40, "b"), ready("3", 600, "c")))
     assert times.words_for([WorkloadRef("ReplicaSet", "default", name) for name in names]) == words

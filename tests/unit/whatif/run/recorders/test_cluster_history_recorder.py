@@ -1,4 +1,4 @@
-"""The history of nodes leads back from their state at the end to the state at the start."""
+"""The history of nodes can be reverted from the state at the end to the state at the start."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_deleted_node_is_kept_without_its_pods(recorder):
     assert [(one.at, one.exists) for one in history.statuses] == [(0, True), (5, False)]
 
 
-def test_a_new_node_is_absent_before(recorder):
+def test_a_new_node_is_absent_before_its_creation(recorder):
     recorder.update_node(NODE_B, 5, is_serving=True)
     statuses = recorder.history(2, lambda uid: uid).statuses
     assert [(one.at, one.exists) for one in statuses] == [(2, False), (5, True)]

@@ -1,4 +1,4 @@
-"""What gangs get out of a run, and what preemption costs them."""
+"""Records about gangs: finished and broken gangs, lost and idle usage, and waiting times."""
 
 from __future__ import annotations
 
@@ -67,62 +67,62 @@ class Story:
         return getattr(self.tally, what).get("cpu", 0) / 3600e9 / 1000
 
 
-def test_a_gang_that_ran_as_one_is_finished():
+def test_a_gang_whose_members_ran_at_the_same_time_is_finished():
     story = Story().run().after(2).succeed()
     assert (story.tally.gangs, story.tally.finished, story.tally.broken) == (1, 1, 0)
     assert (story.tally.lost, story.tally.incomplete) == ({}, {})
 
 
-def test_one_whose_members_ran_in_turn_is_not():
+def test_a_gang_whose_members_ran_one_after_another_is_not_finished():
     story = Story()
     for name in story.pods:
         story.run(name).after(1).succeed(name)
     assert story.tally.finished == 0
 
 
-def test_nor_one_of_which_a_member_is_missing():
+def test_a_gang_with_a_member_that_did_not_succeed_is_not_finished():
     assert Story().run().after(1).succeed("g-0", "g-1").tally.finished == 0
 
 
 @pytest.mark.parametrize(("victims", "broken"), [(("g-0",), 1), (("g-0", "g-1", "g-2"), 0)])
-def test_it_is_broken_if_too_few_run_on(victims, broken):
+def test_a_gang_is_broken_if_preemption_leaves_too_few_running_members(victims, broken):
     story = Story().run().after(1).preempt(*victims).after(1)
     assert story.tally.broken == broken
 
 
-def test_victims_of_one_instant_count_as_one():
+def test_victims_at_one_instant_break_a_gang_once():
     story = Story().run().after(1).preempt("g-0").preempt("g-1")
     assert story.after(1).tally.broken == 1
 
 
-def test_who_can_be_spared_breaks_nothing():
+def test_preemption_of_a_member_above_the_minimum_does_not_break_a_gang():
     assert Story(minimum=2).run().after(1).preempt("g-0").after(1).tally.broken == 0
 
 
-def test_what_victims_had_used_is_lost():
+def test_the_usage_of_victims_counts_as_lost():
     story = Story().run().after(2).preempt("g-0", "g-1", "g-2").after(5).go("g-0", "g-1", "g-2")
     assert story.hours("lost") == 6
 
 
-def test_what_goes_by_itself_is_not():
+def test_the_usage_of_pods_deleted_without_preemption_does_not_count_as_lost():
     assert Story().run().after(2).go("g-0").hours("lost") == 0
 
 
-def test_too_few_members_occupy_in_vain():
+def test_the_usage_of_too_few_members_counts_as_incomplete():
     story = Story().run("g-0", "g-1").after(3).run("g-2").after(1).succeed()
     assert story.hours("incomplete") == 6
     assert story.tally.finished == 1
 
 
-def test_also_until_the_end():
+def test_the_usage_of_too_few_members_counts_until_the_end_of_the_run():
     assert Story().run("g-0").after(2).hours("incomplete") == 2
 
 
-def test_the_last_members_of_a_gang_that_is_nearly_done_are_not_too_few():
+def test_the_last_members_of_a_mostly_finished_gang_do_not_count_as_incomplete():
     assert Story().run().after(1).succeed("g-0", "g-1").after(1).hours("incomplete") == 0
 
 
-def test_single_pods_are_no_gangs():
+def test_single_pods_are_not_gangs():
     assert Story(members=1).run().after(1).succeed().tally.gangs == 0
 
 

@@ -1,4 +1,4 @@
-"""Recorders that load replicas together record what they record of pods loaded one by one."""
+"""Recorders make the same records of replicas loaded together and of pods loaded one by one."""
 
 from __future__ import annotations
 

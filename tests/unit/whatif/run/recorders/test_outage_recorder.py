@@ -1,4 +1,4 @@
-"""OutageRecorder: pods whose state cannot have changed need not be examined again."""
+"""OutageRecorder does not examine pods whose state cannot have changed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_starting_node_has_not_failed():
     assert all(not sample.counts[NodeState.UNREADY] for sample in recorder.node_samples)
 
 
-def test_a_pod_waits_no_longer_once_the_node_of_its_replacement_is_deleted():
+def test_a_pod_stops_waiting_when_the_node_of_its_replacement_is_deleted():
     """Its state is found anew at the next change of a node."""
     silent = make_node("a")
     silent = replace(silent, metadata=replace(silent.metadata, annotations={KUBELET: "stopped"}))

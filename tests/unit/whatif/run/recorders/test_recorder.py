@@ -31,7 +31,7 @@ def preempting(by, *victims):
     )
 
 
-def test_a_victim_that_terminates_already_is_counted_once():
+def test_a_victim_that_is_already_terminating_is_counted_once():
     """A second preemptor may need the node of a pod that the first has preempted."""
     recorder = Recorder(now=0)
     recorder.report(preempting("first", "low"))
@@ -79,7 +79,7 @@ pods = st.builds(
 
 
 @given(st.lists(pods, max_size=6))
-def test_a_snapshot_is_recorded_as_its_pods_one_by_one(found):
+def test_a_snapshot_is_recorded_like_its_single_pods(found):
     runs = [Recorder(now=10**18), OneByOne(now=10**18)]
     for run in runs:
         run.observe(ObjectsLoaded([make_node("a"), make_node("b"), *found]), 10**18)
@@ -124,7 +124,7 @@ def evicting(why, owner="ReplicaSet"):
         ("taint node.kubernetes.io/unreachable:NoExecute", False),
     ],
 )
-def test_an_eviction_that_does_not_ask_the_budgets_may_breach_them(why, asks):
+def test_an_eviction_that_bypasses_budgets_may_breach_them(why, asks):
     recorder = evicting(why)
     assert [(one.pod.name, one.node, one.why) for one in recorder.evicted] == [("p", "a", why)]
     assert [one.by for one in recorder.budgets.breaches] == ([] if asks else [why])

@@ -26,7 +26,7 @@ WEB = WorkloadRef("Deployment", "ns", "web")
         "it falls only in the last instant: to the end",
     ],
 )
-def test_how_long_no_pod_is_ready(settled, steps, lowest_for_s):
+def test_the_time_without_ready_pods_is_recorded(settled, steps, lowest_for_s):
     transitions = [PodTransition(seconds(at), WEB, "", Step(step)) for at, step in steps]
     recorder = WorkloadRecorder(transitions=transitions)
     found = dict(recorder.readiness([], {WEB: 1}, 0, seconds(60), settled=settled))[WEB]

@@ -1,4 +1,4 @@
-"""What anonymised objects keep: no text of a user, and every text that decisions depend on."""
+"""Anonymised objects contain no text of a user, and keep all texts that decisions depend on."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def is_published(path):
     return path[-2] in KEPT_KEYS if path[-1] == "<key>" else path[-1] in KEPT
 
 
-def test_no_text_of_any_field_is_left():
+def test_no_user_text_remains_in_any_field():
     marked = Marked()
     assert len(marked.paths) > 3_000
     text = json.dumps(anonymised(marked.objects).objects)
@@ -132,7 +132,7 @@ def enumerated():
     return found
 
 
-def test_every_value_of_an_enumeration_stays():
+def test_values_of_enumerations_are_kept():
     rewriter = _Rewriter("<{}>".format, frozenset())
     found = enumerated()
     assert len(found) > 100
@@ -154,7 +154,7 @@ POD = {"apiVersion": "v1", "kind": "Pod"}
 ZONE = "topology.kubernetes.io/zone"
 
 
-def test_keys_of_labels_are_the_same_wherever_they_stand():
+def test_label_keys_have_the_same_pseudonym_in_all_fields():
     """In lists of keys, and in requirements without an operator, as in a StorageClass."""
     keys = [ZONE, "pod-template-hash", "team"]
     spread = {"topologyKey": ZONE, "matchLabelKeys": keys}
@@ -195,7 +195,7 @@ def test_keys_of_labels_are_the_same_wherever_they_stand():
         pytest.param({"bindingConditions": ["Prepared", "node.k8s.io/up"]}, id="a device"),
     ],
 )
-def test_what_decisions_depend_on_stays(fields):
+def test_fields_that_decisions_depend_on_are_kept(fields):
     assert {**rewritten(POD, fields), "metadata": None} == {**POD, **fields, "metadata": None}
 
 
@@ -227,7 +227,7 @@ def test_drivers_have_the_same_name_in_all_kinds():
     assert limit["nodeID"] != "10.0.0.1"
 
 
-def test_the_controller_of_a_job_stays():
+def test_the_controller_name_of_a_job_is_kept():
     own = {"spec": {"managedBy": "kubernetes.io/job-controller"}}
     assert rewritten(POD, own)["spec"] == own["spec"]
 
@@ -263,7 +263,7 @@ def test_names_of_classes_in_resources_follow_the_classes():
     ]
 
 
-def test_the_users_part_of_a_published_key_goes():
+def test_the_user_defined_part_of_a_well_known_key_is_replaced():
     role, other = "node-role.kubernetes.io/payments", "node-role.kubernetes.io/control-plane"
     labels = {role: "", other: "", "fraud.node-restriction.kubernetes.io/team": "x"}
     armor = {"container.apparmor.security.beta.kubernetes.io/ledger": "runtime/default"}
@@ -283,7 +283,7 @@ def test_the_users_part_of_a_published_key_goes():
     assert path == f"metadata.labels['{toleration['key']}']"
 
 
-def test_names_that_are_keys_of_maps_go():
+def test_names_that_are_keys_of_maps_are_replaced():
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
     status = {"disruptedPods": {"web-0": "2026-11-20T05:00:00Z"}}
     found = rewritten(budget, {"status": status})

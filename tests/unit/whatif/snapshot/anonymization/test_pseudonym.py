@@ -50,7 +50,7 @@ def test_shared_segments_stay_shared():
     assert long.startswith(f"{middle}-")
 
 
-def test_names_of_the_system_stay():
+def test_names_of_system_objects_are_kept():
     pseudonyms = made(["kube-system", "kube-ops"])
     assert pseudonyms.replace("kube-system") == "kube-system"
     assert pseudonyms.replace("kube-ops").startswith("kube-o")
@@ -61,7 +61,7 @@ def obj(kind, name, spec=None, **metadata):
     return {"apiVersion": "v1", "kind": kind, "metadata": meta, "spec": spec or {}}
 
 
-def test_ordinals_of_stateful_sets_stay():
+def test_ordinals_of_stateful_sets_are_kept():
     owner = {"kind": "StatefulSet", "name": "db", "uid": "u"}
     claim = {"persistentVolumeClaim": {"claimName": "data-db-7"}}
     pod = obj("Pod", "db-7", {"volumes": [claim]}, ownerReferences=[owner])
@@ -82,19 +82,19 @@ def test_ordinals_of_stateful_sets_stay():
         ({"node.kubernetes.io/slot": "4"}, {"node.kubernetes.io/slot": "4"}),
     ],
 )
-def test_published_labels_stay(labels, expected):
+def test_well_known_labels_are_kept(labels, expected):
     (found,) = anonymised([obj("Node", "n", labels=labels)]).objects
     assert found["metadata"]["labels"] == expected
 
 
-def test_host_names_go_and_stay_equal_to_the_name_of_the_node():
+def test_host_name_labels_are_replaced_by_the_pseudonym_of_the_node():
     labels = {"kubernetes.io/hostname": "worker-1"}
     (found,) = anonymised([obj("Node", "worker-1", labels=labels)]).objects
     assert found["metadata"]["labels"]["kubernetes.io/hostname"] == found["metadata"]["name"]
     assert "worker" not in found["metadata"]["name"]
 
 
-def test_numbers_that_are_compared_stay():
+def test_numbers_that_are_compared_are_kept():
     term = {"matchExpressions": [{"key": "team/size", "operator": "Gt", "values": ["5"]}]}
     pod = obj("Pod", "p", {"affinity": {"nodeAffinity": {"terms": [term]}}})
     node = obj("Node", "n", labels={"team/size": "7", "team/name": "7"})
@@ -126,7 +126,7 @@ def test_images_of_nodes_still_match_those_of_pods():
     assert found["spec"]["containers"][0]["image"] == other["status"]["images"][0]["names"][0]
 
 
-def test_what_no_question_needs_is_dropped():
+def test_fields_that_no_command_reads_are_dropped():
     container = {"name": "c", "image": "i", "env": [{"name": "PASSWORD"}], "args": ["--x"]}
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
     pod = obj("Pod", "p", {"containers": [container]}, annotations=annotations)
@@ -137,7 +137,7 @@ def test_what_no_question_needs_is_dropped():
     assert result.dropped == {"Secret": 1, "Event": 1}
 
 
-def test_texts_of_a_wrong_type_stay_as_they_are():
+def test_strings_of_a_wrong_type_are_unchanged():
     """Kinds without a typed view are not checked before they are anonymised."""
     finalizers = {"metadata": {"name": "a", "finalizers": [3]}}
     requirement = {"key": "a", "operator": "In", "values": [3]}
@@ -147,7 +147,7 @@ def test_texts_of_a_wrong_type_stay_as_they_are():
     assert found["spec"][0]["values"] == [3]
 
 
-def test_autoscalers_keep_what_they_measure():
+def test_autoscalers_keep_their_metrics():
     """The resource and the policy stay; the names of target and container follow theirs."""
     target = {"type": "Utilization", "averageUtilization": 50}
     metric = {"name": "cpu", "container": "app", "target": target}
