@@ -1,4 +1,4 @@
-"""Whole jobs on the command line: queues before and after, groups that wait, and why."""
+"""Gangs on the command line: queues before and after, waiting groups, and reasons."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_what_if_shows_queues_before_and_after(busy, dump, capsys):
     assert words(shown[at + 3]) == "b 1 1 cpu nothing 0.00 1 cpu 1.00 4 cpu"
 
 
-def test_a_queue_may_deserve_a_part_of_a_device(dump, capsys):
+def test_a_queue_may_deserve_a_fraction_of_a_device(dump, capsys):
     """Of two GPUs, the queue with two thirds of the weight deserves 1.333, not 1."""
     gpus = {"cpu": "8", "memory": "8Gi", "pods": "110", "nvidia.com/gpu": "2"}
     one = {**node("n1"), "status": {"allocatable": gpus, "capacity": gpus}}
@@ -100,19 +100,19 @@ def test_a_queue_may_deserve_a_part_of_a_device(dump, capsys):
     assert words(shown[at + 2]).startswith("a 2 2 cpu, 1.333 gpu nothing 2 cpu, 2 gpu")
 
 
-def test_and_which_groups_wait_and_until_when(busy, capsys):
+def test_a_what_if_shows_waiting_groups_and_their_expected_start(busy, capsys):
     assert run(["whatif", busy, "--no-report"]) == 0
     shown = lines(capsys)
     at = shown.index("waiting groups (1)")
     assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m00s"
 
 
-def test_a_runtime_that_nobody_knows(dump, capsys):
+def test_an_unknown_runtime_gives_an_unknown_start(dump, capsys):
     run(["whatif", dump(node("n1"), gang("g", 3), gang("h", 3)), "--no-report"])
     assert any(line.split()[-1:] == ["unknown"] for line in lines(capsys))
 
 
-def test_the_result_has_both(busy, capsys):
+def test_the_json_result_has_queues_and_waiting_groups(busy, capsys):
     run(["whatif", busy, "--no-report", "-o", "json"])
     result = json.loads(capsys.readouterr().out)
     a, b = result["queues"]
@@ -126,7 +126,7 @@ def test_the_result_has_both(busy, capsys):
     )
 
 
-def test_a_simulation_shows_them_too(busy, tmp_path, capsys):
+def test_a_simulation_shows_queues_and_waiting_groups(busy, tmp_path, capsys):
     scenario = tmp_path / "s.yaml"
     scenario.write_text("cluster: {files: [dump.json]}\nduration: 1h\n")
     run(["simulate", str(scenario), "--no-report", "--batch-config", "kube-batch"])
@@ -135,7 +135,7 @@ def test_a_simulation_shows_them_too(busy, tmp_path, capsys):
     assert shown[shown.index("queues") + 3].split()[:2] == ["b", "1"]
 
 
-def test_the_rest_of_a_gang_that_lost_a_member(dump, capsys):
+def test_remaining_members_of_a_gang_below_its_minimum_are_listed(dump, capsys):
     group, *pods = gang("g", 2)
     for pod, name in zip(pods, ("n1", "n2"), strict=True):
         pod["spec"]["nodeName"], pod["status"] = name, {"phase": "Running"}
@@ -144,7 +144,7 @@ def test_the_rest_of_a_gang_that_lost_a_member(dump, capsys):
     assert words(row) == "default/g-1 n2 1m01s gang below its minimum"
 
 
-def test_without_jobs_there_is_nothing_to_show(dump, capsys):
+def test_without_gangs_no_queues_are_shown(dump, capsys):
     run(["whatif", dump(node("n1")), "--no-report"])
     assert not {"queues", "waiting groups (0)"} & set(lines(capsys))
 
@@ -167,7 +167,7 @@ def test_a_group_is_explained(dump, capsys, target):
     assert shown[-1] == "It would start with: 500m cpu more on node n1"
 
 
-def test_a_running_group_with_a_pending_member(dump, capsys):
+def test_a_running_group_with_a_pending_member_is_explained(dump, capsys):
     group, first, *rest = gang("g", 6)
     group["spec"]["minMember"] = 1
     first["spec"]["nodeName"], first["status"] = "n1", {"phase": "Running"}
@@ -178,13 +178,13 @@ def test_a_running_group_with_a_pending_member(dump, capsys):
     assert not [line for line in shown if "may start after" in line or "start is unknown" in line]
 
 
-def test_a_group_with_too_few_members(dump, capsys):
+def test_a_group_with_too_few_members_is_explained(dump, capsys):
     group, *pods = gang("g", 3)
     run(["explain", "podgroup/g", "--snapshot", dump(node("n1"), group, pods[:2])])
     assert lines(capsys)[0] == "default/g: needs 3 members and has 2, 0 on nodes"
 
 
-def test_when_it_may_start(dump, capsys):
+def test_the_explanation_of_a_group_states_its_expected_start(dump, capsys):
     running = gang("g", 3, runs="30m")
     for one in running[1:]:
         one["spec"]["nodeName"], one["status"] = "n1", {"phase": "Running"}
@@ -192,7 +192,7 @@ def test_when_it_may_start(dump, capsys):
     assert "It may start after 30m00s, unless other jobs start first." in lines(capsys)
 
 
-def test_a_pod_without_a_group_is_one(dump, capsys):
+def test_a_pod_without_a_group_is_explained_as_a_group_of_one_pod(dump, capsys):
     alone = gang("alone", 1)[1]
     del alone["metadata"]["annotations"]
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
@@ -202,7 +202,7 @@ def test_a_pod_without_a_group_is_one(dump, capsys):
     ]
 
 
-def test_a_group_as_data(dump, capsys):
+def test_the_explanation_of_a_group_can_be_printed_as_json(dump, capsys):
     path = dump(node("n1"), gang("g", 6))
     assert run(["explain", "podgroup/g", "--snapshot", path, "-o", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -214,7 +214,7 @@ def test_a_group_as_data(dump, capsys):
     ]
 
 
-def test_other_pods_are_explained_as_ever(dump, capsys):
+def test_pods_of_the_default_scheduler_have_the_usual_explanation(dump, capsys):
     pod = gang("g", 1)[1]
     pod["spec"]["schedulerName"] = "default-scheduler"
     run(["explain", "pod/g-0", "--snapshot", dump(node("n1"), gang("h", 1), pod)])
@@ -241,13 +241,13 @@ def test_a_group_of_the_default_scheduler_is_not_explained_as_a_job(dump, capsys
         ("podgroup/g", "podgroup/g is in several namespaces (default, other); add one"),
     ],
 )
-def test_a_group_that_is_not_there_or_not_one(dump, capsys, target, problem):
+def test_an_absent_or_ambiguous_group_is_refused(dump, capsys, target, problem):
     path = dump(node("n1"), gang("g", 1), gang("g", 1, namespace="other"))
     assert run(["explain", target, "--snapshot", path]) == 2
     assert capsys.readouterr().err.startswith(f"fairlead: explain: {problem}")
 
 
-def test_a_configuration_that_is_none(busy, tmp_path, capsys):
+def test_an_invalid_batch_configuration_is_refused(busy, tmp_path, capsys):
     path = tmp_path / "batch.yaml"
     path.write_text("actions: allocat")
     assert run(["whatif", busy, "--no-report", "--batch-config", str(path)]) == 2
@@ -279,7 +279,7 @@ def waits(dump):
     return dump(node("n1"), gang("g", 4)[:1], running, completed(running[0], 30), gang("h", 3))
 
 
-def test_when_a_gang_starts_by_known_runtimes(waits, capsys):
+def test_known_runtimes_determine_when_a_gang_starts(waits, capsys):
     assert run(["explain", "podgroup/h", "--snapshot", waits, "--seeds", "2"]) == 0
     shown = lines(capsys)
     at = next(n for n, line in enumerate(shown) if line.startswith("START TIMES"))
@@ -289,13 +289,13 @@ def test_when_a_gang_starts_by_known_runtimes(waits, capsys):
     assert any("known for 4 of 4 running pods (100%)" in line for line in shown)
 
 
-def test_when_a_pod_of_a_gang_starts_as_data(waits, capsys):
+def test_the_start_time_of_a_gang_pod_can_be_printed_as_json(waits, capsys):
     run(["explain", "pod/h-0", "--snapshot", waits, "--seeds", "2", "-o", "json"])
     found = json.loads(capsys.readouterr().out)
     assert [one["p50_s"] for one in found["start_times"]] == [1800]
     assert found["start_times_basis"]["draws"] == 2
 
 
-def test_start_times_are_about_what_waits(waits, capsys):
+def test_start_times_are_refused_for_objects_that_cannot_wait(waits, capsys):
     assert run(["explain", "node/n1", "--snapshot", waits, "--seeds", "2"]) == 2
     assert "--seeds: needs a pod, a workload or a pod group" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The command line as a whole: help, exit codes, what goes to stdout, stderr and files."""
+"""The whole command line: help, exit codes, and output to stdout, stderr and files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fairlead(tmp_path, monkeypatch, capsys):
     return run_fairlead
 
 
-def test_the_version_is_told(fairlead):
+def test_the_version_is_printed(fairlead):
     assert fairlead("--version") == (0, f"{__version__}\n", "")
 
 
@@ -51,7 +51,7 @@ def test_every_command_has_help_with_examples(fairlead, command):
     assert f"fairlead {command}".strip() in tried
 
 
-def test_the_help_of_whatif_says_in_which_order_a_change_is_made(fairlead):
+def test_the_help_of_whatif_states_the_order_of_a_change(fairlead):
     """As `script_of_change` does."""
     _, out, _ = fairlead("whatif", "--help")
     text = " ".join(out.split())
@@ -63,20 +63,20 @@ def test_the_help_of_whatif_says_in_which_order_a_change_is_made(fairlead):
     )
 
 
-def test_files_that_conformance_reads_must_be_there(fairlead):
+def test_conformance_refuses_missing_files(fairlead):
     for option, value in (("--tokens", "nope"), ("--ca", "nope"), ("--show", "-1")):
         code, _, err = fairlead("conformance", "api", "cases.jsonl", f"{option}={value}")
         assert (code, err.count("\n")) == (2, 1)
         assert f'Invalid value "{value}" for {option}' in err
 
 
-def test_no_difference_is_0(fairlead):
+def test_no_difference_has_exit_code_0(fairlead):
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--no-report")
     assert (code, err) == (0, "")
     assert out.startswith("No change requested\nNothing changes for any pod.\n")
 
 
-def test_a_difference_is_1_and_comes_with_a_report(fairlead, tmp_path):
+def test_a_difference_has_exit_code_1_and_a_report(fairlead, tmp_path):
     change = STORE / "flash-sale.yaml"
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--apply", change)
     assert code == 1
@@ -93,7 +93,7 @@ def test_a_difference_is_1_and_comes_with_a_report(fairlead, tmp_path):
         (["priority>=2000000", "labels.app=absent"], 1),
     ],
 )
-def test_a_displaced_pod_that_must_not_be_is_3(fairlead, conditions, code):
+def test_a_pod_that_matches_fail_on_has_exit_code_3(fairlead, conditions, code):
     options = [f"--fail-on={condition}" for condition in conditions]
     found, out, _ = fairlead(
         "whatif", STORE / "store.yaml", "--drain=worker-11", "--no-report", *options
@@ -102,7 +102,7 @@ def test_a_displaced_pod_that_must_not_be_is_3(fairlead, conditions, code):
     assert ("\n--fail-on " in out) is (code == 3)
 
 
-def test_json_is_all_that_stdout_holds(fairlead, tmp_path):
+def test_stdout_contains_only_json(fairlead, tmp_path):
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--drain", "worker-11", "-o", "json")
     result = json.loads(out)
     assert (code, err) == (1, "")
@@ -112,7 +112,7 @@ def test_json_is_all_that_stdout_holds(fairlead, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_snapshot_comes_from_standard_input(fairlead, monkeypatch):
+def test_a_snapshot_is_read_from_standard_input(fairlead, monkeypatch):
     with (STORE / "store-nodes-pods.json").open() as stdin:
         monkeypatch.setattr(sys, "stdin", stdin)
         code, out, _ = fairlead("whatif", "-", "--cordon", "worker-00", "-o", "json")
@@ -120,7 +120,7 @@ def test_a_snapshot_comes_from_standard_input(fairlead, monkeypatch):
     assert json.loads(out)["source"] == "stdin"
 
 
-def test_a_simulation_writes_what_its_scenario_and_options_name(fairlead, tmp_path):
+def test_a_simulation_writes_the_files_of_its_scenario_and_options(fairlead, tmp_path):
     scenario = PRIORITIES.read_text() + "outputs: {json: r.json, report: r.html, commands: c.jsonl}"
     (tmp_path / "s.yaml").write_text(scenario)
     code, out, err = fairlead("simulate", "s.yaml", "--snapshot", "end.json")
@@ -163,7 +163,7 @@ def test_a_seed_is_part_of_the_input(fairlead):
     assert choices(1) != choices(2)
 
 
-def test_explanations_are_text_or_data(fairlead):
+def test_explanations_are_text_or_json(fairlead):
     arguments = ("explain", "pod/search-58f855c4f4-kvqhp", "--snapshot", STORE / "store.yaml")
     code, out, _ = fairlead(*arguments)
     assert code == 0
@@ -173,7 +173,7 @@ def test_explanations_are_text_or_data(fairlead):
     assert found["choices"] == ["worker-01"]
 
 
-def test_a_row_stands_for_many_nodes_unless_all_are_asked_for(fairlead, tmp_path):
+def test_a_row_groups_many_nodes_unless_all_are_requested(fairlead, tmp_path):
     cluster = "{generated: {nodes: 50, allocatable: {cpu: 2}}}"
     pods = "".join(
         f"- {{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: "
@@ -198,7 +198,7 @@ def test_a_row_stands_for_many_nodes_unless_all_are_asked_for(fairlead, tmp_path
     assert "... and 40 more" in small
 
 
-def test_an_unknown_workload_is_met_with_the_nearest(fairlead):
+def test_an_unknown_workload_is_refused_with_the_nearest_name(fairlead):
     code, out, err = fairlead("bench", "PreemptionBasik")
     assert (code, out) == (2, "")
     assert err.startswith("fairlead: no workload 'PreemptionBasik'; did you mean PreemptionBasic/")
@@ -219,7 +219,7 @@ def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
     assert "Traceback" in err
 
 
-def test_an_interrupt_is_130_without_a_word(fairlead, monkeypatch):
+def test_an_interrupt_has_exit_code_130_and_no_message(fairlead, monkeypatch):
     def interrupted(asked):
         raise KeyboardInterrupt
 
@@ -232,14 +232,14 @@ def test_an_interrupt_is_130_without_a_word(fairlead, monkeypatch):
     [("<&-", b"fairlead: stdin: is empty\n"), ("</dev/null 2>/dev/full", b"")],
     ids=["standard input is closed", "standard error cannot be written"],
 )
-def test_bad_input_is_2_whatever_the_shell_does_with_the_streams(redirection, error):
+def test_bad_input_has_exit_code_2_with_any_redirection_of_streams(redirection, error):
     shell = ["sh", "-c", f'exec "$@" {redirection}', "sh"]
     command = [*shell, sys.executable, "-m", "fairlead.cli", "whatif", "-"]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", error)
 
 
-def test_a_file_that_cannot_be_written_is_74(fairlead, monkeypatch):
+def test_a_file_that_cannot_be_written_has_exit_code_74(fairlead, monkeypatch):
     def full(asked):
         raise OSError(28, "No space left on device", "r.html")
 
@@ -254,7 +254,7 @@ def in_process(*arguments, seed):
     return subprocess.run(command, capture_output=True, check=False, env=environment, text=True)
 
 
-def test_the_hash_seed_changes_nothing(tmp_path):
+def test_the_hash_seed_does_not_change_commands_or_results(tmp_path):
     """Same scenario and seed under two PYTHONHASHSEEDs: the same commands and result."""
 
     def outcome(seed):
@@ -267,8 +267,8 @@ def test_the_hash_seed_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("output", ["text", "json"])
-def test_a_reader_that_leaves_changes_nothing_else(tmp_path, output):
-    """`| head` gets its lines; the exit code and the files are as without it."""
+def test_a_closed_pipe_changes_neither_exit_code_nor_files(tmp_path, output):
+    """`| head` gets its lines; the exit code and the files are the same as without it."""
     command = [sys.executable, "-m", "fairlead.cli", "whatif", STORE / "store.yaml", "--drain",
                "worker-11", "-o", output, "--report", "r.html"]  # fmt: skip
     with subprocess.Popen(
@@ -280,8 +280,8 @@ def test_a_reader_that_leaves_changes_nothing_else(tmp_path, output):
     assert (tmp_path / "r.html").exists()
 
 
-def test_help_loads_nothing_heavy():
-    """`fairlead --help` answers at once: neither numpy nor the engine is imported."""
+def test_help_does_not_import_numpy_or_the_engine():
+    """`fairlead --help` is fast because it imports neither numpy nor the engine."""
     code = (
         "import sys; from fairlead.cli.main import run; run(['--help']); "
         "print([m for m in sys.modules if m in ('numpy', 'yaml', 'fairlead.engine')])"

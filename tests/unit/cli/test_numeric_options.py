@@ -84,13 +84,13 @@ def refusal(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(("command", "option", "is_integer"), list(numeric_options()))
-def test_what_is_no_possible_number_is_refused(refusal, command, option, is_integer):
+def test_invalid_numbers_are_refused(refusal, command, option, is_integer):
     values = [*NO_NUMBERS, *([] if option in MAY_BE_NEGATIVE else ["-1"])]
     for value in [*values, *([NO_FRACTIONS] if is_integer else [])]:
         assert option in refusal(command, option, value), value
 
 
-def test_the_options_are_found():
+def test_numeric_options_are_found():
     found = {(one.values[0], one.values[1]) for one in numeric_options()}
     assert ("whatif", "--horizon") in found
     assert ("up", "--speed") in found

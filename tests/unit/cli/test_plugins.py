@@ -42,7 +42,7 @@ def fairlead(tmp_path, monkeypatch, capsys):
     return run_fairlead
 
 
-def test_explain_asks_the_plugin(fairlead) -> None:
+def test_explain_calls_the_plugin(fairlead) -> None:
     pod = "pod/analytics/reports-54df9554fd-24mtj"
     asked = (pod, "--snapshot", STORE, "--plugin", "only.py:Only=3", "-o", "json")
     _, out, _ = fairlead("explain", *asked)
@@ -60,14 +60,14 @@ def test_whatif_compares_with_the_run_without_the_plugin(fairlead) -> None:
     assert all(node.endswith("0") for node in placed)
 
 
-def test_simulate_tells_where_a_plugin_failed_in_silence(fairlead) -> None:
+def test_simulate_reports_failures_of_a_plugin_that_change_no_decision(fairlead) -> None:
     code, out, _ = fairlead("simulate", PRIORITIES, "--plugin", "only.py:Broken", "--no-report")
     assert code == 0
     assert "plugin Broken (PostBind)" in out
     assert "RuntimeError: no notes taken (only.py:11)" in " ".join(out.split())
 
 
-def test_the_times_go_to_stderr_and_leave_stdout_as_it_is(fairlead) -> None:
+def test_the_times_are_written_to_stderr_and_do_not_change_stdout(fairlead) -> None:
     asked = ("simulate", PRIORITIES, "--plugin", "only.py:Only", "--no-report")
     code, out, err = fairlead(*asked, "--profile-plugins")
     assert (code, fairlead(*asked)[1]) == (0, out)
@@ -82,7 +82,7 @@ def test_the_times_go_to_stderr_and_leave_stdout_as_it_is(fairlead) -> None:
     [("simulate", PRIORITIES), ("whatif", STORE), ("explain", "pod/x", "--snapshot", STORE)],
     ids=lambda command: command[0],
 )
-def test_a_plugin_that_cannot_be_had_is_bad_input(fairlead, command) -> None:
+def test_a_plugin_that_cannot_be_loaded_is_bad_input(fairlead, command) -> None:
     code, out, err = fairlead(*command, "--plugin", "only.py:Onyl")
     assert (code, out) == (2, "")
     assert (
@@ -115,7 +115,7 @@ class Bump:
 """
 
 
-def test_explain_tells_what_another_plugin_would_do(fairlead) -> None:
+def test_explain_shows_the_effect_of_another_plugin(fairlead) -> None:
     Path("crowded.yaml").write_text(CROWDED)
     Path("bump.py").write_text(BUMP)
     asked = ("explain", "pod/waiting", "--snapshot", "crowded.yaml", "--plugin", "bump.py:Bump")

@@ -46,7 +46,7 @@ def test_a_missing_command_is_refused_before_the_cluster_starts(fairlead):
     )
 
 
-def test_a_cluster_in_the_background_is_ready_at_once_and_ends_with_down(fairlead, tmp_path):
+def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fairlead, tmp_path):
     started = fairlead("up", "--detach", "--nodes", "1")
     assert started.returncode == 0
     path = started.stdout.removeprefix("export KUBECONFIG=").partition("  # ")[0]
@@ -73,7 +73,7 @@ def test_a_log_with_content_is_kept(fairlead, tmp_path):
     assert list(tmp_path.glob("fairlead-up-*")) == [log]
 
 
-def test_a_cluster_that_cannot_start_in_the_background_says_why(fairlead, tmp_path):
+def test_a_failed_start_in_the_background_is_reported_with_its_reason(fairlead, tmp_path):
     done = fairlead("up", "--detach", "--data-dir", "/dev/null/x")
     assert done.returncode == 2
     assert done.stderr.startswith("fairlead: --data-dir: ")

@@ -1,4 +1,4 @@
-"""Several answers side by side: alternatives, other snapshots, other configurations."""
+"""Several answers side by side: alternatives, other snapshots, and other configurations."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_options_become_changes_by_name():
         (("a:--drain 'n1",), "--change: a: No closing quotation"),
     ],
 )
-def test_what_is_no_change_is_refused(texts, said):
+def test_an_option_that_is_not_a_change_is_refused(texts, said):
     with pytest.raises(InputError, match=said):
         parse_alternatives(texts)
 
@@ -96,7 +96,7 @@ def test_a_single_alternative_is_not_compared(ask):
     assert found["verdict"].startswith("The only alternative, one: 1 pod")
 
 
-def test_another_snapshot_is_asked_the_same(ask):
+def test_another_snapshot_is_compared_with_the_same_change(ask):
     _, found, _ = ask("--drain", "a", "--against-snapshot", "full.json")
     here, there = found["alternatives"]
     assert (here["alternative"], there["alternative"]) == ("room.json", "full.json")
@@ -104,7 +104,7 @@ def test_another_snapshot_is_asked_the_same(ask):
     assert found["verdict"].startswith("room.json: 1 pod")
 
 
-def test_another_configuration_is_asked_the_same(ask, tmp_path):
+def test_another_configuration_is_compared_with_the_same_change(ask, tmp_path):
     config = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     (tmp_path / "s.yaml").write_text(config)
     _, found, _ = ask("--drain", "a", "--against-config", "s.yaml")
@@ -189,7 +189,7 @@ def test_a_condition_that_holds_for_one_alternative_fails_the_comparison(ask, tm
     assert case.get("classname") == "both: What if: --drain a --drain b"
 
 
-def test_conditions_that_hold_for_no_alternative_leave_the_exit_code(ask):
+def test_conditions_that_hold_for_no_alternative_do_not_change_the_exit_code(ask):
     code, found, _ = ask("--change", "one:--drain a", "--fail-on", "pending>0")
     assert (code, found["findings"]) == (1, ["What if: --drain a"])
 

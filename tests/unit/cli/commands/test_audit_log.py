@@ -12,7 +12,7 @@ from fairlead.cli.commands.up.audit_log import opened_audit
 from fairlead.whatif.input.error import InputError
 
 
-def test_lines_are_appended_for_the_user_alone(tmp_path):
+def test_lines_are_appended_to_a_file_that_only_its_user_can_read(tmp_path):
     path = tmp_path / "audit.log"
     for line in (b"a\n", b"b\n"):
         with opened_audit(path) as write:
@@ -26,7 +26,7 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path):
         pass
 
 
-def test_lines_that_cannot_be_written_are_told_of_once(capsys):
+def test_lines_that_cannot_be_written_are_reported_once(capsys):
     with opened_audit(Path("/dev/full")) as write:
         write(b"a\n")
         write(b"b\n")
@@ -47,7 +47,7 @@ def test_a_pipe_without_reader_is_refused(pipe):
         pass
 
 
-def test_lines_go_whole_into_a_pipe_or_not_at_all(pipe, capsys):
+def test_a_line_is_written_to_a_pipe_completely_or_not_at_all(pipe, capsys):
     """A slow reader does not delay the writer."""
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     line = b"x" * 4_999 + b"\n"

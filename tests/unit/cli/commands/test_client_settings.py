@@ -1,4 +1,4 @@
-"""The parts of a KubeSchedulerConfiguration about the API server."""
+"""The client connection settings of a KubeSchedulerConfiguration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def settings(tmp_path):
     return read
 
 
-def test_fields_that_are_absent_or_zero_have_the_usual_values(settings):
+def test_fields_that_are_absent_or_zero_have_the_default_values(settings):
     found = settings("clientConnection: {qps: 0, burst: 7}\nleaderElection: {retryPeriod: 1s}")
     assert found.limits == RequestLimits(burst=7)
     assert found.election is not None

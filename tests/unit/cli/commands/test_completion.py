@@ -1,4 +1,4 @@
-"""`fairlead completion`: the scripts complete commands, options, values and files."""
+"""`fairlead completion`: the scripts complete commands, options, values and file names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def scripts():
         (("fairlead", "whatif", "-o", "j"), {"json"}),
     ],
 )
-def test_bash_completes(scripts, tmp_path, words, completed):
+def test_bash_completes_commands_options_and_values(scripts, tmp_path, words, completed):
     script = tmp_path / "fairlead.bash"
     script.write_text(scripts["bash"])
     command = ["bash", "--norc", "-c", PRESS_TAB, "bash", str(script), *words]
@@ -46,7 +46,7 @@ def test_bash_completes(scripts, tmp_path, words, completed):
     assert completed <= set(done.stdout.split())
 
 
-def test_bash_completes_file_names_where_the_script_knows_nothing(scripts):
+def test_bash_completes_file_names_by_default(scripts):
     assert "complete -o bashdefault -o default -F _fairlead fairlead" in scripts["bash"]
 
 
@@ -55,6 +55,6 @@ def test_commands_and_options_are_in_the_scripts_of_the_other_shells(scripts, sh
     assert all(word in scripts[shell] for word in ("whatif", "explain", "drain", "doctor"))
 
 
-def test_another_shell_is_refused_with_the_list(capsys):
+def test_an_unknown_shell_is_refused_with_the_list_of_shells(capsys):
     assert run(["completion", "tcsh"]) == 2
     assert "bash" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`fairlead demo` writes its example, asks its questions, and overwrites nothing else."""
+"""`fairlead demo` writes its example, prints three answers, and overwrites no other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`fairlead doctor` says what is there, what is missing, and whether that matters."""
+"""`fairlead doctor` lists what is installed, what is missing, and whether it is required."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_missing_library_fails(monkeypatch, capsys):
     assert "missing  library numpy: pip install numpy" in capsys.readouterr().out
 
 
-def test_the_libraries_of_a_source_tree_are_unknown(monkeypatch, capsys):
+def test_the_required_libraries_of_a_source_tree_are_unknown(monkeypatch, capsys):
     def requires(_):
         raise PackageNotFoundError
 

@@ -1,4 +1,4 @@
-"""`fairlead explain --process` against servers that are no `fairlead run`."""
+"""`fairlead explain --process` against servers other than `fairlead run`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_json_of_another_server_is_refused(capsys, body):
     assert "the response does not come from fairlead run" in capsys.readouterr().err
 
 
-def test_a_long_answer_is_cut_off(capsys, monkeypatch):
+def test_a_long_answer_is_truncated(capsys, monkeypatch):
     monkeypatch.setattr(process, "_BYTES_MAX", 1 << 20)
     assert explain(b"x" * (3 << 20)) == exit_code.BAD_INPUT
     assert "the answer has more than 1 MiB" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`fairlead extender` as a process: it prints its address, answers, and ends on a signal."""
+"""`fairlead extender` as a process: it prints its address, serves requests, and ends on signals."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def files(tmp_path):
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_a_scheduler_heeds_plugins_that_run_elsewhere(files, by_name, capsys):
+def test_a_scheduler_uses_plugins_that_run_in_an_extender(files, by_name, capsys):
     options = ["--plugin", f"{files}/by_label.py:ByLabel"]
     if by_name:
         options += ["--snapshot", f"{files}/cluster.json"]
@@ -97,7 +97,7 @@ def test_a_scheduler_heeds_plugins_that_run_elsewhere(files, by_name, capsys):
     assert bind["node"] == "n1"
 
 
-def test_it_leaves_when_it_is_interrupted(files):
+def test_an_extender_ends_when_it_is_interrupted(files):
     with extender("--plugin", f"{files}/by_label.py:ByLabel", stop=signal.SIGINT) as address:
         host, _, port = address.partition(":")
         connection = HTTPConnection(host, int(port), timeout=10)
@@ -124,13 +124,13 @@ def refused(capsys, *options):
         (["--listen", "127.0.0.1:0", "--snapshot", "/nowhere"], "/nowhere"),
     ],
 )
-def test_what_it_cannot_be_is_refused_in_a_line(capsys, options, line):
+def test_invalid_options_are_refused_in_one_line(capsys, options, line):
     error = refused(capsys, *options)
     assert error.startswith(f"fairlead: {line}")
     assert error.count("\n") == 1
 
 
-def test_an_extender_asks_no_extenders(files, capsys):
+def test_an_extender_cannot_call_extenders(files, capsys):
     (files / "scheduler.yaml").write_text(CONFIG % ("x", "false"))
     error = refused(capsys, "--listen", "127.0.0.1:0", "--config", f"{files}/scheduler.yaml")
     assert "scheduler.yaml: extenders: an extender cannot call extenders" in error

@@ -1,4 +1,4 @@
-"""The command `fit` with an autoscaler, which counts until a limit of the autoscaler binds."""
+"""The command `fit` with an autoscaler, which counts until a limit of the autoscaler is reached."""
 
 from __future__ import annotations
 

@@ -39,5 +39,5 @@ def test_missing_namespaces_are_added():
     assert objects(OWNED)["Namespace"]["metadata"] == {"name": "shop"}
 
 
-def test_leases_are_left_out_because_new_kubelets_renew_their_own():
+def test_leases_are_removed_because_new_kubelets_renew_their_own():
     assert set(objects(LEASE)) == {"Node"}

@@ -1,4 +1,4 @@
-"""--otlp-endpoint: what is wrong with it is said in one line, before anything runs."""
+"""--otlp-endpoint: an invalid value is refused in one line, before anything runs."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_without_the_extra_the_command_that_installs_it_is_named(refused, monkey
 
 
 @pytest.mark.parametrize("url", ["localhost:4318", "ftp://a", "http://", "http://a:x", "http://[a"])
-def test_what_is_no_url_of_a_collector_is_refused(refused, url):
+def test_an_invalid_collector_url_is_refused(refused, url):
     assert refused("--otlp-endpoint", url) == (
         f"fairlead: --otlp-endpoint: {url}: must be the URL of an OTLP/HTTP collector, such as "
         "http://localhost:4318\n"
     )
 
 
-def test_a_shadow_makes_no_spans(refused):
+def test_a_shadow_creates_no_spans(refused):
     assert refused("--shadow", "--otlp-endpoint", "http://127.0.0.1:4318") == (
         "fairlead: --otlp-endpoint: cannot be used with --shadow\n"
     )
@@ -61,5 +61,5 @@ def test_a_shadow_makes_no_spans(refused):
         ("https://a/otlp/v1/traces", "https://a/otlp/v1/traces"),
     ],
 )
-def test_an_endpoint_is_a_base_or_the_url_of_traces(endpoint, url):
+def test_an_endpoint_is_a_base_url_or_the_url_of_traces(endpoint, url):
     assert traces_url(endpoint) == url

@@ -1,4 +1,4 @@
-"""The exit status of the planning commands is 1 if the answer is no."""
+"""The exit status of the planning commands is 1 if the plan is not possible."""
 
 from __future__ import annotations
 
@@ -80,14 +80,16 @@ def with_budget() -> list[dict]:
         pytest.param(large, "consolidate", 0, id="no node can be removed"),
     ],
 )
-def test_a_no_is_status_1(objects, arguments, code, tmp_path, capsys):
+def test_the_exit_status_states_whether_the_plan_is_possible(
+    objects, arguments, code, tmp_path, capsys
+):
     dump = tmp_path / "dump.json"
     dump.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects()}))
     command, *options = arguments.split()
     assert run([command, str(dump), *options]) == code, capsys.readouterr().out
 
 
-def test_a_pod_larger_than_all_types_is_a_no(tmp_path, capsys):
+def test_a_pod_larger_than_all_types_has_exit_status_1(tmp_path, capsys):
     dump = tmp_path / "dump.json"
     pending = pod("p", "9")
     pending["status"] = {"phase": "Pending"}
@@ -97,6 +99,6 @@ def test_a_pod_larger_than_all_types_is_a_no(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["drain-plan", "upgrade-check", "fit", "size"])
-def test_the_help_has_the_status(name):
+def test_the_help_states_the_exit_status(name):
     text = next(one.exit_codes for one in COMMANDS if one.name == name)
     assert "; 1 " in text

@@ -1,4 +1,4 @@
-"""Folders of commands that end, and of commands that are killed."""
+"""Temporary folders of commands that end normally, and of commands that are killed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def names(place):
     return sorted(one.name for one in place.iterdir())
 
 
-def test_a_folder_is_gone_afterwards(place):
+def test_a_folder_is_deleted_when_the_command_ends(place):
     with private_folder() as folder:
         assert folder.parent == place
         assert folder.stat().st_mode & 0o077 == 0
@@ -51,14 +51,14 @@ def test_a_folder_is_gone_afterwards(place):
     assert names(place) == []
 
 
-def test_who_lives_keeps_their_folder(place, holder):
-    """Also this process its own."""
+def test_folders_of_running_processes_are_not_deleted(place, holder):
+    """This includes the folder of the process that cleans up."""
     with private_folder():
         remove_abandoned()
         assert len(names(place)) == 2
 
 
-def test_what_a_killed_process_left_is_swept_up(place, holder):
+def test_the_folder_of_a_killed_process_is_deleted(place, holder):
     holder.kill()
     holder.wait()
     assert len(names(place)) == 1
@@ -66,8 +66,8 @@ def test_what_a_killed_process_left_is_swept_up(place, holder):
     assert names(place) == []
 
 
-def test_what_is_not_ours_stays(place):
-    """A folder stays without a lock, with a link as its lock, or if other users may write to it."""
+def test_folders_that_fairlead_did_not_create_are_not_deleted(place):
+    """That is, without a lock, with a link as the lock, or writable by other users."""
     lockless, linked, shared = (place / f"fairlead-{name}" for name in ("a", "b", "c"))
     for folder in (lockless, linked, shared):
         folder.mkdir(mode=0o700)

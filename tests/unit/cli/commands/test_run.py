@@ -1,4 +1,4 @@
-"""`fairlead run` with credentials or TLS files that cannot be used ends before it starts."""
+"""`fairlead run` with unusable credentials or TLS files ends before it starts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAILING = {"exec": {"command": "/bin/false", "apiVersion": VERSION, "interactive
     ],
     ids=["exec plugin", "token file"],
 )
-def test_credentials_that_cannot_be_used_are_bad_input(tmp_path, capsys, user, problem, options):
+def test_unusable_credentials_are_bad_input(tmp_path, capsys, user, problem, options):
     command = ["run", "--kubeconfig", kubeconfig(tmp_path, user), "--listen", "none", *options]
     assert run(command) == exit_code.BAD_INPUT
     assert capsys.readouterr() == ("", f"fairlead: {problem}\n")

@@ -1,4 +1,4 @@
-"""The page of a shadow: its verdict, its counts, and what the examples say."""
+"""The page of a shadow scheduler: its verdict, its counts, and its examples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def decision(agreement, **more):
     return ShadowDecision(0, "present", agreement, "shop/web-0", "default-scheduler", "n1", **more)
 
 
-def test_a_page_without_placements_says_so():
+def test_a_page_without_placements_has_a_message():
     assert "present: no placement was observed." in page()
 
 
@@ -31,7 +31,7 @@ def test_placements_are_counted_by_class():
     assert '<td class="number">1</td><td class="number">25.0%</td>' in row
 
 
-def test_examples_say_why():
+def test_examples_have_reasons():
     scores = {"score": 90, "best_score": 120, "choices": ("n2", "n3"), "equals": 5}
     lower = page(decision(ShadowAgreement.LOWER, **scores))
     assert "n2, n3 and 3 more" in lower

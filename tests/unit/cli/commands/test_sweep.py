@@ -59,7 +59,7 @@ def swept(scenario: Path, *options: str) -> int:
     return run(["sweep", str(scenario), *place, *options])
 
 
-def test_cases_results_and_reports(scenario, capsys):
+def test_a_sweep_writes_cases_results_and_reports(scenario, capsys):
     options = ("--vary", "events[0].create=pods.yaml,large.yaml", "--lose", "zone@1s")
     assert swept(scenario, *options, "-o", "json") == exit_code.SUCCESS
     answer = json.loads(capsys.readouterr().out)
@@ -80,7 +80,7 @@ def test_cases_results_and_reports(scenario, capsys):
     assert not (scenario.parent / "out.json").exists()
 
 
-def test_processes_give_the_results_of_one(scenario):
+def test_several_processes_give_the_same_results_as_one(scenario):
     folder = scenario.parent / "out"
     assert swept(scenario, "--vary", "seed=0..2") == exit_code.SUCCESS
     first = {file.name: file.read_bytes() for file in (folder / "cases").iterdir()}
@@ -104,7 +104,7 @@ def test_an_interrupted_sweep_continues(scenario, capsys):
     assert "4 in each of 3 cases" in capsys.readouterr().out
 
 
-def test_a_case_gives_the_same_result_without_its_files_at_hand(scenario, tmp_path, monkeypatch):
+def test_a_case_gives_the_same_result_after_its_files_are_deleted(scenario, tmp_path, monkeypatch):
     document = read_one(str(scenario)).value
     cases = cases_of(document, [parse_variation("events[0].create=pods.yaml,large.yaml")])
     files = read_files(scenario.parent, [one.scenario for one in cases])
@@ -138,7 +138,7 @@ def test_only_fields_for_files_name_files(scenario, tmp_path):
     [("pending>0", exit_code.CONDITION_HOLDS), ("pending > 5", exit_code.SUCCESS),
      ("cost>0", exit_code.SUCCESS)],
 )  # fmt: skip
-def test_fail_on(scenario, condition, expected):
+def test_fail_on_sets_the_exit_status(scenario, condition, expected):
     options = ("--vary", "events[0].create=pods.yaml,large.yaml", "--fail-on", condition)
     assert swept(scenario, *options) == expected
 
@@ -243,7 +243,7 @@ def test_only_file_names_are_file_fields():
     ]
 
 
-def test_the_first_invalid_case_is_named_whichever_ends_first(scenario, capsys, monkeypatch):
+def test_the_invalid_case_with_the_lowest_number_is_named(scenario, capsys, monkeypatch):
     def backwards(source, cases, _):
         for case in reversed(cases):
             yield case.number, run_case(source, case.scenario)

@@ -1,4 +1,4 @@
-"""`fairlead up` as a process: it says where it is, serves, is steered, and leaves when told to."""
+"""`fairlead up` as a process: its output, its API, its clock commands, and how it ends."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def asked(kubeconfig, path, token=None):
         return json.load(response)
 
 
-def test_connections_that_end_abruptly_print_nothing(capfd):
+def test_aborted_connections_print_nothing(capfd):
     with up("--nodes", "1", "--without", "workloads") as kubeconfig:
         config = yaml.safe_load(Path(kubeconfig).read_text())
         host, _, port = config["clusters"][0]["cluster"]["server"][8:].rpartition(":")
@@ -69,7 +69,7 @@ def test_connections_that_end_abruptly_print_nothing(capfd):
     assert capfd.readouterr().err == ""
 
 
-def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
+def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
     file = tmp_path / "kubeconfig"
     with up("--nodes", "2", "--kubeconfig", str(file)) as kubeconfig:
         assert kubeconfig == str(file)
@@ -85,8 +85,8 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
-def test_only_a_quota_opens_what_the_admission_configuration_limits(tmp_path):
-    """--admission-control-config-file, the second half of the remedy against high priorities."""
+def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_path):
+    """--admission-control-config-file, the second part of the remedy against high priorities."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}
     limited = {"resource": "pods", "matchScopes": [scope]}
     plugin = {
@@ -122,8 +122,8 @@ def hanging_up_ends():
 
 @pytest.mark.usefixtures("hanging_up_ends")
 @pytest.mark.parametrize("nohup", [(), ("nohup",)])
-def test_a_terminal_that_closes_ends_it_but_where_it_was_started_with_nohup(tmp_path, nohup):
-    """Nothing temporary is left."""
+def test_a_closed_terminal_ends_the_cluster_unless_nohup_started_it(tmp_path, nohup):
+    """No temporary file is left."""
     command = [*nohup, sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -136,7 +136,7 @@ def test_a_terminal_that_closes_ends_it_but_where_it_was_started_with_nohup(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nobody_has_to_read_what_it_says(tmp_path):
+def test_the_cluster_runs_with_closed_output_streams(tmp_path):
     """A shell's `>&-` and `2>&-`."""
     kubeconfig = tmp_path / "kubeconfig"
     command = [sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0", "--kubeconfig"]
@@ -167,7 +167,7 @@ def _answers(kubeconfig):
         (["--without", "nope"], "--without: nope: must be one of kubelet"),
     ],
 )
-def test_options_that_make_no_sense(options, line, capsys):
+def test_invalid_options_are_refused(options, line, capsys):
     assert run(["up", *options]) == 2
     assert line in capsys.readouterr().err
 
@@ -182,14 +182,14 @@ def test_options_that_make_no_sense(options, line, capsys):
         (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: cannot be read: No such file"),
     ],
 )
-def test_questions_that_make_no_sense(arguments, line, capsys, monkeypatch, tmp_path):
+def test_invalid_clock_commands_are_refused(arguments, line, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     (tmp_path / "kubeconfig").write_text("5")
     assert run(arguments) == 2
     assert line in capsys.readouterr().err
 
 
-def test_files_that_are_not_there_are_passed_over(capsys, monkeypatch, tmp_path):
+def test_absent_kubeconfig_files_are_skipped(capsys, monkeypatch, tmp_path):
     (tmp_path / "second").write_text("5")
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
     assert run(["clock"]) == 2

@@ -1,4 +1,4 @@
-"""A kubeconfig with certificates in place of tokens."""
+"""A kubeconfig with client certificates instead of tokens."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def asked(config, user, path, folder):
         return json.load(response)
 
 
-def test_users_show_certificates_instead_of_tokens(tmp_path):
+def test_users_authenticate_with_certificates_instead_of_tokens(tmp_path):
     file = tmp_path / "kubeconfig"
     options = ("--nodes", "2", "--client-certificates", "--user", "alice:dev")
     with up(file, *options) as config:

@@ -1,4 +1,4 @@
-"""`fairlead up --data-dir`: what was answered is there after `kill -9`, and so are its users."""
+"""`fairlead up --data-dir`: acknowledged writes and users are still present after `kill -9`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def asked(config, path, body=None, user=0):
         return json.load(answer)
 
 
-def test_a_cluster_outlives_its_process(tmp_path):
+def test_a_cluster_continues_in_a_new_process(tmp_path):
     home, audit = tmp_path / "home", tmp_path / "audit.log"
     options = (
         "--nodes",
@@ -86,7 +86,7 @@ def test_a_cluster_outlives_its_process(tmp_path):
         (("--audit", "/dev/null/x"), "--audit"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
+def test_invalid_options_are_refused_in_one_line(capsys, options, told):
     assert run(["up", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
@@ -103,7 +103,7 @@ def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
         ("accounts.key", "garbage", "accounts.key: is damaged"),
     ],
 )
-def test_a_damaged_home_is_refused_and_stays_as_it_is(tmp_path, capsys, name, content, told):
+def test_a_damaged_data_directory_is_refused_and_not_changed(tmp_path, capsys, name, content, told):
     home = tmp_path / "home"
     open_data_dir(home_of(home), [], NOW)
     (home / name).write_text(content)
@@ -124,14 +124,14 @@ def test_credentials_that_others_may_read_are_refused(tmp_path, capsys, name):
     assert f"{name}: can be read by others (mode 644); run chmod 600 {home / name}" in line
 
 
-def test_a_home_without_a_database_of_ours_gets_nothing_else(tmp_path, capsys):
+def test_no_files_are_added_to_a_data_directory_with_an_invalid_database(tmp_path, capsys):
     (tmp_path / "objects.db").write_text("garbage that is no database")
     assert run(["up", "--data-dir", str(tmp_path)]) == 2
     assert "file is not a database" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["objects.db"]
 
 
-def test_objects_that_cannot_be_read_are_told_of(tmp_path, capsys):
+def test_unreadable_objects_are_reported(tmp_path, capsys):
     with up("--nodes", "0", "--data-dir", str(tmp_path)):
         pass
     with closing(sqlite3.connect(tmp_path / "objects.db")) as damaged, damaged:
@@ -175,8 +175,10 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
         ("UPDATE about SET value = ? WHERE name = 'time'", "x", "'x' is not a number"),
     ],
 )
-def test_objects_of_another_shape_are_told_of(tmp_path, lived_in, capsys, statement, value, told):
-    """Valid JSON that is no object of ours."""
+def test_json_values_that_are_not_objects_are_reported(
+    tmp_path, lived_in, capsys, statement, value, told
+):
+    """They are valid JSON, but not Kubernetes objects."""
     home = tmp_path / "home"
     shutil.copytree(lived_in, home)
     with closing(sqlite3.connect(home / "objects.db")) as damaged, damaged:
@@ -188,7 +190,7 @@ def test_objects_of_another_shape_are_told_of(tmp_path, lived_in, capsys, statem
     assert told in line
 
 
-def test_two_cannot_live_in_one_home(tmp_path, capsys):
+def test_two_processes_cannot_use_one_data_directory(tmp_path, capsys):
     with up("--nodes", "0", "--data-dir", str(tmp_path)):
         before = (tmp_path / "tokens").read_bytes()
         assert run(["up", "--data-dir", str(tmp_path), "--user", "bob"]) == 2
@@ -196,7 +198,7 @@ def test_two_cannot_live_in_one_home(tmp_path, capsys):
         assert (tmp_path / "tokens").read_bytes() == before
 
 
-def test_a_kubeconfig_of_others_is_not_overwritten(tmp_path, capsys):
+def test_a_kubeconfig_of_another_program_is_not_overwritten(tmp_path, capsys):
     mine = tmp_path / "config"
     for text in ("my notes", "clusters: [{name: production, cluster: {}}]", "clusters: 5", "[1"):
         mine.write_text(text)
@@ -206,7 +208,7 @@ def test_a_kubeconfig_of_others_is_not_overwritten(tmp_path, capsys):
     assert is_of_a_local_cluster(kubeconfig("https://127.0.0.1:1", "t").encode())
 
 
-def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
+def test_users_keep_their_tokens_and_get_their_new_groups(tmp_path):
     home_of(tmp_path)
     first = open_data_dir(tmp_path, [authenticated("alice", ("dev",)), authenticated("bob")], NOW)
     later = open_data_dir(tmp_path, [authenticated("alice", ("ops",)), authenticated("carol")], NOW)
@@ -221,8 +223,8 @@ def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
     }
 
 
-def test_others_may_come_in_where_that_is_asked_for(tmp_path):
-    """With a wildcard address, the certificate has the machine's own name and addresses, too."""
+def test_the_host_option_allows_connections_from_other_machines(tmp_path):
+    """With a wildcard address, the certificate also has the machine's own name and addresses."""
     assert host_names("192.0.2.1") == ("192.0.2.1",)
     assert host_names("0.0.0.0")[:2] == ("127.0.0.1", socket.gethostname())
     with up("--nodes", "0", "--host", "0.0.0.0") as config:
@@ -238,7 +240,7 @@ def home_of(directory):
     return directory
 
 
-def test_it_says_how_large_the_cluster_is_that_it_found(tmp_path):
+def test_the_size_of_a_stored_cluster_is_printed(tmp_path):
     with up("--nodes", "2", "--zones", "2", "--data-dir", str(tmp_path)):
         pass
     command = [sys.executable, "-m", "fairlead.cli", "up", "--data-dir", str(tmp_path)]

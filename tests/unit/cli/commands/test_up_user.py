@@ -1,4 +1,4 @@
-"""Who is let in besides, by --user."""
+"""Additional users, which --user adds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERYBODY = "system:authenticated"
         ),
     ],
 )
-def test_names_and_groups(text, name, groups):
+def test_names_and_groups_are_parsed(text, name, groups):
     found = user_of(text)
     assert (found.name, found.groups) == (name, (*groups, EVERYBODY))
 
@@ -49,6 +49,6 @@ def test_names_and_groups(text, name, groups):
         ("system:serviceaccount::bot", "system:serviceaccount:NAMESPACE:NAME"),
     ],
 )
-def test_names_that_are_none(text, form):
+def test_invalid_names_are_refused(text, form):
     with pytest.raises(InputError, match=f"must be {form} or {form}:GROUP"):
         user_of(text)

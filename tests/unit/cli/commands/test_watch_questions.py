@@ -87,7 +87,7 @@ def test_a_cluster_that_disappears_and_returns_is_reported_once(tmp_path, capsys
     assert (inquiry.reads, inquiry.failed_reads, inquiry.problem) == (2, 2, "")
 
 
-def test_a_read_that_does_not_end_does_not_keep_the_watch_from_ending(tmp_path):
+def test_an_unfinished_read_does_not_prevent_the_watch_from_ending(tmp_path):
     release = threading.Event()
     inquiry = Inquiry(SimpleNamespace(questions=()), "prod", release.wait, tmp_path)
 
@@ -112,7 +112,7 @@ def test_a_full_disk_is_reported(tmp_path, capsys):
     assert (inquiry.reads, inquiry.failed_reads) == (0, 1)
 
 
-def test_a_question_that_has_no_answer_is_reported_once(tmp_path, capsys, monkeypatch):
+def test_a_question_without_an_answer_is_reported_once(tmp_path, capsys, monkeypatch):
     completed = [
         Completed(0, b"Usage: fairlead whatif", ""),
         Completed(2, b"", "fairlead: no such node"),

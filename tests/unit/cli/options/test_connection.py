@@ -1,4 +1,4 @@
-"""Which kubeconfig files a command reads, and what it shows meanwhile."""
+"""The kubeconfig files that a command reads, and its progress output."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ def default(tmp_path, monkeypatch):
     return str(path)
 
 
-def test_the_default_files_count_for_commands_that_read_the_current_cluster(default):
+def test_commands_that_read_the_current_cluster_use_the_default_files(default):
     assert kubeconfigs(ConnectionOptions(), by_default=True) == (default,)
     assert kubeconfigs(ConnectionOptions()) == ()
 
 
-def test_the_default_files_count_with_a_context(default):
+def test_the_default_files_are_read_if_a_context_is_named(default):
     assert kubeconfigs(ConnectionOptions(context="prod")) == (default,)
 
 
-def test_in_cluster_no_file_is_read(default):
+def test_in_a_pod_no_file_is_read(default):
     assert kubeconfigs(ConnectionOptions(in_cluster=True), by_default=True) == ()
 
 
-def test_without_a_terminal_nothing_is_shown_and_rich_is_not_loaded():
+def test_without_a_terminal_no_progress_is_shown_and_rich_is_not_loaded():
     done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert "rich" not in done.stdout.split()
 
 
 def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
-    """`fairlead` itself must be told which cluster to read."""
+    """`fairlead` itself requires an option that names the cluster."""
     asked = []
 
     def read_cluster(options, *_, **__):

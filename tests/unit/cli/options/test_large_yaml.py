@@ -25,6 +25,6 @@ def test_large_files_of_yaml_are_recognized(tmp_path, start, size, expected):
     assert is_large_yaml(path) is expected
 
 
-def test_what_is_no_file_is_not(tmp_path):
+def test_inputs_that_are_not_files_are_not_recognized(tmp_path):
     assert not is_large_yaml(tmp_path)
     assert not is_large_yaml(tmp_path / "none")

@@ -1,4 +1,4 @@
-"""Options about the node controllers go over what a scenario says of them."""
+"""Options about the node controllers take precedence over the settings of a scenario."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.scenario.settings import ControllerManagerSettings
 
 
-def test_without_either_everything_is_upstreams_default():
+def test_without_options_and_settings_the_defaults_are_upstreams():
     config = node_lifecycle(ControllerOptions())
     assert config.profile.version == "1.36"
     assert config.monitor_grace == seconds(50)
     assert config.is_taking_over
 
 
-def test_an_option_overrides_a_scenarios_flag_and_leaves_the_others():
+def test_an_option_overrides_only_its_own_flag_of_a_scenario():
     settings = ControllerManagerSettings(
         flags={"node-eviction-rate": 0.5, "--node-monitor-grace-period": "20s"}
     )
@@ -34,7 +34,7 @@ def test_an_option_overrides_a_scenarios_flag_and_leaves_the_others():
     assert config.monitor_grace == seconds(20)
 
 
-def test_flags_of_a_version_are_refused_by_others():
+def test_flags_of_one_version_are_refused_in_other_versions():
     settings = ControllerManagerSettings(flags={"enable-taint-manager": False})
     old = node_lifecycle(ControllerOptions(), settings, release_of("1.16"))
     assert not old.enable_taint_manager

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_file_appears_when_the_block_ends(tmp_path):
     assert path.read_bytes() == b"ab"
 
 
-def test_nothing_is_left_behind_by_a_failure(tmp_path):
+def test_a_failure_leaves_no_file(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with suppress(KeyError), AtomicFile(path) as file:
@@ -68,14 +68,14 @@ def test_an_impossible_name_is_refused(name, tmp_path):
         require_writable("--report", tmp_path / name)
 
 
-def test_writing_replaces(tmp_path):
+def test_writing_replaces_an_existing_file(tmp_path):
     path = tmp_path / "out"
     path.write_bytes(b"a longer old content")
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new"
 
 
-def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
+def test_the_target_of_a_link_is_replaced_and_the_link_is_kept(tmp_path):
     path, link = tmp_path / "out", tmp_path / "link"
     path.write_bytes(b"old")
     link.symlink_to(path)
@@ -85,7 +85,7 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
 
 
 @pytest.mark.parametrize("write", [write_atomically, lambda p, c: write_secret(p, c.decode())])
-def test_a_pipe_is_written_into_and_stays_one(tmp_path, write):
+def test_a_pipe_is_written_to_and_not_replaced(tmp_path, write):
     """If it were replaced, /dev/null would become a regular file for all processes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -99,7 +99,7 @@ def test_a_pipe_is_written_into_and_stays_one(tmp_path, write):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_unwritable_places_are_refused_beforehand(tmp_path):
+def test_unwritable_folders_are_refused_before_the_command_runs(tmp_path):
     require_writable("--report", None)
     require_writable("--report", tmp_path / "new")
     with pytest.raises(InputError, match="--report: there is no directory"):

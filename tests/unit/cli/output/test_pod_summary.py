@@ -44,7 +44,7 @@ def test_pods_that_never_exist_with_the_change_are_not_removed():
     ]
 
 
-def test_evictions_are_counted_apart_from_the_pods_that_are_evicted_again():
+def test_repeated_evictions_are_counted_separately_from_the_pods():
     found = pod("p", 0)
     twice = tuple(Evicted(pod=found, node=node, at=0, why="drain") for node in "bc")
     once = difference(outcome(found), replace(outcome(found), evicted=twice[:1]))

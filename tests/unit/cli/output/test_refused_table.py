@@ -1,4 +1,4 @@
-"""Refused nodes: a row each while they are few, then a row for all that are refused alike."""
+"""Infeasible nodes: a row each if they are few, else a row for nodes with equal reasons."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_few_nodes_have_a_row_each(printed, rows_max):
     ]
 
 
-def test_many_nodes_share_a_row_with_those_refused_alike(printed):
-    """Most nodes first; the first few are named."""
+def test_many_nodes_with_equal_reasons_share_a_row(printed):
+    """The largest groups come first; the first few nodes are named."""
     rows = [RefusedNode("z", ("tainted",), ""), *(full(name) for name in "abcde")]
     assert printed(rows, 2) == [
         ["nodes", "because", "would", "fit", "after", "which"],
@@ -46,7 +46,7 @@ def test_many_nodes_share_a_row_with_those_refused_alike(printed):
     ]
 
 
-def test_where_remedies_differ_the_first_is_shown_with_its_node(printed):
+def test_of_different_remedies_the_first_is_shown_with_its_node(printed):
     rows = [full("a", ""), full("b", "wait"), full("c", "grow")]
     assert printed(rows, 2)[1] == ["3", "full", "b:", "wait", "a,", "b,", "c"]
 

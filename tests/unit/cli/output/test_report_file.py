@@ -12,14 +12,14 @@ from fairlead.whatif.report import render_report
 SMALL = {"kind": "simulate", "title": "Small"}
 
 
-def test_a_report_replaces_the_file_that_was_there(tmp_path):
+def test_a_report_replaces_an_existing_file(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
     write_report(path, SMALL)
     assert path.read_text(encoding="utf-8") == render_report(SMALL)
 
 
-def test_a_full_disk_leaves_the_earlier_report(tmp_path):
+def test_a_full_disk_does_not_change_the_earlier_report(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
     _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -1,4 +1,4 @@
-"""Summaries: compact, and never markup, whatever names say."""
+"""Summaries are compact, and names in them are never interpreted as markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer whose cluster did not settle within the horizon says so in its text."""
+"""An answer states that its cluster did not settle within the horizon."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def ask(tmp_path, capsys):
     return asked
 
 
-def test_pods_that_are_evicted_again_and_again(ask):
+def test_an_answer_names_pods_that_are_evicted_repeatedly(ask):
     assert UNSETTLED in ask(10, "1m")
 
 
-def test_a_scenario_whose_end_is_open(tmp_path, capsys):
+def test_an_answer_says_that_a_scenario_without_an_end_did_not_settle(tmp_path, capsys):
     """It stops an hour after its last event."""
     toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 240}
     web = {
@@ -85,5 +85,5 @@ def test_a_scenario_whose_end_is_open(tmp_path, capsys):
     assert UNSETTLED not in text()
 
 
-def test_pods_that_stay(ask):
+def test_an_answer_about_a_settled_cluster_has_no_such_sentence(ask):
     assert UNSETTLED not in ask(None, "20m")

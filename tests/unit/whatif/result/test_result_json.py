@@ -100,7 +100,7 @@ def test_the_result_of_a_what_if_conforms_to_the_schema(schema, answer):
 
 
 def test_the_result_of_an_outage_and_a_rolling_drain_conforms_to_the_schema(schema, snapshot, make):
-    """Every list about failed nodes has an entry, and both nodes of the rolling drain are drained."""
+    """All lists about failed nodes have an entry, and the rolling drain drains both nodes."""
     zone = "topology.kubernetes.io/zone"
     small = make.pod("small", cpu="3", node_name="b", owner="rs3", priority=-5)
     objects = [

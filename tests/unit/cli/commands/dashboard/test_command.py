@@ -1,4 +1,4 @@
-"""`fairlead dashboard`, and the options of `fairlead up` that are about it."""
+"""`fairlead dashboard`, and the dashboard options of `fairlead up`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_link_is_printed(link_of):
     assert "/login?code=" in out
 
 
-def test_a_cluster_without_a_dashboard_says_so(link_of):
+def test_an_error_says_that_a_cluster_has_no_dashboard(link_of):
     code, out, err = link_of()
     assert (code, out) == (2, "")
     assert err.endswith(": the cluster has no dashboard; start it with fairlead up --dashboard\n")
@@ -44,6 +44,6 @@ def test_a_cluster_without_a_dashboard_says_so(link_of):
         (["--dashboard", "--dashboard-port", "70000"], "--dashboard-port: must be from 0 to 65535"),
     ],
 )
-def test_bad_options_are_one_line(capsys, options, line):
+def test_invalid_options_are_refused_in_one_line(capsys, options, line):
     assert run(["up", *options]) == 2
     assert capsys.readouterr().err == f"fairlead: {line}\n"

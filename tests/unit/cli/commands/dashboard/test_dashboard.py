@@ -1,4 +1,4 @@
-"""The dashboard of a served cluster: who gets in, what it shows, what its buttons do."""
+"""The dashboard of a served cluster: sessions, displayed state, and actions."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_another_host_name_is_refused(visiting):
 
 
 @pytest.mark.parametrize("body", [b'"\xff"', b"[" * 16_000, b"{", b""])
-def test_a_body_that_is_no_json_is_refused(visiting, body):
+def test_a_body_that_is_not_json_is_refused(visiting, body):
     async def test(browser):
         await browser.log_in()
         headers = {"Origin": browser.origin, "Content-Type": "application/json"}
@@ -255,7 +255,7 @@ def test_a_stream_sends_the_state_again_when_it_has_changed(visiting):
     visiting(test)
 
 
-def test_a_page_that_is_opened_later_shows_the_present_time(visiting):
+def test_a_page_that_is_opened_later_shows_the_current_time(visiting):
     """Also if nothing has changed since another page was opened."""
 
     async def test(browser):
@@ -272,7 +272,7 @@ def test_a_page_that_is_opened_later_shows_the_present_time(visiting):
     visiting(test)
 
 
-def test_a_drain_evicts_pods_and_says_what_is_refused(visiting):
+def test_a_drain_evicts_pods_and_reports_refused_evictions(visiting):
     async def test(browser):
         store, now = browser.cluster.store, browser.cluster.clock.now()
         spec = {"nodeName": "node-1", "containers": [{"name": "c", "image": "i"}]}
@@ -316,7 +316,7 @@ def test_a_drain_evicts_pods_and_says_what_is_refused(visiting):
         ("/ask", {"change": "--apply /etc/passwd"}, "change: --apply: must be one of"),
     ],
 )
-def test_bad_input_gets_one_line(visiting, path, body, error):
+def test_invalid_input_is_refused_in_one_line(visiting, path, body, error):
     async def test(browser):
         await browser.log_in()
         status, text = await browser.post(path, body)
@@ -344,13 +344,13 @@ def test_a_what_if_of_the_present_state_has_a_report(visiting):
 @pytest.mark.parametrize(
     "words", ["--report /tmp/x", "--plugin=evil.py", "/etc/passwd", "--context prod", "-o json"]
 )
-def test_a_change_names_no_files_and_clusters(words):
+def test_a_change_cannot_name_files_or_clusters(words):
     with pytest.raises(InputError):
         change_words(words)
 
 
-def test_a_recording_starts_anew_without_an_open_page(monkeypatch):
-    """The cluster may run for days, and the dashboard keeps what it recorded."""
+def test_a_recording_restarts_if_no_page_is_open(monkeypatch):
+    """The cluster may run for days, and the dashboard stores its recording."""
     monkeypatch.setattr(live_recording, "SAMPLES_MAX", 3)
     cluster = LocalCluster(LocalOptions(nodes=1), LocalClock(START, paused=True), {}, KEY)
     recording = LiveRecording("Local cluster", cluster.clock, lambda: objects_of(cluster), None)

@@ -1,4 +1,4 @@
-"""A frame of `fairlead top`: what it sums up, sorts, leaves out and warns of."""
+"""A frame of `fairlead top`: its sums, order, omissions and warnings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def frame():
     return print_lines
 
 
-def test_the_summary_counts_and_adds_up(frame):
+def test_the_summary_has_counts_and_sums(frame):
     nodes = (node("a"), node("b", ready="Unknown", unschedulable=True))
     pods = (pod("x", "a"), pod("done", "a", phase="Succeeded"), pod("waits"))
     usage = {"a": Usage(2000, 4 * GIB)}
@@ -89,7 +89,7 @@ def test_the_summary_counts_and_adds_up(frame):
     ]
 
 
-def test_nodes_are_sorted_by_what_they_use(frame):
+def test_nodes_are_sorted_by_usage(frame):
     nodes, pods = (node("a"), node("b")), (pod("x", "a", cpu="3"),)
     usage = {"a": Usage(100, 2 * GIB), "b": Usage(900, GIB)}
     by_cpu = frame(nodes=nodes, pods=pods, node_usage=usage)
@@ -106,12 +106,12 @@ def test_without_metrics_there_is_no_usage(frame):
     assert "shop/x  a     Running        1    1.0Gi" in lines
 
 
-def test_pending_pods_say_why(frame):
+def test_pending_pods_have_reasons(frame):
     lines = frame(nodes=(node("a"),), pods=(pod("waits"),))
     assert "shop/waits  4m30s  0/2 nodes: too small" in lines
 
 
-def test_the_newest_events_come_first(frame):
+def test_the_newest_events_are_listed_first(frame):
     events = (event("old", "2026-01-01T00:00:00Z"), event("new", "2026-01-01T00:09:00Z"))
     lines = frame(events=events)
     assert [line.split()[:3] for line in lines[-2:]] == [
@@ -127,7 +127,7 @@ def test_a_namespace_limits_pods_but_not_the_load_of_nodes(frame):
     assert lines[5].split()[3] == "2"
 
 
-def test_what_has_no_room_is_counted(frame):
+def test_omitted_rows_are_counted(frame):
     nodes = tuple(node(f"n{number:02}") for number in range(30))
     lines = frame(nodes=nodes, options=FrameOptions(height=31))
     assert "... and 22 more" in lines

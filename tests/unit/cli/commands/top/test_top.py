@@ -9,7 +9,7 @@ from tests.up_process import up
 from fairlead.cli.main import run
 
 
-def test_one_frame_of_a_served_cluster(tmp_path, capsys):
+def test_top_prints_one_frame_of_a_served_cluster(tmp_path, capsys):
     with up("--nodes", "2") as config:
         path = tmp_path / "kubeconfig"
         path.write_text(yaml.safe_dump(config))
@@ -31,7 +31,7 @@ def test_one_frame_of_a_served_cluster(tmp_path, capsys):
         (["--kubeconfig", "/none"], "/none: "),
     ],
 )
-def test_bad_input_is_one_line(capsys, options, line):
+def test_invalid_input_is_refused_in_one_line(capsys, options, line):
     assert run(["top", "--once", *options]) == 2
     [error] = capsys.readouterr().err.splitlines()
     assert error.startswith(f"fairlead: {line}")

@@ -1,4 +1,4 @@
-"""Amounts for readers."""
+"""Amounts that are formatted for readers."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def test_amounts_have_the_unit_of_their_resource(resource, amount, text):
     assert amount_text(resource, amount) == text
 
 
-def test_shares_are_percent_of_what_there_is():
+def test_shares_are_percentages_of_the_allocatable_amount():
     assert percent_text(1, 3) == "33.3%"
     assert percent_text(1, 0) == ""

@@ -1,4 +1,4 @@
-"""The progress bar: on terminals only, and gone afterwards."""
+"""The progress bar: on terminals only, and erased at the end."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def test_a_terminal_shows_phase_and_virtual_time():
     assert "of virtual time" in text
 
 
-def test_anything_else_is_left_in_peace():
+def test_without_a_terminal_nothing_is_written():
     assert shown(terminal=False) == ""

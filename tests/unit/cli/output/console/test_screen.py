@@ -1,4 +1,4 @@
-"""A screen: sections of an answer share its lines by rank."""
+"""A screen: the sections of an answer share its lines by rank."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def printed(*sections, has_details=False, **console):
     return stream.getvalue()
 
 
-def test_what_fits_is_printed_in_the_order_of_the_answer():
+def test_sections_that_fit_are_printed_in_the_order_of_the_answer():
     text = printed(HEAD, section("late", 2, 5), section("early", 2, 1))
     assert text.split() == ["the", "verdict", "LATE", "late-0", "late-1",
                             "EARLY", "early-0", "early-1"]  # fmt: skip
@@ -44,25 +44,25 @@ def test_essential_sections_get_their_fewest_rows_before_others_grow():
     assert text.count("\n") <= LINES_MAX
 
 
-def test_one_more_row_is_printed_instead_of_the_line_about_it():
+def test_a_single_omitted_row_is_printed_instead_of_a_line_that_counts_it():
     text = printed(HEAD, section("row", 7, 1, most=6))
     assert "row-6" in text
     assert "more" not in text
 
 
-def test_details_are_all_rows_of_all_sections():
+def test_with_details_all_rows_of_all_sections_are_printed():
     text = printed(HEAD, section("late", 60, 5), section("early", 60, 1), has_details=True)
     assert "late-59" in text
     assert "early-59" in text
     assert "-o details" not in text
 
 
-def test_the_lines_of_the_terminal_are_a_screen():
+def test_the_height_of_the_terminal_limits_the_lines():
     rows = section("row", 200, 1, most=200)
     assert 50 < printed(HEAD, rows, height=60, force_terminal=True).count("\n") <= 60
 
 
-def test_text_for_a_pipe_has_the_same_lines_whatever_the_environment(monkeypatch):
+def test_text_for_a_pipe_does_not_depend_on_the_environment(monkeypatch):
     rows = section("row", 200, 1, most=200)
     expected = printed(HEAD, rows)
     monkeypatch.setenv("LINES", "24")

@@ -14,12 +14,12 @@ def test_each_block_is_the_highest_count_of_its_slice():
     assert sparkline(steps, 0, 80, width=8) == "▂▂███···"
 
 
-def test_nothing_is_a_dot_and_anything_shows():
+def test_zero_is_a_dot_and_any_other_count_is_a_block():
     steps = StepFunction([10, 20], [1, 1000])
     assert sparkline(steps, 0, 40, width=4) == "·▁██"
 
 
-def test_a_count_that_is_there_from_before_shows_from_the_start():
+def test_a_count_from_before_the_start_is_shown_from_the_start():
     assert sparkline(StepFunction([-5], [3]), 0, 10, width=2) == "██"
 
 
@@ -32,7 +32,7 @@ def test_the_axis_counts_from_the_start_to_the_end():
 
 
 @given(values=st.lists(st.integers(0, 10**6), min_size=1, max_size=30), width=st.integers(1, 100))
-def test_a_strip_is_as_wide_as_asked_and_reaches_the_top(values, width):
+def test_a_sparkline_has_the_given_width_and_the_full_height(values, width):
     steps = StepFunction([number * 10 for number in range(len(values))], values)
     drawn = sparkline(steps, 0, 10 * len(values), width)
     assert len(drawn) == width

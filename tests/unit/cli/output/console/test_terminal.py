@@ -16,7 +16,7 @@ from fairlead.cli.output.console.terminal import WIDTH_WITHOUT_TERMINAL, print_l
         ("99999999999999", WIDTH_WITHOUT_TERMINAL),
     ],
 )
-def test_columns_is_the_width_if_it_can_be_one(columns, width, monkeypatch, capsys):
+def test_the_variable_columns_is_the_width_if_it_is_valid(columns, width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", columns)
     print_line(stdout_console(), "a " * width)
     assert [len(line.rstrip()) for line in capsys.readouterr().out.splitlines()] == [width - 1] * 2
