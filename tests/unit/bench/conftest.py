@@ -1,4 +1,4 @@
-"""Keeps the objects of other tests out of the collections that a measurement begins with."""
+"""Excludes the objects of other tests from the garbage collections before a measurement."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The autoscaling workloads, made small: pods get places, nodes come and go."""
+"""The autoscaling workloads at a small size: pods are placed, nodes are added and removed."""
 
 from __future__ import annotations
 
 from fairlead.bench.autoscaler_workloads import AUTOSCALING_WORKLOADS, provisioning, scale_up
 
 
-def test_their_names():
+def test_the_autoscaling_workloads_have_their_names():
     assert list(AUTOSCALING_WORKLOADS) == [
         "ClusterAutoscaler/ScaleUp/20Groups_5000Pods",
         "Karpenter/Provisioning/400Types_1000Pods",

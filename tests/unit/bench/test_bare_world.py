@@ -1,4 +1,4 @@
-"""BareWorld: nothing but the engine, and every command answered."""
+"""BareWorld contains only the engine, and every command gets an outcome."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def where(engine):
 
 
 def test_pods_are_bound(engine, world):
-    """Whatever there is room for; the rest waits, and time stands still."""
+    """Pods are bound while nodes have room; the others stay pending, and time does not advance."""
     world.enqueue([ObjectsLoaded([make_node("n", pods=3)])])
     world.enqueue(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
     assert world.run() == 5
@@ -43,8 +43,8 @@ def test_pods_are_bound(engine, world):
     engine.cluster.table.validate()
 
 
-def test_a_preemptor_gets_its_room(engine, world):
-    """Victims are marked, deleted and gone; the preemptor is nominated and bound."""
+def test_a_preemptor_is_bound_after_its_victims_are_deleted(engine, world):
+    """Victims are marked and deleted; the preemptor is nominated and bound."""
     world.enqueue([ObjectsLoaded([make_node("n")])])
     world.enqueue([ObjectChanged(make_pod("v", node="n", requests={"cpu": "4"}))])
     world.enqueue([ObjectChanged(make_pod("p", priority=9, requests={"cpu": "4"}))])
@@ -53,7 +53,7 @@ def test_a_preemptor_gets_its_room(engine, world):
 
 
 def test_a_deleted_pod_makes_room(engine, world):
-    """As an informer would tell."""
+    """The deletion is delivered like an informer delivers it."""
     world.enqueue([ObjectsLoaded([make_node("n", pods=1)])])
     world.enqueue([ObjectChanged(make_pod("a")), ObjectChanged(make_pod("b"))])
     world.run()
@@ -62,7 +62,7 @@ def test_a_deleted_pod_makes_room(engine, world):
     assert where(engine) == {"default/b": "n"}
 
 
-def test_cycles_can_be_counted_out(world):
+def test_a_number_of_cycles_can_be_run(world):
     """A workload may be disturbed after some of them."""
     world.enqueue([ObjectsLoaded([make_node("n")])])
     world.enqueue(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
@@ -70,8 +70,8 @@ def test_cycles_can_be_counted_out(world):
     assert (world.run(), world.bound) == (3, 5)
 
 
-def test_a_command_that_no_scheduler_gives_is_refused(world):
-    """Rather than passed over."""
+def test_a_command_that_no_scheduler_issues_is_refused(world):
+    """It is not ignored."""
     with pytest.raises(NotImplementedError):
         world.perform(Issued(CreateObject({}), SCHEDULER), 0)
 
@@ -89,13 +89,13 @@ def test_a_workload_is_measured():
     assert found.peak_mib > 1
 
 
-def test_a_workload_whose_pods_are_not_bound_is_no_measurement():
-    """It says how many are missing."""
+def test_a_workload_with_unbound_pods_is_not_measured():
+    """The error states how many pods are unbound."""
     with pytest.raises(IncompleteRunError, match="tiny: 2 pods were not bound"):
         measure(workload([make_pod(name) for name in "abcde"]))
 
 
-def test_a_workload_is_disturbed_as_often_as_upstreams():
+def test_a_workload_is_disturbed_at_the_interval_of_upstream():
     """An interval of a tenth of a second at ten pods a second is every pod."""
     seen = []
 

@@ -1,4 +1,4 @@
-"""Figures of an earlier run, and what got worse since."""
+"""Figures of an earlier run, and the detection of regressions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_figure_that_one_of_the_runs_lacks_is_not_compared():
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "[1]", '[{"workload": "a", "peak_mib": "x"}]'])
-def test_a_baseline_that_is_no_result_is_refused_before_anything_runs(tmp_path, text):
+def test_a_baseline_that_is_not_a_result_is_refused_before_anything_runs(tmp_path, text):
     path = tmp_path / "earlier.json"
     path.write_text(text)
     with pytest.raises(InputError, match=r"earlier\.json: not "):
@@ -52,7 +52,7 @@ def test_the_figures_of_releases_can_be_compared():
         assert regressions(list(figures.values()), figures) == []
 
 
-def test_long_workloads_run_only_by_name():
+def test_long_workloads_run_only_if_they_are_named():
     assert set(NAMES) - set(DEFAULT_NAMES) == {
         "PreemptionFull/5000Nodes_150000Pods",
         "PreemptionFull/5000Nodes_150000Pods/CSIVolumes",

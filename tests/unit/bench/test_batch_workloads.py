@@ -1,4 +1,4 @@
-"""The workloads of whole jobs, made small: all gangs are placed, in one session."""
+"""The gang workloads at a small size: all gangs are placed in one session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def small(workload, nodes):
     return replace(workload, build=build)
 
 
-def test_they_are_among_the_workloads():
+def test_the_gang_workloads_are_in_the_list_of_workloads():
     assert [w.name for w in BATCH_WORKLOADS] == [
         "Batch/1000Nodes_5000Tasks",
         "Batch/5000Nodes_10000Tasks",

@@ -1,4 +1,4 @@
-"""TimedEngine: the first cycle apart, and the 99th percentile of the later ones."""
+"""TimedEngine reports the first cycle separately, and the 99th percentile of the later ones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_one_of_several_cycles_is_measured():
         pytest.param([0, *range(200)], 0, 197, id="two of two hundred are longer"),
     ],
 )
-def test_the_first_cycle_is_reported_apart(cycles_ms, first, p99):
+def test_the_first_cycle_is_reported_separately(cycles_ms, first, p99):
     """It often builds caches that the later ones use."""
     cycles_ns = [ms * 1_000_000 for ms in cycles_ms]
     assert (first_ms(cycles_ns), p99_of_later_ms(cycles_ns)) == (first, p99)

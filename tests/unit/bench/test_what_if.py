@@ -1,4 +1,4 @@
-"""The what-if benchmarks ask about a cluster that is at rest without the change."""
+"""The what-if benchmarks use a cluster in which nothing happens without the change."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_nothing_happens_without_a_change(tmp_path):
     assert (answer.difference.is_empty, len(answer.without.placed())) == (True, 60)
 
 
-def test_every_question_is_asked_at_both_sizes():
+def test_every_what_if_is_measured_at_both_sizes():
     assert len([one for one in WHAT_IF_WORKLOADS.values() if not one.is_large]) == 6
 
 
@@ -50,6 +50,6 @@ def test_a_snapshot_file_has_the_same_cluster(tmp_path):
 
 
 @pytest.mark.long
-def test_a_question_is_measured():
+def test_a_what_if_is_measured():
     found = measure_what_if(WhatIfWorkload("small", 3, 60, ("--drain", "node-00000")))
     assert found.cpu_seconds > 0

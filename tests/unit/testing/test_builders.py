@@ -1,4 +1,4 @@
-"""Builders: ordinary objects in few words, and random ones from seeds."""
+"""Builders of objects with few arguments, and of random clusters from seeds."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from fairlead.testing.random_cluster import (
 )
 
 
-def test_an_ordinary_node():
-    """Room for a few pods, and nothing that keeps them away."""
+def test_the_default_node():
+    """It has room for a few pods, and no taint or condition prevents scheduling."""
     node = make_node("n")
     assert node.status.allocatable == {"cpu": "4", "memory": "16Gi", "pods": "110"}
     assert (node.metadata.labels, node.spec.taints, node.spec.unschedulable) == ({}, (), False)
 
 
-def test_a_node_in_particular():
-    """Taints as kubectl writes them; resources by their names."""
+def test_a_node_with_arguments():
+    """Taints have the syntax of kubectl; resources have their Kubernetes names."""
     node = make_node("n", taints=["a=b:NoSchedule", "c:NoExecute"], cpu="1", **{"x.io/y": 2})
     assert [(t.key, t.value, t.effect) for t in node.spec.taints] == [
         ("a", "b", "NoSchedule"),
@@ -36,23 +36,23 @@ def test_a_node_in_particular():
 
 
 @pytest.mark.parametrize(("node", "phase"), [("", "Pending"), ("n", "Running")])
-def test_an_ordinary_pod(node, phase):
-    """It runs where it has a node; its uid follows from its name."""
+def test_the_default_pod(node, phase):
+    """It runs if it has a node; its uid is derived from its name."""
     pod = make_pod("p", node=node)
     assert (pod.key, pod.metadata.uid, pod.status.phase) == ("default/p", "uid-p", phase)
     assert (pod.spec.priority, pod.spec.node_name) == (None, node)
 
 
-def test_a_pod_in_particular():
-    """Further fields by their JSON names go over what the short form made."""
+def test_a_pod_with_arguments():
+    """Further fields by their JSON names override the fields from the short arguments."""
     pod = make_pod("p", spec={"tolerations": [{"key": "a"}]}, status={"phase": "Failed"})
     assert pod.spec.tolerations == (Toleration(key="a"),)
     assert pod.status.phase == "Failed"
     assert make_pod("p", terminating=True).metadata.deletion_timestamp
 
 
-def test_a_budget():
-    """By labels; what was disrupted is in its status."""
+def test_a_budget_has_a_selector_and_a_status():
+    """The selector is made from labels; the status counts the disruptions."""
     budget = make_budget("b", {"a": "b"}, allowed=2, disrupted=["p"])
     assert (budget.status.disruptions_allowed, list(budget.status.disrupted_pods)) == (2, ["p"])
 
@@ -64,14 +64,14 @@ def draw(seed):
     return [*nodes, *pods, any_budget(chance)]
 
 
-def test_equal_seeds_draw_equal_clusters():
-    """And others draw others."""
+def test_equal_seeds_give_equal_clusters():
+    """Different seeds give different clusters."""
     assert draw(7) == draw(7)
     assert len({repr(draw(seed)) for seed in range(20)}) == 20
 
 
-def test_a_random_cluster_can_be_believed():
-    """Whatever was drawn; no two pods of a node share a port."""
+def test_a_random_cluster_is_valid():
+    """For every seed, no two pods of a node share a host port."""
     for seed in range(30):
         cluster = Cluster()
         cluster.apply(ObjectsLoaded(draw(seed)))
@@ -81,8 +81,8 @@ def test_a_random_cluster_can_be_believed():
             assert len(ports) == len(set(ports)) == len(node.used_ports)
 
 
-def test_chance_is_fair_enough():
-    """Everything that can be drawn is."""
+def test_every_alternative_is_drawn():
+    """Everything that can be drawn is drawn for some seed."""
     chance = Chance(1)
     assert {chance.of("abc") for _ in range(50)} == set("abc")
     assert {len(chance.some("abc", 2)) for _ in range(50)} == {0, 1, 2}

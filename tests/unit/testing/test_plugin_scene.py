@@ -1,4 +1,4 @@
-"""PluginScene: plugins tried in a small cluster, as in a run."""
+"""PluginScene: plugins in a small cluster, called as in a run."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ def scene():
     return PluginScene(NoSpot, nodes=[make_node("a"), make_node("b", labels={"spot": ""})])
 
 
-def test_pods_go_where_the_plugin_lets_them_and_stay_there(scene) -> None:
+def test_pods_are_placed_on_nodes_that_the_plugin_permits_and_stay_there(scene) -> None:
     assert scene.schedule(make_pod("p", requests={"cpu": "3"})) == "a"
     assert scene.schedule(make_pod("q", requests={"cpu": "3"})) == ""
 
 
-def test_every_verdict_can_be_had(scene) -> None:
+def test_evaluate_returns_the_verdicts_of_all_nodes(scene) -> None:
     found = scene.evaluate(make_pod("p"))
     assert found.verdicts["b"].message == "spot"
     assert found.verdicts["a"] is None
 
 
-def test_a_decision_alone_has_no_consequence(scene) -> None:
+def test_decide_does_not_change_the_cluster(scene) -> None:
     for name in "pqr":
         assert isinstance(scene.decide(make_pod(name, requests={"cpu": "3"})), Placement)
 
 
-def test_arguments_and_changes_of_the_cluster() -> None:
+def test_plugin_arguments_can_be_set_and_nodes_added_and_removed() -> None:
     nodes = [make_node("a", labels={"x": ""}), make_node("b")]
     scene = PluginScene(NoSpot, nodes=nodes, args={"NoSpot": {"label": "x"}})
     assert scene.schedule(make_pod("p")) == "b"
@@ -58,7 +58,7 @@ def test_arguments_and_changes_of_the_cluster() -> None:
     assert scene.schedule(make_pod("q")) == "a"
 
 
-def test_what_the_plugin_did_wrong_is_reported_or_raised(scene) -> None:
+def test_errors_of_the_plugin_are_reported_or_raised(scene) -> None:
     scene.profile.framework.post_bind[0].post_bind(scene.info(make_pod("p")), "a")
     assert [record.plugin for record in scene.reports] == ["NoSpot"]
 

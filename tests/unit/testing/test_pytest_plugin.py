@@ -1,4 +1,4 @@
-"""The fixture `fairlead_cluster`, in other people's test suites."""
+"""The fixture `fairlead_cluster` in other projects' test suites."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ def suite(pytester):
     return run
 
 
-def test_every_test_has_its_own(suite) -> None:
+def test_every_test_has_its_own_cluster(suite) -> None:
     suite(f"SHARED = False\n{ALIKE}", "--strict-markers").assert_outcomes(passed=2)
 
 
-def test_a_module_may_share_one(suite) -> None:
+def test_the_tests_of_a_module_may_share_a_cluster(suite) -> None:
     result = suite(f"SHARED = True\n{ALIKE}", "-o", "fairlead_cluster_scope=module")
     result.assert_outcomes(passed=2)
 
 
-def test_a_mark_says_what_it_is_like(suite) -> None:
+def test_a_mark_sets_the_options_of_the_cluster(suite) -> None:
     suite(MARKED, "--strict-markers").assert_outcomes(passed=1)
 
 
-def test_an_unknown_wish_is_refused_by_name(suite) -> None:
+def test_an_unknown_option_is_refused_by_name(suite) -> None:
     result = suite(MARKED.replace("paused=True", "pods=3"))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*fairlead_cluster: *unexpected keyword argument 'pods'*"])
@@ -74,13 +74,13 @@ def test_an_unknown_scope_is_refused(suite) -> None:
         ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
     ],
 )
-def test_a_wish_that_makes_no_sense_is_refused(suite, wish, told) -> None:
+def test_an_invalid_option_value_is_refused(suite, wish, told) -> None:
     result = suite(MARKED.replace("nodes=2, zones=2, paused=True", wish))
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([told])
 
 
-def test_a_test_cannot_say_what_a_shared_cluster_is_like(suite) -> None:
+def test_a_mark_on_a_test_with_a_shared_cluster_is_refused(suite) -> None:
     result = suite(MARKED, "-o", "fairlead_cluster_scope=module")
     result.stderr.fnmatch_lines(["*test_marked: @pytest.mark.fairlead_cluster has no effect with*"])
 
@@ -94,7 +94,7 @@ def test_is_refused(fairlead_cluster):
 """
 
 
-def test_failures_are_shown_where_the_test_is(suite) -> None:
+def test_failures_are_shown_at_the_line_of_the_test(suite) -> None:
     result = suite(FAILING, "--tb=short")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["E *nobody was not bound within 1m: there is no such pod"])

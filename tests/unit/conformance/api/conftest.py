@@ -1,4 +1,4 @@
-"""A server that answers with what was recorded, its own values in the placeholders' places."""
+"""A server that returns the recorded answers, with its own values instead of placeholders."""
 
 from __future__ import annotations
 

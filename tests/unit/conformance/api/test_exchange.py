@@ -1,4 +1,4 @@
-"""One recorded request as a replay sends it."""
+"""One recorded request, as a replay sends it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fairlead.conformance.api.exchange import Exchange
 from fairlead.conformance.api.placeholder import PlaceholderValues
 
 
-def test_a_body_in_protobuf_names_what_its_path_is_about():
-    """It is sent as it was recorded, so the path must go by the names that it has."""
+def test_the_path_of_a_protobuf_request_has_the_names_in_its_body():
+    """The body is sent as it was recorded, so the path must have the recorded names."""
     body = b"k8s\0" + bytes_field(2, bytes_field(1, b"web-7d9f8c6b5-x2x4z"))
     request = {
         "method": "POST",

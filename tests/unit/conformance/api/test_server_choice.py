@@ -3,7 +3,7 @@ from fairlead.conformance.api.server_choice import _Own
 
 
 def test_cases_that_share_objects_start_one_server() -> None:
-    """A new server for each of them would be started in vain."""
+    """A new server for each case would be unnecessary."""
     started = []
 
     def start() -> InProcess:

@@ -1,4 +1,4 @@
-"""A cluster for a test: what a test does to it, and what it may expect."""
+"""A cluster for tests: its actions and its expectations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cluster(tmp_path):
         yield started
 
 
-def test_what_is_applied_comes_to_life(cluster) -> None:
+def test_controllers_create_the_pods_of_an_applied_deployment(cluster) -> None:
     [web] = cluster.apply(DEPLOYMENT)
     assert web["metadata"]["uid"]
     cluster.expect(lambda: cluster.get("deploy", "web")["status"].get("readyReplicas") == 3)
@@ -57,7 +57,7 @@ def test_a_pod_is_bound_and_runs(cluster) -> None:
     assert cluster.expect_event("Scheduled", "p")["type"] == "Normal"
 
 
-def test_why_a_pod_waits(cluster) -> None:
+def test_a_pending_pod_has_a_reason(cluster) -> None:
     cluster.apply(asking("big", "64"))
     message = cluster.expect_unschedulable("big", "Insufficient cpu")
     assert message.startswith("0/3 nodes are available")
@@ -86,8 +86,8 @@ def test_a_failed_expectation_shows_at_most_ten_of_them(cluster) -> None:
         cluster.expect(lambda: False)
 
 
-def test_an_eviction_is_timed(cluster) -> None:
-    """Grace period, tainting, and then the pod's own toleration of five minutes."""
+def test_an_eviction_happens_at_the_expected_time(cluster) -> None:
+    """The node's grace period and its taint, and then the pod's toleration of five minutes."""
     cluster.apply(pod("p"))
     node = cluster.expect_running("p")
     cluster.fail_node(node)
@@ -116,20 +116,20 @@ def test_a_zone_fails_and_comes_back(cluster) -> None:
     cluster.expect(is_ready, what="that the node is ready again")
 
 
-def test_time_is_the_tests(cluster) -> None:
+def test_the_test_advances_the_clock(cluster) -> None:
     before = cluster.now
     assert (cluster.advance("1h30m") - before).total_seconds() == 5400
     assert cluster.now == cluster.now
 
 
-def test_what_goes_is_gone(cluster) -> None:
+def test_a_deleted_object_is_gone(cluster) -> None:
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
     cluster.delete("cm", "c")
     cluster.expect_gone("configmap", "c")
     assert cluster.get("configmap", "c") is None
 
 
-def test_what_stays_says_why(cluster) -> None:
+def test_the_failure_names_the_finalizers_of_a_terminating_object(cluster) -> None:
     meta = {"name": "c", "finalizers": ["example.com/wait"]}
     cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
     cluster.delete("cm", "c")
@@ -156,6 +156,6 @@ def test_what_stays_says_why(cluster) -> None:
         (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_said(cluster, act, error, words) -> None:
+def test_invalid_actions_are_refused(cluster, act, error, words) -> None:
     with pytest.raises(error, match=words):
         act(cluster)

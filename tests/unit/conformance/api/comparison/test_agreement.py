@@ -1,4 +1,4 @@
-"""What of a recorded answer counts, and what is chance."""
+"""Which parts of a recorded answer must agree, and which are random."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def refusal(message):
         (ABOUT + BOGUS, "something else", False),
     ],
 )
-def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
+def test_the_order_of_unknown_fields_is_random(recorded, found, agree):
     agreement = Agreement(PlaceholderValues())
     assert (agreement.mismatch(refusal(recorded), refusal(found)) is None) == agree
 
@@ -35,8 +35,8 @@ def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
     ("found", "agree"),
     [("Created pod: d-two22", True), ("Created pod: d-three", False), ("Deleted pod: x", False)],
 )
-def test_which_pod_a_cell_names_first_is_chance(found, agree):
-    """Of those that the case has made, under any name."""
+def test_the_pod_that_a_table_cell_names_is_random(found, agree):
+    """It must be a pod that the case has created, under any name."""
     agreement = Agreement(PlaceholderValues())
     for number, name in enumerate(("d-one11", "d-two22"), 1):
         assert agreement.mismatch(f"d-<gen:{number}>", name) is None
@@ -49,8 +49,8 @@ def test_which_pod_a_cell_names_first_is_chance(found, agree):
     ("found", "agree"),
     [("pods d-7f9-bcdfg", True), ("pods d-7f9-bcdf!", False), ("pods e-7f9-bcdfg", False)],
 )
-def test_how_a_pod_would_have_been_called_is_chance(found, agree):
-    """Its name stands in texts as it was recorded."""
+def test_the_generated_name_of_a_refused_pod_is_random(found, agree):
+    """Messages contain the name as it was recorded."""
     told = Agreement(PlaceholderValues()).mismatch("pods d-<hash:1>-k8np9", found, "x.message")
     assert (told is None) == agree
 
@@ -64,8 +64,8 @@ def test_how_a_pod_would_have_been_called_is_chance(found, agree):
         (("own",), (), False),
     ],
 )
-def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
-    """What they have made must be listed, and nothing else."""
+def test_objects_of_cases_that_were_not_replayed_are_not_expected_in_lists(held, shown, agree):
+    """The objects of replayed cases must be listed, and no others."""
     agreement = Agreement(PlaceholderValues(), holds=held.__contains__)
     found = {"items": [{"metadata": {"name": name}} for name in shown]}
     told = agreement.mismatch({"$names": ["other", "own"]}, found)
@@ -83,6 +83,6 @@ def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
         ("body.metadata.resourceVersion", "5673", "12", False),
     ],
 )
-def test_values_that_were_printed_as_they_were_are_of_one_sort(path, recorded, found, agree):
-    """A hash for a hash, a version for a version."""
+def test_generated_values_agree_if_they_are_of_the_same_kind(path, recorded, found, agree):
+    """A hash agrees with a hash, a version with a version."""
     assert (Agreement(PlaceholderValues()).mismatch(recorded, found, path) is None) == agree

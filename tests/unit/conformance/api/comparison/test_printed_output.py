@@ -1,4 +1,4 @@
-"""What commands print, compared line by line."""
+"""The output of commands, compared line by line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fairlead.conformance.api.placeholder import PlaceholderValues
     ],
     ids=["same", "widths", "node", "suffix", "log", "object", "draft", "holder"],
 )
-def test_what_differs_by_chance_agrees(recorded, found):
+def test_random_differences_agree(recorded, found):
     found = found.replace("%s", "12345678-1234-1234-1234-123456789012")
     assert mismatch(recorded, found, PlaceholderValues(), "stdout") is None
 
@@ -50,7 +50,7 @@ def test_anything_else_differs(recorded, found):
     assert mismatch(recorded, found, PlaceholderValues(), "stdout") is not None
 
 
-def test_lines_may_come_in_any_order_where_it_is_chance():
+def test_lines_whose_order_is_random_may_be_in_any_order():
     recorded, found = "a <age>\nb <age>\n", "b 3s\na 4s\n"
     assert mismatch(recorded, found, PlaceholderValues(), "stdout", in_order=False) is None
     assert (
@@ -59,7 +59,7 @@ def test_lines_may_come_in_any_order_where_it_is_chance():
     )
 
 
-def test_generated_names_decide_where_their_lines_stand():
+def test_generated_names_determine_the_order_of_their_lines():
     recorded = "NAME\nweb-<hash:1>   0\nweb-<hash:2>   2\nz   1\n"
     assert (
         mismatch(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nz 1\n", PlaceholderValues(), "")
@@ -77,7 +77,7 @@ def test_generated_names_decide_where_their_lines_stand():
     )
 
 
-def test_drains_say_the_same_of_other_pods():
+def test_messages_of_drains_agree_for_pods_with_other_names():
     recorded = (
         "node/node-2 drained\nevicting pod a/p3\nevicting pod a/j1-h4hnd\nWarning: x: a/b, a/c\n"
     )

@@ -1,4 +1,4 @@
-"""On which servers a case is replayed, and how often."""
+"""The servers on which a case is replayed, and the number of attempts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def case(*statuses):
 
 
 @pytest.mark.parametrize(("statuses", "agrees"), [((200, 201), True), ((200, 202), False)])
-def test_a_case_agrees_if_one_of_the_servers_answers_so(statuses, agrees, echo):
+def test_a_case_agrees_if_the_answer_of_one_server_agrees(statuses, agrees, echo):
     servers = [echo(case(201, status)) for status in statuses]
     found = ApiCases(lambda _: servers).judge(case(201, 201))
     assert (found is None) is agrees
@@ -37,15 +37,15 @@ def test_a_case_agrees_if_one_of_the_servers_answers_so(statuses, agrees, echo):
         assert "status: expected [201, null], found [200, null]" in str(found)
 
 
-def test_servers_that_are_not_needed_are_not_asked(echo):
+def test_servers_that_are_not_needed_get_no_requests(echo):
     servers = [echo(case(201, 201)) for _ in range(2)]
     assert ApiCases(lambda _: servers).judge(case(201, 201)) is None
     assert [len(server.asked) for server in servers] == [2, 0]
 
 
 @pytest.mark.parametrize(("first", "attempts"), [(201, 1), (409, 2)])
-def test_what_an_earlier_attempt_had_left_is_there_for_the_second(first, attempts, echo):
-    """A namespace that is there already tells of one."""
+def test_a_case_is_replayed_again_if_objects_of_an_earlier_attempt_exist(first, attempts, echo):
+    """A namespace that already exists is evidence of an earlier attempt."""
     server = echo(case(first, 201))
     assert ApiCases(lambda _: (server,)).judge(case(first, 201)) is None
     assert server.begun == attempts

@@ -1,4 +1,4 @@
-"""Replaying recorded exchanges: which answers agree, and which differ."""
+"""Replays of recorded requests: which answers agree, and which differ."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_body_that_differs_is_a_difference(recorded, answered, told):
     assert len(told(case(step(recorded)), case(step(answered)))) == 1
 
 
-def test_a_status_that_differs_is_told_with_both_messages(told):
+def test_a_status_that_differs_is_reported_with_both_messages(told):
     (line,) = told(
         case(step({"message": "gone"}, status=404)), case(step({"message": "no"}, status=403))
     )
@@ -70,21 +70,21 @@ def test_a_status_that_differs_is_told_with_both_messages(told):
         ("slow down", "maybe not yet served", True),
     ],
 )
-def test_an_answer_to_who_asked_too_early_may_differ(message, note, agrees, told):
+def test_an_answer_about_a_resource_that_is_not_yet_served_may_differ(message, note, agrees, told):
     recorded = case(step({"message": message}, status=429, note=note))
     assert (told(recorded, case(step({}))) == []) is agrees
 
 
 @pytest.mark.parametrize("name", ["content-type", "warning", "retry-after"])
-def test_headers_that_clients_read_count(name, told):
+def test_headers_that_clients_read_are_compared(name, told):
     assert told(case(step({}, headers={name: "1"})), case(step({}, headers={name: "2"})))
 
 
-def test_other_headers_do_not_count(told):
+def test_other_headers_are_not_compared(told):
     assert not told(case(step({}, headers={"audit-id": "1"})), case(step({})))
 
 
-def test_who_manages_fields_counts_for_patches_only(told):
+def test_managed_fields_are_compared_for_patches_only(told):
     with_fields = {"metadata": {"managedFields": [{"manager": "a", "operation": "Apply"}]}}
     for theme, count in (("03-crud", 0), ("04-patch", 1)):
         recorded, other = case(step(with_fields), theme=theme), case(step({"metadata": {}}))
@@ -107,7 +107,7 @@ def version(rank):
         ((1, 3, 2), (1, 3, 5), False),
     ],
 )
-def test_versions_keep_their_order(recorded, answered, agree, told):
+def test_resource_versions_must_have_the_recorded_order(recorded, answered, agree, told):
     found = told(
         case(*(step(version(rank)) for rank in recorded)),
         case(*(step(version(rank)) for rank in answered)),
@@ -125,13 +125,13 @@ def test_causes_may_come_in_any_order(told):
     assert told(case(step(recorded)), case(step(answered)))
 
 
-def test_preparations_need_only_succeed(told):
+def test_preparatory_requests_need_only_succeed(told):
     recorded = case(step({"a": 1}, status=201, setup=True))
     assert not told(recorded, case(step({"a": 2}, status=409)))
     assert told(recorded, case(step({}, status=500)))
 
 
-def test_values_of_this_replay_stand_in_requests(echo):
+def test_requests_contain_the_values_of_this_replay(echo):
     made = step({"metadata": {"uid": "<uid:1>"}})
     used = step({}, request={"method": "PUT", "body": {"uid": "<uid:1>", "new": "<uid:7>"}})
     server = echo(case(made, used))

@@ -1,4 +1,4 @@
-"""How time passes in a cluster that commands ask one after the other."""
+"""How the virtual clock advances while commands are replayed one after another."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def pace():
     return pace
 
 
-def test_work_takes_no_time(pace):
-    """However slow the machine is between two requests, what follows is just later."""
+def test_the_processing_time_of_requests_does_not_count(pace):
+    """The clock advances by the same amount after each request, even on a slow machine."""
     before = pace.now
     pace.ask(seconds(0.5))
     assert pace.now == before + ASKING
 
 
-def test_a_sleep_takes_its_time(pace):
+def test_a_sleep_between_requests_advances_the_clock(pace):
     before = pace.now
     pace.ask(seconds(5.1))
     assert pace.now == before + seconds(5) + ASKING
 
 
-def test_who_waits_need_not_wait_long(pace):
-    """Time passes quickly for a watch, but not before it has gone quiet and not for ever."""
+def test_the_clock_advances_quickly_while_a_watch_is_idle(pace):
+    """It advances after a period without events, and up to a maximum."""
     before = pace.now
     pace.wait(QUIET - 1)
     assert pace.now == before
@@ -50,8 +50,8 @@ def test_who_waits_need_not_wait_long(pace):
     assert pace.now == before + WAITING_MAX
 
 
-def test_commands_begin_on_a_beat(pace):
-    """That one waited a little longer does not shift those after it."""
+def test_commands_begin_at_multiples_of_the_beat(pace):
+    """A slightly longer wait of one command does not shift the commands after it."""
     other = Pace(100 * BEAT)
     other.ask(0)
     other.wait(QUIET)
@@ -60,13 +60,13 @@ def test_commands_begin_on_a_beat(pace):
     assert pace.now == other.now == 101 * BEAT
 
 
-def test_what_is_on_its_way_can_be_seen(pace):
+def test_a_command_can_observe_changes_in_progress(pace):
     before = pace.now
     pace.begin(AT_ONCE)
     assert pace.now == before + AT_ONCE
 
 
-def test_time_can_be_told_but_not_turned_back(pace):
+def test_the_clock_can_be_set_forward_but_not_back(pace):
     before = pace.now
     pace.reach(before + 1)
     pace.reach(before)
@@ -74,7 +74,7 @@ def test_time_can_be_told_but_not_turned_back(pace):
 
 
 def test_the_clock_stops_at_its_latest_time(pace):
-    """A slow machine does not carry a session past the time that the commands were recorded at."""
+    """A slow machine does not advance a session beyond the recorded time of the commands."""
     pace.latest = pace.now + WAITING_STEP
     pace.begin(seconds(5))
     assert pace.now == pace.latest

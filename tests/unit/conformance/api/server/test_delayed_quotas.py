@@ -1,4 +1,4 @@
-"""What a recorded server knew of quotas that were written just before."""
+"""The usage that a recorded server knew of quotas that had just been updated."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Scene:
 
 
 @pytest.mark.parametrize(("passed", "used"), [(0, "0"), (LATE - 1, "0"), (LATE, "1")])
-def test_what_others_write_is_heard_late(passed, used):
+def test_writes_of_other_clients_are_observed_late(passed, used):
     scene = Scene()
     scene.now += passed
     assert scene.let_in("a")
     assert scene.used == used
 
 
-def test_what_was_charged_is_known_at_once():
+def test_usage_charged_by_the_server_is_known_immediately():
     scene = Scene()
     scene.now += LATE
     assert scene.let_in("a")

@@ -1,4 +1,4 @@
-"""Asking a server over HTTP what was recorded: requests, and watches that go on beside them."""
+"""Recorded requests sent to a server over HTTP, with watches that stay open meanwhile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def server(tmp_path):
         transport.close()
 
 
-def test_requests_and_watches(server):
+def test_requests_and_watches_are_sent(server):
     watch = server.watch(asking("GET", CONFIG_MAPS, ("watch", "1"), ("timeoutSeconds", "30")))
     made = server.ask(asking("POST", CONFIG_MAPS, body=b'{"metadata": {"name": "x"}}'))
     assert (made.status, made.values("content-type")) == (201, ["application/json"])
@@ -41,7 +41,7 @@ def test_requests_and_watches(server):
 
 
 @pytest.mark.parametrize(("user", "status"), [(None, 403), ("nobody", 401), ("carol", 403)])
-def test_users_are_who_their_tokens_say(server, user, status):
+def test_tokens_identify_users(server, user, status):
     assert server.ask(asking("GET", "/api/v1/nodes", user=user)).status == status
 
 

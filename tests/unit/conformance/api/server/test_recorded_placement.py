@@ -1,4 +1,4 @@
-"""Where pods of the recorded session fall, among equal nodes only."""
+"""Pods of the recorded session are placed on their recorded nodes, among equal nodes only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def node_of(cluster, name, **spec):
 
 
 @pytest.mark.parametrize("name", ["late", "unk2", "gn-abcde", "j2-abcde"])
-def test_pods_fall_where_they_fell(name, cluster):
+def test_pods_are_placed_on_their_recorded_nodes(name, cluster):
     prefix = name if name in PLACES else name[:3]
     assert node_of(cluster, name) == PLACES[prefix]
 
@@ -59,7 +59,7 @@ PREFERRED = {"weight": 1, "preference": {"matchExpressions": [IN_3]}}
         ),
     ],
 )
-def test_what_a_pod_asks_for_goes_first(name, asked, cluster):
-    """The recording's word counts among equals only."""
+def test_requirements_of_a_pod_have_precedence_over_the_recording(name, asked, cluster):
+    """The recording decides among equal nodes only."""
     assert PLACES[name] != "node-3"
     assert node_of(cluster, name, **asked) == "node-3"
