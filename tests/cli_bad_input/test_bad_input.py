@@ -1015,7 +1015,7 @@ def test_the_cases_have_different_names():
     assert sorted(set(names)) == sorted(names)
 
 
-def test_hostile_names_cannot_break_the_line(meet):
+def test_hostile_names_cannot_break_the_error_line(meet):
     """Control characters from a file do not reach the terminal."""
     hostile = NODE.replace("name: n1", r'name: "n\n\e[31m\r\x9b1m\u202e1"')
     case = Case("hostile", "whatif dump.yaml", (), (("dump.yaml", hostile),))
@@ -1034,8 +1034,8 @@ def test_input_is_never_changed(meet, tmp_path):
     assert Path("dump.yaml").exists()
 
 
-def test_conformance_of_no_case_at_all_is_no_success(meet):
-    """A pattern that matches nothing, or an empty file, would always agree."""
+def test_conformance_without_cases_is_refused(meet):
+    """A pattern that matches no case, or an empty file, would always agree."""
     case = Case("none", "conformance scheduling c.jsonl", (), (("c.jsonl", ""),))
     code, _, err, _ = meet(case)
     assert code == 2
@@ -1043,7 +1043,7 @@ def test_conformance_of_no_case_at_all_is_no_success(meet):
 
 
 @pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
-def test_a_link_to_the_input_is_the_input(link, tmp_path, monkeypatch, capsys):
+def test_an_output_that_links_to_the_input_is_refused(link, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text(NODE)
     link(Path("other.html"), Path("c.yaml"))
@@ -1067,7 +1067,7 @@ def test_earlier_commands_beside_the_snapshot_are_replaced(tmp_path, monkeypatch
     assert [run(arguments) for _ in range(2)] == [0, 0]
 
 
-def test_a_question_without_a_change_keeps_the_report_of_the_last(tmp_path, monkeypatch, capsys):
+def test_a_what_if_without_a_change_keeps_the_earlier_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("c.yaml").write_text(NODE)
     assert run(["whatif", "c.yaml", "--cordon", "n1"]) == 0
@@ -1076,7 +1076,7 @@ def test_a_question_without_a_change_keeps_the_report_of_the_last(tmp_path, monk
     assert Path("fairlead-whatif.html").read_text() == before
 
 
-def test_a_backup_replaces_no_file_of_its_data_directory(tmp_path, monkeypatch, capsys):
+def test_a_backup_cannot_replace_a_file_of_its_data_directory(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("data").mkdir()
     Path("data/tokens").write_text("precious")

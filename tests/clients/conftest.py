@@ -1,4 +1,4 @@
-"""One cluster per module; names in it are each test's own."""
+"""One cluster per module; each test has its own object names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kubernetes_asyncio, unmodified: watches that end with what was waited for, errors, patches."""
+"""kubernetes_asyncio, unmodified: watches that the client ends, errors, and patches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(cluster):
     return lambda act: asyncio.run(connected(act))
 
 
-def test_a_watch_sees_a_pod_start(run, namespace, pod) -> None:
+def test_a_watch_receives_the_start_of_a_pod(run, namespace, pod) -> None:
     async def act(core):
         await core.create_namespaced_pod(namespace, pod("p"))
         async with watch.Watch().stream(
@@ -38,7 +38,7 @@ def test_a_watch_sees_a_pod_start(run, namespace, pod) -> None:
     assert run(act).startswith("node-")
 
 
-def test_a_watch_goes_on_from_a_version(run, namespace) -> None:
+def test_a_watch_resumes_from_a_resource_version(run, namespace) -> None:
     async def act(core):
         made = await core.create_namespaced_config_map(namespace, {"metadata": {"name": "a"}})
         await core.create_namespaced_config_map(namespace, {"metadata": {"name": "b"}})
@@ -55,7 +55,7 @@ def test_a_watch_goes_on_from_a_version(run, namespace) -> None:
     assert run(act) == [("ADDED", "b"), ("DELETED", "a")]
 
 
-def test_a_refusal_is_a_status(run, namespace) -> None:
+def test_an_error_is_a_status_object(run, namespace) -> None:
     async def act(core):
         with pytest.raises(ApiException) as refusal:
             await core.create_namespaced_pod(namespace, {"metadata": {"name": "P_1"}, "spec": {}})
@@ -66,7 +66,7 @@ def test_a_refusal_is_a_status(run, namespace) -> None:
     assert "spec.containers" in refusal.body
 
 
-def test_many_requests_at_once(run, namespace) -> None:
+def test_many_concurrent_requests_succeed(run, namespace) -> None:
     async def act(core):
         made = (
             core.create_namespaced_config_map(namespace, {"metadata": {"generateName": "c-"}})

@@ -1,4 +1,4 @@
-"""The JavaScript client, unmodified: informers, patches, refusals, server-side apply."""
+"""The JavaScript client, unmodified: informers, patches, errors, server-side apply."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def package(tmp_path_factory):
     return folder
 
 
-def test_a_pods_life(package, cluster, namespace) -> None:
+def test_a_pod_is_created_observed_patched_and_deleted(package, cluster, namespace) -> None:
     done = subprocess.run(
         ["node", "pods.mjs", str(cluster.kubeconfig), namespace],
         cwd=package,

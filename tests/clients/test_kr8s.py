@@ -1,4 +1,4 @@
-"""kr8s, unmodified: its objects wait for conditions, scale, patch and go."""
+"""kr8s, unmodified: its objects wait for conditions, are scaled, patched and deleted."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def test_a_node_is_cordoned(api) -> None:
     assert not Node.get("node-1", api=api).unschedulable
 
 
-def test_what_is_not_there_is_not_found(api, namespace) -> None:
+def test_an_absent_object_is_not_found(api, namespace) -> None:
     with pytest.raises(kr8s.NotFoundError):
         ConfigMap.get("nothing", namespace=namespace, api=api)
 
 
-def test_what_kinds_there_are(api) -> None:
+def test_kinds_and_version_are_discovered(api) -> None:
     kinds = {(kind["version"], kind["kind"]) for kind in api.api_resources()}
     assert {("v1", "Pod"), ("apps/v1", "Deployment"), ("policy/v1", "PodDisruptionBudget")} <= kinds
     assert api.version()["major"] == "1"

@@ -15,7 +15,7 @@ def api(cluster):
     return Client(KubeConfig.from_file(str(cluster.kubeconfig)).get(), field_manager="lightkube")
 
 
-def test_what_is_applied_is_owned(api, namespace) -> None:
+def test_applied_fields_are_owned_by_the_field_manager(api, namespace) -> None:
     wanted = ConfigMap(metadata=ObjectMeta(name="c", namespace=namespace), data={"a": "1"})
     applied = api.apply(wanted)
     assert applied.data == {"a": "1"}
@@ -28,7 +28,7 @@ def test_what_is_applied_is_owned(api, namespace) -> None:
     assert refusal.value.status.code == 409
 
 
-def test_a_pod_is_waited_for(api, namespace, pod) -> None:
+def test_wait_returns_when_a_pod_is_ready(api, namespace, pod) -> None:
     manifest = pod("p")
     manifest["metadata"]["namespace"] = namespace
     api.create(Pod.from_dict(manifest))
@@ -36,7 +36,7 @@ def test_a_pod_is_waited_for(api, namespace, pod) -> None:
     assert ready.spec.nodeName.startswith("node-")
 
 
-def test_a_watch_tells_what_happens(api, namespace) -> None:
+def test_a_watch_receives_changes(api, namespace) -> None:
     api.create(ConfigMap(metadata=ObjectMeta(name="a", namespace=namespace)))
     seen = []
     for op, found in api.watch(ConfigMap, namespace=namespace, server_timeout=10):
@@ -58,18 +58,18 @@ def test_a_watch_tells_what_happens(api, namespace) -> None:
     ],
     ids=["merge", "strategic", "json"],
 )
-def test_patches(api, namespace, kind, patch) -> None:
+def test_patches_of_each_type_are_applied(api, namespace, kind, patch) -> None:
     api.create(ConfigMap(metadata=ObjectMeta(name="c", namespace=namespace)))
     found = api.patch(ConfigMap, "c", patch, namespace=namespace, patch_type=kind)
     assert found.metadata.labels == {"a": "b"}
 
 
-def test_all_there_is(api) -> None:
+def test_objects_of_all_namespaces_are_listed(api) -> None:
     assert [node.metadata.name for node in api.list(Node)] == ["node-1", "node-2", "node-3"]
     assert list(api.list(Deployment, namespace="*")) == []
 
 
-def test_what_is_not_there_is_not_found(api, namespace) -> None:
+def test_an_absent_object_is_not_found(api, namespace) -> None:
     with pytest.raises(ApiError) as refusal:
         api.get(Pod, "nobody", namespace=namespace)
     assert (refusal.value.status.code, refusal.value.status.reason) == (404, "NotFound")

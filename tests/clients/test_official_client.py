@@ -29,7 +29,7 @@ def core(api):
     return client.CoreV1Api(api)
 
 
-def test_a_pod_lives(core, namespace, pod) -> None:
+def test_a_pod_is_created_watched_and_deleted(core, namespace, pod) -> None:
     made = core.create_namespaced_pod(namespace, pod("p"))
     assert (made.metadata.name, made.status.phase) == ("p", "Pending")
     watching, phase = watch.Watch(), ""
@@ -47,7 +47,7 @@ def test_a_pod_lives(core, namespace, pod) -> None:
     assert (refusal.value.status, json.loads(refusal.value.body)["reason"]) == (404, "NotFound")
 
 
-def test_models_go_out_and_come_back(api, cluster, namespace) -> None:
+def test_models_are_serialized_and_deserialized(api, cluster, namespace) -> None:
     container = client.V1Container(
         name="c",
         image="nginx",
@@ -78,7 +78,7 @@ def test_models_go_out_and_come_back(api, cluster, namespace) -> None:
     assert replaced.metadata.generation == read.metadata.generation + 1
 
 
-def test_an_old_version_is_a_conflict(core, namespace) -> None:
+def test_an_update_with_an_old_resource_version_is_a_conflict(core, namespace) -> None:
     body = client.V1ConfigMap(metadata=client.V1ObjectMeta(name="c"), data={"a": "1"})
     old = core.create_namespaced_config_map(namespace, body)
     core.patch_namespaced_config_map("c", namespace, {"data": {"a": "2"}})
@@ -96,14 +96,14 @@ def test_an_old_version_is_a_conflict(core, namespace) -> None:
     ],
     ids=["a dict is strategic", "a list is a JSON patch"],
 )
-def test_patches(core, namespace, patch, expected) -> None:
+def test_patches_are_applied(core, namespace, patch, expected) -> None:
     core.create_namespaced_config_map(
         namespace, {"metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}
     )
     assert core.patch_namespaced_config_map("c", namespace, patch).data == expected
 
 
-def test_lists_come_in_pages(core, namespace) -> None:
+def test_lists_are_paginated(core, namespace) -> None:
     for number in range(5):
         core.create_namespaced_config_map(namespace, {"metadata": {"name": f"c{number}"}})
     selector = "metadata.name!=kube-root-ca.crt"
@@ -134,7 +134,7 @@ def test_an_eviction_may_be_refused(core, api, namespace, pod, cluster) -> None:
     assert core.read_namespaced_pod("p", namespace).metadata.deletion_timestamp is not None
 
 
-def test_a_custom_resource(api, name) -> None:
+def test_a_custom_resource_is_defined_and_created(api, name) -> None:
     plural = f"{name}s"
     definition = {
         "metadata": {"name": f"{plural}.example.com"},
@@ -173,7 +173,7 @@ def test_a_custom_resource(api, name) -> None:
     assert refusal.value.status == 422
 
 
-def test_what_the_dynamic_client_discovers(api, namespace) -> None:
+def test_the_dynamic_client_discovers_kinds_and_applies_objects(api, namespace) -> None:
     found = dynamic.DynamicClient(api)
     maps = found.resources.get(api_version="v1", kind="ConfigMap")
     applied = maps.server_side_apply(
@@ -202,7 +202,7 @@ def test_a_manifest_is_created_from_yaml(api, core, namespace) -> None:
     assert core.read_namespaced_secret("s", namespace).data == {"a": "Yg=="}
 
 
-def test_one_leader_is_elected(api, cluster, namespace) -> None:
+def test_leader_election_elects_one_leader(api, cluster, namespace) -> None:
     client.Configuration.set_default(api.configuration)
     config = electionconfig.Config(
         ConfigMapLock("lock", namespace, "me"),

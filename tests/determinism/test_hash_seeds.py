@@ -1,4 +1,4 @@
-"""The same scenario and seed give the same commands, whatever order Python's sets have."""
+"""The same scenario and seed give the same commands for any iteration order of Python's sets."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ def reference(tmp_path_factory):
 
 
 @pytest.mark.parametrize("hash_seed", [1, 4_000_000_000])
-def test_another_order_of_sets_changes_no_byte(reference, tmp_path, hash_seed):
-    """Of the command log and of the result, in another process."""
+def test_another_order_of_sets_does_not_change_the_output(reference, tmp_path, hash_seed):
+    """The command log and the result of another process are equal byte for byte."""
     assert simulate(tmp_path / "log.jsonl", hash_seed=hash_seed) == reference
 
 
 def test_another_seed_changes_the_run(reference, tmp_path):
-    """Chance plays a part in it, so that the same bytes mean something."""
+    """The run contains random choices, so that equal outputs are significant."""
     log, _ = simulate(tmp_path / "log.jsonl", "--seed", "43", hash_seed=0)
     assert log != reference[0]
 
 
-def test_the_run_is_eventful(reference):
-    """Bindings, refusals, preemptions, evictions and successors are all in it."""
+def test_the_run_contains_all_kinds_of_commands(reference):
+    """The run has bindings, refusals, preemptions, evictions and replacements."""
     log = reference[0].decode()
     for part in ('"Bind"', "FailedScheduling", "PreemptionByScheduler", '"EvictPod"', "Create"):
         assert log.count(part) >= 3, part
 
 
-def test_outages_are_the_same_under_another_order_of_sets(tmp_path):
-    """Nodes are silenced, tainted, evicted from and come back alike."""
+def test_another_order_of_sets_does_not_change_outages(tmp_path):
+    """Nodes fail, are tainted, lose their pods and recover in the same way."""
     logs = [
         simulate(tmp_path / f"{seed}.jsonl", hash_seed=seed, scenario=OUTAGES) for seed in (0, 5)
     ]

@@ -1,4 +1,4 @@
-"""What becomes of quiet nodes is the same, whatever order Python's sets have."""
+"""The timelines of failed nodes are the same for any iteration order of Python's sets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def replayed(hash_seed):
     return done.stdout
 
 
-def test_another_order_of_sets_changes_no_byte():
-    """In another process; writes of one instant keep their order, too."""
+def test_another_order_of_sets_does_not_change_the_timelines():
+    """The timelines are made in another process; writes at one instant also have the same order."""
     reference = replayed(0)
     assert reference.count(b"taint_add") > 20
     assert replayed(4_000_000_000) == reference

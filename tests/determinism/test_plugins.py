@@ -1,4 +1,4 @@
-"""Users' plugins change nothing about it: another order of Python's sets changes no byte."""
+"""Runs with user plugins are the same for any iteration order of Python's sets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def simulate(scenario, log, hash_seed):
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda path: path.stem)
-def test_with_every_example_at_once(scenario, tmp_path) -> None:
+def test_another_order_of_sets_does_not_change_a_run_with_all_example_plugins(
+    scenario, tmp_path
+) -> None:
     first, second = (simulate(scenario, tmp_path / f"{seed}.jsonl", seed) for seed in (0, 99))
     assert first == second
     assert b'"Bind"' in first[0]

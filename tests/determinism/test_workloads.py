@@ -1,4 +1,4 @@
-"""What workload controllers do is the same, whatever order Python's sets have."""
+"""The writes of workload controllers are the same for any iteration order of Python's sets."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def ran(hash_seed):
     return done.stdout
 
 
-def test_another_order_of_sets_changes_no_byte():
-    """In another process: rollouts, updates, Jobs, endpoints, a dead node, garbage."""
+def test_another_order_of_sets_does_not_change_the_commands():
+    """In another process: rollouts, updates, Jobs, endpoints, a failed node, garbage collection."""
     reference = ran(0)
     for kind in (b"ControllerRevision", b"EndpointSlice", b"CronJob", b"StatefulSet"):
         assert kind in reference
@@ -34,8 +34,8 @@ def test_another_order_of_sets_changes_no_byte():
     assert ran(4_000_000_000) == reference
 
 
-def test_a_restart_changes_nothing():
-    """A new engine that takes over the objects has no status, revision or endpoint to change."""
+def test_a_restart_issues_no_commands():
+    """A new engine that loads the objects updates no status, revision or endpoint."""
     world = eventful_world(lambda line: None)
     end = START + seconds(898)
     world.run(end)

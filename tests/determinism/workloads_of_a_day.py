@@ -1,4 +1,4 @@
-"""A program: prints every command of a cluster in which all kinds of workloads live and change."""
+"""A program that prints all commands of a cluster in which workloads of all kinds change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CheckpointAge: preemption takes the pods that lose least work."""
+"""CheckpointAge: preemption chooses the pods that lose the least work."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ RULE = "least work lost since a checkpoint"
         pytest.param("11:00", "soon", "on-a", id="an unreadable checkpoint is none"),
     ],
 )
-def test_between_nodes(scene, on_a, on_b, expected) -> None:
+def test_the_node_whose_pods_lose_less_work_is_chosen(scene, on_a, on_b, expected) -> None:
     scene.add(job("on-a", "a", on_a), job("on-b", "b", on_b))
     assert victims(scene) == ([expected], RULE)
 
 
-def test_on_one_node_the_more_recent_checkpoint_goes(scene) -> None:
+def test_on_one_node_the_pod_with_the_more_recent_checkpoint_is_preempted(scene) -> None:
     scene.add(job("full", "b", priority=2000))
     scene.add(job("old", "a", "09:00", cpu="2"), job("new", "a", "11:00", cpu="2"))
     assert victims(scene) == (["new"], "only candidate")
 
 
-def test_priority_comes_first(scene) -> None:
+def test_priority_takes_precedence_over_lost_work(scene) -> None:
     scene.add(job("better", "a", "11:59", priority=20), job("worse", "b", "09:00", priority=10))
     assert victims(scene) == (["worse"], "lowest highest victim priority")
 
 
-def test_lost_work_comes_before_the_number_of_victims(scene) -> None:
+def test_lost_work_takes_precedence_over_the_number_of_victims(scene) -> None:
     scene.add(job("one", "a", "09:00"))
     scene.add(job("two", "b", "11:00", cpu="3"), job("three", "b", "11:10", cpu="1"))
     assert victims(scene)[1] == RULE
 
 
-def test_a_new_checkpoint_is_heard_of(scene) -> None:
+def test_a_new_checkpoint_changes_the_choice(scene) -> None:
     scene.add(job("on-a", "a", "11:00"), job("on-b", "b", "11:50"))
     assert victims(scene)[0] == ["on-b"]
     scene.add(job("on-a", "a", "11:55"))

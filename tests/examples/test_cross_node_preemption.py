@@ -1,4 +1,4 @@
-"""CrossNodePreemption: room made by removing pods from other nodes."""
+"""CrossNodePreemption: preemption of pods on other nodes of the zone."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ def room(scene, pod=None):
     return found.nominated_node, [victim.pod.metadata.name for victim in found.victims]
 
 
-def test_a_pod_on_another_node_of_the_zone_gives_way(scene) -> None:
+def test_a_pod_on_another_node_of_the_zone_is_preempted(scene) -> None:
     scene.add(batch("nightly", "a0"))
     assert room(scene) == ("a1", ["nightly"])
 
 
-def test_who_repels_the_newcomer_gives_way_too(scene) -> None:
+def test_a_pod_with_anti_affinity_to_the_preemptor_is_preempted(scene) -> None:
     repelling = apart_from({"app": "web"})
     scene.add(batch("nightly", "a0", labels={}, spec=repelling))
     pod = make_pod("web", labels={"app": "web"}, priority=1000, requests={"cpu": "3"})
     assert room(scene, pod) == ("a1", ["nightly"])
 
 
-def test_who_is_not_in_the_way_stays(scene) -> None:
+def test_pods_that_do_not_block_the_preemptor_are_not_preempted(scene) -> None:
     scene.add(batch("nightly", "a0"), batch("other", "a1", labels={}))
     assert room(scene) == ("a1", ["nightly"])
 
 
-def test_pods_on_the_node_itself_give_way_as_well(scene) -> None:
+def test_pods_on_the_same_node_are_preempted_as_well(scene) -> None:
     scene.add(batch("nightly", "a0"), batch("big", "a1", labels={}, requests={"cpu": "2"}))
     assert room(scene) == ("a1", ["big", "nightly"])
 
 
-def test_the_zone_whose_victims_matter_less_is_cleared(scene) -> None:
+def test_the_zone_whose_victims_have_lower_priority_is_chosen(scene) -> None:
     scene.add(make_node("b0", labels={ZONE: "b"}), make_node("b1", labels={ZONE: "b"}))
     scene.add(make_pod("cache", node="b0", priority=2000, requests={"cpu": "3"}))
     scene.add(batch("nightly", "a0", 20), batch("hourly", "b0", 10))
@@ -92,23 +92,23 @@ def test_the_zone_whose_victims_matter_less_is_cleared(scene) -> None:
         ),
     ],
 )  # fmt: skip
-def test_nothing_helps(scene, pod, others) -> None:
+def test_no_node_is_returned_if_preemption_does_not_help(scene, pod, others) -> None:
     scene.add(*(batch(name, "a0", priority) for name, priority in others))
     assert scene.make_room(pod) is None
 
 
-def test_a_namespace_selector_is_followed(scene) -> None:
+def test_the_namespace_selector_is_respected(scene) -> None:
     scene.add(batch("nightly", "a0", namespace="jobs"))
     assert scene.evaluate(newcomer()).choices == ["a1"]
     assert room(scene, newcomer(namespaceSelector={})) == ("a1", ["nightly"])
 
 
-def test_budgets_are_counted(scene) -> None:
+def test_budget_violations_are_counted(scene) -> None:
     scene.add(batch("nightly", "a0"), make_budget("guard", BATCH, allowed=0))
     assert scene.make_room(newcomer()).pdb_violations == 1
 
 
-def test_earlier_victims_are_waited_for(scene) -> None:
+def test_no_further_pods_are_preempted_while_earlier_victims_terminate(scene) -> None:
     scene.add(batch("nightly", "a0", terminating=True))
     pod = make_pod(
         "newcomer", priority=1000, requests={"cpu": "3"}, nominated="a1", spec=apart_from(BATCH)
@@ -117,7 +117,7 @@ def test_earlier_victims_are_waited_for(scene) -> None:
     assert "earlier victims are still leaving" in scene.decide(pod).message
 
 
-def test_the_zone_is_held_for_the_pod_it_is_promised_to(scene) -> None:
+def test_the_zone_is_reserved_for_the_nominated_pod(scene) -> None:
     scene.nominate(newcomer(), "a1")
     verdicts = scene.evaluate(make_pod("nightly", labels=BATCH, priority=10)).verdicts
     assert verdicts["a0"].message == "node(s) kept free for a pod of higher priority"

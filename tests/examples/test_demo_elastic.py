@@ -24,7 +24,7 @@ def test_every_scenario_is_read(name: str) -> None:
 
 
 @pytest.mark.long
-def test_the_demo_compares_nodes_money_and_waiting_times(tmp_path: Path) -> None:
+def test_the_demo_compares_nodes_cost_and_waiting_times(tmp_path: Path) -> None:
     fairlead = tmp_path / "fairlead"
     fairlead.write_text(f'#!/bin/sh\nexec {sys.executable} -m fairlead.cli "$@"\n')
     fairlead.chmod(0o755)
@@ -46,8 +46,8 @@ def test_the_demo_compares_nodes_money_and_waiting_times(tmp_path: Path) -> None
     assert page.count('style="stroke: var(--third)"') == 3
 
 
-def test_all_workloads_follow_the_first_hours(tmp_path: Path) -> None:
-    """Without waiting for the whole day."""
+def test_all_workloads_are_scaled_in_the_first_hours(tmp_path: Path) -> None:
+    """The test does not simulate the whole day."""
     path = tmp_path / "morning.yaml"
     text = (ELASTIC / "fixed.yaml").read_text().replace("24h", "9h")
     shared = {name: str(ELASTIC / name) for name in ("shop.yaml", "load.yaml")}

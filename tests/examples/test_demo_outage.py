@@ -1,4 +1,4 @@
-"""`make demo-outage`: a production cluster with a third of it dark, in about a minute."""
+"""`make demo-outage`: a third of a production cluster fails; takes about a minute."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ OPENB = Path(__file__).parents[2] / "examples" / "openb"
 
 
 @pytest.mark.long
-def test_the_demo_shows_who_is_evicted_and_writes_its_report(tmp_path: Path) -> None:
-    """It fills the cluster first, as there is no snapshot yet."""
+def test_the_demo_shows_evicted_pods_and_writes_its_report(tmp_path: Path) -> None:
+    """It fills the cluster first, because no snapshot exists yet."""
     fairlead = tmp_path / "fairlead"
     fairlead.write_text(f'#!/bin/sh\nexec {sys.executable} -m fairlead.cli "$@"\n')
     fairlead.chmod(0o755)

@@ -1,4 +1,4 @@
-"""benchmarks/gpu_fragmentation.py measures what it says, on a small part of the cluster."""
+"""benchmarks/gpu_fragmentation.py has the documented result on a small part of the cluster."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def openb(benchmark):
     return nodes[::60], pods
 
 
-def test_packing_lasts_longer_than_spreading(benchmark, openb) -> None:
+def test_packing_places_more_pods_than_spreading(benchmark, openb) -> None:
     policies = {policy.title: policy for policy in benchmark.POLICIES}
     packed, spread = (
         benchmark.measure(policies[title], *openb, seed=1)
@@ -41,7 +41,7 @@ def test_packing_lasts_longer_than_spreading(benchmark, openb) -> None:
     assert packed.at_first_failure > 2 * spread.at_first_failure
 
 
-def test_a_seed_gives_one_answer(benchmark, openb) -> None:
+def test_equal_seeds_give_equal_results(benchmark, openb) -> None:
     policy = benchmark.POLICIES[-1]
     first, again = (benchmark.measure(policy, *openb, seed=7) for _ in range(2))
     assert first == again

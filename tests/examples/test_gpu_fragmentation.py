@@ -1,4 +1,4 @@
-"""GpuFragmentation: devices are told apart, and pods go where they spoil least."""
+"""GpuFragmentation: single devices are tracked, and pods are placed for the least fragmentation."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def scores(scene, milli, **more):
         pytest.param((1000,), 2000, False, id="two whole ones are needed"),
     ],
 )
-def test_devices_are_told_apart(there, asked, fit) -> None:
+def test_devices_are_distinguished(there, asked, fit) -> None:
     scene = make_scene(a=2, b=1)
     scene.add(*(gpu_pod(f"p{i}", milli, node="a") for i, milli in enumerate(there)))
     assert ("a" in fits(scene, asked)) is fit
@@ -64,19 +64,19 @@ def test_pods_without_gpus_fit_everywhere() -> None:
     assert fits(make_scene(a=0, b=1), 0) == ["a", "b"]
 
 
-def test_a_share_goes_to_the_gpu_that_is_spoilt_already() -> None:
+def test_a_gpu_share_is_placed_on_a_gpu_that_is_already_shared() -> None:
     scene = make_scene(a=1, b=1)
     scene.add(gpu_pod("there", 500, node="a"))
     assert scores(scene, 500) == {"a": 55, "b": 44}
 
 
-def test_a_pod_without_gpus_goes_where_it_does_not_take_the_gpus_their_cpu() -> None:
+def test_a_pod_without_gpus_is_placed_where_gpu_pods_do_not_need_the_cpu() -> None:
     found = make_scene(a=2, b=0)
     assert scores(found, 0, cpu="7") == {"a": 50, "b": 50}
     assert scores(found, 0, cpu="8") == {"a": 16, "b": 50}
 
 
-def test_a_node_that_changes_is_scored_anew() -> None:
+def test_a_changed_node_is_scored_again() -> None:
     scene = make_scene(a=1, b=1)
     assert scores(scene, 500) == {"a": 44, "b": 44}
     assert scene.schedule(gpu_pod("first", 500)) in "ab"
@@ -92,7 +92,7 @@ def test_a_node_that_changes_is_scored_anew() -> None:
         ({"workload": [], "gpus": 4}, "args.gpus: unknown; known: workload, resource"),
     ],
 )
-def test_arguments_are_checked(args, problem) -> None:
+def test_arguments_are_validated(args, problem) -> None:
     with pytest.raises(ProfileError, match=problem):
         PluginScene(find_class(f"{SOURCE}:GpuFragmentation"), args={"GpuFragmentation": args})
 
@@ -126,7 +126,7 @@ classes = st.fixed_dictionaries(
     nodes=st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), min_size=1, max_size=5),
     cpu=st.integers(0, 8000),
 )
-def test_waste_over_columns_is_the_definition(workload, nodes, cpu) -> None:
+def test_fragmentation_over_columns_equals_its_definition(workload, nodes, cpu) -> None:
     module = find_class(f"{SOURCE}:Waste")
     of_class = find_class(f"{SOURCE}:PodClass")
     counted = module([of_class(one["pods"], one["cpuMilli"], one["gpuMilli"]) for one in workload])
@@ -139,7 +139,7 @@ def test_waste_over_columns_is_the_definition(workload, nodes, cpu) -> None:
     there=st.lists(st.sampled_from([0, 200, 300, 500, 810, 1000, 2000]), max_size=8),
     milli=st.sampled_from([0, 200, 500, 810, 1000, 2000]),
 )
-def test_columns_and_single_nodes_agree(there, milli) -> None:
+def test_scores_of_columns_and_of_single_nodes_agree(there, milli) -> None:
     scene = make_scene(a=4, b=2, c=0, d=1)
     for number, gpu in enumerate(there):
         scene.schedule(gpu_pod(f"p{number}", gpu))

@@ -1,4 +1,4 @@
-"""NodePrice: the cheaper node is the better one."""
+"""NodePrice: cheaper nodes get higher scores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def scores(scene):
         pytest.param(("0.0312", "0.0936"), {"a": 67, "b": 0}, id="small prices keep their ratio"),
     ],
 )
-def test_scores(priced, prices, expected) -> None:
+def test_cheaper_nodes_have_higher_scores(priced, prices, expected) -> None:
     assert scores(priced(*prices)) == expected
 
 
@@ -47,5 +47,5 @@ def test_the_label_and_the_default_can_be_set(priced) -> None:
     assert scores(priced("5", "5", label="price", defaultPrice=3)) == {"a": 0, "b": 0}
 
 
-def test_a_pod_goes_where_it_is_cheap(priced) -> None:
+def test_a_pod_is_placed_on_the_cheaper_node(priced) -> None:
     assert priced("3", "1", "2").schedule(make_pod("p")) == "b"

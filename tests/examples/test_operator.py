@@ -1,4 +1,4 @@
-"""The suite of the example operator, run as its reader would run it."""
+"""The test suite of the example operator, run as the documentation describes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ OPERATOR = Path(__file__).parents[2] / "examples" / "operator"
 
 
 def test_the_operators_suite_passes(tmp_path) -> None:
-    """From anywhere, with nothing but what is installed."""
+    """It passes in any working directory, with only the installed packages."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(OPERATOR)]
     done = subprocess.run(
         [*command, f"--rootdir={OPERATOR}", "-c", "/dev/null"],

@@ -1,4 +1,4 @@
-"""What examples/plugins/README.md says is what happens: its commands, its arguments, its files."""
+"""The commands, arguments and files in examples/plugins/README.md have the documented results."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def both(output, scenario):
     return [output(one) for one in COMMANDS if scenario in one]
 
 
-def test_the_job_with_the_fresh_checkpoint_goes(output) -> None:
+def test_the_job_with_the_most_recent_checkpoint_is_preempted(output) -> None:
     without, with_plugin = both(output, "checkpoints.yaml")
     assert [one["pod"] for one in without["preempted"]] == ["default/train-2"]
     assert [one["pod"] for one in with_plugin["preempted"]] == ["default/train-1"]
     assert with_plugin["preempted"][0]["rule"] == "least work lost since a checkpoint"
 
 
-def test_the_pod_on_the_other_node_gives_way(output) -> None:
+def test_the_pod_on_the_other_node_is_preempted(output) -> None:
     without, with_plugin = both(output, "cross_node.yaml")
     assert [one["pod"] for one in without["pending"]] == ["default/trading"]
     assert with_plugin["pending"] == []
@@ -91,7 +91,7 @@ def test_the_arguments_are_those_of_the_plugin(title, source) -> None:
         assert default.strip("`") == ("required" if required else str(field.default))
 
 
-def test_the_workload_of_the_configuration_is_the_traces() -> None:
+def test_the_workload_of_the_configuration_equals_that_of_the_trace() -> None:
     """Its thirty most frequent combinations of CPUs and GPUs."""
     trace = Trace(nodes="node_shapes.csv", pods="pod_shapes.csv")
     found = read_trace(trace, scenario="", folder=ROOT / "examples" / "openb", seed=0, start=0)

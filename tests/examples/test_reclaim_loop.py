@@ -1,4 +1,4 @@
-"""Two users who reclaim from each other: found in CI, and resolved by other rules."""
+"""Two users who reclaim GPUs from each other endlessly: detected in CI, fixed by other rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""kubectl itself, against our own server: what it prints is compared with what it printed upstream.
+"""kubectl against our own server: its output is compared with its output against upstream.
 
-The commands were recorded against kube-apiserver 1.36 with its controllers. Each finds what those
-before it left, so they run in order, on one cluster for each part of the session.
+The commands were recorded against kube-apiserver 1.36 with its controllers. Each command uses the
+objects of earlier commands, so they run in order, on one cluster for each part of the session.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ def is_compared(line: Line) -> bool:
 
 @pytest.mark.needs("kubectl")
 @pytest.mark.parametrize("numbers", [FIRST, LAST], ids=["first", "last"])
-def test_kubectl_prints_what_it_printed(numbers):
-    """Creating, changing, looking at and waiting for things of every kind."""
+def test_kubectl_prints_the_recorded_output(numbers):
+    """Commands that create, change, print and wait for objects of every kind."""
     lines = [line for line in recorded_lines() if number_of(line) in numbers]
     quick = [line for line in lines if number_of(line) not in SLOW]
     assert dict(unexpected(quick)) == {}
 
 
-def test_there_are_enough_commands():
-    """At least 120 of them have their outputs compared in every run, by an old kubectl, too."""
+def test_enough_commands_are_compared():
+    """Every run compares the outputs of at least 120 commands, also of an old kubectl."""
     numbers = {*FIRST, *LAST} - SLOW
     lines = [line for line in recorded_lines() if number_of(line) in numbers]
     compared = {line["id"] for line in lines if is_compared(line)} - KNOWN
@@ -84,8 +84,8 @@ def test_there_are_enough_commands():
 
 @pytest.mark.long
 @pytest.mark.needs("kubectl")
-def test_a_whole_session_prints_what_it_printed():
-    """Drains, deletions, custom resources and old clients as well."""
+def test_kubectl_prints_the_recorded_output_of_the_whole_session():
+    """This includes drains, deletions, custom resources and old clients."""
     lines = recorded_lines()
     assert sum(not line.get("setup") for line in lines) == 365
     assert dict(unexpected(lines)) == {}

@@ -1,4 +1,4 @@
-"""Decides whether a history is linearizable: whether one store could have answered it.
+"""Decides whether a history is linearizable: whether a single store could have given its answers.
 
 A history is linearizable if each operation can be given one instant between its call and its
 return such that a store that performs the operations at these instants, one at a time, gives the

@@ -1,4 +1,4 @@
-"""Concurrent clients of a running `fairlead up`, which record what they ask for and are answered.
+"""Concurrent clients of a running `fairlead up`, which record their requests and the answers.
 
 Each client draws its requests from a seed. How the requests of several clients interleave is up to
 the machine, so that a violation is reported with the history that shows it.

@@ -1,4 +1,4 @@
-"""Histories of concurrent clients: what each asked for, when, and what it was answered.
+"""Histories of concurrent clients: their requests, the times, and the answers.
 
 Instants are integers of one clock, in any unit: only their order counts. A request that was never
 answered (the process was killed, or the client gave up) has no `answer`. It either took effect

@@ -1,4 +1,4 @@
-"""The checker accepts what a correct store answers, and finds each way of answering wrongly."""
+"""The checker accepts the answers of a correct store, and finds each kind of wrong answer."""
 
 from __future__ import annotations
 
@@ -134,26 +134,26 @@ BAD = {
 
 
 @pytest.mark.parametrize("history", GOOD.values(), ids=GOOD.keys())
-def test_a_history_that_an_order_explains(history):
+def test_a_history_with_a_valid_order_is_linearizable(history):
     assert not violations(history)
 
 
 @pytest.mark.parametrize("history", BAD.values(), ids=BAD.keys())
-def test_a_history_that_no_order_explains(history):
+def test_a_history_without_a_valid_order_is_not_linearizable(history):
     (found,) = violations(history)
     assert found.key == "k"
     assert found.stuck
     assert str(found.stuck[-1]) in str(found)
 
 
-def test_versions_are_of_one_counter():
+def test_all_resource_versions_come_from_one_counter():
     other = Operation(2, CREATE, "other", 2, 3, "x", None, Answer(OK, 4))
     assert version_problems([MADE, other]) == [f"{other} comes after version 5"]
     twice = Operation(2, CREATE, "other", 0, 3, "x", None, Answer(OK, 5))
     assert version_problems([MADE, twice]) == ["5 was given twice"]
 
 
-def test_a_list_shows_one_moment():
+def test_a_list_shows_the_objects_of_one_instant():
     changed = op(2, 3, UPDATE, "b", answer=(OK, 6))
     history = [MADE, changed]
     assert not listing_problems([Listing(5, {"k": 5}), Listing(6, {"k": 6})], history)
@@ -232,5 +232,5 @@ def test_a_correct_store_is_linearizable(seed):
 
 
 @pytest.mark.parametrize("defect", ["stale", "lost"])
-def test_a_store_with_a_defect_is_not(defect):
+def test_a_store_with_a_defect_is_not_linearizable(defect):
     assert all(violations(recorded(seed, defect)) for seed in range(3))

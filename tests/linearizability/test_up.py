@@ -1,4 +1,4 @@
-"""A local cluster answers concurrent clients as one store would, also when it is killed."""
+"""A local cluster answers concurrent clients like a single store, also when it is killed."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def expect_contention(recording):
     assert met > len(by_call) / 50
 
 
-def test_concurrent_clients_see_one_store_over_a_kill_9(tmp_path):
+def test_histories_of_concurrent_clients_are_linearizable_across_a_kill_9(tmp_path):
     recording = recorded(tmp_path / "home", seed=1, kills=1, answers=300, last=40)
     expect_contention(recording)
     check(recording)
 
 
 @pytest.mark.long
-def test_concurrent_clients_see_one_store_over_many_kills(tmp_path):
+def test_histories_of_concurrent_clients_are_linearizable_across_many_kills(tmp_path):
     recording = recorded(tmp_path / "home", seed=2, kills=10, answers=500, last=100)
     expect_contention(recording)
     check(recording)

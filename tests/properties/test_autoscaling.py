@@ -1,7 +1,7 @@
-"""Safety laws of the autoscalers, over generated loads.
+"""Safety properties of the autoscalers, over generated loads.
 
-At every moment: groups within their limits, NodePools within theirs, no eviction past a budget, and
-no node removed with a pod that blocks its removal.
+At every instant, groups and NodePools are within their limits, no eviction breaches a budget, and
+no removed node has a pod that blocks its removal.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def is_ready(pod):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["cluster-autoscaler", "karpenter"])
-def test_limits_and_budgets_hold_at_every_moment(kind, seed):
+def test_limits_and_budgets_hold_at_every_instant(kind, seed):
     world = started(kind, seed)
     world.run(START + seconds(120))
     [blocking] = [

@@ -1,7 +1,7 @@
-"""No device is ever used twice, whatever pods, claims, slices and terminations come and go.
+"""No device is allocated twice, for random pods, claims, slices and terminations.
 
-Random pods with claims of their own and shared ones live through a random minute in the simulated
-world, with and without requests that take time, while every version of every claim is looked at.
+Random pods with their own and with shared claims run for a random minute in the simulated world,
+with and without request latencies, while every version of every claim is checked.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ SLOW = Latency(bind=seconds(0.4), patch=seconds(0.3))
 @pytest.mark.parametrize("latency", [None, SLOW], ids=["at once", "slow requests"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1 << 32))
-def test_no_device_is_used_twice(latency, seed):
+def test_no_device_is_allocated_twice(latency, seed):
     """Pods run where their devices are, and claims are reserved only for existing pods."""
     minute = Minute(seed, latency).run()
     store = minute.world.store
@@ -192,11 +192,11 @@ def test_no_device_is_used_twice(latency, seed):
         assert {one.uid for one in claim.status.reserved_for} <= alive
 
 
-def test_something_happens_in_such_minutes():
-    """Otherwise they would prove nothing."""
+def test_the_random_minutes_have_all_kinds_of_events():
+    """Otherwise the other tests would prove nothing."""
     assert sum(Minute(seed, None).run().allocations for seed in range(3)) > 50
 
 
-def test_the_same_seed_writes_the_same():
-    """Names of claims included."""
+def test_equal_seeds_give_equal_writes():
+    """This includes the names of claims."""
     assert Minute(7, SLOW).run().log == Minute(7, SLOW).run().log

@@ -1,9 +1,9 @@
-"""Laws of outages in whole clusters, over random schedules of failures.
+"""Properties of outages in whole clusters, over random schedules of failures.
 
-Kubelets stop, pause, slow down, flap and complain at random, in zones and alone; the controllers of
-nodes and workloads, the scheduler and the kubelets do what they do. In the end every node is told
-to run. Upstream's defects are off, as they are by default. (`test_quiet_nodes` has the laws of the
-node controllers alone, against scripts that do more to them than kubelets can.)
+Kubelets stop, pause, slow down, flap and report problems at random, in zones and alone, while the
+controllers of nodes and workloads, the scheduler and the kubelets run. In the end all kubelets run.
+Upstream's defects are off, as they are by default. (`test_quiet_nodes` tests the properties of the
+node controllers alone, with events that kubelets cannot cause.)
 """
 
 from __future__ import annotations
@@ -203,15 +203,15 @@ def everybody_runs(outage):
 
 @law
 @given(outages())
-def test_every_pod_comes_back_when_there_is_room(outage):
+def test_every_evicted_pod_is_replaced_when_nodes_have_room(outage):
     """Every evicted pod has a replacement, and all running pods are ready."""
     everybody_runs(outage)
 
 
 @law
 @given(outages())
-def test_nobody_is_evicted_before_the_toleration_is_over(outage):
-    """From a node that had a taint for exactly as long; and never from one that was always well."""
+def test_no_pod_is_evicted_before_its_toleration_ends(outage):
+    """The node had the taint for exactly that time; no pod of a node without a taint is evicted."""
     for record in outage.told(PodEvicted):
         assert record.node in outage.troubled
         limits = [
@@ -225,8 +225,8 @@ def test_nobody_is_evicted_before_the_toleration_is_over(outage):
 
 @law
 @given(outages())
-def test_zones_are_emptied_at_their_rate(outage):
-    """One node in ten seconds at most, and none while every zone is dark."""
+def test_evictions_in_a_zone_respect_its_rate(outage):
+    """At most one node in ten seconds, and no node while all zones have failed."""
     last, states = {}, {}
     for record in outage.records:
         match record:
@@ -243,7 +243,7 @@ def test_zones_are_emptied_at_their_rate(outage):
 @law
 @given(outages())
 def test_taints_follow_conditions(outage):
-    """Never both taints, and none on a node that a pass has seen ready."""
+    """A node never has both taints, and a node that a pass has seen ready has none."""
     for at, until, node in outage.settled_nodes():
         taints = no_execute(node)
         assert len(taints) <= 1
@@ -269,14 +269,14 @@ def nothing_is_left(outage):
 
 @law
 @given(outages())
-def test_in_the_end_nothing_is_left_of_it(outage):
-    """Every node is ready, has no taint, and its lease promises to be renewed."""
+def test_all_nodes_are_healthy_in_the_end(outage):
+    """Every node is ready, has no taint, and has a lease that is renewed."""
     nothing_is_left(outage)
 
 
 @law
 @given(st.integers(0, 2**63), st.sampled_from(MODES))
-def test_other_modes_leave_nothing_behind_either(seed, mode):
+def test_all_nodes_are_healthy_in_the_end_in_other_modes(seed, mode):
     """Older versions, no taint manager, other rates: all pods run again, and no taint is left."""
     outage = Outage(seed, *mode)
     everybody_runs(outage)

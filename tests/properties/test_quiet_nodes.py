@@ -1,7 +1,7 @@
-"""Laws of node failures over random schedules, and two optimisations that must not show.
+"""Properties of node failures over random schedules, and two optimisations without visible effect.
 
 Scenarios have the form of the recorded timelines: nodes in zones, pods with tolerations, and a
-script of kubelets that stop, come back, report this and that, and of people who taint and label.
+script of kubelets that stop, recover and report conditions, and of users who taint and label.
 """
 
 from __future__ import annotations
@@ -202,8 +202,8 @@ def restless(config, reporter, start):
 
 @law(20)
 @given(scenarios())
-def test_passes_that_are_left_out_would_have_found_nothing(scenario):
-    """The same writes at the same instants as of a controller that never rests."""
+def test_skipped_passes_would_have_made_no_writes(scenario):
+    """The writes and instants are those of a controller that skips no pass."""
     assert ordered(outcome(scenario)) == ordered(outcome(scenario, build=restless))
 
 
@@ -239,8 +239,8 @@ class RegularLeases(NodeScenario):
 
 @law(20)
 @given(scenarios())
-def test_a_heartbeat_may_be_a_function_of_time(scenario):
-    """A lease that says how it is renewed is as good as one that is renewed."""
+def test_a_lease_with_computed_renewals_is_equivalent_to_a_renewed_lease(scenario):
+    """The renewals of a lease can be computed from the time instead of written."""
 
     def begin(world, form):
         RegularLeases(world, form).begin()
@@ -305,15 +305,15 @@ def status(node, kind="Ready"):
 
 @law(20)
 @given(scenarios(kinds=UNTOUCHED))
-def test_the_two_taints_exclude_each_other(scenario):
-    """At the end of every instant a node has one of them at most."""
+def test_a_node_has_at_most_one_of_the_two_taints(scenario):
+    """This holds at the end of every instant."""
     for _, _, _, node in Witness(scenario).settled_nodes():
         assert not {NOT_READY, UNREACHABLE} <= set(taints(node, "NoExecute"))
 
 
 @law(20)
 @given(scenarios())
-def test_no_schedule_taints_say_what_conditions_say(scenario):
+def test_no_schedule_taints_match_the_conditions(scenario):
     """This holds at the end of every instant, also for taints of other clients."""
     expected = {"False": [NOT_READY], "Unknown": [UNREACHABLE]}
     for _, at, _, node in Witness(scenario).settled_nodes():
@@ -325,8 +325,8 @@ def test_no_schedule_taints_say_what_conditions_say(scenario):
 
 @law(20)
 @given(scenarios(kinds=UNTOUCHED))
-def test_a_node_that_is_ready_is_clean_after_one_pass(scenario):
-    """Its taints are gone once a pass has seen it ready."""
+def test_a_ready_node_has_no_taints_after_one_pass(scenario):
+    """Its taints are removed when a pass has seen it ready."""
     witness = Witness(scenario)
     passes = witness.lifecycle._shared.passes
     for _, at, until, node in witness.settled_nodes():
@@ -336,8 +336,8 @@ def test_a_node_that_is_ready_is_clean_after_one_pass(scenario):
 
 @law(20)
 @given(scenarios(kinds=UNTOUCHED))
-def test_nothing_is_tainted_while_all_zones_are_dark(scenario):
-    """Turns come only while some zone has a ready node."""
+def test_no_node_is_tainted_while_all_zones_have_failed(scenario):
+    """Nodes are processed only while some zone has a ready node."""
     for node in scenario["nodes"]:
         node["labels"].pop("node.kubernetes.io/exclude-disruption", None)
     assert not any(Witness(scenario).dark_when_tainted)
@@ -345,8 +345,8 @@ def test_nothing_is_tainted_while_all_zones_are_dark(scenario):
 
 @law(20)
 @given(scenarios(kinds=UNTOUCHED))
-def test_zones_are_emptied_at_their_rate(scenario):
-    """Two turns in a zone are 1/rate apart, unless it began anew because all its nodes had gone."""
+def test_evictions_in_a_zone_respect_its_rate(scenario):
+    """Two evictions in a zone are 1/rate apart, unless the zone was removed and added again."""
     for node in scenario["nodes"]:
         node["labels"].pop("node.kubernetes.io/exclude-disruption", None)
     rates = ("node_eviction_rate", "secondary_node_eviction_rate")
@@ -371,8 +371,8 @@ def tolerated(pod_, taint):
 
 @law(30)
 @given(scenarios())
-def test_nobody_is_evicted_before_the_toleration_is_over(scenario):
-    """A pod that tolerates its node's taints stays for the shortest of its tolerations."""
+def test_no_pod_is_evicted_before_its_toleration_ends(scenario):
+    """A pod that tolerates its node's taints stays for the shortest toleration time."""
     witness = Witness(scenario)
     for record in witness.records:
         if isinstance(record, PodEvicted):

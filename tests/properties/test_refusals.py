@@ -1,8 +1,8 @@
-"""A world that refuses at random: nothing is lost, nothing is done twice, and nothing is left over.
+"""A world that refuses commands at random: no pod is lost, and no state is left over.
 
-Every command may be refused, for a while, for any reason that the API has. Once the refusals end,
-every pod that fits is bound, whoever does not knows why, and no assumption, preemption or binding
-is left open.
+Every command may be refused for some time, with any error of the API. After the refusals end, every
+pod that fits is bound, every other pod has a reason, and no assumption, preemption or binding
+remains.
 """
 
 from __future__ import annotations
@@ -177,8 +177,8 @@ def milli(pod):
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 2**32))
-def test_refusals_leave_nothing_behind(seed):
-    """Nothing assumed, nothing in flight, no preemption open, no room promised to the absent."""
+def test_refusals_leave_no_state_in_the_engine(seed):
+    """No assumed pod, command in flight, open preemption or nomination of a deleted pod remains."""
     world = Refusing(seed).run()
     cluster = world.engine.cluster
     scheduler = world.engine.find(Scheduler)
@@ -198,8 +198,8 @@ def test_refusals_leave_nothing_behind(seed):
     assert promised <= {pod.key for pod in waiting}
 
 
-def test_the_world_refuses_enough():
-    """Every kind of command is among what it refused."""
+def test_the_world_refuses_commands_of_every_kind():
+    """Otherwise the other test would prove nothing."""
     tally = Counter()
     for seed in range(10):
         tally += Refusing(seed).run().tally

@@ -1,8 +1,9 @@
-"""What must hold whatever happens: no node over-committed by us, no pod bound twice, no victim as
-important as its preemptor, a reason for every refusal, and the same run from the same seed.
+"""Safety properties of the scheduler, over random clusters.
 
-Random clusters live through a random minute in the simulated world with everything that surrounds
-the scheduler, while an auditor between world and engine looks at every command.
+No node is over-committed, no pod is bound twice, no victim has the priority of its preemptor or a
+higher one, every refusal has a reason, and equal seeds give equal runs. Random clusters run for a
+random minute in the simulated world with all controllers, while an auditor between world and engine
+checks every command.
 """
 
 from __future__ import annotations
@@ -265,27 +266,27 @@ def check_room(node, pods, newcomer):
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
-def test_whatever_happens_is_safe(seed):
-    """With answers that come at once."""
+def test_all_safety_properties_hold_without_latencies(seed):
+    """All requests are answered immediately."""
     Minute(seed).run()
 
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
-def test_whatever_happens_is_safe_with_answers_that_take_time(seed):
-    """Decisions are taken while others are under way."""
+def test_all_safety_properties_hold_with_latencies(seed):
+    """Decisions are made while other requests are in progress."""
     Minute(seed, Latency(bind=seconds(0.7), patch=seconds(0.2))).run()
 
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**32))
 def test_equal_seeds_give_equal_command_logs(seed):
-    """Byte for byte."""
+    """The logs are equal byte for byte."""
     assert Minute(seed).run().log == Minute(seed).run().log
 
 
-def test_the_minutes_are_eventful():
-    """Placements, refusals and preemptions all come up, so the laws above are put to the test."""
+def test_the_random_minutes_have_all_kinds_of_events():
+    """Placements, refusals and preemptions occur, so that the properties are tested."""
     seen = [Minute(seed).run().auditor for seed in range(6)]
     assert sum(one.placed for one in seen) > 60
     assert sum(one.refused for one in seen) > 30

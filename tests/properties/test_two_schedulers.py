@@ -1,7 +1,7 @@
-"""Single pods and whole jobs on one cluster: whatever comes and goes, no node is booked twice.
+"""Single pods and gangs on one cluster: no node is over-committed by the two schedulers.
 
-Pods for the scheduler and gangs for sessions live through random minutes in the simulated world,
-with and without requests that take time, while every version of every pod is looked at.
+Pods for the scheduler and gangs for the batch scheduler run for random minutes in the simulated
+world, with and without request latencies, while every version of every pod is checked.
 """
 
 from __future__ import annotations
@@ -118,14 +118,14 @@ SLOW = Latency(bind=seconds(2), patch=seconds(1))
 @pytest.mark.parametrize("policy", ["fairlead", "kube-batch", "kube-batch-upstream"])
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_no_node_is_booked_twice(policy, latency, seed):
+def test_no_node_is_over_committed(policy, latency, seed):
     minutes = Minutes(seed, latency, policy)
     minutes.world.run(START + seconds(120))
     assert len(minutes.world.store.list(NODE)) == len(NODES)
 
 
-def test_both_have_work():
-    """Else nothing would be shown."""
+def test_both_schedulers_bind_pods():
+    """Otherwise the other test would prove nothing."""
     minutes = Minutes(1, Latency(), "fairlead")
     minutes.world.run(START + seconds(120))
     assert {name[0] for name in minutes.placed} == {"g", "p"}

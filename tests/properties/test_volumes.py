@@ -1,8 +1,8 @@
-"""No volume ever serves two claims, and no pod runs without its volumes in reach.
+"""No volume is bound to two claims, and no pod runs without access to its volumes.
 
-Random pods with claims that are bound at once, made where the pod is to run, or local to a node
-live through a random minute in the simulated world, with and without requests that take time, while
-every version of every volume, claim and pod is looked at.
+Random pods with claims that are bound immediately, provisioned on the pod's node, or local to a
+node run for a random minute in the simulated world, with and without request latencies, while every
+version of every volume, claim and pod is checked.
 """
 
 from __future__ import annotations
@@ -219,21 +219,21 @@ SLOW = Latency(bind=seconds(0.4), patch=seconds(0.3))
 @pytest.mark.parametrize("latency", [None, SLOW], ids=["at once", "slow requests"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1 << 32))
-def test_volumes_and_pods_find_each_other(latency, seed):
-    """This holds at every moment, and no pod's own claims exist after the pod."""
+def test_volumes_are_bound_once_and_accessible_to_their_pods(latency, seed):
+    """This holds at every instant, and ephemeral claims do not outlive their pods."""
     minute = Minute(seed, latency).run()
     alive = {pod.metadata.uid for pod in minute.all_of(POD, "default")}
     for claim in minute.all_of(CLAIM, "default"):
         assert {owner.uid for owner in claim.metadata.owner_references} <= alive
 
 
-def test_something_happens_in_such_minutes():
-    """Otherwise they would prove nothing."""
+def test_the_random_minutes_have_all_kinds_of_events():
+    """Otherwise the other tests would prove nothing."""
     minutes = [Minute(seed, SLOW).run() for seed in range(4)]
     assert sum(len(minute.placed) for minute in minutes) > 20
     assert sum(len(minute.owner_of) for minute in minutes) > 20
 
 
-def test_the_same_seed_writes_the_same():
-    """Names of volumes included."""
+def test_equal_seeds_give_equal_writes():
+    """This includes the names of volumes."""
     assert Minute(7, SLOW).run().log == Minute(7, SLOW).run().log

@@ -1,8 +1,8 @@
-"""Laws of gangs and queues: no part of a gang is bound, no node is over-committed, no queue is left
-below its share, critical pods stay, and evictions come to an end.
+"""Properties of gangs and queues over random clusters.
 
-Random clusters with queues and gangs run random sessions; evicted pods are created again, as their
-controllers would do.
+No part of a gang is bound, no node is over-committed, no queue is reclaimed below its share,
+critical pods are not evicted, and evictions end. Random clusters with queues and gangs run random
+sessions; evicted pods are created again, as by their controllers.
 """
 
 from __future__ import annotations
@@ -257,8 +257,8 @@ def test_no_part_of_a_gang_is_bound(name, seed):
 
 @often
 @given(seed=SEEDS)
-def test_nobody_is_given_more_than_there_is(seed):
-    """To the last milli; a node that has shrunk is given nothing more."""
+def test_no_node_gets_more_than_its_allocatable_resources(seed):
+    """This is exact to a milli-unit; a node that has shrunk gets no more pods."""
     days = Days(CONFIGURATIONS["fairlead"], seed)
     for _ in range(SESSIONS):
         before = days.excess()
@@ -279,7 +279,7 @@ def test_no_queue_is_reclaimed_below_its_share(name, seed):
 @every_configuration
 @often
 @given(seed=SEEDS)
-def test_what_is_critical_is_never_evicted(name, seed):
+def test_critical_pods_are_never_evicted(name, seed):
     config = replace(CONFIGURATIONS[name], broken_gang_grace_s=None)
     days = Days(config, seed)
     for _ in days.live():
@@ -303,7 +303,7 @@ def test_evictions_come_to_an_end(seed):
 @every_configuration
 @settings(max_examples=10)
 @given(seed=SEEDS)
-def test_equal_seeds_decide_equally(name, seed):
+def test_equal_seeds_give_equal_decisions(name, seed):
     found = [list(Days(CONFIGURATIONS[name], seed).live()) for _ in range(2)]
     assert found[0] == found[1]
 
@@ -314,7 +314,7 @@ def test_equal_seeds_decide_equally(name, seed):
 @every_configuration
 @often
 @given(seed=SEEDS)
-def test_discarding_leaves_no_trace(name, seed):
+def test_a_discarded_statement_leaves_no_change(name, seed):
     days = Days(CONFIGURATIONS[name], seed)
     session = days.session()
     chance, before, statement = days.chance, days.picture(), Statement(session)
@@ -350,8 +350,8 @@ def any_step(chance, statement, task, node):
 @pytest.mark.parametrize("kind", [PREEMPTION, RECLAIM], ids=["preempt", "reclaim"])
 @often
 @given(seed=SEEDS)
-def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, name, seed):
-    """Whom it spares as a whole it names for no task of the taker, alone or together."""
+def test_the_verdict_of_a_plugin_on_a_job_equals_its_verdicts_on_the_members(kind, name, seed):
+    """A job that it excludes as a whole has no victims for any task of the preemptor."""
     session = Days(CONFIGURATIONS[name], seed).session()
     speakers = [
         p for tier in kind.voters(session.tiers) for p in tier if isinstance(p, kind.excluding)
@@ -371,8 +371,8 @@ def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, n
 
 @often
 @given(seed=SEEDS)
-def test_a_job_that_is_given_something_has_no_smaller_share(seed):
-    """So who has less is served first until it has as much."""
+def test_an_allocation_never_lowers_the_share_of_a_job(seed):
+    """So jobs with smaller shares are served first until the shares are equal."""
     days = Days(CONFIGURATIONS["kube-batch"], seed)
     session = days.session()
     drf = next(p for p in session.tiers.plugins if isinstance(p, Drf))

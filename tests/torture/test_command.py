@@ -1,4 +1,4 @@
-"""`fairlead torture`: its exit codes, its report, and the scenario that a failure prints."""
+"""`fairlead torture`: its exit codes, its report, and the scenario that it prints for a failure."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def failing(tmp_path):
     return path
 
 
-def test_a_scenario_that_fails_ends_with_1_and_names_the_law_and_the_object(failing, capsys):
+def test_a_failing_scenario_has_exit_code_1_and_names_the_law_and_the_object(failing, capsys):
     assert fairlead(["torture", str(failing)]) == 1
     assert f"{Law.NOT_STUCK}: Pod default/stuck does not end" in capsys.readouterr().out
 
 
-def test_a_scenario_that_holds_ends_with_0(tmp_path, capsys):
+def test_a_passing_scenario_has_exit_code_0(tmp_path, capsys):
     path = tmp_path / "well.yaml"
     path.write_text(to_yaml(replace(FAILING, changes=FAILING.changes[:5])))
     assert fairlead(["torture", str(path)]) == 0
@@ -86,7 +86,7 @@ def test_a_file_that_is_not_a_scenario_is_refused_in_one_line(text, tmp_path, ca
 
 
 @pytest.mark.long
-def test_shrinking_keeps_what_the_failure_needs():
+def test_shrinking_keeps_the_events_that_the_failure_requires():
     small = Shrinker(run(FAILING)).shrink()
     assert [type(one).__name__ for one in small.scenario.changes] == ["Create", "Delete"]
     assert small.failure.law is Law.NOT_STUCK

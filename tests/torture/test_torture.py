@@ -1,4 +1,4 @@
-"""Control planes under random faults: a few seeds, and every scenario that once failed."""
+"""Control planes under random faults: some seeds, and every scenario that has failed before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HALF_AN_HOUR = 1_800_000
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_a_scenario_that_failed_fails_no_more(path):
+def test_scenarios_that_failed_before_pass(path):
     assert run(from_yaml(path.read_text())).failure is None
 
 
@@ -53,14 +53,14 @@ def test_equal_seeds_give_equal_commands(short):
     assert again.tally == short.tally
 
 
-def test_a_scenario_with_its_faults_listed_is_the_same_run(short):
-    """So a failure can be made smaller, fault by fault."""
+def test_a_scenario_with_explicit_faults_gives_the_same_run(short):
+    """So a failing scenario can be reduced fault by fault."""
     scenario = replace(draw(8, chaos_ms=TEN_MINUTES, nodes=8), faults=short.faults)
     assert run(from_yaml(to_yaml(scenario))).digest == short.digest
 
 
 def test_every_law_is_checked(short):
-    """Else nothing would be shown; those that a single run does not check are named."""
+    """Laws that a single run does not check are named."""
     seldom = {Law.NO_CRASH, Law.NO_LIVELOCK, Law.DETERMINISM, Law.RUNS}
     unchecked = {law for law in Law if not short.checked[law.name]}
     assert unchecked <= seldom | {Law.ZONE_RATE, Law.QUOTA, Law.TOLERATION, Law.LOWER_VICTIM}
@@ -68,7 +68,7 @@ def test_every_law_is_checked(short):
 
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_an_error_that_a_scheduler_caught_is_found(is_meant):
-    """Unless the plugin is the one that is there to raise errors."""
+    """Errors of the plugin that raises on purpose do not count."""
     plugin = UnreliablePlugin.name if is_meant else "DefaultPreemption"
     message = f"0/2 nodes are available: 2 Insufficient cpu. plugin {plugin!r} failed: TypeError: x"
     ref = ObjectRef("Pod", "a", "p", "u")
@@ -135,8 +135,8 @@ class Indiscriminate:
         self.handle_deadline = controller.handle_deadline
 
 
-def test_interests_exclude_only_what_controllers_ignore(short):
-    """Else a controller would miss something, and other commands would follow."""
+def test_interests_exclude_only_stimuli_that_controllers_ignore(short):
+    """Otherwise a controller would miss a change, and the commands would differ."""
 
     def with_all_stimuli(engine):
         return Engine(engine.cluster, [Indiscriminate(one) for one in engine.controllers])

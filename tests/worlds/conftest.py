@@ -1,4 +1,4 @@
-"""The worlds that the contract holds for, behind one small interface."""
+"""The worlds that the contract tests run on, behind one small interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listening: an engine whose inputs and outputs a test reads; and ids of a fixed form."""
+"""Listening: an engine whose inputs and outputs a test can read; and uids of a fixed form."""
 
 from __future__ import annotations
 

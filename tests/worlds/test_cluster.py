@@ -1,4 +1,4 @@
-"""The same cluster in every world: the same scenario leads to the same commands."""
+"""The same scenario leads to the same commands in every world."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def scale(replicas):
     )
 
 
-def test_a_replica_set_runs(full_world):
+def test_the_pods_of_a_replica_set_run(full_world):
     world = make(full_world)
     world.run(10)
     pods = world.store.list(POD, "shop")
     assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
 
 
-def test_a_deleted_namespace_is_emptied_and_goes(full_world):
-    """Nothing is created in it meanwhile; it waits for its pods' grace period."""
+def test_a_deleted_namespace_is_removed_after_its_objects(full_world):
+    """No object is created in it meanwhile; it waits for the grace period of its pods."""
     world = make(full_world, obj("v1", "ConfigMap", "c", "shop"))
     world.at(10, lambda store, now: store.delete(NAMESPACE, "", "shop", now, Deletion()))
     world.run(14)
@@ -84,7 +84,7 @@ def test_a_deleted_namespace_is_emptied_and_goes(full_world):
     assert world.store.find(NAMESPACE, "", "shop") is None
 
 
-def test_what_finalizers_hold_is_reported(full_world):
+def test_objects_that_finalizers_keep_are_reported(full_world):
     held = obj("v1", "ConfigMap", "c", "shop", metadata={"finalizers": ["x.io/hold"]})
     world = make(full_world, held)
     world.at(10, lambda store, now: store.delete(NAMESPACE, "", "shop", now, Deletion()))
@@ -99,15 +99,15 @@ def test_what_finalizers_hold_is_reported(full_world):
     assert world.store.find(NAMESPACE, "", "shop") is None
 
 
-def test_dependents_go_with_their_owner(full_world):
+def test_dependents_are_deleted_with_their_owner(full_world):
     world = make(full_world)
     world.at(10, lambda store, now: store.delete(REPLICA_SET, "shop", "web", now, Deletion()))
     world.run(30)
     assert names(world, POD) == []
 
 
-def test_an_owner_that_was_never_there_is_not_taken_for_deleted(full_world):
-    """A dump seldom contains all owners."""
+def test_an_owner_that_never_existed_does_not_count_as_deleted(full_world):
+    """A dump rarely contains all owners."""
     owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "u-w"}
     orphan = obj("v1", "ConfigMap", "c", "shop", metadata={"ownerReferences": [owner]})
     world = make(full_world, orphan)
@@ -130,7 +130,7 @@ def test_a_quota_is_counted_and_enforced(full_world):
 
 @pytest.mark.parametrize("what", ["scale", "namespace", "quota"])
 def test_the_same_scenario_leads_to_the_same_commands(what, request):
-    """Up to the order of issue at one instant."""
+    """The order of commands at one instant may differ."""
     acts = {
         "scale": scale(4),
         "namespace": lambda store, now: store.delete(NAMESPACE, "", "shop", now, Deletion()),

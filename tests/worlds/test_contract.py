@@ -1,4 +1,4 @@
-"""What every world promises to the engine, whatever clock and store it has."""
+"""The contract between every world and the engine, for any clock and store."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def short(stimulus):
             return f"{one.metadata.name} deleted"
 
 
-def test_what_exists_comes_first_and_at_once(any_driven_world):
+def test_existing_objects_are_loaded_first_in_one_stimulus(any_driven_world):
     world = make(any_driven_world)
     world.run(0)
     (first, _), *others = world.engine.received
@@ -83,14 +83,14 @@ def test_what_exists_comes_first_and_at_once(any_driven_world):
     assert others == []
 
 
-def test_an_effect_is_told_before_its_outcome(any_driven_world):
+def test_the_effect_of_a_command_is_delivered_before_its_outcome(any_driven_world):
     world = make(any_driven_world, (1, Bind(REF, "n")))
     world.run(2)
     assert told(world) == ["p changed", "Bind succeeded"]
     assert world.engine.received[1][0].object.spec.node_name == "n"
 
 
-def test_what_was_told_is_stored(any_world):
+def test_delivered_changes_are_stored(any_world):
     world = make(any_world, (1, Bind(REF, "n")))
     world.run(2)
     assert world.store.get(POD, "default", "p")["spec"]["nodeName"] == "n"
@@ -141,7 +141,7 @@ def test_a_second_binding_is_a_conflict(any_world):
     assert told(world)[-1] == "Bind failed: Conflict"
 
 
-def test_a_deletion_is_told_before_its_outcome(any_driven_world):
+def test_a_deletion_is_delivered_before_its_outcome(any_driven_world):
     world = make(any_driven_world, (1, DeleteObject(REF, 0)))
     world.run(2)
     assert told(world)[-2:] == ["p deleted", "DeleteObject succeeded"]
@@ -155,7 +155,7 @@ def test_deadlines_are_met_to_the_nanosecond(any_world):
     assert world.scripted.called[-1] == world.start + seconds(9)
 
 
-def test_changes_of_others_are_told_with_their_instant(any_world):
+def test_changes_of_other_clients_are_delivered_with_their_instant(any_world):
     world = make(any_world)
     world.at(3, lambda store, now: store.patch(POD, "default", "p", LABELLED, now))
     world.run(4)
@@ -166,8 +166,8 @@ def test_changes_of_others_are_told_with_their_instant(any_world):
 LABELLED = {"metadata": {"labels": {"seen": "yes"}}}
 
 
-def test_at_one_instant_the_world_comes_before_deadlines(any_world):
-    """What clients have done by then is known when the engine acts."""
+def test_at_one_instant_changes_are_delivered_before_deadlines(any_world):
+    """The engine acts on all changes that clients have made by then."""
     world = make(any_world, (3, PatchObject(REF, {"metadata": {"labels": {"by": "us"}}})))
     world.at(3, lambda store, now: store.patch(POD, "default", "p", LABELLED, now))
     world.run(4)

@@ -90,7 +90,7 @@ def lines(world_class, acts):
 
 @pytest.mark.parametrize("scenario", list(SCENARIOS))
 def test_the_same_scenario_leads_to_the_same_commands(scenario, other_world):
-    """Up to the order of issue at one instant."""
+    """The order of commands at one instant may differ."""
     acts = SCENARIOS[scenario]
     expected = lines(Simulated, acts)
     assert expected
