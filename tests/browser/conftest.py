@@ -1,7 +1,7 @@
-"""A real browser for tests: headless Chromium, steered through its debugging pipe.
+"""A real browser for tests: headless Chromium, controlled through its debugging pipe.
 
-The pipe (file descriptors 3 and 4, messages of JSON ended by a zero byte) needs no port, no
-server and no driver; input arrives in the page as from a person's mouse and keyboard.
+The pipe (file descriptors 3 and 4, JSON messages ended by a zero byte) needs no port, server or
+driver; the page receives mouse and keyboard events as from a user.
 """
 
 from __future__ import annotations

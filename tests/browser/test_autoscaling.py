@@ -1,4 +1,4 @@
-"""The report of an autoscaler in a real browser: figures, curves of nodes and money, tables."""
+"""The report of an autoscaler in a real browser: figures, charts of nodes and cost, and tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_there_are_curves_of_nodes_and_money(page, reports, theme):
-    """And names are text."""
+def test_the_charts_show_nodes_and_cost(page, reports, theme):
+    """HTML in names is displayed as text."""
     page.open(reports / "autoscaling.html", theme=theme)
     assert page.js("document.querySelectorAll('#autoscaling canvas').length") == 3
     assert page.texts("#autoscaling .outage-head strong") == [
@@ -21,7 +21,7 @@ def test_there_are_curves_of_nodes_and_money(page, reports, theme):
     assert page.problems == []
 
 
-def test_figures_stand_beside_those_without_the_change(page, reports):
+def test_figures_are_shown_beside_those_without_the_change(page, reports):
     page.open(reports / "autoscaling.html")
     assert page.lines("#autoscaling .tile")[:3] == [
         "Nodes at the end 49 without the change: 7",
@@ -48,6 +48,6 @@ def test_tables_name_waits_changes_and_reasons(page, reports):
     assert page.lines("#panel-no_scale_down tbody tr") == ["n1 NotUnderutilized"]
 
 
-def test_without_an_autoscaler_there_is_no_such_section(page, reports):
+def test_without_an_autoscaler_the_section_is_absent(page, reports):
     page.open(reports / "small.html")
     assert page.js("document.querySelector('#autoscaling')") is None

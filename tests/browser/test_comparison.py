@@ -1,4 +1,4 @@
-"""The report of several answers side by side, and the report of each, one click away."""
+"""The report that compares several answers, and its links to the report of each answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def report(tmp_path_factory):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
-def test_it_draws_without_complaint_and_within_its_width(page, report, theme, width, height):
+def test_the_comparison_is_drawn_without_errors_within_the_page_width(
+    page, report, theme, width, height
+):
     page.open(report, width=width, height=height, theme=theme)
     assert page.problems == []
     assert page.requests == [report.as_uri()]
@@ -34,7 +36,7 @@ def test_it_draws_without_complaint_and_within_its_width(page, report, theme, wi
     assert page.js("document.documentElement.scrollWidth") <= width
 
 
-def test_a_name_opens_its_report_and_the_report_leads_back(page, report):
+def test_a_name_links_to_its_report_and_the_report_links_back(page, report):
     page.open(report)
     page.follow(".compared .name", 1)
     assert page.text("h1") == f"What if: --drain {ZONE} --max-unavailable 1"

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser: live, steered, asked."""
+"""The dashboard in a real browser: live state, actions, what-ifs and explanations."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_a_node_is_stopped_and_its_pods_are_evicted(dashboard):
 
 
 @pytest.mark.needs("kubectl")
-def test_preempted_pods_are_gone_and_their_successors_wait(dashboard, tmp_path):
-    """A pod of priority class `customer-facing` makes room for itself on a full cluster."""
+def test_preempted_pods_are_deleted_and_their_replacements_are_pending(dashboard, tmp_path):
+    """A pod of priority class `customer-facing` preempts pods on a full cluster."""
     page = dashboard
     run_pod = ["kubectl", "--kubeconfig", str(tmp_path / "kubeconfig"), "run", "big", "--image=a"]
     resources = {"requests": {"cpu": "6"}}
@@ -109,7 +109,7 @@ def test_preempted_pods_are_gone_and_their_successors_wait(dashboard, tmp_path):
     )
 
 
-def test_a_what_if_is_asked_and_its_report_opens(dashboard):
+def test_a_what_if_runs_and_its_report_opens(dashboard):
     page = dashboard
     page.click(".suggestion")
     assert page.js("document.querySelector('.ask-field').value") == "--drain worker-00"
@@ -133,7 +133,7 @@ def test_a_pod_is_explained(dashboard):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_sticks_out_and_nothing_else_is_loaded(dashboard, width):
+def test_nothing_overflows_the_page_and_nothing_else_is_loaded(dashboard, width):
     page = dashboard
     page.resize(width, 844)
     page.settle()

@@ -1,4 +1,4 @@
-"""A what-if's report: both runs on the node map, what differs, and the story of a pod."""
+"""A what-if's report: both runs on the node map, the differences, and the history of a pod."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def side(page, name):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_draws_without_complaint_in_all_three_views(drawn, theme):
+def test_all_three_views_are_drawn_without_errors(drawn, theme):
     page = drawn(theme=theme)
     for name in ("before", "change", "after"):
         side(page, name)
@@ -77,7 +77,7 @@ def test_nodes_are_grouped_by_any_label(drawn):
     assert {line.split()[0] for line in zones(page)} == {"large", "small"}
 
 
-def test_a_node_says_which_pods_left_and_came(drawn):
+def test_a_node_lists_the_pods_that_were_added_and_removed(drawn):
     page = drawn("#node=worker-00")
     headings = page.lines("#nodes .panel h4")
     assert any(line.startswith("Left (") for line in headings)
@@ -92,7 +92,7 @@ def test_a_deleted_node_is_marked(drawn):
     assert page.lines("#nodes .panel .badge") == ["deleted"]
 
 
-def test_the_story_of_a_pod_has_its_times_and_reasons(drawn):
+def test_the_history_of_a_pod_has_times_and_reasons(drawn):
     page = drawn()
     page.click("#changes .link")
     name = page.text(".story h2")
@@ -106,13 +106,13 @@ def test_the_story_of_a_pod_has_its_times_and_reasons(drawn):
     assert page.js("location.hash") == ""
 
 
-def test_an_address_opens_the_story(drawn):
+def test_a_url_opens_the_history_of_a_pod(drawn):
     page = drawn(f"#pod={VICTIM}")
     assert page.text(".story h2") == VICTIM
     assert page.lines(".story tr")[0].startswith("0:00:00 Preempted on worker-07 by store/search-")
 
 
-def test_a_workload_leads_to_its_pods(drawn):
+def test_a_workload_links_to_its_pods(drawn):
     page = drawn("#pod=sts/store/orders-db")
     assert page.text(".story h2") == "sts/store/orders-db"
     assert "3 wanted, 0 ready at the end" in page.text(".story p")
@@ -120,7 +120,7 @@ def test_a_workload_leads_to_its_pods(drawn):
     assert "store/orders-db-1 Not created again: waits for store/orders-db-0" in told
 
 
-def test_a_waiting_pod_of_a_workload_has_lost_its_node_for_a_reason(drawn):
+def test_a_waiting_pod_of_a_workload_has_the_reason_why_it_lost_its_node(drawn):
     page = drawn("#pod=deploy/analytics/reports")
     told = next(line for line in page.lines(".story tr") if line.startswith(VICTIM))
     assert told.startswith(f"{VICTIM} Preempted on worker-07 by store/search-")
@@ -128,7 +128,7 @@ def test_a_waiting_pod_of_a_workload_has_lost_its_node_for_a_reason(drawn):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_sticks_out(drawn, width):
+def test_nothing_overflows_the_page(drawn, width):
     page = drawn(f"#pod={VICTIM}", width=width)
     assert page.js("document.documentElement.scrollWidth") <= width
     box = page.js("document.querySelector('.story').getBoundingClientRect().right")
@@ -155,7 +155,7 @@ def pinned_pods(page):
     return page.texts("#nodes .panel .pod-name")
 
 
-def test_the_address_leads_to_a_node_at_an_instant(page, outage):
+def test_the_url_shows_a_node_at_an_instant(page, outage):
     page.open(outage)
     page.js("location.hash = '#node=worker-01'")
     page.settle()
@@ -179,7 +179,7 @@ def test_a_click_on_a_chart_moves_the_node_map(page, outage):
     assert page.problems == []
 
 
-def test_the_keys_of_a_scrubber_move_from_change_to_change(page, outage):
+def test_the_keys_of_the_time_slider_move_between_changes(page, outage):
     page.open(outage)
     page.js("document.querySelector('#nodes .scrubber').focus()")
     page.press("Home")
@@ -194,7 +194,7 @@ def test_the_keys_of_a_scrubber_move_from_change_to_change(page, outage):
     assert page.js("location.hash") == ""
 
 
-def test_the_map_without_the_change_stays_as_it_is(page, outage):
+def test_the_map_without_the_change_shows_no_effect_of_the_change(page, outage):
     page.open(outage)
     page.js("location.hash = '#node=worker-01&t=400'")
     page.settle()

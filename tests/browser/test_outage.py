@@ -1,4 +1,4 @@
-"""The report of an outage in a real browser: figures, charts, misconceptions, what is not back."""
+"""The report of an outage in a real browser: figures, charts, misconceptions, and lost pods."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_there_are_three_charts(page, reports, theme):
-    """Nodes, taints against the rate, pods."""
+def test_the_report_has_three_charts(page, reports, theme):
+    """The charts show nodes, taints with the allowed rate, and pods."""
     page.open(reports / "outage.html", theme=theme)
     assert page.js("document.querySelectorAll('#outage canvas').length") == 3
 
 
-def test_the_figures_say_when_and_how_many(page, reports):
-    """The sentence above, and the tiles below it."""
+def test_the_figures_state_times_and_numbers(page, reports):
+    """They are in the sentence above and in the tiles below it."""
     page.open(reports / "outage.html")
     lead = page.text("#outage .lead")
     assert lead == (
@@ -31,8 +31,8 @@ def test_the_figures_say_when_and_how_many(page, reports):
     ]
 
 
-def test_the_charts_read_out_what_is_under_the_cursor(page, reports):
-    """At the end at first; in the middle of the run, some nodes are tainted and others are not."""
+def test_the_charts_display_the_values_at_the_cursor(page, reports):
+    """Initially those at the end; in the middle, some nodes are tainted and others are not."""
     page.open(reports / "outage.html")
     assert "tainted NoExecute 0" in page.lines(".outage-legend")[0]
     page.mouse_over(".steps-chart .u-over", dx=0.2)
@@ -41,28 +41,28 @@ def test_the_charts_read_out_what_is_under_the_cursor(page, reports):
     assert "down with their node 120" in pods  # the charts share one cursor
 
 
-def test_the_taints_stand_beside_what_the_rate_allows(page, reports):
+def test_the_taints_are_charted_with_the_allowed_rate(page, reports):
     """Both lines end at the same number of nodes."""
     page.open(reports / "outage.html")
     assert "a: tainted 40 rate allows 40" in page.lines(".outage-legend")[1]
 
 
-def test_a_single_taint_has_no_chart_of_the_rate(page, reports):
+def test_a_single_taint_has_no_chart_of_the_rate_limit(page, reports):
     """Lines over one instant have no length, so the frame would be empty."""
     page.open(reports / "one-taint.html")
     titles = page.texts("#outage .steps-chart strong")
     assert titles == ["Nodes out of service", "Their pods"]
 
 
-def test_what_is_believed_is_set_right(page, reports):
-    """A list of sayings with what the code does."""
+def test_misconceptions_are_listed_with_corrections(page, reports):
+    """Each statement has the actual behaviour beside it."""
     page.open(reports / "outage.html")
     assert page.lines(".misconceptions dt") == ["“They stop when a zone is dark.”"]
     assert page.lines(".misconceptions dd") == ["They go on: one in 10 s."]
 
 
-def test_what_is_not_back_comes_first_and_can_be_filtered(page, reports):
-    """Pods, where they were, and why; a button per reason."""
+def test_lost_pods_are_listed_first_and_can_be_filtered(page, reports):
+    """The list has pods, their nodes and reasons, and a button for each reason."""
     page.open(reports / "outage.html")
     assert page.texts("#panel-lost tbody td:first-child") == [
         "shop/db-0",
@@ -73,8 +73,8 @@ def test_what_is_not_back_comes_first_and_can_be_filtered(page, reports):
     assert page.texts("#panel-lost tbody td:first-child") == ["shop/agent", "shop/loyal"]
 
 
-def test_nodes_zones_and_drains_stand_behind_tabs(page, reports):
-    """Instants as clocks; what did not happen is a dash."""
+def test_nodes_zones_and_drains_are_in_tabs(page, reports):
+    """Instants are clock times; an event that did not happen is a dash."""
     page.open(reports / "outage.html")
     assert page.lines("#tab-nodes, #tab-zones") == ["Failed nodes40", "States of zones2"]
     page.click("#tab-nodes")
@@ -90,8 +90,8 @@ def test_nodes_zones_and_drains_stand_behind_tabs(page, reports):
     ]  # fmt: skip
 
 
-def test_without_an_outage_there_is_no_such_section(page, reports):
-    """Neither in the page nor in its navigation."""
+def test_without_an_outage_the_section_is_absent(page, reports):
+    """It is absent from the page and from its navigation."""
     page.open(reports / "small.html")
     assert page.js("document.querySelector('#outage')") is None
     assert "Outage" not in page.texts("nav a")

@@ -1,4 +1,4 @@
-"""The report of whole jobs in a real browser: shares over time, gangs, groups that wait."""
+"""The report of batch queues in a real browser: shares over time, gangs, and waiting groups."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_there_is_one_chart(page, reports, theme):
-    """And names are text."""
+def test_the_report_has_one_chart(page, reports, theme):
+    """HTML in names is displayed as text."""
     page.open(reports / "queues.html", theme=theme)
     assert page.js("document.querySelectorAll('#queues canvas').length") == 1
     assert page.js("document.body.dataset.pwned") is None
 
 
 def test_the_figures_are_those_of_gangs(page, reports):
-    """Weights above, what gangs got below."""
+    """Weights are above, the resources of gangs below."""
     page.open(reports / "queues.html")
     lead = page.text("#queues .lead")
     assert lead.startswith("Weights: production 3, research 2, students 1, ")
@@ -30,8 +30,8 @@ def test_the_figures_are_those_of_gangs(page, reports):
     ]
 
 
-def test_the_chart_reads_out_shares(page, reports):
-    """By weight at the end; before the late queue came, the others had all."""
+def test_the_chart_displays_the_shares_at_the_cursor(page, reports):
+    """Shares follow the weights at the end; before the late queue starts, the others have all."""
     page.open(reports / "queues.html")
     (legend,) = page.lines("#queues .outage-legend")
     assert legend.startswith("production: has 50 deserves 50 research: has 33 deserves 33")
@@ -40,15 +40,15 @@ def test_the_chart_reads_out_shares(page, reports):
     assert legend.startswith("production: has 0 deserves 0 research: has 66")
 
 
-def test_groups_that_wait_say_until_when(page, reports):
+def test_waiting_groups_have_their_expected_start(page, reports):
     """Groups with the earliest expected start come first; without an estimate there is a dash."""
     page.open(reports / "queues.html")
     assert page.texts("#queues tbody td:nth-child(4)")[:2] == ["3:00:00", "–"]
     assert "Queues" in page.texts("nav a")
 
 
-def test_without_jobs_there_is_no_such_part(page, reports):
-    """Neither a section nor a link to it."""
+def test_without_gangs_the_section_is_absent(page, reports):
+    """The section and its link in the navigation are absent."""
     page.open(reports / "small.html")
     assert page.js("document.querySelector('#queues')") is None
     assert "Queues" not in page.texts("nav a")

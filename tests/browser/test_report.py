@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: what a person sees, points at, clicks and types."""
+"""The HTML report in a real browser: display, pointing, clicking and typing."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def column(page, table, number):
     "name", ["small", "large", "hostile", "empty", "outage", "queues", "autoscaling"]
 )
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_draws_without_complaint(page, reports, name, theme):
-    """No script error, no refused style, no request but for the file and its own icon."""
+def test_the_report_is_drawn_without_errors(page, reports, name, theme):
+    """There is no script error, no blocked style, and no request except for the file."""
     page.open(reports / f"{name}.html", theme=theme)
     assert page.js("document.documentElement.dataset.drawn") == "yes"
     assert page.problems == []
@@ -46,14 +46,14 @@ def test_draws_without_complaint(page, reports, name, theme):
 @pytest.mark.parametrize(
     "name", ["small", "large", "wide", "hostile", "empty", "outage", "queues", "autoscaling"]
 )
-def test_nothing_sticks_out(page, reports, name, width):
-    """The page never scrolls sideways; what is wide scrolls within its card."""
+def test_nothing_overflows_the_page(page, reports, name, width):
+    """The page never scrolls horizontally; wide content scrolls within its card."""
     page.open(reports / f"{name}.html", width=width)
     assert page.js("document.documentElement.scrollWidth") <= width
 
 
 def test_hostile_names_are_text(page, reports):
-    """Markup in names, titles, rules and reasons is read, not obeyed."""
+    """HTML in names, titles, rules and reasons is displayed, not interpreted."""
     page.open(reports / "hostile.html")
     page.click(".node-canvas")
     page.click("#pending summary")
@@ -63,8 +63,8 @@ def test_hostile_names_are_text(page, reports):
     assert page.text("h1").startswith("<script>document.body")
 
 
-def test_policy_refuses_network_and_foreign_scripts(page, reports):
-    """Even if script got in, it could neither run inline nor call out."""
+def test_the_security_policy_blocks_requests_and_foreign_scripts(page, reports):
+    """An injected script could neither run inline nor send requests."""
     page.open(reports / "small.html")
     outcome = page.js(
         "fetch('http://127.0.0.1:9/').then(() => 'sent', () => "
@@ -79,8 +79,8 @@ def test_policy_refuses_network_and_foreign_scripts(page, reports):
     assert any("Content Security Policy" in problem for problem in page.problems)
 
 
-def test_key_figures(page, reports):
-    """Placed, pending, preempted, evicted and the allocation stand at the top, with before."""
+def test_the_key_figures_are_at_the_top(page, reports):
+    """Placed, pending, preempted and evicted pods, the allocation, and the earlier values."""
     page.open(reports / "small.html")
     shown = page.text("#tile-preempted").split("\n")
     assert shown == ["Preempted", "7", "+7 against 0 without the change"]
@@ -102,8 +102,8 @@ def test_a_displaced_pod_is_counted_once(page, reports):
     assert page.text('nav a[href="#changes"] .amount') == "12"
 
 
-def test_empty_parts_say_so(page, reports):
-    """Where there is nothing, a plain sentence stands."""
+def test_empty_sections_have_a_message(page, reports):
+    """An empty section contains a sentence instead of a table."""
     page.open(reports / "empty.html")
     words = page.text("main")
     for sentence in (
@@ -120,8 +120,8 @@ def test_empty_parts_say_so(page, reports):
     assert page.text("#panel-pdb_breaches") == "No PodDisruptionBudget was breached."
 
 
-def test_time_line_reads_out_under_the_mouse(page, reports):
-    """The read-out follows the mouse over any chart, and falls back to the end."""
+def test_the_time_line_displays_the_values_at_the_mouse(page, reports):
+    """The values follow the mouse over any chart, and return to those at the end."""
     page.open(reports / "small.html")
     assert page.text(".readout caption") == "At the end, 0:10:00"
     page.mouse_over(".u-over", 0, dx=0.5)
@@ -131,8 +131,8 @@ def test_time_line_reads_out_under_the_mouse(page, reports):
     assert page.text(".readout caption") == "At the end, 0:10:00"
 
 
-def test_time_line_by_keyboard(page, reports):
-    """Arrow keys move through time once the charts have the focus."""
+def test_the_time_line_can_be_used_by_keyboard(page, reports):
+    """Arrow keys move the cursor if the charts have the focus."""
     page.open(reports / "small.html")
     page.js("document.querySelector('.plots').focus()")
     page.press("Home")
@@ -141,8 +141,8 @@ def test_time_line_by_keyboard(page, reports):
     assert page.text(".readout caption") == "At 0:00:04"
 
 
-def test_legend_hides_a_priority(page, reports):
-    """A priority hidden by its legend leaves the total and every chart."""
+def test_the_legend_hides_a_priority(page, reports):
+    """A priority that is hidden by the legend is removed from the total and from every chart."""
     page.open(reports / "small.html")
     total = "document.querySelectorAll('.readout tfoot td')[2].textContent"
     assert page.js(total) == "7"
@@ -155,8 +155,8 @@ def test_legend_hides_a_priority(page, reports):
     assert page.js("document.querySelectorAll('.chart').length") == 4
 
 
-def test_measure_is_switched(page, reports):
-    """One measure can fill the whole height."""
+def test_the_displayed_measure_can_be_changed(page, reports):
+    """A single measure can be drawn at the full height."""
     page.open(reports / "small.html")
     assert [head.split()[0] for head in page.texts(".chart-head")] == [
         "Running",
@@ -169,8 +169,8 @@ def test_measure_is_switched(page, reports):
     assert page.texts(".chart-head span") == ["7 in all"]
 
 
-def test_drag_zooms_and_button_returns(page, reports):
-    """Dragging narrows all charts to the dragged time."""
+def test_dragging_zooms_and_a_button_resets_the_zoom(page, reports):
+    """Dragging limits all charts to the selected time."""
     page.open(reports / "small.html")
     reset = "document.querySelector('.timeline .toolbar > .quiet').hidden"
     assert page.js(reset) is True
@@ -182,8 +182,8 @@ def test_drag_zooms_and_button_returns(page, reports):
     assert page.js(reset) is True
 
 
-def test_node_shows_its_pods_on_hover(page, reports):
-    """Pointing at a cell tells node, resources and pods with priority and requests."""
+def test_a_node_shows_its_pods_on_hover(page, reports):
+    """The tooltip has node, resources, and pods with priority and requests."""
     page.open(reports / "small.html")
     assert page.js("document.querySelector('.tooltip').hidden") is True
     point_at_first_node(page)
@@ -196,8 +196,8 @@ def test_node_shows_its_pods_on_hover(page, reports):
     assert page.js("document.querySelector('.tooltip').hidden") is True
 
 
-def test_click_keeps_a_node_and_escape_lets_go(page, reports):
-    """A clicked node's pods stay beside the map."""
+def test_a_click_selects_a_node_and_escape_clears_the_selection(page, reports):
+    """The pods of the selected node stay displayed beside the map."""
     page.open(reports / "small.html")
     dx, dy = left_edge_of_first_cell(page)
     page.click(".node-canvas", dx=dx, dy=dy)
@@ -208,8 +208,8 @@ def test_click_keeps_a_node_and_escape_lets_go(page, reports):
     assert page.texts(".zones tbody th") == ["eu-1a", "eu-1b", "eu-1c"]
 
 
-def test_nodes_by_keyboard(page, reports):
-    """Arrows move from cell to cell, Enter keeps the node."""
+def test_nodes_can_be_selected_by_keyboard(page, reports):
+    """Arrow keys move between cells, Enter selects the node."""
     page.open(reports / "small.html")
     page.js("document.querySelector('.node-canvas').focus()")
     page.press("ArrowRight")
@@ -220,8 +220,8 @@ def test_nodes_by_keyboard(page, reports):
     assert page.text(".panel .badge") == "cordoned"
 
 
-def test_map_of_five_thousand_nodes(page, reports):
-    """Five thousand cells fit a laptop's screen, and each is still there to be pointed at."""
+def test_a_map_of_five_thousand_nodes_fits_the_screen(page, reports):
+    """The cells fit the screen of a laptop, and the mouse can point at each of them."""
     page.open(reports / "wide.html")
     assert page.js("document.querySelector('.node-canvas').clientHeight") < 650
     point_at_first_node(page)
@@ -229,8 +229,8 @@ def test_map_of_five_thousand_nodes(page, reports):
     assert "default/busy-0" in page.text(".tooltip")
 
 
-def test_map_is_coloured_by_the_chosen_resource(page, reports):
-    """Another resource paints another picture and names itself beside the map."""
+def test_the_map_is_coloured_by_the_selected_resource(page, reports):
+    """Another resource changes the colours and the heading of the map."""
     page.open(reports / "large.html")
     picture = "document.querySelector('.node-canvas').toDataURL()"
     by_cpu = page.js(picture)
@@ -240,7 +240,7 @@ def test_map_is_coloured_by_the_chosen_resource(page, reports):
     assert "have none" in page.text(".fill-histogram")
 
 
-def test_find_dims_the_other_nodes(page, reports):
+def test_a_search_dims_the_other_nodes(page, reports):
     """A pod's name finds its node among 1,523."""
     page.open(reports / "large.html")
     page.type("#nodes input", "openb-node-0042")
@@ -249,8 +249,8 @@ def test_find_dims_the_other_nodes(page, reports):
     assert page.text("#nodes .toolbar > .note") == "0 nodes found"
 
 
-def test_preemptions_sort(page, reports):
-    """A heading sorts, and sorts the other way when pressed again."""
+def test_preemptions_can_be_sorted(page, reports):
+    """A heading sorts its column, and reverses the order when it is clicked again."""
     page.open(reports / "large.html")
     table = "#panel-preemptions"
     page.click(f"{table} th:nth-child(7) button")
@@ -263,8 +263,8 @@ def test_preemptions_sort(page, reports):
     assert page.js(f"document.querySelectorAll('{table} th')[6].ariaSort") == "descending"
 
 
-def test_preemptions_filter_and_turn_pages(page, reports):
-    """Text and rule narrow the rows; the rest is a page away."""
+def test_preemptions_can_be_filtered_and_are_paginated(page, reports):
+    """Text and rule filter the rows; further rows are on further pages."""
     page.open(reports / "large.html")
     table = "#panel-preemptions"
     assert page.text(f"{table} .page-status") == "1–10 of 300"
@@ -278,16 +278,16 @@ def test_preemptions_filter_and_turn_pages(page, reports):
     assert page.text(f"{table} tbody") == "No row matches the filter."
 
 
-def test_node_in_a_table_leads_to_the_map(page, reports):
-    """A node's name in the table of preemptions keeps that node in view on the map."""
+def test_a_node_in_a_table_links_to_the_map(page, reports):
+    """A node's name in the table of preemptions selects the node on the map."""
     page.open(reports / "large.html")
     node = page.text("#panel-preemptions .kind-node .link")
     page.click("#panel-preemptions .kind-node .link")
     assert page.text(".panel .node-name") == node
 
 
-def test_tabs_by_keyboard(page, reports):
-    """The arrow keys change the tab, as tabs do."""
+def test_tabs_can_be_changed_by_keyboard(page, reports):
+    """The arrow keys change the tab."""
     page.open(reports / "small.html")
     page.js("document.querySelector('#tab-preemptions').focus()")
     page.press("ArrowRight")
@@ -297,8 +297,8 @@ def test_tabs_by_keyboard(page, reports):
     assert "shop-a-1" in page.text("#panel-moved")
 
 
-def test_pending_pods_by_reason(page, reports):
-    """Messages that differ in counts alone are one group; the largest one lists its pods."""
+def test_pending_pods_are_grouped_by_reason(page, reports):
+    """Messages that differ only in counts are one group; the largest group lists its pods."""
     page.open(reports / "small.html")
     groups = page.texts("#pending .group-title")
     assert groups == ["Insufficient cpu · Insufficient memory · node(s) were unschedulable"]
@@ -309,8 +309,8 @@ def test_pending_pods_by_reason(page, reports):
     assert "No pending pod matches the filter." in page.text("#pending")
 
 
-def test_theme_follows_the_system_and_the_button(page, reports):
-    """Dark where the system is dark; the button goes its own way."""
+def test_the_theme_follows_the_system_or_the_button(page, reports):
+    """It is dark if the system is dark; the button overrides this."""
     background = "getComputedStyle(document.body).backgroundColor"
     page.open(reports / "small.html", theme="dark")
     dark = page.js(background)
@@ -326,7 +326,7 @@ def test_theme_follows_the_system_and_the_button(page, reports):
 
 
 def test_text_is_legible_in_both_themes(page, reports):
-    """Every text has at least 4.5 to 1 of contrast with what is behind it (WCAG AA)."""
+    """Every text has a contrast of at least 4.5 to 1 with its background (WCAG AA)."""
     for theme in ("light", "dark"):
         page.open(reports / "small.html", theme=theme)
         assert page.js(FAINT_TEXTS) == []
@@ -358,7 +358,7 @@ FAINT_TEXTS = """
 
 
 def test_a_phone_shows_every_value_of_a_row(page, reports):
-    """Rows are stacked: no value needs scrolling, and each has its heading."""
+    """Rows are stacked: no value requires scrolling, and each has its heading."""
     page.open(reports / "large.html", width=390, height=844)
     table = "#panel-preemptions .data"
     assert page.js(f"document.querySelector('{table}').scrollWidth") <= 390
@@ -370,8 +370,8 @@ def test_a_phone_shows_every_value_of_a_row(page, reports):
     assert page.js(content) == '"From"'
 
 
-def test_a_phone_sorts_stacked_rows_by_a_list(page, reports):
-    """There are no headings above stacked rows; a list has them."""
+def test_on_a_phone_a_list_sorts_stacked_rows(page, reports):
+    """Stacked rows have no column headings, so a list contains them."""
     page.open(reports / "large.html", width=390, height=844)
     table = "#panel-preemptions"
     assert page.js(f"document.querySelector('{table} .data thead').offsetHeight") <= 1
@@ -388,15 +388,15 @@ def test_a_phone_sorts_stacked_rows_by_a_list(page, reports):
     assert page.js(f"document.querySelector('{table} .sorting').value") == ""
 
 
-def test_every_column_of_preemptions_is_seen_at_1280(page, reports):
+def test_every_column_of_preemptions_is_visible_at_a_width_of_1280(page, reports):
     page.open(reports / "large.html", width=1280, height=800)
     scroll = "document.querySelector('#panel-preemptions .scroll')"
     assert page.js(f"{scroll}.scrollWidth <= {scroll}.clientWidth")
     assert page.lines("#panel-preemptions th")[-1].startswith("Candidates")
 
 
-def test_a_strip_that_is_cut_shows_that_it_goes_on(page, reports):
-    """A phone cuts the navigation; its ends fade where there is more."""
+def test_a_truncated_navigation_bar_fades_at_its_end(page, reports):
+    """On a phone the navigation bar is wider than the screen; its ends fade."""
     page.open(reports / "large.html", width=390, height=844)
     ends = "['data-more-before', 'data-more-after']"
     more = f"{ends}.map(end => document.querySelector('nav').hasAttribute(end))"
@@ -410,7 +410,7 @@ def test_a_strip_that_is_cut_shows_that_it_goes_on(page, reports):
 
 
 def test_a_link_opens_a_tab_at_its_rows(page, reports):
-    """The row is on a later page; the same link, pressed again, leads back to it."""
+    """The row is on a later page; clicking the same link again shows it again."""
     page.open(reports / "large.html")
     table = "#panel-preemptions"
     page.click(f"{table} .pager button", 1)
@@ -433,14 +433,14 @@ def test_a_link_opens_a_tab_at_its_rows(page, reports):
         page.js("window.scrollTo(0, 0)")
 
 
-def test_the_address_keeps_the_tab_that_was_chosen(page, reports):
+def test_the_url_contains_the_selected_tab(page, reports):
     page.open(reports / "large.html")
     page.click("#tab-evictions")
     assert page.js("location.hash") == "#tab=evictions"
 
 
 @pytest.mark.parametrize("name", ["large", "outage"])
-def test_a_print_is_light_unfolded_and_as_wide_as_the_paper(page, reports, name):
+def test_a_printed_report_is_light_expanded_and_as_wide_as_the_paper(page, reports, name):
     page.open(reports / f"{name}.html", theme="dark")
     page.js("localStorage.setItem('fairlead-report-theme', 'dark')")
     shown = (

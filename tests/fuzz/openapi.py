@@ -1,7 +1,7 @@
 """Schemathesis over the OpenAPI v3 documents that a server serves.
 
-Every group version is visited in each run. Its operations get some generated requests each, and a
-few of them, chosen by the run's seed, all that Schemathesis can think of.
+Every run covers all group versions. Each operation gets a few generated requests; some operations,
+selected by the run's seed, get all requests that Schemathesis can generate.
 """
 
 from __future__ import annotations

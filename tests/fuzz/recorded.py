@@ -1,4 +1,4 @@
-"""Objects that a real API server took, as they were sent: the richest one of each kind."""
+"""Objects from recorded requests that a real API server accepted: the largest one of each kind."""
 
 from __future__ import annotations
 

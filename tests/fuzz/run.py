@@ -1,8 +1,8 @@
-"""`make fuzz`: fuzz the parsers and a served API for a number of minutes.
+"""`make fuzz`: fuzzes the parsers and a served API for a number of minutes.
 
-A third of the time goes to generated texts, bodies, requests and types, without a socket and with
-new seeds in each round. The rest goes to Schemathesis over the OpenAPI documents of a real
-`fairlead up`, whose memory must not grow after it has warmed up. Prints what was sent and the
+A third of the time is for generated texts, bodies, requests and types, without a socket and with
+new seeds in each round. The rest is for Schemathesis over the OpenAPI documents of a real
+`fairlead up`, whose memory must not grow after a warm-up. Prints the number of requests and the
 results; the exit status is 1 if anything failed.
 """
 

@@ -1,6 +1,6 @@
-"""Hooks of Schemathesis: existing names, watches that end, and refusals that the spec lacks.
+"""Hooks of Schemathesis: existing names, watches that end, and errors that the spec lacks.
 
-Its command line loads them (see `tests/fuzz/openapi.py`); the served OpenAPI documents lack this.
+The Schemathesis command line loads the hooks (see `tests/fuzz/openapi.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real `fairlead up` in a process of its own, with bounded memory, and what it uses of both."""
+"""A real `fairlead up` in its own process with limited memory, and its memory and CPU usage."""
 
 from __future__ import annotations
 

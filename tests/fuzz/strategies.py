@@ -1,4 +1,4 @@
-"""What is thrown at the parsers: texts, JSON values and objects, most of them almost right."""
+"""Generated inputs of the parsers: texts, JSON values and objects, most of them almost valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies and patches: read into something that can be written again, or refused."""
+"""Bodies and patches are parsed to values that can be serialized again, or refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_written(value):
 
 
 @given(json_texts() | st.binary(max_size=40))
-def test_json_is_read_or_refused(text):
+def test_json_is_parsed_or_refused(text):
     try:
         assert is_written(parse_json(text))
     except JsonError as refusal:
@@ -52,7 +52,7 @@ def test_json_is_read_or_refused(text):
 
 
 @given(json_texts() | texts().map(str.encode) | st.binary(max_size=40))
-def test_yaml_is_read_or_refused(text):
+def test_yaml_is_parsed_or_refused(text):
     try:
         assert is_written(parsed_yaml(text)[0])
     except YamlError as refusal:
@@ -63,8 +63,8 @@ def test_yaml_is_read_or_refused(text):
 
 
 @given(json_values())
-def test_yaml_that_we_write_is_what_was_meant(value):
-    """But for texts with characters that YAML has no form for."""
+def test_written_yaml_is_parsed_to_the_same_value(value):
+    """Texts with characters that YAML cannot represent are excluded."""
     try:
         read, _ = parsed_yaml(text_of(YAML, {"a": value}))
     except YamlError:
@@ -83,7 +83,7 @@ def views(draw):
 
 
 @given(views())
-def test_an_object_is_viewed_or_refused(obj):
+def test_an_object_is_decoded_or_refused(obj):
     try:
         decode(without_nulls(obj))
     except DecodeError as refusal:
@@ -98,8 +98,8 @@ def typed_objects(draw):
 
 
 @given(typed_objects())
-def test_what_has_its_form_keeps_it(pair):
-    """A type's canonical form is its own canonical form."""
+def test_the_canonical_form_is_idempotent(pair):
+    """The canonical form of a canonical form is the same."""
     schema, obj = pair
     try:
         once, _ = in_form(schema, obj)
@@ -130,7 +130,7 @@ PLAIN = st.recursive(
         max_size=6,
     ),
 )
-def test_operations_are_done_or_refused(obj, operations):
+def test_json_patch_operations_are_applied_or_refused(obj, operations):
     before = msgspec.json.encode(obj)
     try:
         assert is_written(apply_json_patch(obj, operations))
@@ -140,7 +140,7 @@ def test_operations_are_done_or_refused(obj, operations):
 
 
 @given(st.dictionaries(texts(), json_values(), max_size=3), json_values())
-def test_a_merge_patch_merges(obj, patch):
+def test_a_merge_patch_is_applied(obj, patch):
     if not isinstance(patch, dict):
         return
     once = merge_patch(obj, patch)
@@ -168,7 +168,7 @@ def strategic_patches(draw):
 
 
 @given(strategic_patches())
-def test_a_strategic_patch_merges_or_is_refused(given_three):
+def test_a_strategic_merge_patch_is_applied_or_refused(given_three):
     schema, obj, patch = given_three
     before = msgspec.json.encode(obj)
     try:
@@ -187,7 +187,7 @@ FIELD_SETS: st.SearchStrategy = st.recursive(
 
 
 @given(FIELD_SETS, FIELD_SETS)
-def test_a_set_of_fields_is_read_or_refused(one, other):
+def test_a_field_set_is_parsed_or_refused(one, other):
     try:
         both = union(from_fields_v1(one), from_fields_v1(other))
     except ValueError:
@@ -224,7 +224,7 @@ def envelopes(draw):
 
 
 @given(envelopes() | st.binary(max_size=40))
-def test_protobuf_is_read_or_refused(body):
+def test_protobuf_is_decoded_or_refused(body):
     try:
         assert is_written(from_protobuf(body))
     except ApiError as refusal:

@@ -1,9 +1,9 @@
-"""The corpus: inputs for every parser that faces a stranger, replayed.
+"""The corpus: recorded inputs of every parser that reads untrusted input.
 
 `corpus/<parser>.jsonl` has one line for each input: the text as JSON, and whether it is read or
-refused. `corpus/dump` and `corpus/table` have whole files, which name their own outcome:
-`refused-...` or `read-...`. What fuzzing or a user finds is added here; the generators of texts
-(`strategies.py`) draw from the lines, too.
+refused. `corpus/dump` and `corpus/table` have whole files, whose names state the outcome:
+`refused-...` or `read-...`. Inputs that fuzzing or a user has found are added here; the text
+generators (`strategies.py`) also draw from the lines.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ CORPUS: Final = Path(__file__).parent / "corpus"
 
 
 def read_quantity(text):
-    test_texts.test_a_quantity_is_read_and_written_or_refused.hypothesis.inner_test(text)
+    test_texts.test_a_quantity_is_parsed_and_formatted_or_refused.hypothesis.inner_test(text)
     parse_quantity(text)
 
 
 def read_selector(text):
-    test_texts.test_a_label_selector_selects_or_is_refused.hypothesis.inner_test(text, {"a": "b"})
+    test_texts.test_a_label_selector_is_evaluated_or_refused.hypothesis.inner_test(text, {"a": "b"})
     parse_selector(text)
 
 

@@ -1,4 +1,4 @@
-"""Custom resources: types that are almost right, objects of them, and expressions about both."""
+"""Custom resources: generated definitions, objects of these types, and CEL expressions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def expressions():
 
 
 @given(expressions(), json_values())
-def test_an_expression_is_answered_or_refused(expression, value):
+def test_an_expression_is_evaluated_or_refused(expression, value):
     with suppress(RuleError, OutOfBudgetError):
         compiled(expression).evaluate({"self": value, "oldSelf": None}, CostBudget())
 
@@ -141,8 +141,8 @@ MORE = st.fixed_dictionaries(
     st.sampled_from(PATCHES),
     st.sampled_from(("", "/status", "/scale")),
 )
-def test_objects_of_a_type_that_somebody_defines(schema, more, specs, form, part):
-    """The definition is taken or refused; so are objects; and what was taken can be shown."""
+def test_objects_of_a_generated_type_are_accepted_or_refused(schema, more, specs, form, part):
+    """The definition is accepted or refused, as are objects; accepted objects can be printed."""
     api = Api()
     check(api.post(DEFINITIONS, json.dumps(definition(schema, more))).response)
     for spec in specs:

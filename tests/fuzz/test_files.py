@@ -1,4 +1,4 @@
-"""Users' files with one or two wrong details: they are read, or refused in one line.
+"""Users' files with one or two invalid details are read, or refused in one line.
 
 Each file starts as a valid one, in which `mutated` changes a few places.
 """
@@ -147,7 +147,7 @@ def refusal_of(reader: Callable[[str], object], data: bytes) -> str:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_that_is_almost_right(name: str) -> None:
+def test_an_almost_valid_file_is_read_or_refused(name: str) -> None:
     valid, reader = READERS[name]
 
     @settings(max_examples=settings().max_examples // 4)
@@ -160,11 +160,11 @@ def test_a_file_that_is_almost_right(name: str) -> None:
 
 @settings(max_examples=settings().max_examples // 4)
 @given(damaged((EXAMPLES / "elastic/instance-types.csv").read_bytes()))
-def test_a_table_that_is_almost_right(data: bytes) -> None:
+def test_an_almost_valid_table_is_read_or_refused(data: bytes) -> None:
     assert "\n" not in refusal_of(read_types, data)
 
 
 @given(texts())
-def test_what_varies_is_read_or_refused(text: str) -> None:
+def test_a_variation_is_parsed_or_refused(text: str) -> None:
     with suppress(InputError):
         assert parse_variation(text).values

@@ -1,4 +1,4 @@
-"""`make fuzz`, for as long as `make test-long` has time for."""
+"""`make fuzz`, for as long as the time limit of `make test-long` permits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MINUTES = 2
 
 
 @pytest.mark.long
-def test_nothing_fails_for_some_minutes():
+def test_fuzzing_finds_no_failure_in_some_minutes():
     if find_spec("schemathesis") is None and not os.environ.get("CI"):
         pytest.skip("needs schemathesis")
     report = fuzz(MINUTES, seed=1)

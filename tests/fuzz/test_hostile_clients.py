@@ -69,15 +69,15 @@ def is_hung_up_on(connection, data, most):
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /api HTTP/1.1\r\nHost: x\r\nX-Slow: "])
-def test_a_head_that_does_not_end_in_time(call, begun):
+def test_an_incomplete_head_is_disconnected_after_the_timeout(call, begun):
     started = perf_counter()
     call.sendall(begun)
     assert everything(call) == b""
     assert perf_counter() - started < 5 * WAIT_S
 
 
-def test_a_head_that_comes_byte_by_byte(call):
-    """Each byte is in time, and all of them are not."""
+def test_a_head_that_is_sent_byte_by_byte_is_disconnected_after_the_timeout(call):
+    """The timeout applies to the whole head, not to each byte."""
     call.sendall(b"GET /api HTTP/1.1\r\n")
     call.settimeout(WAIT_S / 10)
     for _ in range(50):
@@ -92,24 +92,24 @@ def test_a_head_that_comes_byte_by_byte(call):
     pytest.fail("still connected")
 
 
-def test_a_head_that_does_not_end_at_all(call):
+def test_an_endless_head_is_refused(call):
     call.sendall(b"GET /api HTTP/1.1\r\n")
     assert is_hung_up_on(call, b"X-More: " + b"y" * 8_000 + b"\r\n", 1_000)
 
 
-def test_a_path_that_does_not_end(call):
+def test_an_endless_path_is_refused(call):
     call.sendall(b"GET /")
     assert is_hung_up_on(call, b"y" * 8_000, 1_000)
 
 
-def test_a_body_that_does_not_end_in_time(server, call):
+def test_an_incomplete_body_is_disconnected_after_the_timeout(server, call):
     call.sendall(head(server, "POST", CONFIG_MAPS, "Content-Length: 100") + b'{"a":')
     assert b" 408 " in everything(call)
 
 
 @pytest.mark.parametrize("more", ["Content-Length: 99999999999", "Transfer-Encoding: chunked"])
-def test_a_body_that_does_not_end_at_all(server, call, more):
-    """Refused by what it says, or by what comes; the rest of it is not read."""
+def test_an_endless_body_is_refused(server, call, more):
+    """It is refused because of its stated or its received length; the rest is not read."""
     call.sendall(head(server, "POST", CONFIG_MAPS, more))
     assert is_hung_up_on(call, b"10000\r\n" + b"z" * 65_536 + b"\r\n", 100_000)
 
@@ -131,8 +131,8 @@ NONSENSE = (
 
 
 @pytest.mark.parametrize("sent", NONSENSE, ids=range(len(NONSENSE)))
-def test_what_is_no_request(call, sent):
-    """Refused at once, or hung up on; never an error of the server's."""
+def test_invalid_requests_are_refused_or_disconnected(call, sent):
+    """They never cause an internal server error."""
     call.sendall(sent)
     answer = everything(call)
     assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
@@ -153,7 +153,7 @@ def test_what_is_no_request(call, sent):
     ],
     ids=lambda more: more.partition(":")[0],
 )
-def test_headers_that_few_clients_send(server, call, more):
+def test_unusual_headers_cause_no_server_error(server, call, more):
     text = head(server, "GET", "/api/v1/namespaces", "Connection: close")
     call.sendall(text.replace(b"\r\n\r\n", b"\r\n" + more.encode("latin-1") + b"\r\n\r\n"))
     answer = everything(call)
@@ -163,13 +163,13 @@ def test_headers_that_few_clients_send(server, call, more):
 @pytest.mark.parametrize(
     "path", ["/%00", "/%ff%fe", "/api/v1/%2e%2e/x", "//", "/api/v1/pods?%ff=%00"]
 )
-def test_paths_that_few_clients_ask_for(server, call, path):
+def test_unusual_paths_cause_no_server_error(server, call, path):
     call.sendall(head(server, "GET", path, "Connection: close"))
     assert everything(call)[:10] in (b"HTTP/1.1 2", b"HTTP/1.1 4")
 
 
-def test_many_requests_in_one_breath(server, call):
-    """All are answered, one after the other."""
+def test_pipelined_requests_are_all_answered(server, call):
+    """The answers have the order of the requests."""
     call.sendall(head(server, "GET", "/version") * 500)
     content = b""
     while content.count(b"HTTP/1.1 200") < 500:
@@ -178,8 +178,8 @@ def test_many_requests_in_one_breath(server, call):
         content += chunk
 
 
-def test_half_open_handshakes_and_idle_connections(server):
-    """Hundreds of silent or invalid connections do not keep other clients out."""
+def test_half_open_and_idle_connections_do_not_block_other_clients(server):
+    """There are hundreds of idle or invalid connections."""
     with ExitStack() as stack:
         for sent in (b"", b"\x16\x03\x01\x02\x00\x01", b"GET /api HTTP/1.1\r\n\r\n") * 100:
             plain = socket.create_connection((server.host, server.port))
@@ -222,15 +222,15 @@ def connections_of(server):
 
 
 @pytest.mark.parametrize("path", [CONFIG_MAPS, f"{CONFIG_MAPS}?watch=1"])
-def test_an_answer_that_nobody_reads(server, big, call, path):
+def test_a_client_that_does_not_read_its_answer_is_disconnected(server, big, call, path):
     # `big` comes first: the server closes `call` if no request arrives within WAIT_S.
     before = connections_of(server)
     call.sendall(head(server, "GET", path))
     assert is_closed_unread(server, before)
 
 
-def test_a_watch_that_nobody_reads_while_much_happens(server, call):
-    """What waits for one client is bounded, in time and in bytes; the server does not grow."""
+def test_a_watch_that_is_not_read_is_disconnected(server, call):
+    """Buffers for a client are limited in time and size, so the server's memory does not grow."""
     call.sendall(head(server, "GET", f"{CONFIG_MAPS}?watch=1"))
     before = server.rss_mib
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Valid objects with one or two wrong details: creates and updates are accepted or refused.
+"""Valid objects with one or two invalid details: creates and updates are accepted or refused.
 
 Objects that are generated from nothing are seldom valid; these start from recorded requests.
 """
@@ -80,7 +80,7 @@ def stories(draw):
 
 
 @given(stories())
-def test_an_object_that_is_almost_right(story):
+def test_an_almost_valid_object_is_accepted_or_refused(story):
     kind, obj, steps = story
     api = Api()
     check(api.post(path_of(kind), json.dumps(obj)).response)

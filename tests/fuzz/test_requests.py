@@ -1,4 +1,4 @@
-"""Whole requests, without a socket: whatever is sent, the answer is no failure of the server's."""
+"""Whole requests without a socket: no request causes an internal server error."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def path_of(kind, *rest):
     st.dictionaries(st.sampled_from(HEADERS), st.sampled_from(FORMS) | texts(), max_size=3),
     json_texts() | st.binary(max_size=20),
 )
-def test_any_request_is_answered(method, path, query, headers, body):
+def test_every_request_is_answered(method, path, query, headers, body):
     api = Api()
     for target in (path, f"{path}/a", f"{path}/a/status"):
         check(api.server.handle(Request(method, target, query, headers, body), api.now))
@@ -96,8 +96,8 @@ def lives(draw):
 
 
 @given(lives())
-def test_an_object_lives_whatever_is_done_to_it(life):
-    """Made, if it can be; changed by whatever; read, listed and shown as a table after that."""
+def test_random_requests_to_an_object_cause_no_server_error(life):
+    """It is created if possible, changed at random, and then read, listed and shown as a table."""
     kind, obj, steps = life
     api = Api()
     if isinstance(obj, dict):

@@ -1,4 +1,4 @@
-"""Texts that users write: read, or refused by the error that each reader promises; nothing else."""
+"""Texts that users write are parsed, or refused with the documented error of the parser."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ KINDS = {kind.resource: kind for kind in ServedKinds().all_kinds()}
 
 
 @given(texts() | st.integers() | st.floats())
-def test_a_quantity_is_read_and_written_or_refused(text):
-    """What is written for it reads as the same amount, in any family of suffixes."""
+def test_a_quantity_is_parsed_and_formatted_or_refused(text):
+    """The formatted text is parsed to the same amount, in any family of suffixes."""
     try:
         quantity = parse_quantity(text)
     except QuantityError:
@@ -57,7 +57,7 @@ def test_a_quantity_is_read_and_written_or_refused(text):
 
 
 @given(texts())
-def test_a_duration_is_read_and_written_or_refused(text):
+def test_a_duration_is_parsed_and_formatted_or_refused(text):
     try:
         duration = parse_duration(text)
     except ValueError:
@@ -66,7 +66,7 @@ def test_a_duration_is_read_and_written_or_refused(text):
 
 
 @given(texts())
-def test_an_instant_is_read_and_written_or_refused(text):
+def test_an_instant_is_parsed_and_formatted_or_refused(text):
     with suppress(InstantError):
         assert parse_timestamp(format_micro_time(read_micro_time(text))) is not None
     try:
@@ -80,7 +80,7 @@ def test_an_instant_is_read_and_written_or_refused(text):
 
 
 @given(texts(), st.dictionaries(texts(), texts(), max_size=2))
-def test_a_label_selector_selects_or_is_refused(text, labels):
+def test_a_label_selector_is_evaluated_or_refused(text, labels):
     try:
         wanted = parse_selector(text)
     except SelectorError:
@@ -89,7 +89,7 @@ def test_a_label_selector_selects_or_is_refused(text, labels):
 
 
 @given(st.sampled_from(sorted(KINDS)), texts(), texts(), json_values())
-def test_selectors_of_a_list_select_or_are_refused(resource, labels, fields, value):
+def test_selectors_of_a_list_request_are_evaluated_or_refused(resource, labels, fields, value):
     obj = value if isinstance(value, dict) else {}
     try:
         wanted = selection_predicate(KINDS[resource], labels, fields)
@@ -100,14 +100,14 @@ def test_selectors_of_a_list_select_or_are_refused(resource, labels, fields, val
 
 
 @given(texts())
-def test_names_and_values_have_problems_or_none(text):
+def test_validation_of_names_and_values_raises_no_exception(text):
     assert isinstance((*label_key_problems(text), *label_value_problems(text)), tuple)
     assert isinstance(normalized_image_name(text), str)
     assert isinstance(bearer_token({"authorization": text}), str)
 
 
 @given(texts(), json_values())
-def test_a_json_path_finds_or_is_refused(text, value):
+def test_a_json_path_is_evaluated_or_refused(text, value):
     try:
         path = json_path(text)
     except JsonPathError:
@@ -125,7 +125,7 @@ def test_a_pattern_is_compiled_or_refused(expression, text):
 
 
 @given(texts(), st.booleans(), st.booleans())
-def test_a_form_is_negotiated_or_refused(accept, streams, is_list):
+def test_a_media_type_is_negotiated_or_refused(accept, streams, is_list):
     assert error_media_type(accept)
     assert all(clause.quality == clause.quality for clause in clauses(accept))
     try:
@@ -135,13 +135,13 @@ def test_a_form_is_negotiated_or_refused(accept, streams, is_list):
 
 
 @given(texts())
-def test_a_path_leads_to_a_resource_or_nowhere(path):
+def test_a_path_is_resolved_to_a_resource_or_not_found(path):
     target = request_info_of(path)
     assert target is None or isinstance(target.resource, str)
 
 
 @given(texts(), st.integers(), st.text(min_size=1, max_size=5))
-def test_a_continue_token_goes_on_or_is_refused(text, version, start):
+def test_a_continue_token_is_accepted_or_refused(text, version, start):
     for given_one in (text, encoded(Token(version, start))):
         try:
             assert decoded(given_one).start
@@ -160,7 +160,7 @@ CRON = st.lists(
 
 @given(CRON | texts())
 def test_a_schedule_has_a_next_time_or_a_problem(text):
-    """What validation lets pass is a schedule for the controller, too."""
+    """The controller can use every schedule that validation accepts."""
     if schedule_problem(text):
         return
     try:
@@ -171,11 +171,11 @@ def test_a_schedule_has_a_next_time_or_a_problem(text):
 
 
 @given(texts())
-def test_a_time_zone_is_one_or_has_a_problem(text):
+def test_a_time_zone_is_valid_or_has_a_problem(text):
     assert isinstance(time_zone_problem(text), str)
 
 
 @given(texts())
-def test_a_usage_is_read_or_refused(text):
+def test_a_usage_is_parsed_or_refused(text):
     with suppress(ValueError):
         assert all(amount >= 0 for amount in parse_usage(text).values())

@@ -1,4 +1,4 @@
-"""Webhooks that answer anything at all: what they say is followed, or the request refused."""
+"""Webhooks with arbitrary answers: the answer is applied, or the request is refused."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def ask(made, method, path, body, call=None):
 
 
 @given(st.data(), st.sampled_from(("mutating", "validating")), st.sampled_from(("Fail", "Ignore")))
-def test_whatever_a_webhook_answers(data, sort, policy):
+def test_any_answer_of_a_webhook_is_applied_or_refused(data, sort, policy):
     made = server()
     webhook = {**WEBHOOK, "failurePolicy": policy, "reinvocationPolicy": "IfNeeded"}
     config = {"metadata": {"name": "a"}, "webhooks": [webhook]}

@@ -1,4 +1,4 @@
-"""Where 5xx is what shall be answered, mostly because upstream does; all else is a defect."""
+"""Requests to which 5xx is the expected answer, mostly as upstream; any other 5xx is a defect."""
 
 from __future__ import annotations
 

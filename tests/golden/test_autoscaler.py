@@ -55,7 +55,7 @@ def cases(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_sample_of_the_recorded_decisions_is_ours(family):
+def test_a_sample_of_the_recorded_decisions_agrees(family):
     """Zero differences in every fourth case."""
     differing = {}
     for line in cases(family)[::STRIDE]:
@@ -68,14 +68,14 @@ def test_a_sample_of_the_recorded_decisions_is_ours(family):
 @pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recorded_decision_is_ours(family):
-    """Zero differences, over as many cases as were recorded."""
+    """No case differs, and all recorded cases are compared."""
     result = compare_file("autoscaler", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out():
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -105,8 +105,8 @@ def changed(line, path, value):
         pytest.param("scaleup_basic", ("scaleDown", "unneeded"), ["n"], id="an unneeded node"),
     ],
 )
-def test_another_expectation_differs(family, path, value):
-    """The comparison sees one changed value."""
+def test_a_changed_expectation_differs(family, path, value):
+    """The comparison finds one changed value."""
     line = first(family, lambda loop: loop.get("actions") and loop.get("expander"))
     found = decide_autoscaler(line["case"])
     assert compare_autoscaler(line["expect"], found) is None
@@ -114,7 +114,7 @@ def test_another_expectation_differs(family, path, value):
 
 
 def test_utilization_is_compared_with_a_relative_error():
-    """A billionth does not count, a millionth does."""
+    """A relative error of 1e-9 is ignored, one of 1e-6 is not."""
     line = first("scaledown_util", lambda loop: loop["scaleDown"]["utilization"])
     found = decide_autoscaler(line["case"])
     node, used = next(iter(line["expect"]["loops"][0]["scaleDown"]["utilization"].items()))

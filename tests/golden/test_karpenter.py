@@ -64,12 +64,12 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recorded_decision_is_ours(family: str) -> None:
-    """Zero differences, over as many cases as were recorded."""
+    """No case differs, and all recorded cases are compared."""
     result = compare_file("karpenter", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out() -> None:
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())

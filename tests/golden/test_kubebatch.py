@@ -1,4 +1,4 @@
-"""Sessions recorded from kube-batch, replayed; proof that the replay can disagree."""
+"""Sessions recorded from kube-batch are replayed; tampered recordings are found to differ."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ def cases(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_with_its_defects_every_session_is_kube_batchs(family):
-    """Zero differences, over as many sessions as were recorded."""
+def test_with_upstreams_defects_every_session_agrees(family):
+    """No session differs, and all recorded sessions are compared."""
     result = compare_file("kubebatch", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family][0]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_depends_on_no_correction_is_kube_batchs_by_default(family):
+def test_by_default_decisions_that_depend_on_no_correction_agree(family):
     """Decisions that depend on no correction do not differ; the others are reported separately."""
     result = compare_file("kubebatch", RECORDED / f"{family}.jsonl.gz", corrected=True)
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
@@ -64,7 +64,7 @@ def test_what_depends_on_no_correction_is_kube_batchs_by_default(family):
 
 
 def test_no_recorded_family_is_left_out():
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -104,8 +104,8 @@ def all_cases():
 
 
 @pytest.mark.parametrize("defect", CORRECTIONS)
-def test_one_correction_does_what_it_did_to_kube_batch(defect, all_cases):
-    """A patched kube-batch was recorded, too: with just this defect switched off."""
+def test_a_correction_has_the_effect_of_the_same_patch_of_kube_batch(defect, all_cases):
+    """A kube-batch with a patch for only this defect was recorded, too."""
     corrected = [case for case in all_cases if defect in case.get("corrected", {})]
     agreeing = [case for case in corrected if is_as_corrected(case, defect)]
     assert (len(corrected), len(agreeing)) == CORRECTIONS[defect]
@@ -133,7 +133,7 @@ def altered(case, path, value):
     return changed
 
 
-def test_a_changed_outcome_of_a_sure_session_is_noticed():
+def test_a_changed_outcome_of_a_deterministic_session_is_found():
     case = cases("gang")["kb-gang-001"]
     changed = altered(case, ["outcomes", 0, "podGroups", "ns/pg1", "phase"], "Unknown")
     found = compare_with_defects(changed)
@@ -145,14 +145,14 @@ def test_a_changed_outcome_of_a_sure_session_is_noticed():
     )
 
 
-def test_a_changed_trace_is_noticed():
+def test_a_changed_trace_is_found():
     case = cases("preempt_jobs")["kb-preempt_jobs-000"]
     found = compare_with_defects(altered(case, ["trace", 2], "release ns/lo-r0 n1"))
     assert isinstance(found, Mismatch)
     assert found.path == "trace[2]"
 
 
-def test_a_changed_projection_of_an_unsure_session_is_noticed():
+def test_a_changed_projection_of_a_nondeterministic_session_is_found():
     case = cases("reclaim")["kb-reclaim-000"]
     path = ["projections", "evictedPerJob", "values", 0, "value", "ns/pg1"]
     found = compare_with_defects(altered(case, path, 2))
@@ -160,14 +160,14 @@ def test_a_changed_projection_of_an_unsure_session_is_noticed():
     assert found.path == "evictedPerJob.ns/pg1"
 
 
-def test_an_outcome_that_was_never_seen_is_noticed():
+def test_an_outcome_that_was_never_recorded_is_found():
     case = cases("reclaim")["kb-reclaim-000"]
     only = [{"count": 64, "value": ["ns/pg2-p0"]}]
     found = compare_with_defects(altered(case, ["projections", "evictedTasks", "values"], only))
     assert isinstance(found, Mismatch)
 
 
-def test_a_long_list_of_outcomes_may_be_cut_off_and_proves_nothing():
+def test_a_truncated_list_of_outcomes_is_not_compared():
     case = cases("reclaim")["kb-reclaim-000"]
     many = [{"count": 1, "value": [f"ns/other-{i}"]} for i in range(16)]
     assert (
@@ -175,14 +175,14 @@ def test_a_long_list_of_outcomes_may_be_cut_off_and_proves_nothing():
     )
 
 
-def test_a_case_that_depends_on_a_defect_tells_what_a_correction_does():
+def test_a_case_that_depends_on_a_defect_has_a_remark_about_the_correction():
     found = compare_with_defaults(cases("reclaim")["kb-reclaim-002"])
     assert isinstance(found, Remark)
     assert "evict-ignores-idle" in found.text
     assert "as with all corrections" in found.text
 
 
-def test_the_command_counts_and_lists(tmp_path):
+def test_the_command_prints_counts_and_differences(tmp_path):
     lines: list[str] = []
     status = run("kubebatch", [RECORDED / "backfill.jsonl.gz"], lines.append, defects="fixed")
     assert status == 0
@@ -191,7 +191,7 @@ def test_the_command_counts_and_lists(tmp_path):
     assert lines[-1] == "total: 17 cases, 15 agree, 0 differ, 2 corrected"
 
 
-def test_nothing_is_corrected_in_other_kinds():
+def test_corrections_are_refused_for_other_kinds_of_recordings():
     complaints: list[str] = []
     status = run("scheduling", [RECORDED], lambda _: None, complaints.append, defects="fixed")
     assert (status, complaints) == (

@@ -1,4 +1,4 @@
-"""Timelines recorded from kube-controller-manager 1.36, replayed; proof that it can disagree."""
+"""Timelines of kube-controller-manager 1.36 are replayed; tampered recordings differ."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_recorded_write_is_ours(family: str) -> None:
-    """Zero differences to the millisecond, over as many scenarios as were recorded."""
+def test_every_recorded_write_agrees(family: str) -> None:
+    """No write differs by a millisecond, and all recorded scenarios are compared."""
     result = compare_file("nodelifecycle", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out() -> None:
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -88,14 +88,14 @@ def place_of(writes: list[dict[str, Any]], kind: str) -> int:
 KINDS = ["event", "node_condition", "taint_add", "pod_condition", "pod_delete"]
 
 
-def test_what_was_recorded_agrees(outage: dict[str, Any]) -> None:
-    """Before anything is tampered with."""
+def test_an_unchanged_recording_agrees(outage: dict[str, Any]) -> None:
+    """The following tests change this recording."""
     assert compare_node_timeline(outage["expect"], outage["found"]) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_write_that_is_missing_is_found(kind: str, outage: dict[str, Any]) -> None:
-    """What we write and upstream does not."""
+    """We make a write that the recording lacks."""
     expect = copy.deepcopy(outage["expect"])
     gone = expect["writes"].pop(place_of(expect["writes"], kind))
     told = difference(outage, expect)
@@ -110,7 +110,7 @@ def test_a_write_at_another_time_is_found(kind: str, outage: dict[str, Any]) -> 
     assert "found (absent)" in difference(outage, expect)
 
 
-def test_a_write_that_did_not_always_happen_may_be_ours_or_not(outage: dict[str, Any]) -> None:
+def test_an_unstable_write_is_optional(outage: dict[str, Any]) -> None:
     """Unstable entries are allowed and not required."""
     expect = copy.deepcopy(outage["expect"])
     expect["writes"][place_of(expect["writes"], "pod_delete")]["unstable"] = True
@@ -120,7 +120,7 @@ def test_a_write_that_did_not_always_happen_may_be_ours_or_not(outage: dict[str,
 
 
 def test_another_zone_state_is_found(outage: dict[str, Any]) -> None:
-    """And where upstream leaves it to chance it is not looked at."""
+    """Zone states that are random upstream are not compared."""
     expect = copy.deepcopy(outage["expect"])
     expect["zone_states"][-1]["state"] = "Initial"
     assert difference(outage, expect).startswith("zone_states.")
@@ -135,8 +135,8 @@ def test_another_end_is_found(outage: dict[str, Any]) -> None:
     assert difference(outage, expect).startswith(f"final.nodes.{node}.taints")
 
 
-def test_upstreams_defect_is_what_makes_the_difference() -> None:
-    """Fixed, a zone at a rate of one node a second goes on after all zones were dark."""
+def test_the_correction_of_upstreams_defect_causes_the_difference() -> None:
+    """With it, a zone with a rate of one node a second resumes after all zones have failed."""
     line = recorded("eviction_rate", 2)
     assert line["scenario"]["config"]["node_eviction_rate"] == 1.0
     fixed = decide_node_timeline(line["scenario"], defects="fixed")
@@ -147,15 +147,15 @@ def test_upstreams_defect_is_what_makes_the_difference() -> None:
 
 
 def test_an_unknown_operation_is_refused() -> None:
-    """Rather than passed over."""
+    """It is not ignored."""
     line = recorded("cordon")
     line["scenario"]["script"].append({"t_ms": 5, "op": "explode", "node": "a"})
     with pytest.raises(ValueError, match="explode"):
         decide_node_timeline(line["scenario"])
 
 
-def test_the_defaults_differ_where_upstream_is_wrong() -> None:
-    """Leaving a stopped state at one node a second: upstream never does."""
+def test_the_defaults_differ_from_upstreams_defects() -> None:
+    """Upstream never leaves the stopped state at a rate of one node a second."""
     lines: list[str] = []
     path = RECORDED / "eviction_rate.jsonl.gz"
     assert run("nodelifecycle", [path], lines.append, defects="fixed", only="rate_0[28]") == 0
@@ -163,8 +163,8 @@ def test_the_defaults_differ_where_upstream_is_wrong() -> None:
     assert "rate_02: depends on a corrected upstream defect: writes at" in lines[1]
 
 
-def test_a_difference_that_is_nobodys_defect_is_one() -> None:
-    """Also where the defaults are compared."""
+def test_a_difference_without_a_known_defect_is_a_mismatch() -> None:
+    """This also holds when the defaults are compared."""
     line = recorded("single_stop")
     assert compare_node_timeline_with_defaults(line) is None
     line["expect"]["writes"].pop()

@@ -1,7 +1,8 @@
-"""What Go clients sent in protobuf, sent again: our answer says what upstream's said.
+"""Protobuf requests recorded from Go clients are sent to our server, and answers compared.
 
-Recorded of a stock kube-scheduler and kube-controller-manager and of kubectl's typed commands. What
-a server makes up (uids, names after a prefix, addresses) is left out, and so is what is empty.
+They were recorded from a stock kube-scheduler and kube-controller-manager and from kubectl's typed
+commands. Values that the server generates (uids, generated names, addresses) are not compared, nor
+are empty fields.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def asked_again(step: Json) -> tuple[int, Json]:
 CASES: Final = list(sent())
 
 
-def test_there_are_many_kinds():
+def test_the_recording_has_many_kinds():
     kinds = {answered["kind"] for _, _, answered in CASES}
     assert len(CASES) >= 60
     assert {"Event", "Pod", "Job", "Deployment", "PodDisruptionBudget", "Service"} <= kinds
@@ -112,8 +113,8 @@ def test_there_are_many_kinds():
     [(step, answered) for step, _, answered in CASES],
     ids=[f"{number}-{answered['kind']}" for number, (_, _, answered) in enumerate(CASES)],
 )
-def test_what_was_sent_is_understood(step, answered):
-    """Every field of the object arrives, and defaults come on top as upstream's do."""
+def test_the_answer_has_all_sent_fields_and_upstreams_defaults(step, answered):
+    """No field of the object is lost, and the defaults are those of upstream."""
     status, found = asked_again(step)
     assert status == 201, found
     assert plain(without_ports(found)) == plain(without_ports(answered))

@@ -1,4 +1,4 @@
-"""Decisions recorded from kube-scheduler 1.36, replayed; and proof that the replay can disagree."""
+"""Decisions recorded from kube-scheduler 1.36 are replayed; tampered recordings differ."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recorded_decision_is_ours(family: str) -> None:
-    """Zero differences, over as many cases as were recorded."""
+    """No case differs, and all recorded cases are compared."""
     result = compare_file("scheduling", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out() -> None:
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -69,8 +69,8 @@ def differences(tmp_path: Path, case: dict[str, Any]) -> list[str]:
     return [str(difference) for _, difference in result.differences]
 
 
-def test_a_verdict_that_was_changed_is_found(tmp_path: Path) -> None:
-    """The path leads to the node; both values are told."""
+def test_a_changed_verdict_is_found(tmp_path: Path) -> None:
+    """The message has the path to the node and both values."""
     case = recorded("taints")
     node = next(n for n, verdict in case["expect"]["filter"].items() if verdict != "ok")
     case["expect"]["filter"][node]["reasons"] = ["node(s) were on fire"]
@@ -83,7 +83,7 @@ def test_a_verdict_that_was_changed_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fact", ["total", "scores", "best", "decision", "fitError", "preemption"])
 def test_a_fact_that_is_missing_is_found(fact: str, tmp_path: Path) -> None:
-    """What we decide and the file does not say is a difference too."""
+    """A value in our decision that the file lacks is a difference, too."""
     case = first_with("preempt", fact)
     del case["expect"][fact]
     (found,) = differences(tmp_path, case)
@@ -91,7 +91,7 @@ def test_a_fact_that_is_missing_is_found(fact: str, tmp_path: Path) -> None:
 
 
 def test_victims_in_another_order_are_found(tmp_path: Path) -> None:
-    """The order of victims says who is the least important."""
+    """The order of victims states which has the lowest priority."""
     with gzip.open(RECORDED / "preempt.jsonl.gz", "rt") as lines:
         for case in map(json.loads, lines):
             candidates = case["expect"].get("preemption", {}).get("candidates", {})
@@ -103,7 +103,7 @@ def test_victims_in_another_order_are_found(tmp_path: Path) -> None:
     assert found.startswith(f"preemption.candidates.{several[0]}.victims[0]")
 
 
-def test_a_step_that_was_changed_is_found(tmp_path: Path) -> None:
+def test_a_changed_step_is_found(tmp_path: Path) -> None:
     """Traces are compared step by step."""
     case = recorded("sequence")
     case["expect"]["steps"][7]["op"] = "delete"
@@ -120,8 +120,8 @@ def told(*files: Path, kind: str = "scheduling") -> tuple[int, list[str], list[s
     return run(kind, files, said.append, complaints.append), said, complaints
 
 
-def test_agreement_is_status_0(tmp_path: Path) -> None:
-    """Plain lines and packed lines are read alike, and counted per file and in all."""
+def test_agreement_has_exit_status_0(tmp_path: Path) -> None:
+    """Plain and compressed lines are read alike, and counted per file and in total."""
     plain = write(tmp_path / "plain.jsonl", recorded("ports"), recorded("image"))
     packed = tmp_path / "packed.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
@@ -136,7 +136,7 @@ def test_agreement_is_status_0(tmp_path: Path) -> None:
     )
 
 
-def test_a_difference_is_status_1(tmp_path: Path) -> None:
+def test_a_difference_has_exit_status_1(tmp_path: Path) -> None:
     """The case is named, with the first differing path and both values."""
     case = recorded("misc", 1)
     case["expect"] = {"fitError": "something else"}
@@ -148,8 +148,8 @@ def test_a_difference_is_status_1(tmp_path: Path) -> None:
     assert said[-1] == "total: 2 cases, 1 agree, 1 differ"
 
 
-def test_many_differences_are_cut_short(tmp_path: Path) -> None:
-    """Twenty are shown, the rest is counted."""
+def test_the_list_of_many_differences_is_truncated(tmp_path: Path) -> None:
+    """Twenty are shown, the others are counted."""
     case = recorded("image")
     case["expect"] = {"fitError": ""}
     _, said, _ = told(write(tmp_path / "a.jsonl", *[case] * 23))
@@ -177,8 +177,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_is_one_line_and_status_2(content: bytes | None, tmp_path: Path) -> None:
-    """The line names the file; nothing else is said about it."""
+def test_a_malformed_file_is_refused_in_one_line_with_exit_status_2(
+    content: bytes | None, tmp_path: Path
+) -> None:
+    """The line names the file, and nothing else is printed."""
     path = tmp_path / "broken.jsonl"
     if content is not None:
         path.write_bytes(content)
@@ -188,8 +190,8 @@ def test_a_broken_file_is_one_line_and_status_2(content: bytes | None, tmp_path:
     assert "\n" not in complaints[0]
 
 
-def test_a_missing_file_is_named_in_our_words(tmp_path: Path) -> None:
-    """No number of an error, no Python."""
+def test_a_missing_file_is_named_without_an_errno(tmp_path: Path) -> None:
+    """The message has no error number and no Python text."""
     missing = tmp_path / "none.jsonl"
     problem = f"fairlead conformance: {missing}: cannot be read: No such file or directory"
     assert told(missing) == (2, [], [problem])
@@ -206,7 +208,7 @@ def test_a_missing_file_is_named_in_our_words(tmp_path: Path) -> None:
     ],
 )
 def test_cases_of_another_kind_are_refused(asked: str, recorded_kind: str, family: str) -> None:
-    """Kinds whose lines have the same members are told apart by what is in them."""
+    """Kinds whose lines have the same fields are distinguished by their values."""
     path = RECORDED.parent / recorded_kind / f"{family}.jsonl.gz"
     code, said, (complaint,) = told(path, kind=asked)
     assert (code, said) == (2, [])
@@ -214,8 +216,8 @@ def test_cases_of_another_kind_are_refused(asked: str, recorded_kind: str, famil
     assert complaint.endswith(f": is of another kind: {recorded_kind}")
 
 
-def test_no_file_and_no_such_kind_are_status_2() -> None:
-    """Each with what would have been right."""
+def test_missing_files_and_unknown_kinds_have_exit_status_2() -> None:
+    """The message names the valid arguments."""
     assert told()[0] == 2
     code, _, (complaint,) = told(kind="weather")
     assert code == 2

@@ -1,7 +1,7 @@
-"""kube-scheduler 1.36 over time, recorded in virtual time, replayed to the millisecond.
+"""Timelines of kube-scheduler 1.36, recorded in virtual time, replayed to the millisecond.
 
-Every attempt, in order, with its verdict, and everything that was written; with and without
-latencies of cycles, bindings, patches and preemption's calls.
+Every attempt, in order, with its verdict and all writes; with and without latencies of cycles,
+bindings, patches and preemption requests.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_attempt_and_write_is_ours(family: str) -> None:
-    """Zero differences, over as many scenarios as were recorded."""
+def test_every_recorded_attempt_and_write_agrees(family: str) -> None:
+    """No attempt or write differs, and all recorded scenarios are compared."""
     result = compare_file("timelines", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out() -> None:
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -91,8 +91,8 @@ def another_note(line: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("tamper", [later, nowhere, one_attempt_more, unwritten, another_note])
 @pytest.mark.parametrize("family", ["preempt", "latency"])
-def test_a_tampered_recording_is_found_out(tamper: Any, family: str, tmp_path: Path) -> None:
-    """By a millisecond, a node, an attempt, a write or a word."""
+def test_a_tampered_recording_is_found(tamper: Any, family: str, tmp_path: Path) -> None:
+    """A time, a node, an attempt, a write or a message is changed."""
     line = recorded(family)
     tamper(line)
     path = tmp_path / "tampered.jsonl"

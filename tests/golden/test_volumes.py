@@ -29,14 +29,14 @@ FAMILIES = {
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recorded_decision_is_ours(family: str) -> None:
-    """Zero differences, over as many cases as were recorded."""
+    """No case differs, and all recorded cases are compared."""
     result = compare_file("volumes", RECORDED / f"{family}.jsonl.gz")
     assert [f"{name}: {difference}" for name, difference in result.differences] == []
     assert result.cases == FAMILIES[family]
 
 
 def test_no_recorded_family_is_left_out() -> None:
-    """A file that is added is replayed."""
+    """All recorded files are replayed."""
     assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
 
 
@@ -46,7 +46,7 @@ def first_with(family: str, fact: str) -> dict[str, Any]:
 
 
 def test_another_volume_for_a_claim_is_found(tmp_path: Path) -> None:
-    """What would be bound is compared, not only whether the pod fits."""
+    """The volumes to be bound are compared, not only whether the pod fits."""
     case = first_with("vol_wffc_static", "volumes")
     node, told = next((n, v) for n, v in case["expect"]["volumes"].items() if v["bind"])
     (claim,) = list(told["bind"])[:1]

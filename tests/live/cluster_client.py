@@ -1,4 +1,4 @@
-"""Pods for the tests of `fairlead run`, and requests to the API server about them."""
+"""Pods for the tests of `fairlead run`, and requests about them to the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FaultProxy: stands between a client and an API server, and breaks what it passes on.
+"""FaultProxy: a proxy between a client and an API server that injects faults.
 
 Each request meets a fault with a probability, drawn from a seed: it is refused before the server
 sees it, or answered by something else in its place, or performed without an answer, or delayed;

@@ -1,4 +1,4 @@
-"""Anonymised snapshots: questions have the same answers, and no name of the original is left."""
+"""Anonymised snapshots: the answers are the same, and no name of the original remains."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NAMED = re.compile(r"worker-[0-9]+|frontend|store")
         pytest.param("upgrade-check", [], id="an upgrade", marks=pytest.mark.long),
     ],
 )
-def test_answers_are_the_same_under_the_mapping(shared, command, question, tmp_path):
+def test_answers_are_the_same_after_mapping_the_names(shared, command, question, tmp_path):
     file, key = shared
     names = pseudonyms(key)
     asked = [NAMED.sub(lambda found: names.replace(found[0]), word) for word in question]
@@ -111,7 +111,7 @@ def secrets(objects):
                 yield text
 
 
-def test_no_name_of_the_original_is_left(shared):
+def test_no_name_of_the_original_remains(shared):
     file, _ = shared
     hidden = set(secrets(one.value for one in read_snapshot(STORE).manifests))
     hidden = {
@@ -124,7 +124,7 @@ def test_no_name_of_the_original_is_left(shared):
     assert left & hidden == set()
 
 
-def test_the_key_is_for_its_owner_only_and_never_overwritten(shared):
+def test_only_its_owner_can_read_the_key_and_it_is_never_overwritten(shared):
     _, key = shared
     assert key.stat().st_mode & 0o077 == 0
     done = fairlead("snapshot", "other.json", "--anonymise", key, "--from", STORE)

@@ -1,4 +1,4 @@
-"""Backups of clusters, and what is said when the files of one were damaged."""
+"""Backups of clusters, and the messages about damaged files of a backup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def create(path, *names):
     return {one.metadata.name for one in found} - {"kube-root-ca.crt"}
 
 
-def test_a_backup_of_a_running_cluster_brings_it_back(tmp_path):
+def test_a_backup_of_a_running_cluster_can_be_restored(tmp_path):
     path = str(tmp_path / "kubeconfig")
     here, again = str(tmp_path / "here"), str(tmp_path / "again")
     saved = tmp_path / "saved.tar"
@@ -76,7 +76,7 @@ def test_lost_files_are_named_and_the_loss_must_be_accepted(stopped, lost, said)
         create(path, "later")
 
 
-def test_a_stopped_cluster_can_be_copied_too(stopped, tmp_path):
+def test_a_backup_of_a_stopped_cluster_can_be_restored(stopped, tmp_path):
     here, path = stopped
     saved, again = str(tmp_path / "saved.tar"), str(tmp_path / "again")
     assert fairlead("backup", saved, "--data-dir", str(here)).returncode == 0
@@ -93,7 +93,7 @@ def test_a_stopped_cluster_can_be_copied_too(stopped, tmp_path):
         (("restore", "text", "--data-dir", "new"), "restore: text: is not a backup"),
     ],
 )
-def test_bad_arguments_are_one_line(arguments, problem, tmp_path, monkeypatch):
+def test_invalid_arguments_are_refused_in_one_line(arguments, problem, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_text("hello")
     done = fairlead(*arguments)

@@ -1,4 +1,4 @@
-"""The manifests of deploy/: they are current, and their roles are enough to schedule."""
+"""The manifests of deploy/: they are up to date, and their roles permit all that `run` needs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.up_process import up
 DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
-def test_the_written_files_are_current():
-    """`python tools/deploy_manifests.py` writes them."""
+def test_the_generated_files_are_current():
+    """`python tools/deploy_manifests.py` generates them."""
     found = {path: (DEPLOY / path).read_text() for path in deploy_manifests.files()}
     assert found == deploy_manifests.files()
 
@@ -85,7 +85,7 @@ def eventually(found, seconds=20):
     return value
 
 
-def test_the_roles_are_enough_to_place_preempt_report_and_elect(cluster, tmp_path):
+def test_the_roles_permit_binding_preemption_events_and_leader_election(cluster, tmp_path):
     path, audit = cluster
     (file,) = (one for one in manifests() if one["kind"] == "ConfigMap")
     settings = tmp_path / "scheduler.yaml"
@@ -125,7 +125,7 @@ def test_the_roles_are_enough_to_place_preempt_report_and_elect(cluster, tmp_pat
 @pytest.mark.parametrize(
     ("verb", "resource"), [("list", "secrets"), ("create", "pods"), ("patch", "nodes")]
 )
-def test_the_roles_allow_no_more(cluster, verb, resource):
+def test_the_roles_permit_nothing_else(cluster, verb, resource):
     review = {
         "spec": {
             "user": "system:serviceaccount:fairlead:fairlead",

@@ -1,4 +1,4 @@
-"""A scheduler behind a network and a server that fail: no pod is lost, none is bound twice."""
+"""A scheduler behind a faulty network and server: no pod is lost, and none is bound twice."""
 
 from __future__ import annotations
 
@@ -99,12 +99,12 @@ def check(proxy):
     assert len(proxy.met) >= 6, proxy.met
 
 
-def test_every_pod_is_bound_once_whatever_fails(connection):
+def test_every_pod_is_bound_once_under_faults(connection):
     check(run(connection, number=160, seed=1, seconds=60))
 
 
-def test_a_preemptor_gets_its_room_whatever_fails(connection):
-    """No pod of a high priority is left pending where pods of a lower one run."""
+def test_preemption_succeeds_under_faults(connection):
+    """No pod of a high priority stays pending while pods of a lower priority run."""
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1_000}
 
     async def story(direct):
@@ -127,6 +127,6 @@ def test_a_preemptor_gets_its_room_whatever_fails(connection):
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
-def test_ten_thousand_pods_are_bound_once_whatever_fails(seed, tmp_path):
+def test_ten_thousand_pods_are_bound_once_under_faults(seed, tmp_path):
     with cluster(tmp_path, nodes=200) as connection:
         check(run(connection, number=10_000, seed=seed, seconds=900, nodes=200))

@@ -57,11 +57,11 @@ def objects(text):
     }
 
 
-def test_the_chart_has_no_faults(helm):
+def test_helm_lint_reports_no_problems(helm):
     assert "0 chart(s) failed" in helm("lint", "--strict", str(CHART))
 
 
-def test_the_chart_renders_the_plain_manifests(helm):
+def test_the_chart_renders_the_manifests_of_deploy(helm):
     plain = objects((CHART.parents[1] / "manifests" / "fairlead.yaml").read_text())
     del plain["Namespace", "", "fairlead"]  # `helm install --create-namespace` creates it
     assert objects(helm("template", "fairlead", str(CHART), "-n", "fairlead")) == plain
@@ -87,7 +87,7 @@ def test_a_release_in_another_namespace_names_that_namespace(helm):
         ("schedulerName=", "schedulerName: String length must be greater than or equal to 1"),
     ],
 )
-def test_a_wrong_value_is_refused(helm, value, problem):
+def test_an_invalid_value_is_refused(helm, value, problem):
     assert problem in helm("template", "f", str(CHART), "--set", value, status=1)
 
 

@@ -1,7 +1,7 @@
 """Two replicas of `fairlead run`, of which each new leader is killed: no pod is lost.
 
-The cluster is a `fairlead up` in another process, or that of FAIRLEAD_TEST_KUBECONFIG, where no
-scheduler may run. Nodes, pods and the Lease are the test's own, and are removed at its end.
+The cluster is a `fairlead up` in another process, or that of FAIRLEAD_TEST_KUBECONFIG, in which no
+scheduler may run. The test creates nodes, pods and the Lease, and removes them at its end.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ async def story(connection, replicas):
 
 @pytest.mark.long
 def test_no_pod_is_lost_while_leaders_are_killed(tmp_path):
-    """Then one replica remains: every pod is bound once, and no node is over-committed."""
+    """One replica remains in the end: every pod is bound once, and no node is over-committed."""
     with kubeconfig(tmp_path) as path:
         connection = Kubeconfig((path,)).connection("")
         killed, bindings, pods = asyncio.run(story(connection, Replicas(path, tmp_path)))

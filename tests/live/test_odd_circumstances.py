@@ -1,4 +1,4 @@
-"""A scheduler whose clock is wrong, and one in namespaces that refuse its writes."""
+"""A scheduler with a wrong clock, and a scheduler in namespaces that refuse its writes."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ async def clean(direct):
 
 
 @pytest.mark.parametrize("hours", [-2, 2], ids=["slow", "fast"])
-def test_a_clock_that_is_two_hours_off_changes_nothing(connection, hours):
-    """Leases are taken over in the usual time, and nodes do not look silent."""
+def test_a_clock_that_is_two_hours_off_has_no_effect(connection, hours):
+    """Leader election takes the usual time, and nodes do not count as unreachable."""
     election = ElectionConfig(
         identity=f"clock {hours}",
         name=f"clock{hours}",
@@ -90,8 +90,8 @@ def test_a_clock_that_is_two_hours_off_changes_nothing(connection, hours):
     assert [line for line in log if "Traceback" in line] == []
 
 
-def test_namespaces_that_refuse_events_do_not_hold_up_others(connection):
-    """One has a quota for events, and one is being deleted while its pods are decided about."""
+def test_namespaces_that_refuse_events_do_not_delay_others(connection):
+    """One has a quota for events, and one is deleted while its pods are scheduled."""
 
     async def create(direct, namespace, names):
         path = f"{NAMESPACES}/{namespace}/pods"
@@ -126,8 +126,8 @@ def test_namespaces_that_refuse_events_do_not_hold_up_others(connection):
 RESOURCE_API = "/apis/resource.k8s.io/v1"
 
 
-def test_devices_of_extended_resources_get_claims(connection):
-    """The scheduler creates the claim of a pod whose request only a DeviceClass provides."""
+def test_pods_with_extended_resources_of_a_device_class_get_claims(connection):
+    """The scheduler creates a claim if only a DeviceClass provides the requested resource."""
     version = {"apiVersion": "resource.k8s.io/v1"}
     pool = {"name": "node-1", "generation": 1, "resourceSliceCount": 1}
     devices = {"driver": "gpu.example.com", "nodeName": "node-1", "pool": pool}

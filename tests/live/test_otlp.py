@@ -98,7 +98,7 @@ def test_spans_arrive_with_parents_events_and_problems(collector, monkeypatch):
     assert lines == []
 
 
-def test_a_collector_that_refuses_is_named_once(collector, capfd):
+def test_a_collector_that_refuses_spans_is_reported_once(collector, capfd):
     collector.status = 400
     lines = []
     with OtlpExporter(collector.url, lines.append) as exporter:

@@ -1,4 +1,4 @@
-"""Objects that are deleted and created again with the same name while they are decided about."""
+"""Objects that are deleted and created again with the same name during scheduling."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def connection(tmp_path):
         yield found
 
 
-def test_a_pod_that_replaces_one_of_its_name_gets_its_own_decision(connection):
+def test_a_recreated_pod_with_the_same_name_gets_its_own_decision(connection):
     """The replacement fits another node only; the binding of the old pod must not bind it."""
 
     async def recreate(direct, name, node):
@@ -87,7 +87,7 @@ def test_a_pod_that_replaces_one_of_its_name_gets_its_own_decision(connection):
     scheduled(connection, recreate, check)
 
 
-def test_a_node_that_replaces_one_of_its_name_has_its_own_room(connection):
+def test_a_recreated_node_with_the_same_name_has_its_own_allocatable(connection):
     """The replacements have room for three pods each, and are full in the end."""
     recreated = set()
 

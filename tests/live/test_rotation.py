@@ -1,4 +1,4 @@
-"""`fairlead run` while its credentials, or those of the API server, are replaced by new ones."""
+"""`fairlead run` while its credentials or those of the API server are rotated."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ CERTIFICATE_FILES = {"client-certificate": "tls.crt", "client-key": "tls.key"}
     ],
 )
 def test_a_client_certificate_is_replaced(connection, tmp_path, closes):
-    """As kubeadm and cert-manager renew it; the server answers 401 to the old certificate."""
+    """kubeadm and cert-manager renew it in this way; the server answers 401 to the old one."""
 
     def prepare(proxy, files):
         files.write_client("c0")
@@ -164,7 +164,7 @@ def test_a_client_certificate_is_replaced(connection, tmp_path, closes):
 
 @pytest.mark.long
 def test_a_client_certificate_is_refused_in_the_handshake(connection, tmp_path):
-    """As by a proxy that requires certificates, whose authority for clients is replaced."""
+    """A proxy requires certificates, and its authority for clients is replaced."""
 
     def prepare(proxy, files):
         files.write_client("c0")
@@ -184,7 +184,7 @@ def test_a_client_certificate_is_refused_in_the_handshake(connection, tmp_path):
 
 
 def test_a_token_file_is_replaced(connection, tmp_path):
-    """As the kubelet replaces the token of a service account."""
+    """The kubelet replaces the token of a service account in this way."""
 
     def prepare(proxy, files):
         files.write("token", "token-zero\n", "token-zero")
@@ -252,7 +252,7 @@ def test_the_credential_of_an_exec_plugin_is_withdrawn(connection, tmp_path, for
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["token", "certificate"])
 def test_the_credential_of_an_exec_plugin_expires(connection, tmp_path, form):
-    """The plugin runs again before; the server accepts each credential for 15 s."""
+    """The plugin runs again before the expiry; the server accepts each credential for 15 s."""
 
     def prepare(proxy, files):
         files.write("plugin.py", PLUGIN)
@@ -273,7 +273,7 @@ def test_the_credential_of_an_exec_plugin_expires(connection, tmp_path, form):
 
 @pytest.mark.long
 def test_the_servers_certificate_is_renewed(connection, tmp_path):
-    """By the same authority; the server restarts, so connections close."""
+    """The authority stays the same; the server restarts, so connections close."""
 
     def prepare(proxy, files):
         files.write("token", "secret-token", "secret-token")
@@ -289,7 +289,7 @@ def test_the_servers_certificate_is_renewed(connection, tmp_path):
 
 
 def test_the_servers_authority_is_replaced(connection, tmp_path):
-    """The file with authorities gains a second one, which then signs the server's certificate."""
+    """The file of authorities gets a second one, which then signs the server's certificate."""
     authorities = [AUTHORITY]
 
     def prepare(proxy, files):

@@ -1,4 +1,4 @@
-"""`fairlead run` as a process, against a cluster in another one."""
+"""`fairlead run` as a process, connected to a cluster in another process."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_pods_are_bound_and_events_written(cluster, clean):
         assert read("other").spec.node_name is None
 
 
-def test_a_pod_without_room_is_told_why_and_placed_when_there_is_some(cluster, clean):
+def test_an_unschedulable_pod_has_a_reason_and_is_bound_when_a_node_has_room(cluster, clean):
     with running(cluster, "--listen", "none"):
         create(pod("huge", cpu="1000"), pod("fits"))
         eventually(lambda: read("fits").spec.node_name)
@@ -105,7 +105,7 @@ def test_a_pod_without_room_is_told_why_and_placed_when_there_is_some(cluster, c
         eventually(lambda: read("huge").spec.node_name)
 
 
-def test_a_second_replica_waits_and_takes_over_when_the_first_leaves(cluster, clean):
+def test_a_second_replica_takes_over_when_the_first_ends(cluster, clean):
     with running(cluster, "--listen", "none") as first:
         command = [sys.executable, "-m", "fairlead.cli", "run", "--kubeconfig", cluster]
         second = subprocess.Popen([*command, "--listen", "none"], stderr=subprocess.PIPE, text=True)
@@ -134,7 +134,7 @@ def get(port, path, token=""):
         return refusal.code, ""
 
 
-def test_probes_are_open_and_metrics_need_a_token(cluster, clean, tmp_path):
+def test_probes_need_no_token_and_metrics_need_one(cluster, clean, tmp_path):
     user = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]
     with running(cluster, "--listen", "127.0.0.1:18259"):
         create(pod("counted"))
@@ -151,7 +151,7 @@ def test_probes_are_open_and_metrics_need_a_token(cluster, clean, tmp_path):
     assert 'leader_election_master_status{name="kube-scheduler"} 1.0' in text
 
 
-def test_explain_asks_the_running_scheduler(cluster, clean, tmp_path):
+def test_explain_queries_the_running_scheduler(cluster, clean, tmp_path):
     user = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]
     token = tmp_path / "token"
     token.write_text(user["token"])
@@ -205,7 +205,7 @@ def test_a_shadow_agrees_with_the_scheduler_that_runs_and_writes_nothing(cluster
 
 
 def test_a_shadow_names_the_files_that_a_full_disk_leaves_incomplete(cluster, clean):
-    """The comparison goes on, and the summary is printed."""
+    """The comparison continues, and the summary is printed."""
     options = ("--kubeconfig", cluster, "--shadow", "--listen", "none")
     command = [sys.executable, "-m", "fairlead.cli", "run", *options]
     for more, line in (

@@ -1,4 +1,4 @@
-"""The dashboard of `fairlead run`: it shows a real cluster, and changes nothing."""
+"""The dashboard of `fairlead run` shows a real cluster and cannot change it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def running(kubeconfig, *options):
         process.stderr.close()
 
 
-def test_it_shows_the_cluster_and_answers_questions_but_changes_nothing(cluster):
+def test_the_dashboard_shows_the_cluster_and_what_ifs_and_changes_nothing(cluster):
     with running(cluster, "--listen", "none") as link:
         visitor = Visitor(link)
         assert '"has_controls":false' in visitor.page
@@ -97,7 +97,7 @@ def test_it_shows_the_cluster_and_answers_questions_but_changes_nothing(cluster)
             assert visitor.post(path, body)[0] == 404
 
 
-def test_a_further_link_needs_a_token_with_the_right_to_it(cluster):
+def test_a_further_link_requires_a_token_with_the_permission(cluster):
     token = yaml.safe_load(Path(cluster).read_text())["users"][0]["user"]["token"]
     with running(cluster, "--listen", "127.0.0.1:18261") as link:
         assert ask_for_link(18261, "") == (401, "")

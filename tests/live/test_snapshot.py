@@ -31,7 +31,7 @@ def fairlead(*arguments):
     )
 
 
-def test_a_snapshot_holds_the_cluster_and_reads_like_a_dump(cluster, tmp_path):
+def test_a_snapshot_contains_the_cluster_and_can_be_read_like_a_dump(cluster, tmp_path):
     file = tmp_path / "cluster.json"
     done = fairlead("snapshot", str(file), "--kubeconfig", cluster)
     assert (done.returncode, done.stdout) == (0, "")
@@ -51,7 +51,7 @@ def test_a_user_without_rights_is_shown_the_role(cluster, tmp_path):
     assert not file.exists()
 
 
-def test_the_printed_roles_suffice_and_what_they_leave_out_is_said(cluster, tmp_path):
+def test_the_printed_roles_suffice_and_notes_name_the_unreadable_kinds(cluster, tmp_path):
     config.load_kube_config(cluster)
     roles = list(yaml.safe_load_all(fairlead("snapshot", "--rbac").stdout))
     api = client.RbacAuthorizationV1Api()
@@ -78,14 +78,14 @@ def test_the_printed_roles_suffice_and_what_they_leave_out_is_said(cluster, tmp_
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_questions_are_answered_by_the_cluster_itself(cluster):
+def test_what_ifs_can_read_the_running_cluster(cluster):
     asked = ("whatif", "--kubeconfig", cluster, "--cordon", "node-1", "-o", "json")
     done = fairlead(*asked, "--no-report")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)["source"] == "context fairlead"
 
 
-def test_an_answer_says_what_could_not_be_read(tmp_path):
+def test_an_answer_names_the_unreadable_kinds(tmp_path):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
     file = tmp_path / "cluster.json"
     annotations = {"fairlead.dev/unreadable": "poddisruptionbudgets.policy"}
@@ -99,7 +99,7 @@ def test_an_answer_says_what_could_not_be_read(tmp_path):
 @pytest.mark.parametrize(
     "arguments", [["whatif"], ["whatif", "dump.json", "--context", "x"], ["explain", "pod/a/b"]]
 )
-def test_a_question_is_about_one_cluster(arguments):
+def test_exactly_one_cluster_must_be_named(arguments):
     done = fairlead(*arguments)
     assert done.returncode == 2
     assert done.stderr.startswith("fairlead: arguments: name ")
@@ -116,7 +116,7 @@ def test_a_question_is_about_one_cluster(arguments):
         (["no-folder/out.json", "--in-cluster"], "FILE: "),
     ],
 )
-def test_bad_arguments_are_one_line(arguments, problem):
+def test_invalid_arguments_are_refused_in_one_line(arguments, problem):
     done = fairlead("snapshot", *arguments)
     assert done.returncode == 2
     assert done.stderr.startswith(f"fairlead: {problem}")

@@ -1,4 +1,4 @@
-"""`fairlead watch`: questions asked again as a cluster changes."""
+"""`fairlead watch`: what-ifs that run again when a cluster changes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def answers(address):
     return {one["question"]: one for one in json.loads(get(f"{address}answers")[1])["answers"]}
 
 
-def test_questions_are_asked_again_when_the_cluster_changes(tmp_path):
+def test_what_ifs_run_again_when_the_cluster_changes(tmp_path):
     kubeconfig = str(tmp_path / "kubeconfig")
     with (
         up("--nodes", "1", "--kubeconfig", kubeconfig, paused=False),
@@ -91,7 +91,7 @@ def test_questions_are_asked_again_when_the_cluster_changes(tmp_path):
         assert get(f"{address}healthz", "")[0] == 200
 
 
-def test_other_machines_are_let_in_only_where_that_is_asked_for(tmp_path):
+def test_other_machines_can_connect_only_with_the_option(tmp_path):
     file = tmp_path / "questions.yaml"
     file.write_text(QUESTIONS)
     command = [sys.executable, "-m", "fairlead.cli", "watch", "--ask", str(file)]
