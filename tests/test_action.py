@@ -1,4 +1,4 @@
-"""The GitHub Action in action.yml: its steps run as a runner would run them."""
+"""The GitHub Action in action.yml: its steps are run as a runner runs them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def runner(tmp_path: Path) -> Runner:
     return Runner(tmp_path)
 
 
-def test_an_answer_is_a_summary_a_comment_and_outputs(runner: Runner) -> None:
+def test_an_answer_has_a_summary_a_comment_and_outputs(runner: Runner) -> None:
     assert runner.ask("--drain worker-03") == 0
     verdict = "2 pods of 2 workloads are displaced and all run again after 1s."
     assert runner.output("verdict") == verdict
@@ -81,17 +81,17 @@ def test_a_condition_fails_the_job_after_the_comment(runner: Runner) -> None:
     assert decided.stdout.startswith("::error::sts/store/orders-db has no ready pod to the end")
 
 
-def test_a_question_that_cannot_be_understood_fails_the_job(runner: Runner) -> None:
+def test_an_invalid_question_fails_the_job(runner: Runner) -> None:
     assert runner.ask("--drain no-such-node") == 2
 
 
-def test_the_question_is_never_executed(runner: Runner) -> None:
+def test_the_question_is_never_executed_as_shell_code(runner: Runner) -> None:
     canary = runner.folder / "canary"
     assert runner.ask(f"--drain $(touch {canary}) ; touch {canary}") == 2
     assert not canary.exists()
 
 
-def test_a_line_break_in_an_option_does_not_begin_another(runner: Runner) -> None:
+def test_a_line_break_in_an_option_does_not_start_another_option(runner: Runner) -> None:
     """Otherwise a name from a pull request could add --plugin, which runs code."""
     canary = runner.folder / "canary"
     plugin = runner.folder / "plugin.py"
@@ -101,5 +101,5 @@ def test_a_line_break_in_an_option_does_not_begin_another(runner: Runner) -> Non
 
 
 def test_scripts_contain_no_expressions() -> None:
-    """A runner inserts `${{ }}` into the text of a script, so that its value would be executed."""
+    """A runner inserts the value of `${{ }}` into a script, which would execute the value."""
     assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []

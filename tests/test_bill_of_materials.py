@@ -1,4 +1,4 @@
-"""docs/bom.cdx.json is what tools/bill_of_materials.py writes."""
+"""docs/bom.cdx.json is the output of tools/bill_of_materials.py."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ TOOL = runpy.run_path(str(ROOT / "tools" / "bill_of_materials.py"))
 
 
 def test_the_bill_of_materials_is_current():
-    """Else run: python tools/bill_of_materials.py"""
+    """If it is not: python tools/bill_of_materials.py"""
     assert TOOL["FILE"].read_text() == TOOL["bill_of_materials"]()
 
 
-def test_it_lists_every_pinned_requirement_once():
+def test_the_bill_of_materials_lists_every_pinned_requirement_once():
     lock = (ROOT / "requirements.lock").read_text()
     names = [one["name"] for one in json.loads(TOOL["bill_of_materials"]())["components"]]
     assert (

@@ -1,7 +1,7 @@
-"""Branch coverage of the packages that decide: at least 95 % of the branches of each are taken.
+"""Branch coverage of the packages that make decisions: at least 95 % of the branches of each.
 
-Only the tests that concern these packages are measured, in two processes side by side: their unit
-tests, and the recorded sessions of kube-batch and timelines of the node lifecycle controller.
+Only the tests of these packages are measured, in two parallel processes: their unit tests, and the
+recorded sessions of kube-batch and timelines of the node lifecycle controller.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def measured(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_branches_of_what_decides_are_taken(tmp_path):
+def test_branch_coverage_of_deciding_packages_is_high_enough(tmp_path):
     if find_spec("coverage") is None and not os.environ.get("CI"):
         pytest.skip("needs coverage")
     branches: Counter[str] = Counter()

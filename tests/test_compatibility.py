@@ -1,4 +1,4 @@
-"""COMPATIBILITY.md says what the code has: no more, no less."""
+"""COMPATIBILITY.md lists exactly what the code supports."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ def present(section: str) -> set[str]:
     return {feature for feature, state in states(section).items() if state != "absent"}
 
 
-def test_every_row_has_a_state_and_what_differs_says_why() -> None:
-    """A reader is never left guessing."""
+def test_every_row_has_a_state_and_each_difference_has_a_reason() -> None:
+    """The reason tells readers what differs."""
     rows = [row for table in sections().values() for row in table]
     assert [row for row in rows if row[1] not in STATES] == []
     assert [row for row in rows if row[1] == "differs" and not row[2]] == []
 
 
 def test_plugins_are_those_of_the_registry_and_the_default_profile() -> None:
-    """Every plugin by name."""
+    """The page names every plugin."""
     named = set(states("Scheduler plugins"))
     assert named == {*IN_TREE, *GATED, COMPOSED}
     assert {name for name, _ in DEFAULT_PLUGINS} <= named
 
 
 @pytest.mark.parametrize("name", [*IN_TREE, *GATED])
-def test_no_plugin_is_a_stand_in(name: str) -> None:
+def test_no_plugin_is_a_placeholder(name: str) -> None:
     """Every plugin of the registry decides; none refuses the pods that need it."""
     assert states("Scheduler plugins")[name] != "absent"
 
@@ -81,29 +81,29 @@ def test_extension_points_are_the_protocols_of_the_framework() -> None:
 
 
 def test_commands_are_those_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every command by name, as `fairlead --help` lists them."""
+    """The page names every command that `fairlead --help` lists."""
     main.run(["--help"])
     listed = capsys.readouterr().out.partition(" Commands ")[2].partition("╰")[0]
     assert present("Commands") == set(re.findall(r"^│ ([a-z][a-z-]*) ", listed, re.MULTILINE))
 
 
-def test_served_kinds_are_what_the_server_says_of_itself() -> None:
-    """Every kind with its verbs, parts and patches; `tools/api_table.py` writes the rows."""
+def test_served_kinds_are_those_of_api_discovery() -> None:
+    """Each kind has its verbs, subresources and patches; `tools/api_table.py` writes the rows."""
     assert [tuple(row) for row in sections()["Served kinds"]] == list(
         api_table.rows(ServedKinds(WITH_METRICS))
     )
 
 
-def test_kinds_are_those_with_a_view() -> None:
-    """Every kind whose form is checked."""
+def test_kinds_are_those_with_a_typed_view() -> None:
+    """Only kinds with a typed view are validated."""
     assert set(states("Objects")) == {kind for _, kind in VIEWS}
 
 
 @pytest.mark.parametrize(
     ("section", "package"), [("Node lifecycle", "nodelifecycle"), ("Batch", "batch")]
 )
-def test_controllers_are_absent_until_the_engine_runs_them(section: str, package: str) -> None:
-    """The engine's composition names every controller there is."""
+def test_controllers_are_listed_if_the_engine_runs_them(section: str, package: str) -> None:
+    """The engine's composition names every controller."""
     composition = Path(compose.__file__).read_text()
     assert bool(present(section)) is (f"from fairlead.engine.{package}." in composition)
 
@@ -115,10 +115,10 @@ def test_controllers_are_absent_until_the_engine_runs_them(section: str, package
         ("upstream's defects by name (`--defects upstream`)", "--defects"),
     ],
 )
-def test_options_are_absent_while_the_command_line_does_not_know_them(
+def test_options_are_listed_if_the_command_line_accepts_them(
     feature: str, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The page promises no option that is refused."""
+    """The page lists no option that the command line refuses."""
     main.run(["whatif", "cluster.yaml", option, "x"])
     unknown = f"Unknown option: {option}" in capsys.readouterr().err
     assert unknown is (states("Versions and defects")[feature] == "absent")

@@ -1,4 +1,4 @@
-"""The policy in docs/descheduler.md evicts what the page shows."""
+"""The policy in docs/descheduler.md evicts the pods that the page shows."""
 
 from __future__ import annotations
 

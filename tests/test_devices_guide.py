@@ -12,8 +12,8 @@ ROOT: Final = Path(__file__).parent.parent
 YAML: Final = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def test_every_object_is_one_of_the_example() -> None:
-    """Word for word, so that readers can try them."""
+def test_every_object_of_the_page_is_in_the_example() -> None:
+    """The objects are equal, so that readers can try them."""
     files = (ROOT / "examples" / "devices").glob("*.yaml")
     known = [one for file in files for one in yaml.safe_load_all(file.read_text())]
     shown: list[Any] = [

@@ -1,4 +1,4 @@
-"""The table of docs/feature-gates.md is what --feature-gates knows of Kubernetes 1.36."""
+"""The table of docs/feature-gates.md lists the Kubernetes 1.36 gates that --feature-gates knows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANINGS: Final = {meaning for meaning, _ in table("| here | meaning |")}
 
 
 def test_every_gate_has_one_row_with_its_default() -> None:
-    """In alphabetical order, and no row without a gate."""
+    """The rows are in alphabetical order, and each belongs to a gate."""
     named = {name.strip("`"): default for name, default, _, _ in ROWS}
     assert list(named) == sorted(GATES)
     assert len(named) == len(ROWS)
@@ -31,12 +31,12 @@ def test_every_gate_has_one_row_with_its_default() -> None:
 
 
 def test_the_gates_that_can_be_set_are_those_that_are_not_locked() -> None:
-    """All others are refused with their other value."""
+    """Locked gates are refused with any value but their default."""
     settable = {name.strip("`") for name, _, here, _ in ROWS if here == "both values"}
     assert settable == {name for name, gate in GATES.items() if not gate.is_locked}
 
 
-def test_every_row_says_what_a_gate_means_here() -> None:
-    """With a reason where it is not simply upstream's default."""
+def test_every_row_states_the_effect_of_its_gate_in_fairlead() -> None:
+    """A difference from upstream has a reason."""
     assert {here for _, _, here, _ in ROWS} == MEANINGS
     assert [row for row in ROWS if row[2] in ("differs", "no difference") and not row[3]] == []

@@ -1,4 +1,4 @@
-"""The figures in docs/images/explanation are those of tools/figures.py, and the pages are true."""
+"""The figures in docs/images/explanation are the output of tools/figures.py and match the pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIGURES = runpy.run_path(str(ROOT / "tools" / "figures.py"))
 
 
 @pytest.mark.parametrize("name", FIGURES["FIGURES"])
-def test_a_figure_is_what_the_run_shows(name, request):
+def test_a_figure_equals_the_output_of_its_run(name, request):
     path = FIGURES["FOLDER"] / f"{name}.svg"
     drawn = FIGURES["figure"](name)
     if request.config.getoption("--update-golden"):
@@ -31,7 +31,7 @@ def test_a_page_shows_its_figure_and_its_scenario(name):
 
 @pytest.mark.parametrize("name", FIGURES["FIGURES"])
 def test_times_in_a_page_are_in_its_figure(name):
-    """Instants are written 1:45 in a page; each of them begins or ends a bar, or has a mark."""
+    """Instants have the form 1:45; each is the start or end of a bar, or has a mark."""
     page = (PAGES / f"{name}.md").read_text()
     drawn = (FIGURES["FOLDER"] / f"{name}.svg").read_text()
     times = set(re.findall(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])", page))

@@ -1,4 +1,4 @@
-"""The schemas of Fairlead's own files are those that tools/form_schema.py writes."""
+"""The schemas of Fairlead's own files are the output of tools/form_schema.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = re.compile(r"```yaml\n(node-groups:.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize("name", TOOL["FORMS"])
-def test_a_schema_is_that_of_the_form(name, request):
+def test_a_schema_is_the_generated_one(name, request):
     if request.config.getoption("--update-golden"):
         TOOL["main"]()
     assert (TOOL["DOCS"] / name).read_text() == TOOL["schema_text"](TOOL["FORMS"][name])
@@ -40,7 +40,7 @@ def test_the_documented_file_is_valid(node_groups):
 
 
 @pytest.mark.parametrize("change", [{"colour": 1}, {"max": "many"}, {"labels": {"pool": 1}}])
-def test_another_field_or_type_is_not(node_groups, change):
+def test_a_file_with_an_unknown_field_or_wrong_type_is_invalid(node_groups, change):
     schema, example = node_groups
     example["node-groups"][0] |= change
     assert not schema.is_valid(example)

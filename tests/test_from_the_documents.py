@@ -1,4 +1,4 @@
-"""Every claim of docs/from-the-documents is shown by its command, in its version and in 1.36."""
+"""The commands in docs/from-the-documents confirm each claim, in its version and in 1.36."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ CLAIMS: Final = [claim for _, example in EXAMPLES for claim in example.claims]
     ids=[f"{example.claims[0].number} {example.run}" for _, example in EXAMPLES],
 )
 def test_the_claims_hold(version: str, example: Any) -> None:
-    """In its version as the document says, and in 1.36 as the page says."""
+    """In its version as the document states, and in 1.36 as the page states."""
     for claim in example.claims:
         for which, checks in ((version, claim.shows), (TOOL.TODAY, claim.today)):
             problem = TOOL.failure(checks, TOOL.output(example.run, which))
             assert not problem, (claim.number, which, problem)
 
 
-def test_what_differs_is_shown_by_what_holds_in_one_version_only() -> None:
-    """A row that names 1.36 apart must not be true of both."""
+def test_the_checks_of_a_difference_hold_in_one_version_only() -> None:
+    """The check for 1.36 must fail in the other version."""
     for version, example in EXAMPLES:
         for claim in example.claims:
             if claim.differs:
@@ -55,14 +55,14 @@ def test_what_differs_is_shown_by_what_holds_in_one_version_only() -> None:
                 assert TOOL.failure(claim.today, here), claim.number
 
 
-def test_every_claim_needs_something_that_is_there() -> None:
-    """A command that prints nothing shows nothing, unless other checks of its example do."""
+def test_every_example_has_a_check_for_present_output() -> None:
+    """Otherwise, a command that prints nothing would pass all checks."""
     for _, example in EXAMPLES:
         checks = [check for claim in example.claims for check in (*claim.shows, *claim.today)]
         assert not all(check.is_absent for check in checks), example.run
 
 
-def test_every_scenario_is_used() -> None:
+def test_every_scenario_file_is_used() -> None:
     """A file in the folder belongs to a command, directly or through a scenario or program."""
     commands = " ".join(example.run for _, example in EXAMPLES)
     texts = [path.read_text() for path in TOOL.SCENARIOS.glob("*.*")]
@@ -82,18 +82,18 @@ def test_every_scenario_is_used() -> None:
         ("1 times: a", "a is in 2 lines"),
     ],
 )
-def test_what_a_check_accepts(text: str, problem: str) -> None:
+def test_a_check_accepts_matching_lines(text: str, problem: str) -> None:
     assert TOOL.failure([TOOL.parse_check(text)], ["abc", "a"]) == problem
 
 
-def test_a_check_that_follows_looks_at_later_lines_only() -> None:
+def test_a_check_with_then_searches_later_lines_only() -> None:
     first, then = TOOL.parse_check("a"), TOOL.parse_check("then: a")
     assert TOOL.failure([first, then], ["a", "b", "a"]) == ""
     assert TOOL.failure([first, then, then], ["a", "b", "a"]) != ""
 
 
 def test_the_pages_are_up_to_date() -> None:
-    """`python tools/claims_pages.py` writes them."""
+    """`python tools/claims_pages.py` writes the pages."""
     assert len(CLAIMS) == len({claim.number for claim in CLAIMS})
     for name, text in TOOL.pages().items():
         assert (TOOL.FOLDER / name).read_text() == text, name

@@ -1,4 +1,4 @@
-"""docs/outages.md says what is true, beside its console blocks, which test_readme runs."""
+"""The statements of docs/outages.md are true; test_readme runs its console blocks."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def blocks() -> dict[str, Any]:
     return {next(iter(block)): block for block in found}
 
 
-def test_every_yaml_block_is_tried_below() -> None:
-    """None more, none less."""
+def test_every_yaml_block_is_tested() -> None:
+    """The following tests use exactly these blocks."""
     assert sorted(blocks()) == ["events", "tolerations"]
 
 
-def test_the_events_make_a_scenario(
+def test_the_events_are_a_valid_scenario(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A zone fails, and the nodes are drained in turn."""
+    """A zone fails, and its nodes are drained one after another."""
     monkeypatch.chdir(tmp_path)
     Path("s.yaml").write_text(yaml.safe_dump({"cluster": CLUSTER, **blocks()["events"]}))
     assert main.run(["simulate", "s.yaml", "--no-report"]) == 0
@@ -48,10 +48,10 @@ def test_the_events_make_a_scenario(
     assert "ROLLING DRAIN (3 of 3 nodes are back)" in printed
 
 
-def test_pods_that_say_so_leave_sooner(
+def test_pods_with_the_shown_tolerations_are_evicted_earlier(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After 80 seconds instead of 350."""
+    """They are evicted after 80 seconds instead of 350."""
     monkeypatch.chdir(tmp_path)
     spec = {
         "containers": [{"name": "c", "image": "i"}],
@@ -70,14 +70,14 @@ def test_pods_that_say_so_leave_sooner(
 
 
 def test_every_cause_is_explained() -> None:
-    """The table of causes names each of them, but for the two that pass by themselves."""
+    """The table names every cause except the two that are temporary."""
     text = PAGE.read_text()
     missing = [cause for cause in LossCause if cause.words not in text]
     assert missing == [LossCause.UNCONFIRMED, LossCause.STARTING]
 
 
 def test_every_option_that_is_named_exists() -> None:
-    """As `fairlead whatif` has them."""
+    """`fairlead whatif` has all options that the page names."""
     shared = (RunOptions, OutputOptions, ReleaseOptions)
     options = (ChangeOptions, FailureOptions, ControllerOptions, *shared)
     fields = [field.name for one in options for field in dataclasses.fields(one)]

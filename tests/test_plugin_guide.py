@@ -1,8 +1,8 @@
-"""docs/plugins.md, docs/batch.md and docs/python-api.md do what they say: their blocks are run in
-order, each page's in one folder and one namespace.
+"""The code blocks of docs/plugins.md, docs/batch.md and docs/python-api.md can be run.
 
-A block whose first line is `# NAME` is also written to that file, for the commands further down.
-Commands of `sh` blocks are run line by line; they must end with what a run may end with.
+The blocks of a page are run in order, in one folder and one namespace. A block whose first line is
+`# NAME` is also written to that file, for later commands. Commands of `sh` blocks are run line by
+line; they must have one of the expected exit codes.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @each_page
 def test_every_block_can_be_run(path: Path) -> None:
-    """Every block is in a language that is run, and the guides have all of them."""
+    """Every block has a language that the test can run, and all blocks of the guides are found."""
     languages = {language for _, language, _ in blocks(path)}
     assert languages <= IS_RUN
     assert path not in GUIDES or {"python", "sh", "yaml"} <= languages
 
 
 @each_page
-def test_the_guide_line_by_line(path: Path, folder: Path) -> None:
-    """From the first line to the last."""
+def test_all_blocks_of_a_guide_run_without_errors(path: Path, folder: Path) -> None:
+    """The blocks are run from the first to the last."""
     module = sys.modules[GUIDE] = ModuleType(GUIDE)
     for line, language, text in blocks(path):
         if named := FILE.match(text):

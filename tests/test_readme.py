@@ -1,8 +1,8 @@
-"""What README.md and the guides in docs show is what happens: their console blocks are run again.
+"""The console blocks in README.md and the guides in docs show the actual output of their commands.
 
 A block starts with `$ fairlead ...` and shows all of the command's standard output, except that
-spaces at the ends of lines are left out, and that a line `[...]` stands for any lines.
-`--update-golden` writes the blocks anew, except those with such a line.
+spaces at the ends of lines are removed, and that a line `[...]` stands for any lines.
+`--update-golden` rewrites the blocks, except those with such a line.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def output_of(command: str, capsys: pytest.CaptureFixture[str], folder: Path) ->
     return "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
 
 
-def test_there_is_something_shown() -> None:
-    """The README leads with an answer."""
+def test_the_readme_begins_with_a_what_if() -> None:
+    """Its first command is `fairlead whatif`."""
     assert any(page is PAGES[0] and command.startswith("whatif") for page, command, _ in SHOWN)
 
 
@@ -65,8 +65,8 @@ def is_shown(printed: str, shown: str) -> bool:
     return re.fullmatch("(?:.*\n)*?".join(parts), printed) is not None
 
 
-def test_what_is_left_out_is_all_that_may_differ() -> None:
-    """The lines that are shown must be there, in their order."""
+def test_only_elided_lines_may_differ() -> None:
+    """All lines in the block must be in the output, in this order."""
     printed = "a\nb\nc\nd\n"
     assert is_shown(printed, "a\n[...]\nd\n")
     assert is_shown(printed, "[...]\nb\nc\n[...]\n")
@@ -78,7 +78,7 @@ def test_what_is_left_out_is_all_that_may_differ() -> None:
 @pytest.mark.parametrize(
     ("page", "command", "output"), SHOWN, ids=[f"{page.name}: {how}" for page, how, _ in SHOWN]
 )
-def test_the_command_prints_what_is_shown(
+def test_a_command_prints_the_lines_of_its_block(
     page: Path,
     command: str,
     output: str,
@@ -88,7 +88,7 @@ def test_the_command_prints_what_is_shown(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """Line by line."""
+    """The output is compared line by line."""
     monkeypatch.chdir(ROOT)
     printed = output_of(command, capsys, tmp_path)
     if LEFT_OUT in output:

@@ -21,7 +21,7 @@ def build(builder: str, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_every_page_is_in_the_site_and_no_link_is_broken(tmp_path: Path) -> None:
+def test_the_site_has_every_page_and_no_broken_link(tmp_path: Path) -> None:
     build("html", tmp_path)
     pages = {path.relative_to(tmp_path).with_suffix("") for path in tmp_path.rglob("*.html")}
     assert {path.relative_to(DOCS).with_suffix("") for path in DOCS.rglob("*.md")} <= pages

@@ -1,4 +1,4 @@
-"""What a small what-if imports: start-up is most of its time."""
+"""The modules that a small what-if imports, because imports take most of its time."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def loaded():
     return done.stderr.split()
 
 
-def test_a_small_what_if_loads_few_modules(loaded):
-    """One more module costs half a millisecond of every answer."""
+def test_a_small_what_if_imports_few_modules(loaded):
+    """Each further module takes half a millisecond of every command."""
     assert len(loaded) <= MODULES_MAX
 
 
 @pytest.mark.parametrize("package", NEEDLESS)
-def test_a_drain_does_not_load_what_it_does_not_need(loaded, package):
-    """Import it where it is used: at the composition of a run, or in the function."""
+def test_a_drain_does_not_import_modules_that_it_does_not_need(loaded, package):
+    """Import such modules at the composition of a run, or inside a function."""
     assert [name for name in loaded if f"{name}.".startswith(f"{package}.")] == []

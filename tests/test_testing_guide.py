@@ -1,4 +1,4 @@
-"""docs/testing.md is true: its blocks are one test suite, and it passes."""
+"""The code blocks of docs/testing.md are a test suite that passes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GUIDE = Path(__file__).parents[1] / "docs" / "testing.md"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
-def test_the_guide(pytester) -> None:
+def test_the_test_suite_of_the_guide_passes(pytester) -> None:
     blocks = BLOCK.findall(GUIDE.read_text())
     pytester.makepyfile("\n\n".join(blocks))
     # A run in this process would import Fairlead a second time, which breaks later tests.

@@ -1,7 +1,7 @@
 """The rules of ARCHITECTURE.md and STYLE.md that a program can check, with the standard library.
 
 `.importlinter` states the layers too; here they are checked without any installed tool, together
-with what imports do not show: printing, opening files, iterating sets, names that mean nothing.
+with rules that imports do not show: printing, opening files, iterating sets, vague names.
 Sizes are reported, not enforced.
 """
 
@@ -127,7 +127,7 @@ def may_know(importer: str, imported: str) -> bool:
     return RANK[imported] < RANK[importer]
 
 
-def test_layers() -> None:
+def test_packages_import_only_lower_layers() -> None:
     """A package imports lower packages only."""
     assert [
         f"{name}:{line} imports {imported}"
@@ -158,8 +158,8 @@ def test_a_class_name_has_one_meaning() -> None:
     assert ambiguous == set(SHARED_CLASS_NAMES)
 
 
-def test_the_map_names_what_exists() -> None:
-    """Every path in ARCHITECTURE.md's tables leads somewhere."""
+def test_paths_in_the_architecture_page_exist() -> None:
+    """Every path in ARCHITECTURE.md's tables exists."""
     page = (ROOT / "ARCHITECTURE.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     paths = [path for row in rows for path in SOURCE_PATH.findall(row)]
@@ -167,8 +167,8 @@ def test_the_map_names_what_exists() -> None:
     assert [path for path in paths if not (SOURCE / path).exists()] == []
 
 
-def test_nothing_that_decides_imports_the_outside() -> None:
-    """No clock, chance, waiting, disk or network below worlds."""
+def test_deciding_modules_do_not_import_impure_modules() -> None:
+    """Packages below worlds use no clock, randomness, waiting, disk or network."""
     assert [
         f"{name}:{line} imports {imported}"
         for name, tree in deciding_modules()
@@ -177,8 +177,8 @@ def test_nothing_that_decides_imports_the_outside() -> None:
     ] == []
 
 
-def test_nothing_that_decides_calls_the_outside() -> None:
-    """No printing, no files, no hash that depends on the process."""
+def test_deciding_modules_do_not_call_impure_functions() -> None:
+    """They do not print, open files, or use hashes that depend on the process."""
     assert [
         f"{name}:{node.lineno} calls {node.func.id}"
         for name, tree in deciding_modules()
@@ -204,8 +204,8 @@ def ordered_iterations(tree: ast.Module) -> Iterator[ast.expr]:
             yield from (generator.iter for generator in node.generators)
 
 
-def test_nothing_that_decides_follows_the_order_of_a_set() -> None:
-    """The order of a set differs from process to process."""
+def test_deciding_modules_do_not_iterate_over_sets() -> None:
+    """The iteration order of a set differs between processes."""
     assert [
         f"{name}:{expression.lineno}"
         for name, tree in deciding_modules()
@@ -214,8 +214,8 @@ def test_nothing_that_decides_follows_the_order_of_a_set() -> None:
     ] == []
 
 
-def test_names_say_something() -> None:
-    """No module or class is named for being useful."""
+def test_module_and_class_names_are_not_vague() -> None:
+    """No module or class has a name like utils or helpers."""
     files = [name for name in modules() if name.rpartition(".")[2] in EMPTY_MODULE_NAMES]
     classes = [
         f"{name}.{node.name}"
@@ -241,8 +241,8 @@ def tracked_lines() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.needs("git")
-def test_files_speak_to_strangers() -> None:
-    """No path of one machine, no folder beside the project, no package registry by its host."""
+def test_files_contain_no_local_paths_or_registry_hosts() -> None:
+    """No path of one machine, no sibling folder of the project, no host of a package registry."""
     assert [
         f"{place}: {line.strip()[:100]}"
         for place, line in tracked_lines()
@@ -250,8 +250,8 @@ def test_files_speak_to_strangers() -> None:
     ] == []
 
 
-def test_documents_link_to_what_exists() -> None:
-    """A link within the project leads somewhere."""
+def test_links_in_documents_have_existing_targets() -> None:
+    """Every link within the project has an existing target."""
     assert [
         f"{page.relative_to(ROOT)} -> {target}"
         for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
@@ -277,7 +277,7 @@ def count_lines(folder: Path) -> int:
 
 
 def test_size_report(capsys: pytest.CaptureFixture[str]) -> None:
-    """Sizes are looked at, not enforced."""
+    """Sizes are printed, not enforced."""
     source, tests = count_lines(SOURCE), count_lines(ROOT / "tests")
     with capsys.disabled():
         print(f"\n{source} lines of source, {tests} of tests (ratio {tests / source:.2f})")

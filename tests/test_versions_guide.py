@@ -1,4 +1,4 @@
-"""The tables of docs/versions.md are what --behave-like and --feature-gates do."""
+"""The tables of docs/versions.md list the effects of --behave-like and --feature-gates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rows(first: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
 
 
-def test_the_table_of_parts() -> None:
+def test_the_table_of_parts_lists_each_part_by_version() -> None:
     """Part by version."""
     heading, _, *body = rows("part")
     assert tuple(heading[1:]) == SELECTABLE
@@ -29,7 +29,7 @@ def test_the_table_of_parts() -> None:
 
 
 def test_every_gate_that_can_be_set_is_described() -> None:
-    """With every version in which it has two values, and its default there."""
+    """The table has each version in which the gate has two values, and its default."""
     described = {}
     for name, versions, _ in rows("gate")[2:]:
         found = re.findall(r"((?:1\.\d+(?: and |, )?)+) \((on|off)\)", versions)
