@@ -39,7 +39,7 @@ FLAGS: Final = (
 
 
 class Page:
-    """One tab. `problems` collects what the page complained about, `requests` what it asked for."""
+    """One tab. `problems` collects the errors of the page, `requests` its requests."""
 
     def __init__(self, to_browser: BinaryIO, from_browser: BufferedReader) -> None:
         self._write = to_browser

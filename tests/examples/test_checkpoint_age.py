@@ -11,7 +11,7 @@ STARTED = "2026-01-01T08:00:00Z"
 
 
 def job(name, node, checkpoint="", *, cpu="4", priority=10, started=STARTED):
-    """A running job that asks for `cpu`; `checkpoint` is HH:MM."""
+    """A running job that requests `cpu`; `checkpoint` is HH:MM."""
     pod = make_pod(
         name, node=node, priority=priority, requests={"cpu": cpu}, status={"startTime": started}
     )
@@ -43,10 +43,14 @@ RULE = "least work lost since a checkpoint"
 @pytest.mark.parametrize(
     ("on_a", "on_b", "expected"),
     [
-        pytest.param("11:00", "11:50", "on-b", id="the more recent checkpoint goes"),
-        pytest.param("11:00", "", "on-a", id="who never checkpointed loses all since the start"),
-        pytest.param("11:00", "07:00", "on-a", id="a checkpoint of a predecessor does not count"),
-        pytest.param("11:00", "soon", "on-a", id="an unreadable checkpoint is none"),
+        pytest.param(
+            "11:00", "11:50", "on-b", id="the pod with the more recent checkpoint is preempted"
+        ),
+        pytest.param(
+            "11:00", "", "on-a", id="a pod without a checkpoint loses all work since its start"
+        ),
+        pytest.param("11:00", "07:00", "on-a", id="a checkpoint of an earlier pod does not count"),
+        pytest.param("11:00", "soon", "on-a", id="an unreadable checkpoint is ignored"),
     ],
 )
 def test_the_node_whose_pods_lose_less_work_is_chosen(scene, on_a, on_b, expected) -> None:

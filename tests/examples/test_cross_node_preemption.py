@@ -25,7 +25,7 @@ def newcomer(priority=1000, cpu="3", **term):
 
 
 def batch(name, node, priority=10, **more):
-    """A batch pod that asks for 1 CPU."""
+    """A batch pod that requests 1 CPU."""
     more = {"requests": {"cpu": "1"}, "labels": BATCH} | more
     return make_pod(name, node=node, priority=priority, **more)
 
@@ -81,9 +81,9 @@ def test_the_zone_whose_victims_have_lower_priority_is_chosen(scene) -> None:
 @pytest.mark.parametrize(
     ("pod", "others"),
     [
-        pytest.param(newcomer(), [("nightly", 1000)], id="equal priority is not pushed out"),
-        pytest.param(newcomer(cpu="5"), [("nightly", 10)], id="the pod would not fit anyway"),
-        pytest.param(newcomer(namespaces=["other"]), [], id="nobody is in the way"),
+        pytest.param(newcomer(), [("nightly", 1000)], id="equal priority is not preempted"),
+        pytest.param(newcomer(cpu="5"), [("nightly", 10)], id="the pod does not fit in any case"),
+        pytest.param(newcomer(namespaces=["other"]), [], id="no pod blocks the preemptor"),
         pytest.param(
             make_pod("meek", priority=1000, requests={"cpu": "3"},
                      spec=apart_from(BATCH) | {"preemptionPolicy": "Never"}),

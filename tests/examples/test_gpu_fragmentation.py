@@ -46,12 +46,14 @@ def scores(scene, milli, **more):
 @pytest.mark.parametrize(
     ("there", "asked", "fit"),
     [
-        pytest.param((600, 600), 800, False, id="two shares left over are no larger share"),
+        pytest.param(
+            (600, 600), 800, False, id="two remaining shares do not add up to a larger share"
+        ),
         pytest.param((600, 600), 400, True, id="a share fits beside another"),
-        pytest.param((600,), 1000, True, id="the other GPU is whole"),
-        pytest.param((600, 600), 1000, False, id="no GPU is whole"),
+        pytest.param((600,), 1000, True, id="the other GPU is unused"),
+        pytest.param((600, 600), 1000, False, id="no GPU is unused"),
         pytest.param((300, 300), 1000, True, id="shares are packed on one GPU"),
-        pytest.param((1000,), 2000, False, id="two whole ones are needed"),
+        pytest.param((1000,), 2000, False, id="two unused GPUs are needed"),
     ],
 )
 def test_devices_are_distinguished(there, asked, fit) -> None:

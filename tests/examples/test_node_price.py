@@ -32,8 +32,12 @@ def scores(scene):
 @pytest.mark.parametrize(
     ("prices", "expected"),
     [
-        pytest.param(("0.5", "1.0"), {"a": 50, "b": 0}, id="half the price, half the way up"),
-        pytest.param(("0", "2"), {"a": 100, "b": 0}, id="what costs nothing is best"),
+        pytest.param(
+            ("0.5", "1.0"),
+            {"a": 50, "b": 0},
+            id="a node at half the price has half the maximum score",
+        ),
+        pytest.param(("0", "2"), {"a": 100, "b": 0}, id="a free node has the highest score"),
         pytest.param((None, "0.1"), {"a": 0, "b": 90}, id="an unknown price counts as 1"),
         pytest.param(("cheap", "4"), {"a": 75, "b": 0}, id="an unreadable price counts as 1"),
         pytest.param(("0.0312", "0.0936"), {"a": 67, "b": 0}, id="small prices keep their ratio"),

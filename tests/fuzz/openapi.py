@@ -37,7 +37,7 @@ _COUNTED: Final = re.compile(r"(\d+) generated")
 
 @dataclass(frozen=True)
 class Visit:
-    """One run over one document: `requests` sent, and what was said if it failed."""
+    """One run over one document: the number of `requests`, and the messages of a failure."""
 
     document: str
     requests: int
@@ -93,7 +93,7 @@ def resources(server: Served) -> list[tuple[str, dict[str, Any]]]:
 
 
 def visit(server: Served, name: str, operations: list[str], seconds: float, seed: int) -> Visit:
-    """Requests by one document, for about so long; none if a visit has deleted what it is about."""
+    """Sends the requests of one document for this time; none if its API was deleted meanwhile."""
     if server.ask("GET", f"/openapi/v3/{name}")[0] == HTTPStatus.NOT_FOUND:
         return Visit(name, 0, "")
     open_doors(server)

@@ -38,7 +38,7 @@ OUTPUT_SHOWN: Final = 20_000
 
 @dataclass
 class Report:
-    """What was done, for the reader, and what went wrong."""
+    """The printed summary of the run and its failures."""
 
     rounds: Counter[str] = field(default_factory=Counter)
     requests: int = 0
@@ -64,7 +64,7 @@ class Report:
 
 
 def fuzz(minutes: float, seed: int) -> Report:
-    """Run for about so long; `seed` chooses what is tried."""
+    """Runs for about this time; `seed` determines the inputs."""
     report = Report()
     seconds = minutes * 60
     _parse(report, seconds * PARSING_SHARE, seed)

@@ -63,7 +63,7 @@ class Served:
 
     @property
     def cpu_s(self) -> float:
-        """What it has used of the processor so far."""
+        """The CPU time that the process has used so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -52,7 +52,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def _sendable(text: str) -> str:
-    """No halves of characters: what comes from a socket was decoded from UTF-8."""
+    """No surrogates: text from a socket was decoded from UTF-8."""
     return text.encode(errors="replace").decode()
 
 
@@ -74,7 +74,7 @@ def json_values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
 
 @st.composite
 def json_texts(draw: st.DrawFn) -> bytes:
-    """JSON, or what becomes of it when some of its bytes are lost, doubled or exchanged."""
+    """JSON, or JSON in which some bytes are lost, repeated or exchanged."""
     text = json.dumps(draw(json_values()), ensure_ascii=draw(st.booleans())).encode()
     return draw(damaged(text))
 

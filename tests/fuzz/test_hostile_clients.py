@@ -42,7 +42,7 @@ def call(server):
 
 
 def everything(connection):
-    """What comes until the other end hangs up; raises TimeoutError where it does not."""
+    """All bytes until the peer disconnects; raises TimeoutError if it does not disconnect."""
     content = b""
     try:
         while chunk := connection.recv(1 << 16):

@@ -41,7 +41,7 @@ def mutated(draw, value):
 
 @st.composite
 def variants(draw, obj):
-    """An object like `obj`, of the same kind and with the name that is asked for."""
+    """An object like `obj`, of the same kind and with the requested name."""
     for _ in range(draw(st.integers(0, 2))):
         changed = draw(mutated(obj))
         obj = changed if isinstance(changed, dict) else obj
@@ -64,7 +64,7 @@ def name_of(kind):
 
 @st.composite
 def stories(draw):
-    """A kind, an object to make, and what is done to it afterwards."""
+    """A kind, an object to create, and the later requests to it."""
     key = draw(st.sampled_from(OBJECTS))
     kind, obj = KINDS[key], recorded_objects()[key]
     parts = [part.name for part in kind.subresources if "proxy" not in part.name]

@@ -77,7 +77,7 @@ def test_every_request_is_answered(method, path, query, headers, body):
 
 @st.composite
 def lives(draw):
-    """A kind, an object of it, and what is asked of that: method, path, query, form and body."""
+    """A kind, an object of it, and requests to it: method, path, query, media type and body."""
     kind = draw(st.sampled_from(KINDS))
     schema = schema_of(kind.api_version, kind.kind)
     part = draw(st.sampled_from(("", *(part.name for part in kind.subresources))))

@@ -43,7 +43,7 @@ def unpacked(body: object) -> Json | None:
 
 
 def sent() -> Iterator[tuple[Json, Json, Json]]:
-    """A recorded step that created something, what it sent, and what came back."""
+    """A recorded step that created an object, its request, and its answer."""
     for theme in THEMES:
         with gzip.open(RECORDED / f"{theme}.jsonl.gz", "rt") as lines:
             steps = [step for line in lines for step in json.loads(line).get("steps", ())]
@@ -58,7 +58,7 @@ def sent() -> Iterator[tuple[Json, Json, Json]]:
 
 
 def plain(value: Any) -> Any:
-    """`value` without what is made up or empty."""
+    """`value` without generated and empty fields."""
     match value:
         case dict():
             shown = {k: plain(v) for k, v in value.items() if k not in MADE_UP}

@@ -219,7 +219,7 @@ def _described(
 
 
 def version_problems(history: Sequence[Operation]) -> list[str]:
-    """Return what is wrong with the versions of all keys together.
+    """Return the violations by the versions of all keys together.
 
     The store has one counter: no two writes have the same version, and a write that was called
     after another one was answered has the higher version.
@@ -239,7 +239,7 @@ def version_problems(history: Sequence[Operation]) -> list[str]:
 
 
 def listing_problems(listings: Sequence[Listing], history: Sequence[Operation]) -> list[str]:
-    """Return what is wrong with lists: each shows all keys at the version that it states."""
+    """Return the violations by lists: each must show all keys at its stated version."""
     writes = _acknowledged(history)
     found: list[str] = []
     for listing in listings:

@@ -48,7 +48,7 @@ class Recording:
     """The last version of each key that a client was told, to insist on."""
 
     def end_round(self) -> None:
-        """State that the process has ended: what was not answered happened before, or never."""
+        """State that the process has ended: unanswered requests took effect before, or never."""
         now = perf_counter_ns()
         self.history = [
             replace(one, returned=now) if one.returned == _UNANSWERED else one

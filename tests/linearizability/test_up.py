@@ -67,7 +67,7 @@ def finish(clients):
 
 
 def check(recording):
-    """What is wrong with the history, for the reader."""
+    """The violations in the history, as text."""
     assert not [str(one) for one in violations(recording.history)]
     assert not version_problems(recording.history)
     assert not listing_problems(recording.listings, recording.history)

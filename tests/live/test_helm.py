@@ -25,7 +25,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def helm(tmp_path_factory):
-    """Runs Helm with arguments in a cluster of three nodes; what it prints."""
+    """Runs Helm with arguments in a cluster of three nodes; returns its output."""
     folder = tmp_path_factory.mktemp("helm")
     kubeconfig = folder / "kubeconfig"
     homes = {

@@ -50,7 +50,7 @@ def changed(view, **parts):
 
 
 class Refusing:
-    """Pods, what is under way, and a bad temper until `CALM`."""
+    """Pods and commands in flight; commands are refused at random until `CALM`."""
 
     def __init__(self, seed):
         self.chance = Chance(seed)

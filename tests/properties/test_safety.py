@@ -136,7 +136,7 @@ class Minute:
 
 
 def tolerant(act):
-    """A script may ask for what is not there."""
+    """A script may request absent objects."""
 
     def tried(store, now):
         try:
@@ -210,7 +210,7 @@ class Auditor:
         return issued
 
     def check_bind(self, bind):
-        """Neither bound nor under way, and its node has room for all who are there or coming."""
+        """It is not bound or being bound, and its node has room for all bound and assumed pods."""
         assert bind.pod.uid not in self.under_way
         pod = self.stored(bind.pod)
         assert pod is None or not pod.spec.node_name
@@ -249,7 +249,7 @@ class Auditor:
 
 
 def check_room(node, pods, newcomer):
-    """What the newcomer asks for is not over-committed by it, nor is the number of pods."""
+    """The new pod over-commits neither its requested resources nor the number of pods."""
     offered = node.status.allocatable
     assert len(pods) <= whole_value(offered.get("pods", 0))
     used = {}

@@ -200,7 +200,7 @@ class Days:
         self.shares = next(p for p in session.tiers.plugins if isinstance(p, Proportion)).shares
 
     def note(self, step):
-        """Remember who was evicted, and what reclaim left to its queue."""
+        """Records the evicted pod, and the share that reclaim left to its queue."""
         if step.verb == "evict":
             self.evictions.append(step.task)
             if step.detail == "reclaim":
@@ -290,8 +290,8 @@ def test_critical_pods_are_never_evicted(name, seed):
 
 @often
 @given(seed=SEEDS)
-def test_evictions_come_to_an_end(seed):
-    """There is no endless cycle in which pods are evicted for each other."""
+def test_evictions_end(seed):
+    """Pods are not evicted for each other in an endless cycle."""
     days = Days(CONFIGURATIONS["fairlead"], seed)
     for i in range(ENOUGH + 10):
         if i == ENOUGH:

@@ -126,7 +126,7 @@ def test_a_refused_eviction_is_tried_five_times_at_most():
 
 
 class Indiscriminate:
-    """A controller that gets every stimulus, and is asked for its deadline each time."""
+    """A controller that gets every stimulus, and whose deadline is read each time."""
 
     def __init__(self, controller):
         self.issuer = controller.issuer

@@ -115,7 +115,7 @@ def test_commands_are_performed_in_the_order_of_issue(any_world):
         (DeleteObject(ObjectRef("Pod", "default", "p", "other")), FailureReason.CONFLICT),
         (PatchObject(ObjectRef("Widget", "", "w"), {}), FailureReason.NOT_FOUND),
     ],
-    ids=["no such pod", "another pod", "an old version", "not that one", "no such kind"],
+    ids=["no such pod", "another pod", "an old version", "another uid", "no such kind"],
 )
 def test_a_refusal_is_an_outcome(any_world, command, reason):
     world = make(any_world, (1, command))

@@ -46,7 +46,7 @@ def test_one_of_several_cycles_is_measured():
 @pytest.mark.parametrize(
     ("cycles_ms", "first", "p99"),
     [
-        pytest.param([], None, None, id="without cycles, nothing is known"),
+        pytest.param([], None, None, id="without cycles, no measurement"),
         pytest.param([4], 4, None, id="a single cycle is the first"),
         pytest.param([4, 1, 3, 2], 4, 3, id="of few later cycles, the longest counts"),
         pytest.param([0, *range(200)], 0, 197, id="two of two hundred are longer"),

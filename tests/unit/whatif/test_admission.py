@@ -108,7 +108,7 @@ def test_a_condition_counts_the_pods_that_a_quota_refuses(scale_up, condition, e
 
 
 def test_a_workload_that_creates_no_pod_at_all_is_not_untouched(make, snapshot):
-    """No pod of the workload changes, but it lacks the pods that the change asks for."""
+    """No pod of the workload changes, but the pods that the change requests are missing."""
     web = make.workload(replicas=1)
     none = {**QUOTA, "spec": {"hard": {"pods": "1"}}, "status": {"hard": {"pods": "1"}}}
     answer = what_if(snapshot(make.node("a"), none, web), ClusterChange(scale=("deploy/web=3",)))

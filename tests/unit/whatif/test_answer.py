@@ -160,7 +160,7 @@ def test_an_outage_that_the_change_does_not_cause_has_one_line(snapshot, make):
     "name", ["drained", "crowded", "failed", "ordered", "refused", "uncertain"]
 )
 def test_every_list_is_in_text_json_markdown_and_report(request, name):
-    """Field by field: what the JSON lists, no other output leaves out."""
+    """All outputs contain every list of the JSON, field by field."""
     answer = request.getfixturevalue(name)
     results = [check(parse_fail_on("displaced>0"), answer.effect)]
     result = whatif_result(answer, results)
@@ -233,7 +233,7 @@ def large(snapshot, make):
 
 
 def test_an_answer_about_many_workloads_fits_one_screen(large):
-    """Harmed workloads come first, none is left out; the last line names what is."""
+    """Harmed workloads are first and complete; the last line names the omitted ones."""
     text = text_of(large)
     lines = text.splitlines()
     assert len(lines) <= LINES_MAX
@@ -394,7 +394,7 @@ def test_a_breached_budget_is_a_condition(crowded):
     ],
 )
 def test_a_change_of_a_budget_says_what_it_allows(snapshot, nodes, change, words):
-    """No pod is displaced now, but the next drain waits for what the budget allows."""
+    """No pod is displaced now, but the budget limits the next drain."""
     answer = what_if(snapshot(*nodes, *rollout.at_rest(), budget("api", "api", 1)), change)
     assert answer.verdict.first.sentence == words
     [row] = whatif_result(answer)["budgets"]
@@ -466,7 +466,7 @@ def test_a_node_pool_counts_what_runs_on_nodes_that_are_ready(snapshot, make):
 
 
 def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes):
-    """One node comes back, one waits for a budget to the end, the third is never reached."""
+    """One node returns, one waits for a budget until the end, the third is not drained."""
     objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2)]
     change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=1)
     answer = what_if(snapshot(*objects), change)
@@ -487,7 +487,7 @@ def test_a_node_of_a_rolling_drain_may_be_down_for_longer_than_a_quiet_run(snaps
 
 
 def test_a_rollout_may_wait_long_for_its_pods_to_become_available(snapshot, nodes):
-    """Nothing changes while ready pods become available, but the rollout goes on afterwards."""
+    """Nothing changes while ready pods become available; then the rollout continues."""
     objects = [*nodes, *rollout.at_rest()]
     web = "deploy/store/api:spec"
     edits = (

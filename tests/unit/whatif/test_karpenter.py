@@ -176,7 +176,7 @@ def test_no_node_is_added_beyond_the_limits(tmp_path: Path) -> None:
 
 
 def test_a_change_of_limits_takes_effect(tmp_path: Path) -> None:
-    """As a user who edits the NodePool sees it; equal templates drift no node."""
+    """The user edits the NodePool; equal templates do not cause drift."""
     upstream = {"karpenter.sh/nodepool-hash": "1", "karpenter.sh/nodepool-hash-version": "v3"}
     limited = pool(limits={"cpu": "2"})
     limited["metadata"]["annotations"] = upstream

@@ -114,7 +114,7 @@ def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_pa
 
 @pytest.fixture
 def hanging_up_ends():
-    """Who runs these tests may have been told to go on when a terminal closes."""
+    """The process that runs these tests may ignore SIGHUP."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)

@@ -40,7 +40,7 @@ def _made(name, key):
 
 
 class Echo:
-    """Knows the next recorded answers; whatever is asked, it gives them in order."""
+    """Returns the recorded answers in order, for any requests."""
 
     acts_by_itself = False
 
@@ -123,5 +123,5 @@ def echo():
 
 @pytest.fixture
 def told():
-    """The differences, as text, when `answered` comes instead of what was recorded."""
+    """The differences, as text, between the recorded case and `answered`."""
     return lambda case, answered=None: [str(d) for d in mismatches(case, Echo(answered or case))]

@@ -60,7 +60,7 @@ ANY_ANSWER = (
 
 @pytest.fixture
 def outcome(tmp_path):
-    """What comes of the scenario with a plugin whose `method` does `what`."""
+    """The outcome of the scenario with a plugin whose `method` executes `what`."""
 
     def outcome(method, what):
         body = COMPANIONS.get(method, "pass")

@@ -284,7 +284,7 @@ class Sorts:
 def test_all_profiles_must_have_the_same_queue_sort_plugin(
     write, tmp_path, monkeypatch, first, second, line
 ):
-    """There is one queue."""
+    """All profiles share one queue."""
     (tmp_path / "sorts_here.py").write_text(SORTS)
     monkeypatch.syspath_prepend(tmp_path)
     order = (

@@ -38,7 +38,7 @@ JSON = '{"groups": [\n\t{"name": "a"},\n\t{"name": "b",\n\t "labels": {}}]}'
         pytest.param(YAML, "groups[7].name", 2, id="a missing item"),
         (JSON, "groups[1].labels", 4),
         pytest.param("{", "groups", 0, id="not YAML"),
-        pytest.param("", "groups", 0, id="no text"),
+        pytest.param("", "groups", 0, id="not a text file"),
     ],
 )
 def test_a_field_has_a_line(text, field, line):

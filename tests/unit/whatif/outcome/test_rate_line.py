@@ -39,7 +39,7 @@ def test_no_tokens_accumulate_while_no_node_is_queued():
 
 
 def test_a_rate_that_changes_is_followed():
-    """A stop in between does not count; what comes after it does."""
+    """A stop within the period does not count; the rate after it does."""
     [line] = lines([50, 200], (0, 0.1), (50, 0.0), (190, 0.1))
     assert allowed(line) == [1, 2]
 

@@ -45,7 +45,7 @@ def test_pods_of_the_emptiest_nodes_move_to_the_other_nodes(planner, make):
 
 
 def test_advice_concerns_only_nodes_that_stay(planner, make):
-    """Node a goes, so its label would not help the pod on c; node b stays for its own pod."""
+    """Node a is removed, so its label does not help the pod on c; b stays for its own pod."""
     nodes = [make.node("a", kind="web"), make.node("b", kind="web"), make.node("c", pool="db")]
     web = deployment(make, "web", ["b"], nodeSelector={"kind": "web"})
     found = consolidated(
@@ -245,7 +245,7 @@ def test_a_node_whose_pods_need_an_order_is_blocked_by_it(planner, make):
 
 
 def test_a_node_is_needed_for_room_only_if_it_could_be_removed_alone(planner, make):
-    """After c goes, web finds no room; but a must stay even without that, because of db."""
+    """Without c, web has no room; but a must stay in any case, because of db."""
     nodes = [make.node("a", pool="db"), *map(make.node, "bcd")]
     web = deployment(make, "web", ["a"], cpu="3")
     db = deployment(make, "zdb", ["a"], cpu="1", nodeSelector={"pool": "db"})
@@ -307,7 +307,7 @@ def test_few_blocked_nodes_are_named(planner, make, count, where):
 
 
 def test_a_pod_that_is_being_deleted_keeps_no_node(planner, make):
-    """Nothing replaces it, but it will be gone before the node goes."""
+    """Nothing replaces it, and it is deleted before the node is removed."""
     bare = make.pod("bare", node_name="a")
     assert kept(consolidated(planner(*map(make.node, NODES), bare))) != []
     bare["metadata"] |= {

@@ -149,7 +149,7 @@ def test_replacements_of_resized_pods_have_the_resources_of_the_template(model, 
 
 
 def test_drains_and_bounds_count_the_new_pods(planner, make):
-    """A resized pod leaves a node for one that holds the template's pod only."""
+    """A resized pod moves to a node whose room suffices only for a pod of the template."""
     objects = resized(make)
     plan = planner(make.node("a", cpu="4"), make.node("b", cpu="2"), *objects)
     assert fewest_nodes(plan.model, ["a", "b"]).count == 1

@@ -134,7 +134,7 @@ def test_a_write_that_no_server_accepts_is_refused_by_its_line(replayed, write, 
 
 @pytest.mark.parametrize("verb", ["patch", "update"])
 def test_an_apply_patch_or_an_update_can_create_an_object(replayed, verb):
-    """Server-side apply creates what does not exist; the status code says so."""
+    """Server-side apply creates absent objects; the status code states this."""
     created = event(verb, "pods", POD, 1)
     changed = replayed([NODE_CREATED, created, BOUND])
     assert any("unknown objects" in note for note in changed[1]["notes"])

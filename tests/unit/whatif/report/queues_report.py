@@ -10,7 +10,7 @@ HOSTILE = "<img src=x onerror=document.body.dataset.pwned=1>"
 
 
 def line(queue: str, weight: int, values: list[float]) -> QueueLine:
-    """A queue that has what it deserves."""
+    """A queue whose allocation equals its deserved share."""
     return {"queue": queue, "weight": weight, "held": values, "deserved": values}
 
 

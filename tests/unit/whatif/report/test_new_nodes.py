@@ -47,12 +47,12 @@ SMALL, MIDDLE, LARGE = node("s", 1000), node("m", 4000), node("l", 9000)
         "no node is large enough",
         "the smallest node that is large enough",
         "pods share nodes",
-        "the largest pods come first",
-        "a node takes only so many pods",
+        "the largest pods are placed first",
+        "the pod limit of a node counts",
         "a node with pods of the workload is preferred",
         "pods of other workloads do not count",
-        "a DaemonSet takes its part of a small node",
-        "a DaemonSet takes its part of every node",
+        "a DaemonSet pod uses part of a small node",
+        "a DaemonSet pod uses part of every node",
     ],
 )
 def test_new_nodes_fit_the_pending_pods(pending, nodes, expected):

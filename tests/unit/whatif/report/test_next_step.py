@@ -106,7 +106,11 @@ BLOCKED = ("See which pods cannot be evicted, and why.", "tab=undrained")
             "--set pdb/default/web:spec.maxUnavailable=1",
         ),
     ],
-    ids=["a minimum: another replica", "a maximum: another absence", "a percentage: a number"],
+    ids=[
+        "a minimum: another replica",
+        "a maximum: one more unavailable pod",
+        "a percentage: a number",
+    ],
 )
 def test_a_blocking_budget_suggests_a_change_that_satisfies_it(
     snapshot, make, web, rule, words, options
@@ -221,7 +225,7 @@ def test_a_breached_budget_suggests_as_many_replicas_as_it_lacked(snapshot, make
 
 
 def test_a_breached_maximum_suggests_no_looser_budget(snapshot, make, web):
-    """A budget that allows what an outage takes would hold, and help no one."""
+    """A budget that permits the losses of an outage would hold, but would not help."""
     nodes = [make.node(name) for name in "abc"]
     cluster = snapshot(*nodes, *web, budget(maxUnavailable="10%"))
     answer = what_if(cluster, ClusterChange(failures=Failures(fail_node=("a", "b"))))

@@ -107,7 +107,7 @@ def test_a_cluster_of_openb_size_stays_small(large):
 
 
 def test_equal_data_gives_equal_files(small):
-    """The page depends on the data alone."""
+    """The file depends only on the data."""
     assert render_report(small) == render_report(small)
 
 

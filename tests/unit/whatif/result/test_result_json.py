@@ -136,7 +136,7 @@ def test_the_result_of_a_simulation_conforms_to_the_schema(schema, name):
 
 
 def test_the_documented_fields_are_those_of_the_schema(schema):
-    """Every top-level field of a what-if's result stands in docs/results.md."""
+    """docs/results.md has every top-level field of a what-if's result."""
     text = (DOCS / "results.md").read_text()
     fields = schema.schema["$defs"]["whatIfResult"]["required"]
     assert [field for field in fields if f"`{field}`" not in text] == ["kind"]

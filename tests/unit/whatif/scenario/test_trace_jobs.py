@@ -34,7 +34,7 @@ def experiment(tmp_path):
 
 
 def created(found):
-    """What comes, as (seconds, kind, name)."""
+    """The created objects, as (seconds, kind, name)."""
     return [
         (step.after / seconds(1), c.manifest["kind"], c.manifest["metadata"]["name"])
         for step in found.steps

@@ -550,10 +550,10 @@ def test_equal_parts_of_pods_are_one_object(tmp_path):
         pytest.param(b'{"kind": "List", "items": [{}]}', id="an item without a kind"),
         pytest.param(b'{"kind": "List", "items": [{"kind": "Pod"}, {]}', id="an item not closed"),
         pytest.param(b'{"kind": "List", "items": [{}]} x', id="text after the list"),
-        pytest.param(b'{"kind": "List", "items": [{"a": "\xff"}]}', id="bytes that are no text"),
+        pytest.param(b'{"kind": "List", "items": [{"a": "\xff"}]}', id="bytes that are not UTF-8"),
         pytest.param(b'{"kind": "List", "items": [{"a": 1e999}]}', id="a number out of range"),
-        pytest.param(b'{"kind": "List", "items": {}}', id="items that are no list"),
-        pytest.param(b'{"kind": 1, "items": [{}]}', id="a kind that is no text"),
+        pytest.param(b'{"kind": "List", "items": {}}', id="items that are not a list"),
+        pytest.param(b'{"kind": 1, "items": [{}]}', id="a kind that is not a string"),
     ],
 )
 def test_a_text_that_is_not_a_listing_is_refused_with_the_usual_error(tmp_path, text):

@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import seconds
 
 @pytest.fixture
 def pace():
-    """At a full beat, with a command that has asked once."""
+    """At a multiple of the beat, with a command that has sent one request."""
     pace = Pace(100 * BEAT)
     pace.ask(0)
     return pace

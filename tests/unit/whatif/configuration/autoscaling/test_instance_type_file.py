@@ -127,7 +127,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
     ("content", "problem"),
     [
         pytest.param("", "is empty", id="an empty file"),
-        pytest.param("name,cpu,memory\n", "contains no instance type", id="a header alone"),
+        pytest.param("name,cpu,memory\n", "contains no instance type", id="only a header"),
         pytest.param("name,cpu\nm,2\n", "has no column 'memory'", id="a column is missing"),
         pytest.param("name,cpu,memory,size\nm,2,8Gi,x\n", "unknown column 'size'", id="unknown"),
         pytest.param(
@@ -138,17 +138,19 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
         pytest.param("name,cpu,memory\nm,2x,8Gi\n", "instance type m: cpu: '2x'", id="no quantity"),
         pytest.param("name,cpu,memory\nm,0,8Gi\n", "must be more than 0", id="no cores"),
         pytest.param(
-            "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n", "instance type m: appears twice", id="twice"
+            "name,cpu,memory\nm,2,8Gi\nm,4,8Gi\n",
+            "instance type m: appears twice",
+            id="a repeated type",
         ),
         pytest.param(
             "name,cpu,memory\nm,1e30,8Gi\n",
             "instance type m: cpu: 1e30 is not from 0 to 1,000,000",
-            id="cores of a galaxy",
+            id="an excessive number of cores",
         ),
         pytest.param(
             "name,cpu,memory,pods\nm,2,8Gi,-1\n",
             "instance type m: pods: -1 is not from 0 to",
-            id="less than no pods",
+            id="a negative number of pods",
         ),
         pytest.param(
             "name,cpu,memory,gpu\nm,2,8Gi,1500m\n",
@@ -171,7 +173,9 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
             id="capacity type",
         ),
         pytest.param(
-            '[{"name": 5, "guestCpus": 2, "memoryMb": 8192}]', "5 is not a string", id="no text"
+            '[{"name": 5, "guestCpus": 2, "memoryMb": 8192}]',
+            "5 is not a string",
+            id="not a string",
         ),
         pytest.param(
             '[{"name": "m", "resources": {}, "offerings": '
@@ -185,7 +189,7 @@ def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files_are_refused_in_one_line(tmp_path: Path, content: str, problem: str) -> None:
-    """With the file, and what is wrong in it."""
+    """The line has the file and the problem."""
     with pytest.raises(InputError) as refused:
         read(tmp_path, content)
     assert problem in str(refused.value)

@@ -106,7 +106,8 @@ def test_gangs_of_other_schedulers_do_not_affect_the_deployed_scheduler(found, m
         pytest.param(lambda _: [group("g", 2)], id="a PodGroup"),
         pytest.param(lambda make: [deployed(make, "q", **GROUPED)], id="a pod names its group"),
         pytest.param(
-            lambda make: [deployed(make, "q", template=True, **GROUPED)], id="a template names it"
+            lambda make: [deployed(make, "q", template=True, **GROUPED)],
+            id="a pod template names a group",
         ),
     ],
 )

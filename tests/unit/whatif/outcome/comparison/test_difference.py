@@ -215,7 +215,7 @@ def test_the_recovery_time_is_when_the_last_affected_pod_runs(after, recovered_s
 @pytest.mark.parametrize(
     ("kind", "wanted", "fate"),
     [
-        pytest.param("Deployment", 1, "removed", id="scaled to the one that is left"),
+        pytest.param("Deployment", 1, "removed", id="scaled to the remaining pod"),
         pytest.param("Deployment", 2, "not_created", id="one is missing"),
         pytest.param("Job", 1, "gone", id="no replicas"),
     ],

@@ -553,7 +553,7 @@ def test_an_edit_of_a_pod_names_its_workload_first(planner, make):
 
 
 def test_nodes_that_do_not_return_share_the_remaining_room(planner, make):
-    """Each of a and b could be emptied into c alone, but not both."""
+    """The pods of a or those of b fit on c, but not both."""
     made = planner(*map(make.node, NODES), *deployment(make, "web", ["a", "a", "b", "b", "b"]))
     plan = plan_of(made, ["a", "b"])
     assert [drain.node for drain in plan.drains] == ["a"]
