@@ -1,4 +1,4 @@
-"""Options of all commands that take a number: what is no number, or no possible one, is refused.
+"""Numeric options of all commands: texts that are not numbers, and invalid numbers, are refused.
 
 The options are found in the commands themselves, so new ones are tested too.
 """

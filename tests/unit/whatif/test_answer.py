@@ -445,7 +445,7 @@ def test_nodes_that_are_selected_by_a_label_are_grouped_by_it(snapshot, make):
     assert by_name.node_label == ""
 
 
-def test_a_node_pool_counts_what_runs_on_nodes_that_are_ready(snapshot, make):
+def test_a_node_pool_counts_pods_on_ready_nodes(snapshot, make):
     """The lost zone's pods stay bound to their nodes while their replacements run elsewhere."""
     zone = "topology.kubernetes.io/zone"
     nodes = [make.node(name, **{zone: place}) for name, place in (("a", "x"), ("b", "y"))]

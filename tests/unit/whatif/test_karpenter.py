@@ -147,7 +147,7 @@ def test_an_empty_node_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("provider_id", ["", "aws:///z-a/i-1"])
-def test_a_nodeclaim_without_a_node_gets_one(tmp_path: Path, provider_id: str) -> None:
+def test_a_nodeclaim_without_a_node_gets_a_node(tmp_path: Path, provider_id: str) -> None:
     """Whether it was launched before the dump or not; its pods leave the smaller node."""
     on_demand = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
     claim = {
@@ -314,7 +314,7 @@ def test_a_bad_duration_is_refused(tmp_path: Path) -> None:
         ask(tmp_path, [bad, node("n1")], ClusterChange())
 
 
-def test_karpenter_is_off_unless_asked_for() -> None:
+def test_karpenter_is_off_unless_an_option_enables_it() -> None:
     """The answer says so when the dump shows it."""
     listing = {"apiVersion": "v1", "kind": "List", "items": [pool(), node("n1")]}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())

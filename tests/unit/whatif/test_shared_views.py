@@ -1,4 +1,4 @@
-"""Pods whose versions share parts change nothing: an outage runs as with views decoded anew.
+"""Sharing parts between versions of pods has no effect: an outage runs as with separate views.
 
 State, controllers and recorders take shortcuts when the parts of two versions are the same objects.
 Views that share nothing prevent all of these shortcuts.

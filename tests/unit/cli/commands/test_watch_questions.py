@@ -157,9 +157,7 @@ def test_an_endless_token_file_is_refused():
         _token(Path("/dev/zero"))
 
 
-def test_a_permission_that_is_lost_is_reported_and_the_questions_are_asked_again(
-    tmp_path, capsys, monkeypatch
-):
+def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, capsys, monkeypatch):
     """Without budgets, a drain looks possible that they would block."""
     asked = []
 

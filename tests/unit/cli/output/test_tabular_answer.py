@@ -7,7 +7,7 @@ from fairlead.whatif.result.tabular_answer import TabularAnswer
 
 
 def test_more_notes_than_lines_are_counted(capsys):
-    """The first notes name unreadable kinds of the cluster; an answer must not omit them."""
+    """The first notes name kinds that could not be read; an answer must not omit them."""
     notes = tuple(f"no resource {number} could be read" for number in range(60))
     answer = TabularAnswer("DrainPlan", "dump.json", "A drain is safe.", notes=notes)
     print_tabular(answer, "text")

@@ -103,7 +103,7 @@ def test_an_eviction_too_early_or_too_late_fails_the_expectation(cluster) -> Non
         cluster.expect_evicted_at("p", "20m")
 
 
-def test_a_zone_fails_and_comes_back(cluster) -> None:
+def test_a_zone_fails_and_recovers(cluster) -> None:
     [failed] = cluster.fail_zone("zone-b")
     node = failed["metadata"]["name"]
     cluster.expect_event("NodeNotReady", node, within="2m")

@@ -47,8 +47,8 @@ def test_a_namespace_with_a_pod_on_a_failed_node_stays_terminating(snapshot, mak
     )
 
 
-def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
-    """The pod runs on, but the user has lost the claim: `nothing changes` alone would mislead."""
+def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_is_deleted(snapshot, make):
+    """The pod continues to run, but the claim is Terminating, so "nothing changes" is wrong."""
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -76,7 +76,7 @@ def test_a_claim_that_a_pod_uses_stays_until_the_pod_is_gone(snapshot, make):
     assert script_of_change(ClusterChange(delete=("pvc/shop/data",)), finished).notes == ()
 
 
-def test_a_bound_volume_stays_until_its_claim_is_deleted(snapshot, make):
+def test_a_bound_volume_is_kept_until_its_claim_is_deleted(snapshot, make):
     volume = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",

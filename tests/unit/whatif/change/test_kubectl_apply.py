@@ -150,7 +150,7 @@ def test_fixed_fields_of_a_workload_cannot_be_changed(snapshot, make, write, exi
 
 
 @pytest.mark.parametrize("server_side", [False, True])
-def test_the_status_of_an_existing_node_stays(snapshot, make, write, server_side):
+def test_the_status_of_an_existing_node_is_not_changed(snapshot, make, write, server_side):
     """The file may be an old copy of the node; a note says that its status has no effect."""
     old = make.node("a", cpu="1")
     path = write("change.json", {**old, "metadata": {"name": "a", "labels": {"pool": "b"}}})

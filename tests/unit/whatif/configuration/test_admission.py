@@ -1,4 +1,4 @@
-"""kube-apiserver's AdmissionConfiguration: limited resources, and one line for everything else."""
+"""kube-apiserver's AdmissionConfiguration: limited resources; all other settings are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def configuration(*lines):
     return head + "\n".join(lines)
 
 
-def test_the_configuration_is_in_the_file_or_beside_it(write):
+def test_the_plugin_configuration_is_inline_or_in_another_file(write):
     inline = "\n".join(f"    {line}" for line in QUOTAS.splitlines())
     whole = write("a.yaml", configuration("- name: ResourceQuota", "  configuration:", inline))
     assert read_limited_resources(whole) == LIMITED

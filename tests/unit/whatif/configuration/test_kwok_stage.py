@@ -1,4 +1,4 @@
-"""KWOK Stages: their roles, selectors, delays and weights, and what is refused."""
+"""KWOK Stages: their roles, selectors, delays and weights, and refusals of unsupported ones."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def delay_ms(first, jitter=None):
     return found if jitter is None else {**found, "jitterDurationMilliseconds": jitter}
 
 
-def test_without_stages_nothing_changes():
+def test_without_stages_the_default_behaviour_applies():
     assert config() == KubeletConfig()
 
 
-def test_the_role_of_a_stage_follows_from_what_it_does():
+def test_the_role_of_a_stage_follows_from_its_actions():
     found = config(
         stage("pod-ready", "Running", ALIVE, NO_ADDRESS, delay=delay_ms(3000)),
         stage("pod-complete", "Succeeded", ALIVE, RUNNING, READY, OF_JOB, delay=delay_ms(5000)),

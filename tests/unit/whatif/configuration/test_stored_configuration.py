@@ -1,4 +1,4 @@
-"""A scheduler configuration in a ConfigMap of the dump: named, and used only if asked for."""
+"""A scheduler configuration in a ConfigMap of the dump: named in a note, used on request only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong policies are refused in one line that names the field; the what-if shows where pods go."""
+"""Invalid policies are refused in one line with the field; the what-if shows the new nodes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_file_of_another_kind_is_not_a_policy(tmp_path: Path, capsys) -> None:
     assert "is not a DeschedulerPolicy of descheduler/v1alpha2" in capsys.readouterr().err
 
 
-def test_a_what_if_shows_where_evicted_pods_go(tmp_path: Path, capsys) -> None:
+def test_a_what_if_shows_the_new_nodes_of_evicted_pods(tmp_path: Path, capsys) -> None:
     dump, policy = tmp_path / "dump.yaml", tmp_path / "policy.yaml"
     objects = [node("full"), node("empty"), *(pod(f"w{n}", "full") for n in range(8))]
     dump.write_text(yaml.safe_dump_all(objects))

@@ -1,4 +1,4 @@
-"""How much is read, and from what: files, pipes and devices."""
+"""Size limits of inputs from files, pipes and devices."""
 
 from __future__ import annotations
 

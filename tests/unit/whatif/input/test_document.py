@@ -1,4 +1,4 @@
-"""Where input comes from: files, directories, standard input; and what is not readable."""
+"""Sources of input: files, directories and standard input; and refusals of unreadable input."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_directory_is_read_recursively_in_sorted_order(tmp_path):
         b"# a comment\n---\na: [1, x]\n---\n",
     ],
 )
-def test_json_and_yaml_come_from_standard_input_in_any_encoding_a_shell_writes(data):
+def test_json_and_yaml_are_read_from_standard_input_in_common_encodings(data):
     [document] = read("-", io.BytesIO(data))
     assert document.value == {"a": [1, "x"]}
     assert document.source == "stdin"

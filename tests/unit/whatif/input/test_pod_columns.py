@@ -44,7 +44,7 @@ OBJECTS = st.lists(
 
 
 @given(objects=OBJECTS)
-def test_the_texts_of_all_objects_come_back_in_order(objects):
+def test_the_texts_of_all_objects_are_restored_in_order(objects):
     texts = texts_of(objects)
     encoded = encode_columns(texts, {"annotations": {"a": "b"}})
     listing = split(encoded)

@@ -1,4 +1,4 @@
-"""What budgets allowed before the change, and whether they held."""
+"""The disruptions that budgets allowed before the change, and whether the budgets held."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outcome(history):
     return found
 
 
-def test_evictions_at_the_instant_of_the_change_are_not_subtracted_from_what_was_allowed():
+def test_evictions_at_the_instant_of_the_change_do_not_reduce_allowed_disruptions():
     assert outcome(DRAINED).allowed == 2
 
 

@@ -1,4 +1,4 @@
-"""Pods that are evicted and replaced for the same reason, again and again."""
+"""Pods that are evicted and replaced repeatedly for the same reason."""
 
 from __future__ import annotations
 

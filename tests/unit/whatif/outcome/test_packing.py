@@ -1,4 +1,4 @@
-"""How tightly pods are placed: nodes in use, spread, fragmentation, money."""
+"""How densely pods are placed: nodes in use, spread, fragmentation, and cost."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_spread_pods_use_more_nodes_and_leave_less_room():
     }
 
 
-def test_pods_that_belong_to_their_node_do_not_use_it():
+def test_daemonset_pods_do_not_count_as_use_of_a_node():
     found = measured([node("a", 3), node("b", 1, daemons=1)], [node("a", 3), node("b")])
     assert found["nodes in use"] == (1, 1)
 

@@ -58,7 +58,7 @@ def test_a_dump_at_rest_is_the_baseline(snapshot, make, baseline):
     assert not any("lack" in note for note in base.notes)
 
 
-def test_pods_that_cannot_be_created_change_nothing(snapshot, make, baseline):
+def test_pods_that_cannot_be_created_do_not_change_the_baseline(snapshot, make, baseline):
     quota = {
         "apiVersion": "v1",
         "kind": "ResourceQuota",

@@ -284,7 +284,7 @@ def test_a_node_that_stays_has_the_reason_after_all_drains(planner, make):
     ]
 
 
-def test_if_all_nodes_are_blocked_the_answer_says_so(planner, make):
+def test_the_answer_says_that_all_nodes_are_blocked(planner, make):
     """Each pod needs a whole node, so no plan removes one."""
     made = planner(*map(make.node, "ab"), *deployment(make, "web", ["a", "b"], cpu="4"))
     answer = consolidate_answer(consolidated(made), made.model, "dump.yaml", ()).to_json()

@@ -193,7 +193,7 @@ def test_the_count_grows_until_a_limit_binds(fitted, make, monkeypatch):
     assert answer.facts["nodes_after"] == 3
 
 
-def test_pods_of_the_workload_itself_stay(fitted, make):
+def test_existing_pods_of_the_workload_are_kept(fitted, make):
     """The new pods have its labels, but it does not adopt and delete them."""
     found, _ = fitted(make.node("a", pool="a"), make.workload(replicas=2))
     assert found.count == 10

@@ -96,7 +96,7 @@ def test_priorities_of_the_template_are_resolved(model, make):
     assert found.replacement(found.cluster.pods["default/db-0"]).priority == 1000
 
 
-def test_daemon_pods_come_from_the_template(model, make):
+def test_daemonset_pods_are_created_from_the_template(model, make):
     """A pod of an older revision is replaced on its node."""
     agent = make.workload("DaemonSet", "agent", cpu="2")
     agent["metadata"]["uid"] = "agent-uid"

@@ -60,7 +60,7 @@ def test_each_pod_of_openb_is_compared_with_its_recorded_time(tables, capsys):
     assert answer["agreement_ratio"] == pytest.approx(0.5)
 
 
-def test_the_tolerance_decides_what_agrees(tables, capsys):
+def test_starts_within_the_tolerance_agree(tables, capsys):
     answer = replayed(capsys, "pods.csv", "--snapshot", "nodes.csv", "--tolerance", "1m")
     found = {row["pod"]: row["agreement"] for row in answer["pods"]}
     assert found["default/late"] == "same"

@@ -100,7 +100,7 @@ FITS_NONE = [("shop/p", "unschedulable", NO_SELECTED_NODE)]
                "value": {"name": "other", "namespace": "other"}}], 5), FITS),
     ],
 )  # fmt: skip
-def test_a_write_changes_what_it_names(replayed, change, expected):
+def test_a_write_changes_the_fields_that_it_names(replayed, change, expected):
     assert agreement(replayed([NODE_CREATED, CREATED, change, BOUND])) == expected
 
 

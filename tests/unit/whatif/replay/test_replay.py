@@ -1,4 +1,4 @@
-"""A replay of an audit log: what it rebuilds, how it compares, and what it refuses."""
+"""A replay of an audit log: the rebuilt state, the comparison, and the refusals."""
 
 from __future__ import annotations
 

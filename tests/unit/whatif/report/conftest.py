@@ -1,4 +1,4 @@
-"""Report data for these tests (test folders are no packages, so it is loaded by its path)."""
+"""Report data for these tests, loaded by path because test folders are not packages."""
 
 from __future__ import annotations
 

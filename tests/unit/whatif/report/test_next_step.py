@@ -164,7 +164,7 @@ def spread(make):
     return [*nodes, replicaset, *pods]
 
 
-def test_pods_that_fit_only_the_drained_node_suggest_a_node_like_it(snapshot, spread):
+def test_pods_that_fit_only_the_drained_node_suggest_a_copy_of_that_node(snapshot, spread):
     """Another replica would be pending, too: the zone of the drained node has no other node."""
     answer = drained(snapshot, *spread, budget(minAvailable=3))
     assert steps_of(answer) == [
@@ -186,7 +186,7 @@ def test_the_plan_of_a_drain_needs_the_name_of_a_file(snapshot, spread):
     assert (BLOCKERS, "fairlead drain-plan SNAPSHOT --nodes a") in steps
 
 
-def test_pods_of_a_failed_node_suggest_a_node_like_it(snapshot, spread):
+def test_pods_of_a_failed_node_suggest_a_copy_of_that_node(snapshot, spread):
     change = ClusterChange(failures=Failures(fail_node=("a",)))
     assert LIKE_A in steps_of(what_if(snapshot(*spread), change))
 
@@ -256,7 +256,7 @@ def test_a_budget_of_all_pods_suggests_no_replica(snapshot, make, web):
     assert steps_of(answer) == [BLOCKED, (BLOCKERS, plan_of(answer))]
 
 
-def test_a_choice_among_equals_suggests_more_seeds_unless_they_were_asked_for(snapshot, make, web):
+def test_a_choice_among_equal_nodes_suggests_seeds_unless_seeds_were_set(snapshot, make, web):
     nodes = [make.node(name) for name in "abcd"]
     chance = ("Ask which outcomes depend on the seed:", "--seeds 20")
     assert chance in steps_of(drained(snapshot, *nodes, *web))

@@ -42,5 +42,5 @@ def test_1_16_sees_the_zones_of_nodes_with_todays_labels(fail_zone_a):
     }
 
 
-def test_nothing_is_derived_for_nodes_with_the_old_labels(fail_zone_a):
+def test_no_labels_are_derived_for_nodes_with_the_old_labels(fail_zone_a):
     assert fail_zone_a(BETA_ZONE).notes == ()

@@ -1,4 +1,4 @@
-"""Pods that a plugin keeps out of the queue: the outcome says why, without a scheduling attempt."""
+"""Pods that a plugin excludes from the queue: the outcome has a reason without an attempt."""
 
 from __future__ import annotations
 

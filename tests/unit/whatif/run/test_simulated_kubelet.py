@@ -1,4 +1,4 @@
-"""How long pods take in a what-if: by option, KWOK Stage, dump or default."""
+"""Startup times of pods in a what-if: by option, KWOK Stage, dump or default."""
 
 from __future__ import annotations
 

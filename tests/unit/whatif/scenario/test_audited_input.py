@@ -1,4 +1,4 @@
-"""A scenario from an audit log: what users did is repeated, what controllers did is not."""
+"""A scenario from an audit log: writes of users are repeated, writes of controllers are not."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_controllers_create_their_pods_once(simulate):
     assert run.outcome.errors == ()
 
 
-def test_what_users_did_is_repeated_at_its_time(simulate):
+def test_writes_of_users_are_repeated_at_their_time(simulate):
     """The bare pod and the one of an unknown owner are created, and scheduled anew."""
     run = simulate(RECORDED)
     placed = {one.name: one for one in run.outcome.placed()}

@@ -1,4 +1,4 @@
-"""`load` of a scenario, and --load of a what-if: HorizontalPodAutoscalers follow it."""
+"""`load` of a scenario, and --load of a what-if: HorizontalPodAutoscalers react to it."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_workload_follows_its_load(read):
     assert any("scales Deployment default/api, so the load has no" in one for one in outcome.notes)
 
 
-def test_a_run_ends_when_the_load_stays(read):
+def test_a_run_ends_when_the_load_no_longer_changes(read):
     """A load that still changes is not a cluster at rest."""
     steps = {"steps": {"0s": "1.6", "30m": 6}}
     found = read([{"workload": "deploy/default/web", "cpu": steps}], duration=None)

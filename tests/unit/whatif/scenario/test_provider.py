@@ -80,7 +80,7 @@ def new_node(finished):
 
 
 @pytest.mark.parametrize("settings", [CLUSTER_AUTOSCALER, KARPENTER], ids=["ca", "karpenter"])
-def test_with_capacity_the_node_comes_in_the_first_zone(tmp_path, settings):
+def test_with_capacity_the_node_is_created_in_the_first_zone(tmp_path, settings):
     finished = run(tmp_path, settings)
     assert new_node(finished)[0] == "zone-a"
     assert finished.outcome.autoscaling.undelivered == {}

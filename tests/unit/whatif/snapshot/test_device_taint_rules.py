@@ -1,4 +1,4 @@
-"""DeviceTaintRules of dumps: their versions, and the note where they have no effect."""
+"""DeviceTaintRules of dumps: their versions, and a note in plans, which ignore them."""
 
 from __future__ import annotations
 

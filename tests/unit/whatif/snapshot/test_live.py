@@ -1,4 +1,4 @@
-"""Clusters whose API server sends too much, or too slowly: each is refused with one line."""
+"""API servers that send too much or too slowly are refused in one line."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_random_differences_agree(recorded, found):
         ('{"a": 1}', '{"a": 2}'),
     ],
 )
-def test_anything_else_differs(recorded, found):
+def test_other_differences_are_found(recorded, found):
     assert mismatch(recorded, found, PlaceholderValues(), "stdout") is not None
 
 

@@ -77,7 +77,7 @@ def test_devices_of_another_type_are_unknown(make, found):
     assert kinds(karpenter.dependents.of("other", "large")) == []
 
 
-def test_nodes_in_service_come_first_and_nothing_is_assumed_without_objects(make, found):
+def test_nodes_in_service_are_copied_first_and_missing_objects_are_not_assumed(make, found):
     """A cordoned node is copied only if no other node of the group has a CSINode."""
     cordoned = make.node("a", pool="a")
     cordoned["spec"] = {"unschedulable": True}

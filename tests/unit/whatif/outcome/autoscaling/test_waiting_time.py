@@ -36,7 +36,7 @@ def test_a_pod_that_still_waits_is_counted_but_its_time_is_not():
     assert (found.bound, found.still_waiting, found.longest) == (1, 1, seconds(5))
 
 
-def test_workloads_are_ordered_by_what_still_waits_then_by_the_longest_wait():
+def test_workloads_are_ordered_by_waiting_pods_then_by_the_longest_wait():
     waits = [wait("web-1", 60), wait("db-0", 5, DB), wait("db-1", None, DB)]
     assert [workload for workload, _ in waiting_times_by_workload(waits)] == [DB, WEB]
 

@@ -238,7 +238,7 @@ def test_an_evicted_pod_that_its_workload_does_not_want_is_removed(kind, wanted,
     ("left", "words"),
     [("a", "1 back on the same node (drain)"), ("b", "1 moved as without the change")],
 )
-def test_a_displaced_pod_that_ends_where_it_ends_without_the_change(left, words):
+def test_a_displaced_pod_that_ends_on_the_same_node_in_both_runs_has_returned(left, words):
     """The run without the change may also move it to this node, as autoscalers do."""
     here = pod("p", "a", owner=WorkloadRef("Deployment", "ns", "web"))
     changed = outcome(here, evicted=(Evicted(pod=here, node=left, at=1, why="drain"),))

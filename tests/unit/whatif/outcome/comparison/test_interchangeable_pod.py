@@ -63,7 +63,7 @@ def test_more_waiting_pods_are_a_difference():
     assert [(one.pod.name, one.origin, one.target) for one in found.moved] == [("p", "a", "b")]
 
 
-def test_a_pod_that_takes_the_place_of_a_deleted_pod_is_not_pending_because_of_it(snapshot, make):
+def test_the_replacement_of_a_deleted_pod_is_not_reported_as_newly_pending(snapshot, make):
     """One of two replicas fits: the one that waited, because the replacement comes later."""
     workload = make.workload("ReplicaSet", "web", replicas=2)
     workload["metadata"]["uid"] = "web"

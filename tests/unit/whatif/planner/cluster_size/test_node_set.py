@@ -1,4 +1,4 @@
-"""NodeSets: the sets of nodes whose loss is tried stand for all sets, up to equal nodes."""
+"""NodeSets: sets of nodes whose loss is tested represent all sets, up to equal nodes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_few_sets_are_all_tried(planner, make):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("load", [[2, 1, 1, 1, 0, 0], [1] * 6, [3, 2, 2, 1, 1, 1, 0]])
-def test_equal_nodes_stand_for_each_other(planner, make, monkeypatch, load, count):
+def test_equal_nodes_represent_each_other(planner, make, monkeypatch, load, count):
     """For each set of nodes, a set with the same numbers of pods is tried."""
     monkeypatch.setattr(node_set, "SETS_MAX", comb(len(load), count) - 1)
     infos, offers = pooled(planner, make, load)

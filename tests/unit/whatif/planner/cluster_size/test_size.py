@@ -297,7 +297,7 @@ def test_each_zone_fails_with_the_nodes_added_for_the_previous_zone(planner, mak
     assert (found.survives, found.pinned) == (True, {})
 
 
-def test_headroom_stays_free_on_each_node(planner, make):
+def test_headroom_is_kept_free_on_each_node(planner, make):
     """With a quarter free a node of four cores takes three."""
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a"] * 4))
     assert len(sized(made, headroom=0.25).nodes) == 2

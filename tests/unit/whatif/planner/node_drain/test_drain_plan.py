@@ -47,7 +47,7 @@ def blocked(planner, node):
     return [(one.cause, one.owner, one.edit) for one in found]
 
 
-def test_pods_go_where_the_scheduler_puts_them(planner, make):
+def test_pods_move_to_the_nodes_that_the_scheduler_chooses(planner, make):
     """Node c is the emptiest; the pod of a DaemonSet stays."""
     made = planner(
         *map(make.node, NODES),
@@ -445,7 +445,7 @@ def test_every_blocked_node_has_its_own_change(planner, make):
     assert helped == {"a", "b"}
 
 
-def test_an_edit_that_frees_no_node_alone_says_so(planner, make):
+def test_an_edit_that_is_not_sufficient_for_any_node_has_a_remark(planner, make):
     """On a, the pod of db has no other node either."""
     objects = [
         *(make.node("a", pool="db"), make.node("b"), make.node("c")),
