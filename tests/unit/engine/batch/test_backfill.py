@@ -1,4 +1,4 @@
-"""backfill: what asks for nothing anywhere; what ends in time into the holes of a reservation."""
+"""The action backfill: best-effort tasks, and short jobs on reserved nodes."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def test_pods_that_ask_for_nothing_are_placed_on_full_nodes(yard):
     assert yard.run().bound == {"g-0": "n1", "g-1": "n1"}
 
 
-def test_they_count_for_their_gang(yard):
+def test_best_effort_members_count_for_the_minimum_of_their_gang(yard):
     yard.put(
         make_node("n1"), make_group("g", 2), make_task("big", "g"), make_task("no", "g", cpu=0)
     )
     assert yard.run().bound == {"big": "n1", "no": "n1"}
 
 
-def test_they_are_not_placed_without_their_gang(yard, statuses):
+def test_best_effort_members_are_not_placed_without_their_gang(yard, statuses):
     yard.put(make_node("n1"), make_group("g", 2), make_task("large", "g", cpu=8))
     yard.put(make_task("small", "g", cpu=0))
     Backfill().execute(yard.session())
     assert statuses(yard, "g") == {"PENDING": 2}
 
 
-def test_a_gang_is_not_bound_for_want_of_them(yard):
+def test_a_gang_is_not_bound_without_its_best_effort_members(yard):
     """The best-effort member fits nowhere, so the other member is not bound either."""
     choosy = {"nodeSelector": {"disk": "none"}}
     yard.put(make_node("n1"), make_group("g", 2), make_task("big", "g"))
@@ -61,19 +61,19 @@ def starved(yards):
     return yard
 
 
-def test_without_waiting_too_long_others_go_first(starved):
+def test_other_pods_are_bound_before_the_starvation_bound(starved):
     starved.put(make_task("small"), make_task("small2"), make_task("small3"))
     assert len(starved.run(599).bound) == 3
 
 
-def test_a_gang_that_waited_too_long_has_room_held_back(starved):
+def test_a_node_is_reserved_for_a_gang_after_the_starvation_bound(starved):
     starved.put(make_task("small"), make_task("small2"), make_task("small3"))
     found = starved.run(600)
     assert list(found.bound.values()) == ["n2"]
     assert starved.job("g").reserved_nodes == ("n1",)
 
 
-def test_it_starts_as_soon_as_the_room_is_free(starved):
+def test_a_gang_with_a_reservation_starts_when_its_resources_are_free(starved):
     starved.put(make_task("small"))
     starved.run(600)
     starved.drop("old")
@@ -83,35 +83,35 @@ def test_it_starts_as_soon_as_the_room_is_free(starved):
     assert starved.job("g").reserved_nodes == ()
 
 
-def test_what_ends_before_may_use_the_hole(starved):
+def test_a_job_that_ends_in_time_is_backfilled_on_the_reserved_node(starved):
     starved.put(make_task("small"))  # takes what is not held back
     starved.put(make_gang("quick", 2, annotations={RUNS: "10m"}))
     assert starved.run(600).bound == {"small": "n2", "quick-0": "n1", "quick-1": "n1"}
 
 
 @pytest.mark.parametrize("annotations", [{RUNS: "10m1s"}, {}])
-def test_what_might_not_end_before_may_not(annotations, starved):
+def test_a_job_that_may_end_too_late_is_not_backfilled(annotations, starved):
     starved.put(make_task("small"), make_gang("slow", 1, annotations=annotations))
     assert list(starved.run(600).bound.values()) == ["n2"]
 
 
-def test_a_hole_takes_gangs_as_a_whole(starved):
+def test_a_gang_is_backfilled_as_a_whole_or_not_at_all(starved):
     starved.put(make_gang("four", 4, annotations={RUNS: "9m"}))
     assert starved.run(600).bound == {}
 
 
-def test_a_session_says_when_to_look_again(starved):
+def test_a_session_returns_the_time_of_the_next_starvation_bound(starved):
     assert starved.run(1).wake_at == 600 * 10**9
 
 
-def test_a_gang_that_fits_nowhere_ever_gets_no_reservation(yards):
+def test_a_gang_that_can_never_fit_gets_no_reservation(yards):
     yard = yards("fairlead").put(make_node("n1"), make_gang("g", 2, cpu=8))
     yard.run(0)
     yard.put(make_task("small"))
     assert yard.run(600).bound == {"small": "n1"}
 
 
-def test_without_known_ends_room_is_collected_on_reserved_nodes(yards):
+def test_without_known_end_times_whole_nodes_are_reserved(yards):
     yard = yards("fairlead").put(make_node("n1"), make_node("n2"))
     yard.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))
     yard.put(make_gang("g", 2, cpu=4))

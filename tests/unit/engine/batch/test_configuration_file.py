@@ -1,4 +1,4 @@
-"""kube-batch's and Volcano's configuration file, read as it is; and what is refused."""
+"""Configuration files of kube-batch and Volcano are read unchanged, and mistakes are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ tiers:
 """
 
 
-def test_kube_batchs_example_is_read_as_it_is():
+def test_the_example_of_kube_batch_is_read_unchanged():
     config = read_configuration(SHIPPED_EXAMPLE)
     assert config.actions == ("reclaim", "allocate", "backfill", "preempt")
     assert [[option.name for option in tier] for tier in config.tiers] == [
@@ -51,7 +51,7 @@ def test_kube_batchs_example_is_read_as_it_is():
     assert (config.starvation_bound_s, config.broken_gang_grace_s) == (None, None)
 
 
-def test_volcanos_switches_and_configurations_of_actions_are_read():
+def test_volcanos_plugin_switches_and_action_configurations_are_read():
     config = read_configuration(
         'actions: "enqueue, allocate"\n'
         "configurations: [{name: allocate, arguments: {enablePredicateErrorCache: true}}]\n"
@@ -61,7 +61,7 @@ def test_volcanos_switches_and_configurations_of_actions_are_read():
     assert config.actions == ("enqueue", "allocate")
 
 
-def test_no_text_is_the_built_in_default():
+def test_an_empty_file_is_the_built_in_default():
     assert (
         read_configuration("")
         == read_configuration("# nothing")
@@ -70,7 +70,7 @@ def test_no_text_is_the_built_in_default():
     assert read_configuration("").actions == ("allocate", "backfill")
 
 
-def test_fairleads_own_uses_all_actions_and_todays_rules():
+def test_the_configuration_of_fairlead_uses_all_actions_and_its_own_rules():
     config = shipped_configuration("fairlead")
     assert config.actions == ("allocate", "reclaim", "backfill", "preempt")
     assert config.rules is FAIRLEAD_RULES
@@ -116,14 +116,14 @@ def test_fairleads_own_uses_all_actions_and_todays_rules():
         ("brokenGangGrace: 5", "brokenGangGrace: expected a duration such as 10m, found 5"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_one_line(text, complaint):
+def test_an_invalid_configuration_is_refused_in_one_line(text, complaint):
     with pytest.raises(BatchConfigurationError) as refused:
         read_configuration(text)
     assert str(refused.value).startswith(complaint)
     assert "\n" not in str(refused.value)
 
 
-def test_an_unknown_shipped_name_is_refused():
+def test_an_unknown_shipped_configuration_is_refused():
     with pytest.raises(
         BatchConfigurationError, match="no configuration 'x'; known: fairlead, kube-b"
     ):
@@ -143,13 +143,13 @@ def test_an_unknown_shipped_name_is_refused():
         ),
     ],
 )
-def test_names_that_nobody_knows_are_refused(text, complaint):
+def test_unknown_actions_and_plugins_are_refused(text, complaint):
     with pytest.raises(BatchConfigurationError) as refused:
         compose(read_configuration(text), Cluster())
     assert str(refused.value).startswith(complaint)
 
 
-def test_mistakes_are_made_only_if_asked_for():
+def test_defects_of_upstream_are_present_only_if_configured():
     assert shipped_configuration("kube-batch").defects is FIXED
     assert shipped_configuration("kube-batch-upstream").defects is UPSTREAM
     assert read_configuration("defects: upstream").defects is UPSTREAM
@@ -160,5 +160,5 @@ def test_mistakes_are_made_only_if_asked_for():
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_whatever_is_shipped_can_be_used(name):
+def test_every_shipped_configuration_can_be_composed(name):
     assert compose(shipped_configuration(name), Cluster()).actions

@@ -1,4 +1,4 @@
-"""Batch: sessions while there is work, at most one per period."""
+"""The batch controller runs sessions while there are pending jobs, at most one per period."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def world(worlds):
     return worlds()
 
 
-def test_nothing_to_do_without_jobs(world):
+def test_no_session_is_due_without_jobs(world):
     world.put(make_node("n1"), make_queue("q"), make_task("p", scheduler="default-scheduler"))
     assert world.batch.next_deadline() is None
 
 
-def test_the_first_session_comes_at_once(world):
+def test_the_first_session_runs_at_once(world):
     world.put(make_node("n1"), make_gang("g", 4)).live_until(0)
     assert len(world.running()) == 4
 
 
-def test_then_there_is_one_after_a_period_and_then_quiet(world):
+def test_the_last_session_runs_a_period_after_the_binds(world):
     world.put(make_node("n1"), make_gang("g", 4)).live_until(100)
     assert world.sessions == [0.0, 1.0]  # the second says that the gang runs
     assert world.batch.next_deadline() is None
 
 
-def test_a_gang_that_waits_is_not_tried_before_something_happens(world):
+def test_a_waiting_gang_is_not_tried_again_before_a_change(world):
     world.put(make_node("n1"), make_gang("g", 5)).live_until(100)
     assert world.sessions == [0.0]
     world.put(make_node("n2")).live_until(200)
     assert len(world.running()) == 5
 
 
-def test_not_even_then_more_often_than_once_a_period(world):
+def test_frequent_changes_start_at_most_one_session_per_period(world):
     world.put(make_node("n1"), make_gang("g", 20)).live_until(10)
     held = len(world.sessions)
     for i in range(5):
@@ -70,7 +70,7 @@ def test_not_even_then_more_often_than_once_a_period(world):
     assert len(world.running()) == 20
 
 
-def test_it_wakes_for_a_gang_that_has_waited_too_long(world):
+def test_a_session_runs_at_the_starvation_bound_of_a_gang(world):
     world.put(make_node("n1"), make_gang("g", 2, cpu=4)).live_until(700)
     assert [at for at in world.sessions if at > 10] == [600.0]
 
@@ -94,7 +94,7 @@ def test_a_refused_eviction_is_tried_again(world):
     assert world.running() == {"new-0": "n1"}
 
 
-def test_an_eviction_of_who_is_gone_needs_no_answer(world):
+def test_a_failed_eviction_of_a_deleted_pod_starts_no_session(world):
     world.put(make_priority_class("high", 9), make_node("n1", cpu="1"))
     world.put(make_gang("old", 1, node="n1", min_member=0))
     world.put(make_gang("new", 1, priority_class="high"))
@@ -120,7 +120,7 @@ def test_a_refused_status_of_a_group_without_pods_is_written_again(world):
 
 
 @pytest.mark.parametrize("name", ["g", "g-0"])
-def test_the_status_of_who_is_gone_is_not_written_again(world, name):
+def test_the_status_of_a_deleted_object_is_not_written_again(world, name):
     world.put(make_node("n1"), make_gang("g", 5))
     (first,) = statuses(world.batch.handle_deadline(0), name)
     world.batch.handle(CommandFailed(first, FailureReason.NOT_FOUND, "no"), 0)
@@ -131,7 +131,7 @@ def statuses(commands, name):
     return [c for c in commands if isinstance(c, PatchStatus) and c.target.name == name]
 
 
-def test_a_refused_status_from_a_kubelet_is_nothing_new(world):
+def test_a_refused_status_of_a_kubelet_starts_no_session(world):
     world.put(make_node("n1"), make_gang("g", 1)).live_until(10)
     target = ObjectRef("Pod", "default", "g-0", "uid-g-0")
     refused = CommandFailed(PatchStatus(target), FailureReason.CONFLICT, "no")
@@ -139,7 +139,7 @@ def test_a_refused_status_from_a_kubelet_is_nothing_new(world):
     assert world.batch.next_deadline() is None
 
 
-def test_answers_about_others_are_nothing_new(world):
+def test_a_failed_bind_of_an_unknown_pod_starts_no_session(world):
     world.put(make_node("n1"), make_gang("g", 1)).live_until(10)
     bind = Bind(ObjectRef("Pod", "default", "x", "uid-x"), "n1")
     world.batch.handle(CommandFailed(bind, FailureReason.CONFLICT, "no"), seconds(10))
@@ -165,14 +165,14 @@ def test_a_running_gang_is_reported_once_its_queue_exists(world):
     assert (report.target.name, report.fields["phase"]) == ("g", "Running")
 
 
-def test_a_preemptor_gets_its_room(world):
+def test_a_preemptor_starts_after_its_victims_have_ended(world):
     world.put(make_priority_class("high", 9), make_node("n1"))
     world.put(make_gang("old", 4, min_member=0)).live_until(5)
     world.put(make_gang("new", 3, priority_class="high")).live_until(10)
     assert sorted(world.running()) == ["new-0", "new-1", "new-2", "old-0"]
 
 
-def test_a_queue_gets_its_share_back(world):
+def test_a_queue_reclaims_its_share(world):
     world.put(make_node("n1"), make_queue("a"), make_queue("b"))
     world.put(make_gang("a", 4, min_member=1, queue="a")).live_until(5)
     assert len(world.running()) == 4
@@ -180,7 +180,7 @@ def test_a_queue_gets_its_share_back(world):
     assert sorted(world.running()) == ["a-0", "a-1", "b-0", "b-1"]
 
 
-def test_pods_choose_their_scheduler(worlds):
+def test_only_pods_that_name_the_scheduler_are_bound(worlds):
     world = worlds(ownership=Ownership(("mine",)))
     world.put(make_node("n1"), make_group("g", 1), make_task("p", "g", scheduler="mine"))
     world.put(make_group("h", 1), make_task("q", "h")).live_until(10)
@@ -200,12 +200,12 @@ def test_pod_groups_of_upstream_can_be_left_to_the_default_scheduler(worlds):
         assert world.running() == {"h-0": "n1"}
 
 
-def test_the_period_can_be_chosen(worlds):
+def test_the_schedule_period_can_be_configured(worlds):
     world = worlds(schedule_period_s=5.0).put(make_node("n1"), make_gang("g", 1)).live_until(100)
     assert world.sessions == [0.0, 5.0]
 
 
-def test_names_that_nobody_knows_are_refused():
+def test_an_unknown_action_is_refused():
     config = read_configuration('actions: "allocate, backfil"')
     with pytest.raises(
         BatchConfigurationError, match="no action 'backfil'; known: allocate, backfill"
@@ -213,20 +213,20 @@ def test_names_that_nobody_knows_are_refused():
         Batch(config, Cluster(), SilentReporter(), TieBreak(0))
 
 
-def test_handling_decides_nothing(world):
+def test_handling_a_change_returns_no_commands(world):
     for one in (make_node("n1"), *make_gang("g", 2)):
         world.cluster.apply(ObjectChanged(one))
         assert world.batch.handle(ObjectChanged(one), 0) == []
 
 
-def test_without_news_a_deadline_holds_no_session(world):
+def test_a_deadline_without_a_change_runs_no_session(world):
     """The status of the running gang has been written."""
     world.put(make_node("n1"), make_gang("g", 1)).live_until(100)
     assert world.batch.handle_deadline(seconds(200)) == []
 
 
 def test_a_load_is_followed_by_a_session(world):
-    """Whatever it contains; a change of a budget alone is not."""
+    """A load always starts a session, but a change of a disruption budget does not."""
     world.put(make_node("n1"), make_gang("g", 5)).live_until(100)
     budget = make_budget("b", {"app": "web"}, allowed=0)
     assert world.put(budget).live_until(200).sessions == [0.0]

@@ -1,4 +1,4 @@
-"""Volcano's way: groups are let in as far as there may be room, nodes are filled up."""
+"""The action enqueue of Volcano, and the plugins overcommit and binpack."""
 
 from __future__ import annotations
 
@@ -50,30 +50,30 @@ def phases(found):
     }
 
 
-def test_groups_are_let_in_until_they_need_more_than_a_multiple_of_what_there_is(yard):
+def test_groups_are_enqueued_up_to_a_multiple_of_the_resources_of_the_cluster(yard):
     found = yard.put(asking("a", 7), asking("b", 5), asking("c", 1)).run()
     assert phases(found) == {"a": "Inqueue", "b": "Inqueue"}
     (refused,) = [event for event in found.events if event.startswith("PodGroup c")]
     assert refused.endswith("the cluster has no room for the minimum of the group")
 
 
-def test_who_is_refused_is_passed_over(yard):
+def test_a_group_that_is_too_large_is_skipped(yard):
     assert phases(yard.put(asking("a", 13), asking("b", 12)).run()) == {"b": "Inqueue"}
 
 
-def test_those_that_were_let_in_before_count(yard):
+def test_the_requests_of_enqueued_groups_count(yard):
     yard.put(asking("a", 7, INQUEUE), asking("b", 6), asking("c", 5))
     assert phases(yard.run()) == {"c": "Inqueue"}
 
 
-def test_so_does_what_is_used_and_what_running_groups_lack(yard):
+def test_used_resources_and_missing_members_of_running_groups_count(yard):
     """Of 12, 2 are in use, and one more is kept for the group that uses them."""
     yard.put(asking("a", 3, {"phase": "Running", "running": 2}))
     yard.put(make_task("a-0", "a", node="n1"), make_task("a-1", "a", node="n1"))
     assert phases(yard.put(asking("b", 10), asking("c", 9)).run()) == {"c": "Inqueue"}
 
 
-def test_pods_of_a_group_that_waits_outside_are_not_tried(yard):
+def test_pods_of_a_group_that_is_not_enqueued_are_not_scheduled(yard):
     yard.put(asking("a", 20), make_task("p", "a"))
     found = yard.run()
     assert found.bound == {}
@@ -82,20 +82,20 @@ def test_pods_of_a_group_that_waits_outside_are_not_tried(yard):
     assert yard.run().bound == {"p": "n1"}
 
 
-def test_who_says_nothing_is_let_in_at_once(yard):
+def test_groups_without_min_resources_are_enqueued_at_once(yard):
     yard.put(make_gang("g", 2), make_task("single"))
     assert len(yard.run().bound) == 3
 
 
-def test_a_queue_lets_in_no_more_than_its_capability(yard):
+def test_a_queue_enqueues_groups_up_to_its_capability(yard):
     yard.put(make_queue("small", capability={"cpu": "4"}))
     yard.put(asking("a", 3, INQUEUE, "small"), asking("b", 2, queue="small"))
     yard.put(asking("c", 1, queue="small"))
     assert phases(yard.run()) == {"c": "Inqueue"}
 
 
-def test_for_kube_batch_a_queue_has_no_capability(yards):
-    """The defect capability: only the room of the cluster counts."""
+def test_enqueue_ignores_the_capability_of_queues_with_the_defect_of_kube_batch(yards):
+    """With the defect, only the resources of the cluster count."""
     yard = yards(VOLCANO, defects=UPSTREAM).put(make_queue("small", capability={"cpu": "4"}))
     yard.put(make_node("n1", cpu="10"), asking("a", 5, queue="small"))
     assert phases(yard.run()) == {"a": "Inqueue"}
@@ -112,27 +112,27 @@ def test_for_kube_batch_a_queue_has_no_capability(yards):
         ("overcommit-factor.memory: 1.5", 12),
     ],
 )
-def test_the_factor_can_be_chosen(arguments, let_in, yards):
+def test_the_overcommit_factor_can_be_configured(arguments, let_in, yards):
     text = VOLCANO.replace("overcommit\n", f"overcommit\n    arguments: {{{arguments}}}\n")
     yard = yards(text).put(make_queue("default"), make_node("n1", cpu="10"))
     yard.put(asking("more", let_in + 1), asking("most", let_in))
     assert phases(yard.run()) == {"most": "Inqueue"}
 
 
-def test_without_the_action_nobody_waits_outside(yards):
+def test_without_the_action_enqueue_all_groups_are_scheduled(yards):
     yard = yards(VOLCANO.replace("enqueue, ", "")).put(make_queue("default"), make_node("n1"))
     assert yard.put(asking("a", 99), make_task("p", "a")).run().bound == {"p": "n1"}
 
 
-def test_nodes_are_filled_up(yards):
-    """A pod is placed where it fits and the least is left over."""
+def test_binpack_prefers_the_node_with_the_least_resources_left(yards):
+    """Two of three members join the earlier pod on its node."""
     text = VOLCANO.replace("binpack\n", "binpack\n    arguments: {binpack.weight: 10}\n")
     yard = yards(text).put(make_queue("default"), make_node("n1"), make_node("n2"))
     yard.put(make_task("old", node="n1", cpu=2), make_gang("g", 3))
     assert sorted(yard.run().bound.values()) == ["n1", "n1", "n2"]
 
 
-def test_by_the_resources_that_have_a_weight(yards):
+def test_binpack_uses_only_resources_with_a_weight(yards):
     more = "{binpack.weight: 10, binpack.cpu: 0, binpack.memory: 0, binpack.resources: gpu}"
     text = VOLCANO.replace("binpack\n", f"binpack\n    arguments: {more}\n")
     yard = yards(text).put(make_queue("default"))
@@ -147,7 +147,7 @@ def asks_for_gpu(count):
 
 
 @pytest.mark.parametrize("cpu", [1, 3, 9])
-def test_a_score_is_the_same_over_columns(cpu, yards):
+def test_column_scores_equal_the_scores_of_single_nodes(cpu, yards):
     yard = yards("fairlead").put(
         make_node("n1"), make_node("n2", cpu="8"), make_gang("g", 1, cpu=cpu)
     )

@@ -51,14 +51,14 @@ def new(**task):
 
 @pytest.mark.parametrize(("cpu", "expected"), [(2, True), ("2001m", False), (3, False)])
 def test_only_the_members_that_a_gang_can_spare_count(yards, cpu, expected):
-    """The gang has four members and needs two, so at most two of them are victims."""
+    """The gang has four members and a minimum of two, so at most two are victims."""
     yard = yard_with(yards, PODS, old(4, 2), new(cpu=cpu))
     found, leaving = searched(yard, "new")
     assert found == [expected]
     assert leaving == ({"old-2", "old-3"} if expected else set())
 
 
-def test_what_the_victims_do_not_have_stays_occupied(yards):
+def test_evictions_free_only_the_resources_of_the_victims(yards):
     """The gang needs the member with all the memory, so evictions free no memory."""
     yard = yards(PODS).put(CLASSES, make_node("n1", memory="1Gi"))
     yard.put(make_group("old", 2), make_task("old-0", "old", node="n1", memory="1Gi"))
@@ -67,7 +67,7 @@ def test_what_the_victims_do_not_have_stays_occupied(yards):
     assert searched(yard, "new") == ([False], set())
 
 
-def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
+def test_a_gang_with_members_that_do_not_run_yet_is_skipped(yards):
     """The next gang is evicted instead, although its priority is higher."""
     yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new())
     group, running, _ = make_gang("starting", 2, node="n1", priority_class="lowest")
@@ -78,7 +78,7 @@ def test_a_gang_with_members_that_do_not_run_yet_is_passed_over(yards):
 
 @pytest.mark.parametrize("configuration", [PODS, GANGS], ids=["pods", "gangs"])
 @pytest.mark.parametrize("cpu", [1, 9], ids=["occupied", "never"])
-def test_a_task_like_one_that_found_no_room_finds_none(yards, configuration, cpu):
+def test_no_node_is_found_for_a_task_equal_to_an_unschedulable_task(yards, configuration, cpu):
     """No running task may be evicted, so the search finds no node for either of two equal tasks."""
     critical = {"priorityClassName": "system-node-critical"}
     yard = yard_with(yards, configuration, make_group("old", 1))
@@ -87,12 +87,12 @@ def test_a_task_like_one_that_found_no_room_finds_none(yards, configuration, cpu
     assert searched(yard, "new") == ([False, False], set())
 
 
-def test_no_job_may_give(yards):
+def test_no_node_is_found_if_no_job_may_lose_tasks(yards):
     found, leaving = searched(yard_with(yards, PODS, old(4, 4), new()), "new")
     assert (found, leaving) == ([False], set())
 
 
-def test_all_of_a_node_may_be_needed(yards):
+def test_a_task_may_need_all_resources_of_a_node(yards):
     found, leaving = searched(yard_with(yards, PODS, old(4, 0), new(cpu=4)), "new")
     assert (found, leaving) == ([True], {f"old-{n}" for n in range(4)})
 
@@ -100,13 +100,13 @@ def test_all_of_a_node_may_be_needed(yards):
 @pytest.mark.parametrize(
     ("operations", "expected"), [(Statement, True), (ImmediateOperations, False)]
 )
-def test_room_that_is_there_is_taken_without_victims(yards, operations, expected):
+def test_idle_resources_are_used_without_victims(yards, operations, expected):
     """With final operations, the search leaves such a task to the action allocate."""
     yard = yard_with(yards, PODS, old(2, 0), new())
     assert searched(yard, "new", operations) == ([expected], set())
 
 
-def test_room_that_is_becoming_free_is_taken_by_final_operations_too(yards):
+def test_immediate_operations_also_use_releasing_resources(yards):
     yard = yard_with(yards, PODS, old(2, 0), new())
     yard.put([make_task(f"leaving-{n}", node="n1", terminating=True) for n in range(2)])
     found, leaving = searched(yard, "new", ImmediateOperations)

@@ -1,4 +1,4 @@
-"""What users add in Python: plugins and actions of their own, by name."""
+"""Plugins and actions that users add in Python, by name."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def extensions(made):
     return Extensions(plugins={"mine": build}, actions={"sweep": Sweep()})
 
 
-def test_a_plugin_takes_part_in_whatever_it_has_methods_for(yards, extensions, made):
+def test_a_plugin_is_called_at_each_extension_point_that_it_implements(yards, extensions, made):
     yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
     yard.put(make_node("zebra"), make_node("n1", cpu="1"))
     found = yard.put(make_gang("a", 1), make_gang("b", 1), make_gang("refused", 1)).run()
@@ -103,19 +103,19 @@ def test_a_plugin_takes_part_in_whatever_it_has_methods_for(yards, extensions, m
     assert made[0].heard == ["open", "default/b-0"]
 
 
-def test_it_hears_what_is_taken_back(yards, extensions, made):
+def test_a_plugin_is_notified_of_reverted_allocations(yards, extensions, made):
     yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
     yard.put(make_node("n1", cpu="1"), make_gang("a", 2)).run()
     assert made[0].heard == ["open", "default/a-0", "-default/a-0"]
 
 
-def test_an_action_stands_between_the_others(yards, extensions):
+def test_a_user_action_runs_in_its_configured_position(yards, extensions):
     yard = yards(CONFIGURATION.format(actions="sweep, allocate"), extensions=extensions)
     yard.put(make_queue("default"), make_node("n1"), make_task("p", node="n1"))
     assert yard.run().evicted == {"p": "sweep"}
 
 
-def test_names_of_both_are_looked_up(yards):
+def test_user_plugins_and_actions_are_found_by_name(yards):
     with pytest.raises(
         BatchConfigurationError, match=r"tiers\[0\]\.plugins: no plugin 'mine'; known: "
     ):

@@ -1,4 +1,4 @@
-"""Whole jobs from their manifests: made, placed, run, reported and done, in a simulated cluster."""
+"""Jobs are created from manifests, scheduled, run and completed in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def status(world, name):
     return world.store.get(kind_of(group(name, 1, world.api)), "default", name)["status"]
 
 
-def test_one_job_after_the_other(world):
+def test_jobs_run_one_after_the_other(world):
     world.run(START + seconds(30))
     assert (phases(world, "a"), phases(world, "b")) == ({"Running"}, {"Pending"})
     assert (status(world, "a")["phase"], status(world, "a")["running"]) == ("Running", 6)

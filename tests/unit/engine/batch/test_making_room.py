@@ -1,4 +1,4 @@
-"""preempt and reclaim: who leaves for whom, and who never does."""
+"""The actions preempt and reclaim: which tasks are evicted for which tasks."""
 
 from __future__ import annotations
 
@@ -42,47 +42,47 @@ def high(name, members, **more):
 # --- preempt ---------------------------------------------------------------------------------
 
 
-def test_a_more_important_gang_makes_surplus_members_leave(yard):
+def test_a_gang_of_higher_priority_evicts_surplus_members(yard):
     yard.put(low("old", 4, min_member=2, node="n1"), high("new", 2))
     assert yard.run().evicted == {"old-3": "preempt", "old-2": "preempt"}
 
 
-def test_it_leaves_the_rest_of_the_gang_alone(yard, statuses):
+def test_preemption_does_not_evict_members_within_the_minimum(yard, statuses):
     yard.put(low("old", 4, min_member=3, node="n1"), high("new", 1))
     assert len(yard.run().evicted) == 1
     assert statuses(yard, "old") == {"RUNNING": 3, "RELEASING": 1}
 
 
-def test_a_gang_is_taken_whole_where_it_cannot_spare_anybody(yard):
+def test_a_gang_without_surplus_members_is_evicted_as_a_whole(yard):
     yard.put(low("old", 4, node="n1"), high("new", 1))
     assert len(yard.run().evicted) == 4
 
 
-def test_its_members_on_other_nodes_leave_with_it(yard):
+def test_the_members_of_an_evicted_gang_on_other_nodes_are_evicted(yard):
     yard.put(make_node("n2"))
     yard.put(low("old", 8, node=["n1"] * 4 + ["n2"] * 4), high("new", 4))
     assert len(yard.run().evicted) == 8
 
 
-def test_one_gang_is_taken_rather_than_parts_of_two(yard):
+def test_one_gang_is_evicted_instead_of_members_of_two_gangs(yard):
     yard.put(low("a", 2, node="n1"), low("b", 2, node="n1"), high("new", 2))
     evicted = sorted(yard.run().evicted)
     assert evicted == ["b-0", "b-1"]
 
 
-def test_a_gang_that_is_not_enough_is_passed_over(yard):
+def test_a_gang_whose_eviction_frees_too_little_is_skipped(yard):
     yard.put(make_priority_class("lowest", 0))
     yard.put(make_gang("small", 1, priority_class="lowest", node="n1"), low("old", 3, node="n1"))
     yard.put(high("new", 1, cpu=3))
     assert sorted(yard.run().evicted) == ["old-0", "old-1", "old-2"]
 
 
-def test_surplus_members_go_before_any_whole_gang(yard):
+def test_surplus_members_are_evicted_before_whole_gangs(yard):
     yard.put(low("whole", 2, node="n1"), low("spare", 2, min_member=0, node="n1"), high("new", 2))
     assert sorted(yard.run().evicted) == ["spare-0", "spare-1"]
 
 
-def test_a_gang_with_one_critical_member_is_not_taken(yard):
+def test_a_gang_with_a_critical_member_is_not_evicted(yard):
     critical = {"priorityClassName": "system-node-critical"}
     yard.put(low("old", 3, node="n1"), high("new", 2))
     yard.put(make_task("old-0", "old", node="n1", spec=critical))
@@ -90,30 +90,30 @@ def test_a_gang_with_one_critical_member_is_not_taken(yard):
 
 
 @pytest.mark.parametrize(("victims", "evicted"), [("gangs", 4), ("pods", 0)])
-def test_whole_gangs_can_be_chosen_or_not(victims, evicted, yards):
+def test_the_eviction_of_whole_gangs_can_be_configured(victims, evicted, yards):
     yard = yards(f"{PREEMPT}victims: {victims}\n").put(CLASSES, make_node("n1"))
     yard.put(low("old", 4, node="n1"), high("new", 1))
     assert len(yard.run().evicted) == evicted
 
 
-def test_per_pod_victims_break_no_gang_either(yards):
+def test_per_pod_victims_do_not_break_gangs(yards):
     """By kube-batch's rules, only members beyond the minimum are victims."""
     yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
     yard.put(low("old", 4, node="n1"), high("new", 1))
     assert yard.run().evicted == {}
 
 
-def test_nobody_leaves_for_a_gang_that_cannot_be_completed(yard):
+def test_no_task_is_evicted_for_a_gang_that_cannot_be_completed(yard):
     yard.put(low("old", 4, min_member=0, node="n1"), high("new", 5))
     assert yard.run().evicted == {}
 
 
-def test_nobody_leaves_for_the_equally_important(yard):
+def test_no_task_is_evicted_for_a_task_of_equal_priority(yard):
     yard.put(low("old", 4, min_member=0, node="n1"), low("new", 1))
     assert yard.run().evicted == {}
 
 
-def test_nobody_leaves_for_a_pod_that_asks_for_nothing(yards):
+def test_no_task_is_evicted_for_a_best_effort_task(yards):
     for defects, victims in ((FIXED, 0), (UPSTREAM, 1)):
         yard = yards(PREEMPT.replace("allocate, ", ""), defects=defects)
         yard.put(make_queue("default"), CLASSES, make_node("n1"))
@@ -121,26 +121,26 @@ def test_nobody_leaves_for_a_pod_that_asks_for_nothing(yards):
         assert len(yard.run().evicted) == victims
 
 
-def test_what_is_free_need_not_be_made_free(yard):
+def test_no_task_is_evicted_while_resources_are_idle(yard):
     yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
     assert len(yard.run().evicted) == 1
 
 
-def test_within_a_job_lesser_members_leave_for_greater_ones(yard):
+def test_within_a_job_tasks_are_evicted_for_tasks_of_higher_priority(yard):
     yard.put(low("g", 4, min_member=1, node="n1", priority=1))
     yard.put(make_task("boss", "g", priority=5))
     assert yard.run().evicted == {"g-3": "preempt"}
 
 
-def test_each_of_the_greater_ones_has_its_turn(yards):
-    """By kube-batch's rules, the first has had it among the jobs already."""
+def test_each_task_of_higher_priority_within_a_job_may_preempt(yards):
+    """By kube-batch's rules, the first task had its turn among the jobs already."""
     yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
     yard.put(low("g", 4, min_member=1, node="n1", priority=1))
     yard.put(*(make_task(f"boss-{i}", "g", priority=5) for i in range(3)))
     assert yard.run().evicted == {"g-3": "preempt", "g-2": "preempt"}
 
 
-def test_and_never_the_other_way(yard):
+def test_within_a_job_no_task_is_evicted_for_a_task_of_lower_priority(yard):
     yard.put(low("g", 4, min_member=1, node="n1", priority=5), make_task("small", "g", priority=1))
     assert yard.run().evicted == {}
 
@@ -172,7 +172,7 @@ def test_queues_preempt_in_queue_order(yards):
     assert [name.rpartition("-")[0] for name in yard.run().evicted] == ["old-1", "old-2"]
 
 
-def test_a_promise_of_free_room_is_kept_until_the_gang_starts(yard):
+def test_idle_resources_of_a_pipelined_gang_stay_reserved_until_it_starts(yard):
     """While the gang waits for its victims to terminate, its idle share is not given away."""
     yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
     assert yard.run().evicted == {"old-2": "preempt"}
@@ -182,7 +182,7 @@ def test_a_promise_of_free_room_is_kept_until_the_gang_starts(yard):
     assert sorted(yard.run().bound) == ["new-0", "new-1"]
 
 
-def test_who_is_leaving_already_makes_room_too(yard):
+def test_terminating_pods_also_free_resources(yard):
     yard.put(low("old", 2, min_member=0, node="n1"), high("new", 1, cpu=3))
     yard.put(make_task("leaving", node="n1", terminating=True))
     assert yard.run().evicted == {"old-1": "preempt"}
@@ -195,13 +195,13 @@ def two_queues(yard, weights=(1, 1)):
     return yard.put(make_queue("q1", weights[0]), make_queue("q2", weights[1]))
 
 
-def test_a_queue_takes_back_its_share(yard):
+def test_a_queue_reclaims_its_share(yard):
     two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
     yard.put(make_gang("b", 2, queue="q2"))
     assert yard.run().evicted == {"a-3": "reclaim", "a-2": "reclaim"}
 
 
-def test_with_one_task_at_a_time_what_makes_room_for_it_is_kept(yards):
+def test_with_one_task_at_a_time_the_evictions_for_a_task_are_kept(yards):
     """The defect reclaim-one-task without reclaim-no-gang, which makes every eviction final."""
     defects = BatchDefects(FIXED.present | {Defect.RECLAIM_ONE_TASK})
     yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
@@ -253,7 +253,7 @@ def test_a_queue_without_waiting_jobs_does_not_end_the_turns_of_others(yard):
     assert sorted(yard.run().evicted) == ["a-2", "a-3"]
 
 
-def test_reclaim_passes_over_a_task_that_finds_no_room(yard):
+def test_reclaim_skips_a_task_that_does_not_fit(yard):
     two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
     yard.put(make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", cpu=9))
     assert yard.run().evicted == {"a-3": "reclaim"}
@@ -290,7 +290,7 @@ def test_no_queue_is_reclaimed_below_its_share(yard):
     assert yard.run().evicted == {"a-3": "reclaim"}
 
 
-def test_a_queue_that_gives_nothing_back_keeps_what_it_has(yard):
+def test_a_queue_that_is_not_reclaimable_keeps_its_tasks(yard):
     yard.put(make_queue("q1", reclaimable=False), make_queue("q2"))
     yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
     assert yard.run().evicted == {}
@@ -302,7 +302,7 @@ def test_nothing_is_reclaimed_for_a_gang_that_cannot_be_completed(yard):
     assert yard.run().evicted == {}
 
 
-def test_nothing_is_reclaimed_while_there_is_room(yards):
+def test_nothing_is_reclaimed_while_resources_are_idle(yards):
     yard = yards(RECLAIM_FIRST)
     two_queues(yard).put(make_node("n1"), make_node("n2"))
     yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
@@ -333,7 +333,7 @@ def test_system_pods_are_never_reclaimed(yard):
     assert yard.run().evicted == {}
 
 
-def test_an_evicted_pod_is_told_of_on_its_group(yard):
+def test_the_eviction_of_a_pod_is_reported_by_an_event_of_its_group(yard):
     two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
     yard.put(make_gang("b", 1, queue="q2"))
     assert "PodGroup a Evict: reclaim" in yard.run().events

@@ -1,4 +1,4 @@
-"""Water filling: in a tree, in stages, within bounds; and as kube-batch does it."""
+"""The division of resources among queues: trees, bounds, and the algorithm of kube-batch."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shares(whole, **claims):
         ({"a": cpu(100, entitled=40), "b": cpu(100, entitled=40)}, {"a": 30, "b": 30}),
     ],
 )
-def test_a_cluster_of_60(claims, deserved):
+def test_60_cpus_are_divided_by_weight_and_demand(claims, deserved):
     assert shares(60, **claims) == pytest.approx(deserved)
 
 
@@ -56,23 +56,23 @@ def test_children_share_what_their_parent_gets():
     assert found == pytest.approx({"org": 30, "team1": 22.5, "team2": 7.5, "other": 30})
 
 
-def test_a_parent_wants_what_its_children_want_up_to_its_bound():
+def test_the_demand_of_a_parent_is_that_of_its_children_up_to_its_bound():
     found = shares(60, org=cpu(0, 1, bound=20), team=cpu(100, parent="org"), other=cpu(100))
     assert found == pytest.approx({"org": 20, "team": 20, "other": 40})
 
 
-def test_jobs_of_a_queue_with_children_share_with_them():
+def test_jobs_of_a_queue_with_children_share_its_resources_with_the_children():
     found = shares(60, org=cpu(100, 1), team=cpu(100, 1, parent="org"))
     assert found == pytest.approx({"org": 60, "team": 30})
 
 
-def test_an_unknown_parent_is_the_root_and_so_is_a_circle():
+def test_an_unknown_parent_or_a_cycle_means_the_root():
     assert shares(60, a=cpu(100, parent="gone"), b=cpu(100)) == pytest.approx({"a": 30, "b": 30})
     circle = {"a": cpu(100, parent="b"), "b": cpu(100, parent="a"), "c": cpu(100)}
     assert shares(60, **circle) == pytest.approx({"a": 20, "b": 20, "c": 20})
 
 
-def test_a_line_leads_from_the_top_down():
+def test_the_path_of_a_queue_starts_at_the_root():
     tree = QueueTree({"a": cpu(0), "b": cpu(0, parent="a"), "c": cpu(0, parent="b")})
     assert tree.path_of("c") == ["a", "b", "c"]
 
@@ -85,21 +85,21 @@ FLAT = st.dictionaries(
 
 
 @given(FLAT, st.integers(0, 300))
-def test_what_is_deserved_sums_to_the_capacity_in_demand(claims, whole):
+def test_deserved_amounts_sum_to_the_requested_part_of_the_capacity(claims, whole):
     """Either everything is divided, or every claim is satisfied."""
     wanted = sum(min(c.request[CPU], *(b for _, b in c.bound), 10**9) for c in claims.values())
     assert sum(shares(whole, **claims).values()) == pytest.approx(min(whole, wanted))
 
 
 @given(FLAT, st.integers(0, 300))
-def test_nobody_gets_more_than_it_wants_or_may_have(claims, whole):
+def test_no_queue_deserves_more_than_its_demand_or_capability(claims, whole):
     for name, amount in shares(whole, **claims).items():
         claim = claims[name]
         assert -1e-9 <= amount <= min(claim.request[CPU], *(b for _, b in claim.bound), 10**9)
 
 
 @given(FLAT, st.integers(0, 300), st.sampled_from("abcdef"))
-def test_more_weight_never_means_less(claims, whole, name):
+def test_more_weight_never_reduces_the_deserved_amount(claims, whole, name):
     if name not in claims:
         return
     before = shares(whole, **claims)[name]
@@ -114,7 +114,7 @@ def test_more_weight_never_means_less(claims, whole, name):
     ),
     st.integers(1, 300),
 )
-def test_in_one_dimension_kube_batch_divides_alike(claims, whole):
+def test_kube_batch_divides_equally_with_one_resource(claims, whole):
     """The two algorithms only differ with several dimensions; with equal dimensions they agree."""
     both = {
         name: Claim(c.weight, {0: c.request[CPU] * 1000, 1: c.request[CPU] * 10**9})

@@ -1,4 +1,4 @@
-"""VictimPools: what is kept between searches is what the plugins say of all jobs at once."""
+"""VictimPools: the pools kept between searches equal those of a new search."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def asked_now(session, taker, voters, jobs):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("protected", [True, False])
-def test_kept_pools_are_those_of_a_new_search(yard, seed, protected):
+def test_kept_pools_equal_those_of_a_new_search(yard, seed, protected):
     """Members leave and come back, so that gangs and queues get and lose their surplus."""
     session, chance = yard.session(), Chance(seed)
     taker, voters = yard.job("taker"), session.tiers.reclaim_voters

@@ -1,4 +1,4 @@
-"""What the plugins of all tiers say together about who may be evicted."""
+"""How plugins of all tiers decide together which tasks may be evicted."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def elect(tiers, defects):
         ([["cba"]], "cba", "cba"),
     ],
 )
-def test_tiers(tiers, upstream, fixed):
+def test_the_victims_of_all_tiers_with_and_without_defects(tiers, upstream, fixed):
     assert (elect(tiers, UPSTREAM), elect(tiers, FIXED)) == (upstream, fixed)
 
 
-def test_without_the_carry_an_empty_tier_says_nothing_about_the_next():
+def test_without_the_carry_an_empty_tier_does_not_limit_the_next_tier():
     assert elect([["ab", "cd"], ["ab"]], UPSTREAM.without([CARRY])) == "ab"
 
 

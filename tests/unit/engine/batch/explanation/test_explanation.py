@@ -1,4 +1,4 @@
-"""Why a group does not run, and what would let it start."""
+"""Why a PodGroup does not run, and what would let it start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def explain(yard, group="g", now_s=0.0):
     return found
 
 
-def test_a_group_that_is_not_there(yard):
+def test_a_missing_group_is_explained(yard):
     assert explain(yard).obstacle is Obstacle.NO_GROUP
     yard.put(make_task("p", "g"))
     found = explain(yard)
@@ -26,7 +26,7 @@ def test_a_group_that_is_not_there(yard):
     assert found.remedies == ("create PodGroup default/g",)
 
 
-def test_a_running_group(yard):
+def test_a_running_group_has_no_obstacle(yard):
     found = explain(yard.put(make_node("n1"), make_gang("g", 2, node="n1")))
     assert (found.obstacle, found.ready, found.members) == (Obstacle.NOTHING, 2, 2)
 
@@ -37,8 +37,8 @@ def test_a_pod_without_a_group_is_named_by_its_workload(yard):
     assert (found.group, found.title) == ("uid-p", "Pod/default/p")
 
 
-def test_a_group_that_is_not_let_in(yards):
-    """Its queue has less than the group needs at least."""
+def test_a_group_that_is_not_enqueued(yards):
+    """The capability of the queue is below the minResources of the group."""
     text = """\
 actions: "enqueue, allocate"
 rules: fairlead
@@ -51,27 +51,27 @@ tiers:
     assert explain(yard).obstacle is Obstacle.NOT_LET_IN
 
 
-def test_one_that_is_about_to_start(yard):
+def test_a_group_that_fits_has_no_obstacle(yard):
     found = explain(yard.put(make_node("n1"), make_gang("g", 2)))
     assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NOTHING, 2, ())
 
 
-def test_a_queue_that_is_not_there(yard):
+def test_a_missing_queue_is_explained(yard):
     found = explain(yard.put(make_gang("g", 1, queue="gpu")))
     assert (found.obstacle, found.remedies) == (Obstacle.NO_QUEUE, ("create queue gpu",))
 
 
-def test_a_closed_queue(yard):
+def test_a_closed_queue_is_explained(yard):
     yard.put(make_queue("gpu", state="Closed"), make_gang("g", 1, queue="gpu"))
     assert explain(yard).obstacle is Obstacle.CLOSED_QUEUE
 
 
-def test_too_few_members(yard):
+def test_a_group_with_too_few_members_is_explained(yard):
     found = explain(yard.put(make_group("g", 3), make_task("p", "g")))
     assert (found.obstacle, found.remedies) == (Obstacle.TOO_FEW_MEMBERS, ("2 more members",))
 
 
-def test_too_little_room(yard):
+def test_insufficient_resources_for_two_members_are_explained(yard):
     yard.put(make_node("n1"), make_node("n2", cpu="1"), make_node("n3", taints=["a:NoSchedule"]))
     yard.put(make_task("other", node="n1", cpu=1), make_gang("g", 4, cpu="1500m"))
     found = explain(yard)
@@ -90,7 +90,7 @@ def test_too_little_room(yard):
     assert found.remedies == ("room for 2 more members like default/g-2",)
 
 
-def test_too_little_room_for_the_last_member(yard):
+def test_insufficient_resources_for_the_last_member_are_explained(yard):
     found = explain(yard.put(make_node("n1"), make_gang("g", 3, cpu="1500m")))
     assert found.remedies == (
         "room for 1 more member like default/g-2",
@@ -112,19 +112,19 @@ def test_a_group_with_its_minimum_but_not_all_members(yard, node):
     )
 
 
-def test_room_that_is_becoming_free(yard):
+def test_resources_of_a_terminating_pod_are_the_obstacle(yard):
     yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, terminating=True))
     assert explain(yard.put(make_gang("g", 2))).obstacle is Obstacle.LEAVING
 
 
-def test_when_it_could_start(yard):
+def test_the_explanation_gives_the_estimated_start(yard):
     ends = {"fairlead.dev/run-duration": "20m"}
     started = {"startTime": "1970-01-01T00:00:00Z"}
     yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, annotations=ends, status=started))
     assert explain(yard.put(make_gang("g", 2))).starts_at == seconds(1200)
 
 
-def test_room_that_is_held_back_for_another(yard):
+def test_resources_reserved_for_another_group_are_the_obstacle(yard):
     yard.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("large", 2, cpu=2))
     yard.run(0)
     yard.put(make_gang("g", 1))
@@ -132,7 +132,7 @@ def test_room_that_is_held_back_for_another(yard):
     assert explain(yard, now_s=600).obstacle is Obstacle.RESERVED
 
 
-def test_a_queue_with_its_share(yard):
+def test_a_queue_that_uses_its_deserved_share_is_explained(yard):
     yard.put(make_node("n1", memory="4Gi"), make_queue("a"), make_queue("b"))
     yard.put(make_gang("a", 2, node="n1", queue="a"), make_gang("b", 4, queue="b"))
     found = explain(yard.put(make_gang("g", 1, queue="a")))
@@ -142,20 +142,20 @@ def test_a_queue_with_its_share(yard):
     assert found.remedies[0] == "more weight for queue a, now 1"
 
 
-def test_room_does_not_start_a_group_whose_queue_has_its_share(yard):
+def test_a_group_whose_queue_has_its_share_does_not_start_on_idle_nodes(yard):
     yard.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
     found = explain(yard.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
     assert (found.obstacle, found.starts_at) == (Obstacle.QUEUE_HAS_ITS_SHARE, None)
 
 
-def test_a_full_queue(yard):
+def test_a_queue_at_its_capability_is_explained(yard):
     yard.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
     found = explain(yard.put(make_gang("g", 2, cpu=2, queue="a")))
     assert found.obstacle is Obstacle.QUEUE_IS_FULL
     assert found.remedies == ("a higher capability of queue a",)
 
 
-def test_the_table_of_queues(yard):
+def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(yard):
     yard.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
     yard.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
     standings = batch_overview(yard.composition, yard.cluster, 0, 10).queues
@@ -166,6 +166,6 @@ def test_the_table_of_queues(yard):
 
 
 @pytest.mark.parametrize("config", ['actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]'])
-def test_there_is_none_without_proportion(config, yards):
+def test_the_overview_lists_no_queues_without_the_plugin_proportion(config, yards):
     yard = yards(config).put(make_node("n1"), make_gang("g", 1))
     assert batch_overview(yard.composition, yard.cluster, 0, 10).queues == ()

@@ -28,38 +28,38 @@ def starts(yard, now_s=0.0, groups_max=10):
     }
 
 
-def test_one_starts_when_enough_has_ended(yard):
+def test_a_group_starts_when_enough_pods_have_ended(yard):
     yard.put(make_node("n1"), make_gang("short", 2, node="n1", **lasting("10s")))
     yard.put(make_gang("long", 2, node="n1", **lasting("60s")))
     yard.put(make_gang("a", 2), make_gang("b", 3))
     assert starts(yard, 1) == {"a": 11.0, "b": None}
 
 
-def test_who_comes_first_ends_before_the_next_starts(yard):
+def test_an_earlier_group_ends_before_the_next_group_starts(yard):
     yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
     for name in "abc":
         yard.put(make_gang(name, 3, **lasting("30s")))
     assert starts(yard, 1) == {"a": 11.0, "b": 41.0, "c": 71.0}
 
 
-def test_one_that_never_fits_delays_nobody(yard):
+def test_a_group_that_never_fits_does_not_delay_other_groups(yard):
     yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
     yard.put(make_gang("a", 9), make_gang("b", 4))
     assert starts(yard, 1) == {"b": 11.0, "a": None}
 
 
-def test_what_says_nothing_never_ends(yard):
+def test_pods_without_a_run_duration_never_end(yard):
     yard.put(make_node("n1"), make_gang("now", 4, node="n1"), make_gang("a", 4))
     assert starts(yard) == {"a": None}
 
 
-def test_a_deadline_is_a_runtime_too(yard):
+def test_active_deadline_seconds_count_as_run_duration(yard):
     held = make_gang("now", 4, node="n1", spec={"activeDeadlineSeconds": 20})
     assert starts(yard.put(make_node("n1"), held, make_gang("a", 4)), 1) == {"a": 21.0}
 
 
-def test_a_queue_waits_for_its_own(yard):
-    """Queue a has its half. It takes no more of what b leaves as long as b has pending tasks."""
+def test_a_queue_with_its_share_waits_until_its_own_pods_end(yard):
+    """Queue a has its half, and gets no more while queue b has pending tasks."""
     yard.put(make_node("n1"), make_queue("a"), make_queue("b"))
     yard.put(make_gang("a1", 2, node="n1", queue="a", **lasting("50s")))
     yard.put(make_gang("b1", 2, node="n1", queue="b", **lasting("10s")))
@@ -67,7 +67,7 @@ def test_a_queue_waits_for_its_own(yard):
     assert starts(yard, 1) == {"b2": 11.0, "a2": 51.0}
 
 
-def test_room_on_two_nodes_is_no_room_for_one_task(yard):
+def test_idle_resources_of_two_nodes_do_not_fit_one_task(yard):
     """The gang starts when one of the nodes has enough."""
     for name, duration in (("n1", "10s"), ("n2", "60s")):
         yard.put(make_node(name), make_gang(f"on-{name}", 2, node=name, **lasting(duration)))
@@ -75,7 +75,7 @@ def test_room_on_two_nodes_is_no_room_for_one_task(yard):
     assert starts(yard, 1) == {"a": 11.0}
 
 
-def test_without_shares_a_queue_takes_whatever_is_free(yards):
+def test_without_shares_a_queue_uses_all_idle_resources(yards):
     """No plugin limits the queues."""
     text = """\
 actions: allocate
@@ -100,7 +100,7 @@ def test_a_queue_exceeds_its_share_only_with_overshoot(yards, defects, start):
     assert starts(yard, 1) == {"a": start, "b": None}
 
 
-def test_kube_batch_lets_a_queue_overshoot(yards):
+def test_a_queue_of_kube_batch_exceeds_its_share(yards):
     kept = BatchDefects(FIXED.present | {Defect.OVERSHOOT})
     yard = yards("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
     yard.put(make_queue("b"), make_gang("b", 5, queue="b"))
@@ -109,14 +109,14 @@ def test_kube_batch_lets_a_queue_overshoot(yards):
     assert Defect.OVERSHOOT in UPSTREAM.present
 
 
-def test_as_many_as_are_asked_for_are_explained(yard):
+def test_the_overview_explains_at_most_groups_max_groups(yard):
     yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
     for name in "abc":
         yard.put(make_gang(name, 4))
     assert list(starts(yard, 1, groups_max=2)) == ["a", "b"]
 
 
-def test_each_comes_with_what_holds_it_back(yard):
+def test_each_waiting_group_has_its_obstacle(yard):
     yard.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
     (found,) = batch_overview(yard.composition, yard.cluster, 0, 10).waiting
     assert (found.obstacle, found.placeable) == (Obstacle.NO_NODE, 1)

@@ -1,4 +1,4 @@
-"""PodGroups of every API in one form, and which group a pod belongs to."""
+"""PodGroups of every API are converted to one form, and pods are assigned to groups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fairlead.testing.batch_builders import make_group, make_task
         "scheduling.x-k8s.io/v1alpha1",
     ],
 )
-def test_kube_batch_volcano_and_scheduler_plugins_say_it_alike(api):
+def test_groups_of_kube_batch_volcano_and_scheduler_plugins_are_equal(api):
     body = {
         "apiVersion": api,
         "kind": "PodGroup",
@@ -36,7 +36,7 @@ def test_kube_batch_volcano_and_scheduler_plugins_say_it_alike(api):
 @pytest.mark.parametrize(
     ("policy", "minimum"), [({"gang": {"minCount": 4}}, 4), ({"basic": {}}, 0), (None, 0)]
 )
-def test_upstreams_own_group_has_a_policy(policy, minimum):
+def test_the_group_of_upstream_has_a_scheduling_policy(policy, minimum):
     spec = {"priority": 7} | ({"schedulingPolicy": policy} if policy else {})
     body = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",
@@ -48,7 +48,7 @@ def test_upstreams_own_group_has_a_policy(policy, minimum):
     assert (found.min_member, found.priority) == (minimum, 7)
 
 
-def test_a_queue_may_be_named_by_annotation():
+def test_an_annotation_may_name_the_queue():
     group = decode(
         {
             "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -73,7 +73,7 @@ def test_a_queue_may_be_named_by_annotation():
         (make_task("p"), ""),
     ],
 )
-def test_a_pod_names_its_group(pod, name):
+def test_a_pod_belongs_to_the_group_that_it_names(pod, name):
     assert group_name(pod) == name
 
 
@@ -97,7 +97,7 @@ def test_pods_of_one_controller_are_one_group():
 
 
 @pytest.mark.parametrize(("text", "minimum"), [("3", 3), ("many", 1), ("1_0", 1), ("", 1)])
-def test_the_minimum_of_such_a_group_is_an_annotation(text, minimum):
+def test_an_annotation_sets_the_minimum_of_a_group_of_one_controller(text, minimum):
     pod = make_task("p", annotations={"scheduling.k8s.io/group-min-member": text})
     assert shadow_group(pod).min_member == minimum
 

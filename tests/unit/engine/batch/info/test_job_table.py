@@ -1,4 +1,4 @@
-"""Jobs, tasks and queues follow changes in any order."""
+"""The table of jobs, tasks and queues is correct for every order of changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_pod_without_a_group_keeps_its_job_when_its_requests_change(yard):
     assert yard.run().bound == {"p": "n1"}
 
 
-def test_pods_of_other_schedulers_are_not_ours_while_they_wait(yard):
+def test_pending_pods_of_other_schedulers_are_no_tasks(yard):
     yard.put(make_task("p", scheduler="default-scheduler"))
     yard.put(make_task("q", "g", scheduler="default-scheduler"))
     assert yard.jobs.tasks == {}
@@ -60,7 +60,7 @@ def test_a_placed_member_counts_whichever_scheduler_placed_it(yard):
     assert yard.task("p").status is TaskStatus.RUNNING
 
 
-def test_finished_pods_stay_members_and_hold_nothing(yard):
+def test_finished_pods_remain_members_without_allocated_resources(yard):
     yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
     yard.put(make_task("g-0", "g", node="n1", status={"phase": "Succeeded"}))
     job = yard.job("g")
@@ -69,13 +69,13 @@ def test_finished_pods_stay_members_and_hold_nothing(yard):
     yard.jobs.validate()
 
 
-def test_a_pod_that_is_known_only_as_finished_is_a_member(yard):
+def test_a_pod_first_seen_as_finished_is_a_member(yard):
     yard.put(make_task("p", "g", status={"phase": "Failed"}))
     assert yard.job("g").by_status[TaskStatus.FAILED].keys() == {"uid-p"}
 
 
-def test_placed_pods_that_ask_for_more_while_they_start_are_odd(kube_batch):
-    """To kube-batch, which counts their containers only."""
+def test_running_pods_with_larger_init_containers_are_odd(kube_batch):
+    """kube-batch counts only the containers of such pods."""
     yard = kube_batch
     init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
     start = {"spec": {"initContainers": [init]}}
@@ -85,7 +85,7 @@ def test_placed_pods_that_ask_for_more_while_they_start_are_odd(kube_batch):
     assert yard.jobs.odd.keys() == {"uid-runs"}
 
 
-def test_gated_pods_are_members_and_not_tried(yard):
+def test_gated_pods_are_members_and_are_not_scheduled(yard):
     yard.put(make_node("n1"), make_group("g", 1))
     yard.put(make_task("p", "g", spec={"schedulingGates": [{"name": "wait"}]}))
     assert yard.task("p").status is TaskStatus.GATED
@@ -100,7 +100,7 @@ def test_a_pod_may_change_its_group(yard):
     yard.jobs.validate()
 
 
-def test_sums_are_as_long_as_the_columns_that_they_have():
+def test_sums_grow_to_the_number_of_resource_columns():
     total = [5, 5]
     add_amounts(total, ((0, 1), (2, 1)), 1)
     assert total == [6, 5, 1]
@@ -109,14 +109,14 @@ def test_sums_are_as_long_as_the_columns_that_they_have():
 # --- jobs come and go ------------------------------------------------------------------------
 
 
-def test_a_job_needs_its_group_to_be_tried(yard):
+def test_a_job_is_not_scheduled_before_its_group_exists(yard):
     group, *pods = make_gang("g", 2)
     yard.put(make_node("n1"), pods)
     assert yard.run().bound == {}
     assert len(yard.put(group).run().bound) == 2
 
 
-def test_what_is_left_of_a_deleted_group_are_its_pods(yard):
+def test_the_pods_of_a_deleted_group_remain_a_job(yard):
     group, *pods = make_gang("g", 2)
     yard.put(group, pods)
     delete(yard, group)
@@ -125,22 +125,22 @@ def test_what_is_left_of_a_deleted_group_are_its_pods(yard):
     assert yard.jobs.jobs == {}
 
 
-def test_a_group_that_is_deleted_after_its_pods_leaves_nothing(yard):
+def test_no_job_remains_after_pods_and_group_are_deleted(yard):
     group, *pods = make_gang("g", 2)
     yard.put(group, pods)
     delete(yard, *pods, group)
     assert yard.jobs.jobs == {}
 
 
-def test_deletions_of_what_the_table_does_not_know_change_nothing(yard):
-    """A node, a group that never had pods, and one that is deleted twice."""
+def test_deletions_of_unknown_objects_change_nothing(yard):
+    """A node, a group that never had pods, and a group that is deleted twice."""
     yard.put(make_node("n1"), make_gang("g", 1))
     delete(yard, make_node("n1"), make_group("other", 1), make_group("other", 1))
     assert list(yard.jobs.jobs) == ["default/g"]
 
 
-def test_a_pod_of_the_same_name_takes_the_place_of_the_first(yard):
-    """Its predecessor is no member any more."""
+def test_a_recreated_pod_replaces_the_pod_of_the_same_name(yard):
+    """The earlier pod, which has another uid, is no longer a member."""
     yard.put(make_group("g", 1), make_task("p", "g"), make_task("p", "g", meta={"uid": "other"}))
     assert list(yard.job("g").tasks) == ["other"]
     yard.jobs.validate()
@@ -152,7 +152,7 @@ def test_a_finished_pod_of_another_scheduler_is_no_member(yard):
 
 
 def test_a_refused_status_of_an_earlier_group_is_not_written_again(yard):
-    """The group of that name is another object now."""
+    """The group of that name was recreated, so its uid differs."""
     yard.put(make_group("g", 1))
     ref = yard.job("g").group.ref
     yard.jobs.touched.clear()
@@ -168,19 +168,19 @@ def test_a_job_without_a_group_has_no_minimum_and_no_priority(yard):
     assert (job.min_available, job.is_ready, job.priority) == (0, True, 0)
 
 
-def test_a_group_without_pods_is_kept(yard):
+def test_a_group_without_pods_remains_a_job(yard):
     group, pod = make_gang("g", 1)
     yard.put(group, pod)
     delete(yard, pod)
     assert yard.job("g").tasks == {}
 
 
-def test_groups_and_queues_may_change(yard):
+def test_a_group_may_change_its_minimum_and_queue(yard):
     yard.put(make_queue("a"), make_queue("b"), make_group("g", 2, "a"), make_group("g", 3, "b"))
     assert (yard.job("g").min_available, yard.job("g").queue) == (3, "b")
 
 
-def test_queues_come_and_go(yard):
+def test_a_job_is_scheduled_only_while_its_queue_exists(yard):
     yard.put(make_node("n1"), make_gang("g", 1, queue="a"))
     assert yard.run().bound == {}
     yard.put(make_queue("a"))
@@ -189,7 +189,7 @@ def test_queues_come_and_go(yard):
     assert yard.put(make_queue("a")).run().bound == {"g-0": "n1"}
 
 
-def test_everything_may_be_told_at_once(yard):
+def test_all_objects_may_be_loaded_at_once(yard):
     yard.tell(ObjectsLoaded([*make_gang("g", 2), make_queue("default"), make_node("n1")]))
     assert len(yard.run().bound) == 2
 
@@ -206,14 +206,14 @@ def test_everything_may_be_told_at_once(yard):
         ((make_priority_class("high", 7), make_priority_class("other", 3, default=True)), 7),
     ],
 )
-def test_the_class_says_how_important_a_job_is(classes, priority, yard):
+def test_the_priority_class_sets_the_priority_of_a_job(classes, priority, yard):
     yard.put(make_group("g", 1, priorityClassName="high"), *classes)
     assert yard.job("g").priority == priority
     delete(yard, *classes)
     assert yard.job("g").priority == 0
 
 
-def test_a_group_of_upstream_brings_its_own_priority(yard):
+def test_a_group_of_upstream_sets_its_own_priority(yard):
     yard.put(make_group("g", 1, api="scheduling.k8s.io/v1alpha2", priority=5))
     assert yard.job("g").priority == 5
 
@@ -229,27 +229,27 @@ def decided(yard):
     return yard
 
 
-def test_a_decision_is_believed(decided):
+def test_a_pod_is_assumed_on_its_node_after_the_bind_was_sent(decided):
     assert decided.task("p").status is TaskStatus.BINDING
     assert "uid-p" in decided.cluster.table.find("n1").pods
     assert decided.run().bound == {}
 
 
-def test_an_older_version_does_not_undo_it(decided):
+def test_an_update_without_node_name_keeps_the_assumed_bind(decided):
     decided.put(make_task("p", "g", labels={"changed": "yes"}))
     task = decided.task("p")
     assert (task.status, task.node) == (TaskStatus.BINDING, "n1")
     assert task.info.pod.metadata.labels == {"changed": "yes"}
 
 
-def test_nor_does_one_that_asks_for_something_else(decided):
+def test_an_update_with_other_requests_keeps_the_assumed_bind(decided):
     decided.put(make_task("p", "g", cpu=2))
     task = decided.task("p")
     assert (task.status, task.node) == (TaskStatus.BINDING, "n1")
     decided.jobs.validate()
 
 
-def test_it_ends_when_the_object_shows_it(decided):
+def test_an_update_with_the_node_name_confirms_the_bind(decided):
     decided.put(make_task("p", "g", node="n1", status={"phase": "Pending"}))
     assert decided.task("p").status is TaskStatus.BOUND
     decided.put(make_task("p", "g", node="n1"))
@@ -257,20 +257,20 @@ def test_it_ends_when_the_object_shows_it(decided):
     decided.cluster.table.validate()
 
 
-def test_a_refused_bind_is_taken_back(decided):
+def test_a_refused_bind_is_reverted(decided):
     assert decided.jobs.bind_failed("uid-p")
     assert decided.task("p").status is TaskStatus.PENDING
     assert decided.cluster.table.find("n1").pods == {}
     assert decided.run().bound == {"p": "n1"}
 
 
-def test_a_bind_that_is_none_of_ours_is_not_touched(decided):
+def test_a_failed_bind_of_an_unknown_or_bound_pod_changes_nothing(decided):
     assert decided.jobs.bind_failed("uid-other") is False
     decided.put(make_task("p", "g", node="n1"))
     assert not decided.jobs.bind_failed("uid-p")
 
 
-def test_a_pod_that_is_deleted_meanwhile_is_gone(decided):
+def test_a_pod_that_is_deleted_during_its_bind_is_removed(decided):
     decided.drop("p")
     assert decided.jobs.tasks == {}
     assert decided.cluster.table.find("n1").pods == {}
@@ -286,39 +286,39 @@ def evicting(yard):
     return yard
 
 
-def test_who_was_told_to_go_is_leaving(evicting):
+def test_an_evicted_task_is_releasing(evicting):
     assert evicting.task("old-0").status is TaskStatus.RELEASING
     assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
     assert evicting.run().evicted == {}
 
 
-def test_even_if_an_older_version_comes_in_between(evicting):
+def test_an_evicted_task_stays_releasing_after_an_update(evicting):
     evicting.put(make_task("old-0", "old", node="n1", labels={"changed": "yes"}))
     assert evicting.task("old-0").status is TaskStatus.RELEASING
     assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
 
 
-def test_when_it_is_gone_its_room_is_free(evicting):
+def test_the_deletion_of_an_evicted_pod_frees_its_resources(evicting):
     evicting.drop("old-0")
     assert evicting.jobs.releasing_pods == {}
     assert evicting.run().bound == {"new-0": "n1"}
 
 
-def test_a_refused_eviction_is_taken_back(evicting):
+def test_a_refused_eviction_is_reverted(evicting):
     assert evicting.jobs.eviction_failed("uid-old-0")
     assert evicting.task("old-0").status is TaskStatus.RUNNING
     assert evicting.jobs.releasing_pods == {}
     assert not evicting.jobs.eviction_failed("uid-old-0")
 
 
-def test_one_that_is_terminating_anyway_goes_on_leaving(evicting):
+def test_a_terminating_task_stays_releasing_after_a_refused_eviction(evicting):
     evicting.put(make_task("old-0", "old", node="n1", terminating=True))
     assert evicting.jobs.eviction_failed("uid-old-0")
     assert evicting.task("old-0").status is TaskStatus.RELEASING
     assert evicting.jobs.releasing_pods.keys() == {"uid-old-0"}
 
 
-def test_pods_of_anybody_count_as_leaving(yard):
+def test_terminating_pods_of_other_schedulers_count_as_releasing(yard):
     yard.put(make_node("n1"))
     yard.put(make_task("p", scheduler="default-scheduler", node="n1", terminating=True))
     assert yard.jobs.releasing_pods.keys() == {"uid-p"}

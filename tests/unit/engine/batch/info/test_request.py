@@ -1,4 +1,4 @@
-"""What a task occupies and what it needs to start, by two rules."""
+"""The resources that a task uses and needs to start, by the rules of kube-batch and Kubernetes."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def pod(containers, init=(), **spec):
     return decode_as(Pod, {"metadata": {"name": "p", "namespace": "ns"}, "spec": body})
 
 
-def test_kube_batch_adds_up_containers(request_of):
+def test_kube_batch_sums_the_requests_of_containers(request_of):
     found = request_of(pod([{"cpu": "1", "memory": "1Mi"}, {"cpu": "500m"}]))
     assert dict(found.running) == {CPU: 1500, MEMORY: MIB}
     assert found.running == found.starting
 
 
-def test_kube_batch_looks_at_init_containers_only_when_starting(request_of):
+def test_kube_batch_counts_init_containers_only_at_the_start(request_of):
     found = request_of(pod([{"cpu": "1"}], [{"cpu": "3"}, {"cpu": "2"}]))
     assert (dict(found.running), dict(found.starting)) == ({CPU: 1000}, {CPU: 3000, MEMORY: 0})
 
 
-def test_kube_batch_knows_no_overhead_and_kubernetes_does(request_of):
+def test_kubernetes_counts_overhead_and_kube_batch_does_not(request_of):
     heavy = pod([{"cpu": "1"}], [{"cpu": "3"}], overhead={"cpu": "250m"})
     assert dict(request_of(heavy).running) == {CPU: 1000}
     found = request_of(heavy, effective_requests, NO_SLACK)
@@ -69,14 +69,14 @@ def test_kube_batch_does_not_count_ephemeral_storage(request_of):
     assert dict(found.running) == {CPU: 1000}
 
 
-def test_what_nodes_count_beyond_the_rule_is_known(request_of):
+def test_the_surplus_is_what_the_node_counts_beyond_the_rule(request_of):
     found = request_of(pod([{"cpu": "1", "memory": "1Mi"}], [{"cpu": "3"}]))
     assert dict(found.surplus) == {CPU: 2000}
     assert found.is_odd
     assert not request_of(make_task("plain")).is_odd
 
 
-def test_priorities_count_containers_with_defaults(request_of):
+def test_nonzero_requests_use_defaults_for_each_container(request_of):
     found = request_of(pod([{"cpu": "1"}, {}], [{"cpu": "3"}]))
     assert found.nonzero == (1100, 400 * MIB)
 
@@ -91,16 +91,16 @@ def test_priorities_count_containers_with_defaults(request_of):
         ({"nvidia.com/gpu": "1"}, False),
     ],
 )
-def test_requests_below_the_least_amounts_are_nothing(requests, nothing, request_of):
+def test_requests_below_the_minimum_amounts_are_best_effort(requests, nothing, request_of):
     assert request_of(pod([requests])).is_best_effort is nothing
 
 
-def test_a_pod_may_ask_for_something_only_while_it_starts(request_of):
+def test_a_pod_whose_init_container_alone_has_requests_is_not_best_effort(request_of):
     found = request_of(pod([{}], [{"cpu": "1"}]))
     assert (found.runs_on_nothing, found.is_best_effort) == (True, False)
 
 
-def test_floors_leave_the_slack(request_of):
+def test_floors_are_requests_minus_the_slack(request_of):
     floors = dict(request_of(pod([{"cpu": "1", "memory": "100Mi"}])).floors)
     assert floors == {CPU: 991, MEMORY: 90 * MIB + 1}
     exact = request_of(pod([{"cpu": "1", "memory": "100Mi"}]), effective_requests, NO_SLACK)
@@ -115,6 +115,6 @@ def test_pods_of_one_shape_share_a_request(request_of):
     assert table.of(first) is table.of(second)
 
 
-def test_slack_of_shares_is_finer_than_of_whole_things():
+def test_the_slack_of_shares_is_smaller_than_that_of_amounts():
     slack = Slack()
     assert (slack.least(3), slack.least_part(3), slack.least_part(CPU)) == (1, 0.01, 1)

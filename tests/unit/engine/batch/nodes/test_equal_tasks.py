@@ -1,4 +1,4 @@
-"""Tasks about which a plan alone decides go where plugins that run again would put them."""
+"""Equal tasks that reuse a plan are placed on the nodes that a new run of the plugins chooses."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def run(yard, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_choices_are_those_of_plugins_that_run_again(yards, seed):
+def test_reused_choices_equal_those_of_a_new_run_of_the_plugins(yards, seed):
     """Given random changes, when equal tasks are placed, then each goes where a new choice says."""
     run(yards("fairlead"), seed)
 
@@ -103,7 +103,7 @@ def test_the_comparison_covers_both_kinds_of_choices(yards):
     assert 40 < run(yards("fairlead"), 0) < 320
 
 
-def test_a_service_of_the_tasks_ends_it(yards):
+def test_a_service_that_selects_the_tasks_ends_the_reuse(yards):
     """Equal tasks go to any of two equal nodes, until a Service spreads them."""
     yard = yards("fairlead")
     for name, app in (("n1", "a"), ("n2", "b")):

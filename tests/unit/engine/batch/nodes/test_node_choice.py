@@ -1,4 +1,4 @@
-"""Which nodes can take a task, and which is best: by room now, soon, or whatever the room."""
+"""Feasible and best nodes of a task for idle, future and ignored resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def yard(yard):
     return yard
 
 
-def test_four_questions(yard):
+def test_feasible_nodes_differ_for_idle_future_and_ignored_resources(yard):
     session, task = yard.session(), yard.task("g-0")
     choices = session.choices(task.job)
     assert names(session, choices.now, task) == ["n1"]
@@ -33,20 +33,20 @@ def test_four_questions(yard):
     assert names(session, choices.ignoring_resources, task) == ["n1", "n2", "n3"]
 
 
-def test_what_is_free_counts_as_room_to_come(yard):
+def test_future_resources_include_idle_resources(yard):
     session, task = yard.session(), yard.task("g-0")
     assert names(session, session.choices(task.job).later, task) == ["n1", "n2"]
 
 
-def test_for_kube_batch_it_does_not(yards):
+def test_future_resources_of_kube_batch_exclude_idle_resources(yards):
     yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_gang("g", 1))
     yard.put(make_node("n1"), make_node("n2"), make_task("old", node="n2", terminating=True))
     session, task = yard.session(), yard.task("g-0")
     assert names(session, session.choices(task.job).later, task) == ["n2"]
 
 
-def test_answers_follow_what_is_supposed(yard):
-    """Reverting a hypothesis changes the results back."""
+def test_feasible_nodes_follow_the_operations_of_a_statement(yard):
+    """Discarding the statement restores the earlier result."""
     session, task = yard.session(), yard.task("g-0")
     now, statement = session.choices(task.job).now, Statement(session)
     statement.allocate(yard.task("g-0"), yard.cluster.table.find("n1"))
@@ -55,7 +55,7 @@ def test_answers_follow_what_is_supposed(yard):
     assert names(session, now, task) == ["n1"]
 
 
-def test_a_promise_takes_what_is_free_when_more_is_promised_than_leaves(yard):
+def test_pipelined_tasks_use_idle_resources_beyond_the_releasing_ones(yard):
     yard.put(make_gang("h", 2, cpu=1))
     session = yard.session()
     n1, statement = yard.cluster.table.find("n1"), Statement(session)
@@ -64,7 +64,7 @@ def test_a_promise_takes_what_is_free_when_more_is_promised_than_leaves(yard):
     assert session.room.shared.idle(0, n1.row) == 0
 
 
-def test_held_back_room_is_for_one_job_only(yard):
+def test_reserved_resources_are_available_to_one_job_only(yard):
     session, task = yard.session(), yard.task("g-0")
     held = session.room.idle.copy()
     session.room.hold_back(held)
@@ -74,7 +74,7 @@ def test_held_back_room_is_for_one_job_only(yard):
     assert names(session, shared, task) == ["n1"]
 
 
-def test_the_best_is_picked_and_chance_decides_among_equals(yards):
+def test_the_best_node_is_picked_and_ties_are_broken_at_random(yards):
     yard = yards("fairlead")
     yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
     session, task = yard.session(), yard.task("g-0")
@@ -83,7 +83,7 @@ def test_the_best_is_picked_and_chance_decides_among_equals(yards):
     assert picked == {"n1", "n2"}
 
 
-def test_nodes_are_ranked_best_first_and_equals_by_name_backwards(yards):
+def test_nodes_are_ranked_by_score_and_then_by_name_descending(yards):
     """This is kube-batch's order when it looks for victims."""
     yard = yards("kube-batch")
     yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
@@ -99,7 +99,7 @@ def test_nodes_are_ranked_best_first_and_equals_by_name_backwards(yards):
     assert ranked() == ["n2", "small"]
 
 
-def test_no_node_no_choice(yards):
+def test_no_node_is_picked_in_a_cluster_without_nodes(yards):
     yard = yards("fairlead").put(make_gang("g", 1))
     session, task = yard.session(), yard.task("g-0")
     assert session.choices(task.job).now.pick(task.info, TieBreak(0)) is None
@@ -108,20 +108,20 @@ def test_no_node_no_choice(yards):
 # --- what is on nodes ------------------------------------------------------------------------
 
 
-def test_a_node_used_beyond_what_it_offers_is_left_out_by_kube_batch(yards):
+def test_kube_batch_excludes_nodes_that_are_used_beyond_their_allocatable(yards):
     yard = yards("kube-batch").put(make_queue("default"), make_gang("g", 1, cpu=0, memory="0"))
     yard.put(make_node("n1", cpu="1"), make_task("a", node="n1"), make_task("b", node="n1"))
     assert yard.run().bound == {}
 
 
-def test_not_by_us_what_asks_for_nothing_can_run_there(yard):
+def test_fairlead_places_best_effort_tasks_on_overused_nodes(yard):
     yard.put(make_task("b", node="n3"), make_gang("tiny", 1, cpu=0))
     session = yard.session()
     task = yard.task("tiny-0")
     assert "n3" in names(session, session.choices(task.job).ignoring_resources, task)
 
 
-def test_pods_that_are_leaving_still_count_as_pods(yards):
+def test_terminating_pods_count_towards_the_pod_limit(yards):
     yard = yards("fairlead").put(make_node("n1", pods=1), make_gang("g", 1, cpu=0))
     yard.put(make_task("old", node="n1", cpu=0, terminating=True))
     assert yard.run().bound == {}
@@ -129,7 +129,7 @@ def test_pods_that_are_leaving_still_count_as_pods(yards):
     assert yard.run().bound == {"g-0": "n1"}
 
 
-def test_init_containers_hold_no_room_in_kube_batch(yards):
+def test_init_containers_of_running_pods_use_no_resources_in_kube_batch(yards):
     """The node counts them with the pod; a session of kube-batch does not."""
     init = {"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "3"}}}]}
     for name, bound in (("kube-batch", {"g-0": "n1"}), ("fairlead", {})):
@@ -138,8 +138,8 @@ def test_init_containers_hold_no_room_in_kube_batch(yards):
         assert yard.run().bound == bound
 
 
-def test_pods_on_a_node_that_is_not_there_take_no_room(yards):
-    """Neither one that is leaving, nor one that kube-batch counts otherwise."""
+def test_pods_on_an_unknown_node_use_no_resources(yards):
+    """Neither a terminating pod, nor a pod that kube-batch counts differently."""
     init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
     main = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
     for yard in (yards(), yards("kube-batch").put(make_queue("default"))):

@@ -1,4 +1,4 @@
-"""Preparations: a task whose volumes or devices are refused is not bound, nor is its gang."""
+"""A task whose volumes or devices cannot be prepared is not bound, nor is its gang."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def served(yards):
 
 
 @pytest.mark.parametrize("point", ["reserve", "pre_bind"])
-def test_a_refusal_takes_the_whole_gang_back(served, point):
-    """The room is free again, and the group is told the reason."""
+def test_a_failed_preparation_reverts_the_whole_gang(served, point):
+    """The resources are idle again, and the status of the group has the reason."""
     yard, plugin, found = served(**{point: unschedulable("not today")})
     assert found.bound == {}
     assert yard.cluster.table.find("n1").pods == {}
@@ -90,7 +90,7 @@ def test_a_refusal_takes_the_whole_gang_back(served, point):
 
 
 @pytest.mark.parametrize("answer", [None, SUCCESS])
-def test_without_a_refusal_the_gang_is_bound(served, answer):
+def test_the_gang_is_bound_after_successful_preparations(served, answer):
     _, plugin, found = served(reserve=answer, pre_bind=answer)
     assert found.bound == {"g-0": "n1", "g-1": "n1"}
     assert plugin.undone == []

@@ -1,4 +1,4 @@
-"""Gangs that lose members while they run."""
+"""Running gangs that lose members."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def broken(worlds):
     return world
 
 
-def test_its_new_members_complete_it(broken):
+def test_new_members_complete_a_broken_gang(broken):
     broken.put(make_node("n3"), [make_task(name, "g") for name in broken.dead])
     broken.live_until(200)
     assert sorted(broken.running()) == ["g-0", "g-1", "g-2", "g-3"]
     assert sorted(set(broken.running().values())) == ["n1", "n3"]
 
 
-def test_without_room_for_them_the_rest_is_released_after_a_while(broken):
+def test_a_broken_gang_is_evicted_after_the_grace_period(broken):
     broken.put([make_task(name, "g") for name in broken.dead])
     broken.live_until(69)
     assert len(broken.running()) == 2
@@ -36,7 +36,7 @@ def test_without_room_for_them_the_rest_is_released_after_a_while(broken):
     assert broken.running() == {}
 
 
-def test_then_others_can_run(broken):
+def test_the_eviction_of_a_broken_gang_lets_other_gangs_run(broken):
     broken.put(make_gang("waiting", 2))
     broken.live_until(69)
     assert not {"waiting-0", "waiting-1"} & broken.running().keys()
@@ -44,7 +44,7 @@ def test_then_others_can_run(broken):
     assert broken.running() == {"waiting-0": "n1", "waiting-1": "n1"}
 
 
-def test_kube_batch_leaves_them(worlds):
+def test_without_a_grace_period_a_broken_gang_keeps_running(worlds):
     world = worlds("fairlead", broken_gang_grace_s=None)
     world.put(make_node("n1"), make_gang("g", 4)).live_until(5)
     world.drop("g-0", "g-1")
@@ -52,7 +52,7 @@ def test_kube_batch_leaves_them(worlds):
     assert len(world.running()) == 2
 
 
-def test_a_gang_that_has_done_enough_is_not_broken(worlds):
+def test_a_gang_with_succeeded_members_is_not_broken(worlds):
     world = worlds().put(make_node("n1"), make_gang("g", 4)).live_until(5)
     for i in range(3):
         world.put(make_task(f"g-{i}", "g", node="n1", status={"phase": "Succeeded"}))
@@ -60,7 +60,7 @@ def test_a_gang_that_has_done_enough_is_not_broken(worlds):
     assert "g-3" in world.running()
 
 
-def test_time_starts_again_when_it_was_complete(worlds):
+def test_the_grace_period_starts_again_after_the_gang_was_complete(worlds):
     world = worlds().put(make_node("n1"), make_gang("g", 4)).live_until(5)
     for end_s in (50, 100, 150, 200):
         world.drop("g-0")

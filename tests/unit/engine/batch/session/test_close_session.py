@@ -1,4 +1,4 @@
-"""What a session writes about jobs and pods: phases, conditions, events."""
+"""What a session writes about jobs and pods: phases, conditions and events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def old_condition(status="True"):
     return {"conditions": [one | {"message": "2/2 tasks in gang unschedulable: no"}]}
 
 
-def test_a_gang_that_was_bound_is_running(yard):
+def test_a_bound_gang_has_phase_running(yard):
     found = yard.put(make_node("n1"), make_gang("g", 2)).run()
     assert found.patches["PodGroup", "g"].fields == {"phase": "Running"}
 
 
-def test_a_gang_that_waits_is_pending_and_told_why(yard):
+def test_a_waiting_gang_has_phase_pending_and_an_unschedulable_condition(yard):
     found = yard.put(make_node("n1"), make_gang("g", 5)).run()
     patch = found.patches["PodGroup", "g"]
     assert patch.fields == {"phase": "Pending"}
@@ -40,7 +40,7 @@ def waiting_message(found, group):
     return condition.message.partition(": ")[2]
 
 
-def test_a_queue_may_be_the_reason(yards):
+def test_the_condition_may_name_the_queue_as_the_reason(yards):
     """If no nodes were examined, the message names none."""
     yard = yards("fairlead").put(make_node("n1", memory="4Gi"))
     yard.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
@@ -54,7 +54,7 @@ def test_a_queue_may_be_the_reason(yards):
     assert waiting_message(found, "large") == "queue small has reached its limit"
 
 
-def test_its_pods_are_told_as_the_scheduler_tells_them(yard):
+def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(yard):
     found = yard.put(make_node("n1"), make_gang("g", 5)).run()
     (condition,) = found.patches["Pod", "g-0"].conditions
     assert (condition.type, condition.status, condition.reason) == (
@@ -67,7 +67,7 @@ def test_its_pods_are_told_as_the_scheduler_tells_them(yard):
     assert f"Pod g-0 FailedScheduling: {text}" in found.events
 
 
-def test_kube_batch_says_nothing_and_says_it_every_time(yards):
+def test_kube_batch_repeats_an_event_without_reasons(yards):
     yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
     yard.put(make_gang("g", 5))
     first, second = yard.run(), yard.run()
@@ -75,7 +75,7 @@ def test_kube_batch_says_nothing_and_says_it_every_time(yards):
     assert first.events == second.events
 
 
-def test_members_are_counted(yard):
+def test_the_status_counts_the_members_by_phase(yard):
     yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
     yard.put(make_task("g-1", "g", node="n1"))
     yard.put(make_task("g-2", "g", status={"phase": "Succeeded"}))
@@ -88,25 +88,25 @@ def test_members_are_counted(yard):
     }
 
 
-def test_a_running_gang_that_lacks_members_is_unknown(yard):
+def test_a_running_gang_with_too_few_members_has_phase_unknown(yard):
     yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
     found = yard.run()
     assert found.patches["PodGroup", "g"].fields["phase"] == "Unknown"
 
 
-def test_a_condition_that_has_passed_is_lifted(yard):
+def test_an_obsolete_unschedulable_condition_becomes_false(yard):
     yard.put(make_node("n1"), make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
     (condition,) = yard.run().patches["PodGroup", "g"].conditions
     assert (condition.type, condition.status) == ("Unschedulable", "False")
 
 
-def test_kube_batch_leaves_it_for_ever(yards):
+def test_kube_batch_never_resets_an_obsolete_unschedulable_condition(yards):
     yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
     yard.put(make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
     assert yard.run().patches["PodGroup", "g"].conditions == ()
 
 
-def test_what_is_written_already_is_not_written_again(yard):
+def test_an_unchanged_status_is_not_written_again(yard):
     text = "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
     condition = {
         "type": "Unschedulable",
@@ -122,19 +122,19 @@ def test_what_is_written_already_is_not_written_again(yard):
     assert not any(event.startswith("PodGroup") for event in found.events)
 
 
-def test_nothing_is_written_about_groups_that_are_nobodys_objects(yard):
+def test_no_status_is_written_for_groups_without_an_object(yard):
     found = yard.put(make_node("n1"), make_task("p", cpu=9)).run()
     assert [kind for kind, _ in found.patches] == ["Pod"]
 
 
 @pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
-def test_a_group_is_written_by_name_and_uid(api, yard):
+def test_the_status_write_targets_a_group_by_name_and_uid(api, yard):
     yard.put(make_node("n1"), make_group("g", 1, api=api), make_task("g-0", "g"))
     target = yard.run().patches["PodGroup", "g"].target
     assert (target.namespace, target.uid) == ("default", "uid-group-g")
 
 
-def test_jobs_about_which_nothing_happened_are_not_looked_at_again(yard):
+def test_unchanged_jobs_are_not_reported_again(yard):
     yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
     assert "g" in yard.run().reports
     assert yard.run().reports == {}
@@ -161,24 +161,24 @@ def upstream_condition(yard, status=None):
     return condition
 
 
-def test_a_scheduled_group_of_upstream_says_so(yard):
+def test_a_scheduled_group_of_upstream_gets_a_true_condition(yard):
     found = upstream_condition(yard.put(make_node("n1")))
     assert (found.status, found.reason) == ("True", "Scheduled")
 
 
-def test_one_that_waits_says_why(yard):
+def test_a_waiting_group_of_upstream_gets_a_false_condition_with_the_reason(yard):
     found = upstream_condition(yard.put(make_node("n1", cpu="1")))
     assert (found.status, found.reason) == ("False", "Unschedulable")
     assert found.message.startswith("2/2 tasks in gang unschedulable: 0/1 nodes are available")
 
 
-def test_nothing_is_said_twice(yard, yards):
+def test_an_equal_condition_of_a_group_of_upstream_is_not_written_again(yard, yards):
     first = upstream_condition(yard.put(make_node("n1", cpu="1")))
     said = {"type": first.type, "status": "False", "reason": first.reason}
     known = {"conditions": [{**said, "message": first.message}]}
     assert upstream_condition(yards().put(make_node("n1", cpu="1")), known) is None
 
 
-def test_once_scheduled_it_stays_so(yard):
+def test_the_true_condition_of_a_group_of_upstream_stays_true(yard):
     known = {"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}]}
     assert upstream_condition(yard.put(make_node("n1", cpu="1")), known) is None

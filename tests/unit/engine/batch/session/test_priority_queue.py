@@ -1,4 +1,4 @@
-"""Both queues serve by key; one of them does not notice when keys change."""
+"""Both priority queues sort by key; only one of them notices changed keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def drain(queue):
 
 
 @given(st.lists(st.integers(), unique=True))
-def test_with_keys_that_stay_both_sort(items):
+def test_both_queues_sort_by_constant_keys(items):
     for kind in (PriorityQueue, FreshQueue):
         queue = kind(lambda item: item)
         for item in items:
@@ -21,7 +21,7 @@ def test_with_keys_that_stay_both_sort(items):
         assert drain(queue) == sorted(items)
 
 
-def test_a_heap_does_not_notice_a_key_that_changed():
+def test_a_heap_does_not_notice_a_changed_key():
     shares = {"a": 1, "b": 2, "c": 3}
     stale, fresh = PriorityQueue(shares.get), FreshQueue(shares.get)
     for name in shares:

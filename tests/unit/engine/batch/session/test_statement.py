@@ -1,4 +1,4 @@
-"""A statement makes its steps so together, or leaves no trace of them."""
+"""A statement commits all of its operations, or reverts all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def busy(yard):
     return yard
 
 
-def test_steps_are_seen_at_once(busy):
+def test_operations_of_a_statement_take_effect_at_once(busy):
     session = busy.session()
     node = busy.cluster.table.find("n1")
     statement = Statement(session)
@@ -35,7 +35,7 @@ def test_steps_are_seen_at_once(busy):
     assert (job.ready_count, job.waiting_count, job.valid_count) == (1, 1, 2)
 
 
-def test_discarding_leaves_no_trace(busy):
+def test_discard_reverts_all_operations(busy):
     session = busy.session()
     before = busy.dump()
     node = busy.cluster.table.find("n1")
@@ -49,7 +49,7 @@ def test_discarding_leaves_no_trace(busy):
     assert (session.commands, len(statement)) == ([], 0)
 
 
-def test_a_part_can_be_taken_back(busy):
+def test_discard_after_reverts_the_later_operations(busy):
     session = busy.session()
     statement = Statement(session)
     statement.evict(busy.task("old-0"), "preempt")
@@ -59,7 +59,7 @@ def test_a_part_can_be_taken_back(busy):
     assert (busy.dump(), len(statement)) == (before, 1)
 
 
-def test_committing_tells_the_world_in_order(busy):
+def test_commit_sends_the_commands_in_order(busy):
     session = busy.session()
     node = busy.cluster.table.find("n1")
     statement = Statement(session)
@@ -74,7 +74,7 @@ def test_committing_tells_the_world_in_order(busy):
     assert busy.task("old-0").status is TaskStatus.RELEASING
 
 
-def test_a_gang_is_bound_once_it_is_complete(busy):
+def test_a_gang_is_bound_after_its_minimum_is_allocated(busy):
     session = busy.session()
     node = busy.cluster.table.find("n1")
     statement = Statement(session)
@@ -86,7 +86,7 @@ def test_a_gang_is_bound_once_it_is_complete(busy):
     assert [c.pod.name for c in session.commands if isinstance(c, Bind)] == ["new-0", "new-1"]
 
 
-def test_what_is_not_bound_is_taken_back_when_the_session_ends(busy):
+def test_undispatched_operations_are_reverted_at_the_end_of_the_session(busy):
     session = busy.session()
     before = busy.dump()
     node = busy.cluster.table.find("n1")
@@ -96,7 +96,7 @@ def test_what_is_not_bound_is_taken_back_when_the_session_ends(busy):
     assert busy.dump() == before
 
 
-def test_without_a_statement_every_step_is_final(busy):
+def test_immediate_operations_cannot_be_discarded(busy):
     session = busy.session()
     steps = ImmediateOperations(session)
     steps.evict(busy.task("old-0"), "reclaim")
@@ -105,7 +105,7 @@ def test_without_a_statement_every_step_is_final(busy):
     assert [c.target.name for c in session.commands if isinstance(c, DeleteObject)] == ["old-0"]
 
 
-def test_displacements_are_told_when_they_are_made_so(busy):
+def test_displacements_are_reported_at_the_commit(busy):
     """The loop detector receives one record for each preemptor, after the commit."""
     session = busy.session()
     told = session.reporter = Heard()
