@@ -1,4 +1,4 @@
-"""The autoscaler as a controller: nodes come and go, and skipped loops change nothing."""
+"""The autoscaler as a controller: added and removed nodes, and loops that may be skipped."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Run:
         ]
 
 
-def test_the_priority_expander_reads_its_config_map_and_knows_the_names_of_the_provider():
+def test_the_priority_expander_reads_its_config_map_and_the_group_names():
     specs = tuple(
         NodeGroupSpec(
             id=name,
@@ -147,7 +147,7 @@ def test_a_node_with_the_gpu_label_of_its_cloud_provider_is_not_ready_without_a_
     assert unready == [f"gpu-{sorted(labels).index(label)}"]
 
 
-def test_pending_pods_get_nodes_and_unneeded_nodes_go():
+def test_pending_pods_get_nodes_and_unneeded_nodes_are_deleted():
     run = Run([(5, 20), (1200, 3)]).until(1000)
     assert len(run.nodes) == 5
     run.until(7200)
@@ -165,7 +165,7 @@ def test_pending_pods_get_nodes_and_unneeded_nodes_go():
     ],
 )
 def test_skipped_loops_would_have_changed_nothing(sizes):
-    """Running every loop gives the same moves at the same instants."""
+    """A run with every loop gives the same commands at the same instants."""
     every, skipping = Run(sizes, skips=False).until(7200), Run(sizes).until(7200)
     assert skipping.moves == every.moves
     assert skipping.nodes == every.nodes
@@ -207,7 +207,7 @@ def test_no_loop_is_skipped_when_the_annotated_delay_of_pods_ends():
 
 
 def test_changes_that_no_loop_reads_can_be_left_out_of_the_snapshot():
-    """Putting them there gives the same moves and reasons at the same instants."""
+    """A snapshot with them gives the same commands and reasons at the same instants."""
     sizes = [(5, 20), (700, 9), (1500, 30), (2400, 1)]
     putting, leaving_out = Run(sizes), Run(sizes)
     autoscaler = putting.controller.autoscaler
@@ -218,26 +218,26 @@ def test_changes_that_no_loop_reads_can_be_left_out_of_the_snapshot():
         assert leaving_out.loops == putting.loops
 
 
-def test_one_loop_runs_at_a_time_of_the_grid():
-    """Even if pods come at that very time, before and after it."""
+def test_only_one_loop_runs_at_each_scan_time():
+    """Even if pods arrive at that instant, before and after the loop."""
     run = Run([(10, 20), (20, 40), (1200, 3)]).until(3600)
     assert len(run.loops) == len(set(run.loops))
     assert all((at - START) % seconds(10) == 0 for at in run.loops)
 
 
-def test_a_pod_that_triggers_nothing_has_a_reason():
+def test_a_pod_that_triggers_no_scale_up_has_a_reason():
     run = Run([(5, 100)], maximum=3).until(1200)
     assert len(run.nodes) == 3
     reasons = set(run.controller.history.without_scale_up.values())
     assert reasons == {"pod didn't trigger scale-up: 1 max node group size reached"}
 
 
-def test_a_node_that_stays_has_a_reason():
+def test_a_node_that_is_not_removed_has_a_reason():
     run = Run([(5, 8)]).until(1200)
     assert set(run.controller.history.staying.values()) == {"NotUnderutilized"}
 
 
-def test_it_is_waiting_while_a_node_is_unneeded_for_too_short_a_time():
+def test_the_autoscaler_is_waiting_during_the_unneeded_time_of_a_node():
     run = Run([(5, 4)]).until(300)
     assert run.controller.is_waiting(run.world.now)
     run.until(3600)

@@ -1,4 +1,4 @@
-"""Flags: upstream's names and defaults, and what is refused."""
+"""Flags of the cluster autoscaler: upstream's names and defaults, and invalid values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.options import (
 from fairlead.engine.core.instant import seconds
 
 
-def test_without_flags_everything_is_upstreams_default():
+def test_the_defaults_are_those_of_upstream():
     assert parse_options({}) == AutoscalingOptions()
 
 
@@ -64,6 +64,6 @@ def test_flags_of_groups_set_the_defaults_of_groups():
         ({"colour": "red"}, "no flag --colour"),
     ],
 )
-def test_a_bad_flag_is_named(flags, says):
+def test_an_invalid_flag_is_named_in_the_error(flags, says):
     with pytest.raises(OptionError, match=says):
         parse_options(flags)

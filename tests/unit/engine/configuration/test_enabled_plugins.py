@@ -1,4 +1,4 @@
-"""The default plugins, as a configuration changes them: upstream's rules of merging."""
+"""The default plugins, and how a configuration changes them by upstream's merging rules."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def at_points(**points):
     return CHOICE.at_points(msgspec.convert(points, PluginsForm))
 
 
-def test_nothing_said_is_the_default_profile():
+def test_an_empty_configuration_is_the_default_profile():
     assert everywhere() == DEFAULT_PLUGINS
     assert at_points() == {}
 
 
-def test_a_default_plugin_named_again_keeps_its_place_and_takes_its_weight():
+def test_a_configured_default_plugin_keeps_its_position_and_gets_the_weight():
     found = everywhere([{"name": "NodeAffinity", "weight": 9}])
     assert [name for name, _ in found] == list(DEFAULTS)
     assert dict(found) == DEFAULTS | {"NodeAffinity": 9}
@@ -37,28 +37,28 @@ def test_a_default_plugin_named_again_keeps_its_place_and_takes_its_weight():
 @pytest.mark.parametrize(
     ("name", "weight"),
     [
-        pytest.param("TaintToleration", 1, id="not the default's three"),
-        pytest.param("Mine", 7, id="a user's plugin as the user said"),
-        pytest.param("NodeName", 0, id="who gives no scores has none"),
+        pytest.param("TaintToleration", 1, id="a default plugin gets 1 instead of its default"),
+        pytest.param("Mine", 7, id="a user's plugin gets its registered weight"),
+        pytest.param("NodeName", 0, id="a plugin that does not score has no weight"),
     ],
 )
-def test_a_weight_left_out(name, weight):
+def test_the_default_weights_of_plugins(name, weight):
     assert dict(everywhere([{"name": name}]))[name] == weight
 
 
-def test_disabled_plugins_are_gone_and_one_enabled_again_comes_last():
+def test_disabled_plugins_are_removed_and_reenabled_plugins_come_last():
     found = [name for name, _ in everywhere([{"name": "NodeName"}], ["NodeName", "ImageLocality"])]
     assert found[-1] == "NodeName"
     assert set(DEFAULTS) - set(found) == {"ImageLocality"}
 
 
-def test_of_nobody_only_who_is_named_is_left_in_that_order():
+def test_with_all_plugins_disabled_the_enabled_ones_remain_in_order():
     names = ("Mine", "DefaultBinder", "PrioritySort")
     found = everywhere([{"name": name} for name in names], [ALL])
     assert [name for name, _ in found] == list(names)
 
 
-def test_single_points_are_kept_as_said():
+def test_plugins_of_single_extension_points_are_kept():
     found = at_points(
         score={"enabled": [{"name": "Mine", "weight": 3}], "disabled": [{"name": "ImageLocality"}]},
         filter={"enabled": [{"name": "NodeName"}], "disabled": [{"name": ALL}]},
@@ -70,7 +70,7 @@ def test_single_points_are_kept_as_said():
 
 
 @pytest.mark.parametrize("name", ["NodePreferAvoidPods", "EBSLimits", "SelectorSpread"])
-def test_switching_off_what_is_not_there_any_more_is_no_mistake(name):
+def test_removed_plugins_may_be_disabled(name):
     assert everywhere(disabled=[name]) == DEFAULT_PLUGINS
     assert at_points(score={"disabled": [{"name": name}]})["Score"].disabled == (name,)
 
@@ -100,7 +100,7 @@ def test_switching_off_what_is_not_there_any_more_is_no_mistake(name):
          "plugins.preBind.disabled[0].name", "no plugin 'Nobody'"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_naming_the_field(ask, field, problem):
+def test_invalid_plugins_are_refused_with_the_field(ask, field, problem):
     with pytest.raises(ConfigurationError) as refused:
         ask()
     assert refused.value.field == field

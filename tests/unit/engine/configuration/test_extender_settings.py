@@ -1,4 +1,4 @@
-"""Extenders as configured: their order, what they default to, and what is refused."""
+"""Configured extenders: their order, their defaults, and invalid settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def forms(*extenders):
     return tuple(msgspec.convert({"urlPrefix": URL, **one}, ExtenderForm) for one in extenders)
 
 
-def test_an_extender_is_taken_over():
+def test_all_fields_of_an_extender_are_read():
     [found] = extenders_of(
         forms(
             {
@@ -53,19 +53,19 @@ def test_an_extender_is_taken_over():
     )
 
 
-def test_ignorable_extenders_are_asked_last():
+def test_ignorable_extenders_are_called_last():
     """upstream: scheduler.go: buildExtenders."""
     found = extenders_of(forms({"ignorable": True, "filterVerb": "1"}, {"filterVerb": "2"}, {}))
     assert [extender.filter_verb for extender in found] == ["2", "", "1"]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 5), ("0s", 5), ("30s", 30)])
-def test_a_call_may_take_five_seconds_unless_said_otherwise(given, expected):
+def test_the_http_timeout_is_five_seconds_by_default(given, expected):
     [found] = extenders_of(forms({} if given is None else {"httpTimeout": given}))
     assert found.timeout == seconds(expected)
 
 
-def test_resources_left_to_extenders_are_gathered():
+def test_resources_ignored_by_the_scheduler_are_collected():
     resources = [
         {"name": "a.com/x", "ignoredByScheduler": True},
         {"name": "a.com/y"},
@@ -73,7 +73,7 @@ def test_resources_left_to_extenders_are_gathered():
     assert ignored_resources(forms({"managedResources": resources}, {})) == ("a.com/x",)
 
 
-def test_a_verb_makes_an_address_whatever_slashes_the_prefix_has():
+def test_a_verb_is_appended_to_the_url_prefix_after_one_slash():
     [found] = extenders_of(forms({}))
     assert found.address("filter") == "http://127.0.0.1:8888/scheduler/filter"
 
@@ -99,7 +99,7 @@ def test_a_verb_makes_an_address_whatever_slashes_the_prefix_has():
         ({"tlsConfig": {"keyFile": "f"}}, "tlsConfig.certFile", "is required beside a key"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_naming_the_field(extender, field, problem):
+def test_invalid_extenders_are_refused_with_the_field(extender, field, problem):
     with pytest.raises(ConfigurationError) as refused:
         extenders_of(forms(extender))
     assert refused.value.field == f"extenders[0].{field}"

@@ -1,4 +1,4 @@
-"""Configurations in the forms before v1: the settings they make, in the terms of v1."""
+"""Conversion of configurations of versions before v1 to v1."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ FIT, RATIO = "NodeResourcesFit", "RequestedToCapacityRatio"
 @pytest.mark.parametrize(
     ("plugins", "score", "args"),
     [
-        pytest.param(scores(), ([], []), {}, id="nothing said"),
-        pytest.param(scores([LEAST]), ([FIT], []), {}, id="the default named"),
+        pytest.param(scores(), ([], []), {}, id="no plugin"),
+        pytest.param(scores([LEAST]), ([FIT], []), {}, id="the default plugin enabled"),
         pytest.param(scores([MOST], [LEAST]), ([FIT], []),
-                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="another one"),
+                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="another plugin"),
         pytest.param(scores([MOST], ["*"]), ([FIT], ["*"]),
-                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="only another one"),
-        pytest.param(scores(disabled=[LEAST]), ([], [FIT]), {}, id="none"),
+                     {FIT: {"scoringStrategy": {"type": "MostAllocated"}}}, id="no default plugin"),
+        pytest.param(scores(disabled=[LEAST]), ([], [FIT]), {}, id="the default plugin disabled"),
     ],
 )  # fmt: skip
-def test_scoring_plugins_that_became_strategies(plugins, score, args):
+def test_old_scoring_plugins_become_scoring_strategies(plugins, score, args):
     found = beta(profiles=[plugins])
     assert score_of(found) == score
     assert args_of(found) == args
 
 
-def test_their_arguments_become_those_of_the_strategy():
+def test_arguments_of_old_scoring_plugins_become_those_of_the_strategy():
     shape = [{"utilization": 0, "score": 10}]
     found = beta(
         profiles=[
@@ -79,19 +79,19 @@ def test_their_arguments_become_those_of_the_strategy():
     assert args_of(found) == {FIT: {"ignoredResources": ["a/b"], "scoringStrategy": strategy}}
 
 
-def test_in_later_forms_these_names_mean_nothing():
+def test_later_versions_do_not_convert_the_names_of_old_scoring_plugins():
     found = beta("v1beta2", profiles=[scores(disabled=[LEAST])])
     assert score_of(found) == ([], [LEAST])
 
 
-def test_disabled_preemption_is_a_plugin_switched_off():
+def test_disable_preemption_disables_the_plugin_default_preemption():
     for form in (alpha(disablePreemption=True), beta("v1alpha2", disablePreemption=True)):
         points = form.profiles[0].plugins.post_filter
         assert [one.name for one in points.disabled] == ["DefaultPreemption"]
     assert alpha(disablePreemption=False).profiles[0].plugins.post_filter.disabled == ()
 
 
-def test_the_first_form_is_one_profile():
+def test_a_v1alpha1_configuration_becomes_one_profile():
     found = alpha(
         schedulerName="mine",
         algorithmSource={"provider": "ClusterAutoscalerProvider"},
@@ -124,7 +124,7 @@ def test_the_first_form_is_one_profile():
          "algorithmSource.provider", "no provider 'Mine'; known: DefaultProvider"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_said_any_more_is_refused(ask, field, problem):
+def test_settings_without_an_equivalent_in_v1_are_refused(ask, field, problem):
     with pytest.raises(ConfigurationError) as refused:
         ask()
     assert refused.value.field == field

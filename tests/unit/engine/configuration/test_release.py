@@ -1,4 +1,4 @@
-"""Which version each part follows, and the feature gates of a version."""
+"""The Kubernetes version that each component follows, and the feature gates of a version."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from fairlead.engine.scheduling.version import V1_36
         ("", "1.36", "1.36", "1.36"),
     ],
 )
-def test_a_part_takes_the_newest_described_version_not_above(version, scheduler, nodes, admission):
-    """Below the oldest described version it takes the oldest."""
+def test_a_component_follows_the_newest_supported_version_not_above(
+    version, scheduler, nodes, admission
+):
+    """Below the oldest supported version, it follows the oldest."""
     assert release_of(version).parts == {
         "scheduler": scheduler,
         "node controllers": nodes,
@@ -32,7 +34,7 @@ def test_a_part_takes_the_newest_described_version_not_above(version, scheduler,
     }
 
 
-def test_other_versions_are_refused_with_the_list():
+def test_unsupported_versions_are_refused_with_the_list_of_versions():
     with pytest.raises(ConfigurationError) as refused:
         release_of("1.20")
     assert refused.value.problem == f"unknown version '1.20'; known: {', '.join(SELECTABLE)}"
@@ -61,7 +63,7 @@ def test_a_gate_sets_its_field_of_the_node_controllers(version, gate, field, val
     assert getattr(release_of(version).node_lifecycle, field) is not value
 
 
-def test_gates_of_other_parts():
+def test_gates_of_other_components():
     """Evictions, kubelets, the scheduler and admission each have one."""
     assert not release_of("1.16", {"TaintBasedEvictions": False}).taint_based_evictions
     assert not release_of("1.16", {"NodeLease": False}).node_leases
@@ -110,7 +112,7 @@ def test_a_gate_needs_the_gates_that_it_depends_on(gates, problem):
     check_required_gates("1.36", {**gates, "GenericWorkload": True, "GangScheduling": True}, "f")
 
 
-def test_gangs_are_a_plugin_behind_its_gate():
+def test_the_gang_scheduling_plugin_depends_on_its_gate():
     on = release_of("1.36", {"GenericWorkload": True, "GangScheduling": True}).scheduler
     assert on.plugins[-1] == ("GangScheduling", 0)
     assert on.pod_groups
@@ -118,8 +120,8 @@ def test_gangs_are_a_plugin_behind_its_gate():
     assert release_of("1.36").scheduler == V1_36
 
 
-def test_the_gates_of_a_release_win_over_others():
-    """Those of the command line over those of a file."""
+def test_gates_of_a_release_override_other_gates():
+    """Gates of the command line override those of a file."""
     release = release_of("1.36", {"SchedulerPopFromBackoffQ": False})
     merged = release.with_defaults({"SchedulerPopFromBackoffQ": True})
     assert not merged.is_on("SchedulerPopFromBackoffQ")

@@ -1,4 +1,4 @@
-"""Commands: complete identities, values that compare."""
+"""Commands contain complete object references, and are compared by value."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fairlead.engine.core.command import Bind, CreateObject, ObjectRef
     ("ref", "key"),
     [(ObjectRef("Pod", "ns", "p", "u"), "ns/p"), (ObjectRef("Node", "", "n"), "n")],
 )
-def test_the_key_of_an_identity(ref, key):
-    """Cluster-scoped kinds have no namespace to show."""
+def test_the_key_of_an_object_reference(ref, key):
+    """Cluster-scoped kinds have no namespace in the key."""
     assert ref.key == key
 
 
@@ -27,12 +27,12 @@ def test_the_key_of_an_identity(ref, key):
         ({}, ObjectRef("", "", "")),
     ],
 )
-def test_what_a_creation_asks_for(manifest, target):
-    """The name is open where the server shall make one."""
+def test_the_target_of_a_create_command(manifest, target):
+    """The name is empty if the API server generates it."""
     assert CreateObject(manifest).target == target
 
 
 def test_commands_are_compared_by_value():
-    """An answer finds its question by what was commanded."""
+    """The outcome of a command is matched to the command by value."""
     ref = ObjectRef("Pod", "ns", "p", "u")
     assert Bind(ref, "n") == Bind(ObjectRef("Pod", "ns", "p", "u"), "n") != Bind(ref, "m")

@@ -1,4 +1,4 @@
-"""Schedules: when something is due."""
+"""Cron schedules: the next and the most recent scheduled time."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def after(text, instant, zone=""):
         ("0 0 * * */7", "2027-03-02T00:00:00Z", "2027-03-07T00:00:00Z"),
     ],
 )
-def test_next(text, instant, expected):
+def test_the_next_scheduled_time(text, instant, expected):
     assert after(text, instant) == expected
 
 
-def test_time_zones_count():
+def test_a_schedule_uses_its_time_zone():
     """Three o'clock in Berlin is two o'clock in winter and one o'clock in summer."""
     assert after("0 3 * * *", "2027-01-01T12:00:00Z", "Europe/Berlin") == "2027-01-02T02:00:00Z"
     assert after("0 3 * * *", "2027-07-01T12:00:00Z", "Europe/Berlin") == "2027-07-02T01:00:00Z"
@@ -55,14 +55,14 @@ def test_time_zones_count():
         "0 0 * * 7", "0 0 L * *", "0 0 LW * *", "0 0 * * 5L", "0 0 * * 5#2", "0 0 30-31 2 x",
     ],
 )  # fmt: skip
-def test_nonsense_is_refused(text):
+def test_invalid_schedules_are_refused(text):
     with pytest.raises(ScheduleError) as problem:
         read_schedule(text)
     assert not isinstance(problem.value, NoSuchDateError)
 
 
 @pytest.mark.parametrize("text", ["0 0 30 2 *", "0 0 31 4,6 *", "0 0 30-31 feb *"])
-def test_a_date_that_no_month_has_is_named(text):
+def test_the_error_names_a_date_that_does_not_exist(text):
     with pytest.raises(NoSuchDateError):
         read_schedule(text)
 
@@ -81,14 +81,14 @@ def test_an_unknown_time_zone_is_refused():
         ("2017-03-01T12:01:00Z", "2027-03-01T12:14:00Z", "2027-03-01T12:10:00Z"),
     ],
 )
-def test_the_most_recent_one(since, now, expected):
-    """However many there have been in between."""
+def test_the_most_recent_scheduled_time(since, now, expected):
+    """The number of scheduled times in between does not matter."""
     schedule = read_schedule("*/5 * * * *")
     found = most_recent(schedule, parse_timestamp(since), parse_timestamp(now))
     assert (None if found is None else format_timestamp(found)) == expected
 
 
-def test_the_most_recent_of_an_uneven_schedule():
+def test_the_most_recent_time_of_an_irregular_schedule():
     schedule = read_schedule("0 8-10 * * *")
     found = most_recent(
         schedule, parse_timestamp("2027-03-01T00:00:00Z"), parse_timestamp("2027-03-09T07:00:00Z")
@@ -97,6 +97,6 @@ def test_the_most_recent_of_an_uneven_schedule():
     assert format_timestamp(found) == "2027-03-08T10:00:00Z"
 
 
-def test_every_period_counts_from_the_last_time():
+def test_an_every_schedule_counts_from_the_last_scheduled_time():
     schedule = read_schedule("@every 1h")
     assert most_recent(schedule, 0, seconds(3 * 3600 + 5)) == seconds(3 * 3600)

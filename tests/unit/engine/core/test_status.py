@@ -1,4 +1,4 @@
-"""Status: outcomes as values."""
+"""Status: the outcome of a plugin as a value."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from fairlead.engine.core.status import (
         (error("broken"), False, False),
     ],
 )
-def test_a_failure_is_no_rejection(status, succeeds, rejects):
-    """An error says nothing about the pod, so it must not count as a verdict on it."""
+def test_an_error_is_not_a_rejection(status, succeeds, rejects):
+    """An error does not mean that the pod is unschedulable."""
     assert (status.is_success, status.is_rejected) == (succeeds, rejects)
 
 
-def test_reasons_are_joined_as_upstream_joins_them():
-    """And attribution changes nothing else."""
+def test_reasons_are_joined_as_in_upstream():
+    """Setting the plugin of a status changes nothing else."""
     status = unschedulable("Too many pods", "Insufficient cpu")
     assert status.message == "Too many pods, Insufficient cpu"
     assert status.by("Fit") == Status(status.code, status.reasons, "Fit")

@@ -1,4 +1,4 @@
-"""TieBreak: chance that can be repeated."""
+"""TieBreak: random choices that can be reproduced by a seed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from fairlead.engine.core.tie_break import TieBreak, splitmix64
         (2 * 0x9E3779B97F4A7C15 % 2**64, 0x06C45D188009454F),
     ],
 )
-def test_splitmix64_is_the_published_one(value, expected):
-    """So that another implementation can repeat a run."""
+def test_splitmix64_gives_the_published_numbers(value, expected):
+    """Other implementations can therefore reproduce a run."""
     assert splitmix64(value) == expected
 
 
@@ -32,16 +32,16 @@ def picks(seed, counts):
 
 
 @given(st.integers(), st.lists(st.integers(1, 50), max_size=30))
-def test_equal_seeds_pick_equally(seed, counts):
-    """And every pick is one of the equals."""
+def test_equal_seeds_give_equal_picks(seed, counts):
+    """Every pick is one of the candidates."""
     found = picks(seed, counts)
     assert found == picks(seed, counts)
     assert all(0 <= pick < count for pick, count in zip(found, counts, strict=True))
 
 
 @given(st.integers(), st.lists(st.integers(2, 9), max_size=20))
-def test_a_choice_of_one_is_no_choice(seed, counts):
-    """It neither counts nor changes what is picked later."""
+def test_a_single_candidate_uses_no_random_number(seed, counts):
+    """Such a pick is not counted, and does not change later picks."""
     with_ones = [count for real in counts for count in (1, real, 1)]
     assert picks(seed, with_ones)[1::3] == picks(seed, counts)
     tie_break = TieBreak(seed)
@@ -50,8 +50,8 @@ def test_a_choice_of_one_is_no_choice(seed, counts):
     assert tie_break.choices == len(counts)
 
 
-def test_seeds_differ_and_picks_are_spread():
-    """Neighbouring seeds have nothing in common, and no equal is preferred."""
+def test_picks_differ_by_seed_and_are_uniform():
+    """Consecutive seeds give unrelated picks, and no candidate is preferred."""
     runs = {tuple(picks(seed, [7] * 20)) for seed in range(100)}
     assert len(runs) == 100
     tally = Counter(picks(1, [5] * 5000))

@@ -1,4 +1,4 @@
-"""TimerQueue: what is due when, in a total order."""
+"""TimerQueue: entries that are due at an instant, in a total order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Unordered:
     """A payload that no heap could compare."""
 
 
-def test_an_empty_queue_has_nothing_due():
-    """Neither now nor ever."""
+def test_an_empty_queue_has_no_due_entry():
+    """Neither now nor later."""
     timers = TimerQueue()
     assert (len(timers), timers.next_due(), timers.pop_due(10**18)) == (0, None, [])
 
 
-def test_equals_come_in_the_order_they_were_added():
+def test_entries_of_one_instant_are_returned_in_insertion_order():
     """Payloads are never compared."""
     timers, items = TimerQueue(), [Unordered() for _ in range(5)]
     for item in items:
@@ -27,8 +27,8 @@ def test_equals_come_in_the_order_they_were_added():
     assert timers.pop_due(7) == items
 
 
-def test_only_what_is_due_leaves():
-    """An instant counts as due when it is reached."""
+def test_pop_due_returns_only_due_entries():
+    """An entry is due from its instant on."""
     timers = TimerQueue()
     for due in (30, 10, 20):
         timers.add(due, due)
@@ -39,7 +39,7 @@ def test_only_what_is_due_leaves():
 
 @given(st.lists(st.integers(0, 20)), st.integers(0, 20))
 def test_pop_due_is_a_stable_sort(instants, now):
-    """Whatever the order of adding."""
+    """The order of insertion does not matter."""
     timers = TimerQueue()
     for number, due in enumerate(instants):
         timers.add(due, (due, number))

@@ -1,4 +1,4 @@
-"""What the history keeps for answers to users."""
+"""The reasons that the history keeps for explanations to users."""
 
 from types import SimpleNamespace
 

@@ -118,7 +118,7 @@ def test_gpus_that_only_an_init_container_requests_make_scale_up_wait():
     assert status["result"] == "ScaleUpInCooldown"
 
 
-def test_the_number_of_pods_does_not_tell_groups_apart():
+def test_groups_with_different_pod_counts_are_similar():
     # upstream: compare_nodegroups.go: pods do not use up the resource `pods`
     daemon = {
         "metadata": {"name": "d", "namespace": "d", "uid": "u"},
@@ -148,7 +148,7 @@ def test_the_number_of_pods_does_not_tell_groups_apart():
         ("", "topology.gke.io/zone", {"a": 2}),
     ],
 )
-def test_labels_of_the_cloud_provider_do_not_tell_groups_apart(provider, label, found):
+def test_groups_with_different_cloud_provider_labels_are_similar(provider, label, found):
     status = scaled(
         nodeGroups=[group(name, node("t", labels={label: name})) for name in "ab"],
         pods=[pod(name, {"cpu": "3"}) for name in ("p", "q")],

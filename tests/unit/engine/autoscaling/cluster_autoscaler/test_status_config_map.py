@@ -1,4 +1,4 @@
-"""The status ConfigMap: when it is written, and what a group in backoff shows."""
+"""The status ConfigMap: when it is written, and how it shows a node group in backoff."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def text(command):
     return yaml.safe_load(content["data"]["status"])
 
 
-def test_it_is_created_then_patched_when_anything_but_the_probe_time_differs():
+def test_the_config_map_is_created_and_patched_if_more_than_the_probe_time_differs():
     one, _ = status()
     [created] = one.written({}, seconds(10))
     assert isinstance(created, CreateObject)
@@ -63,7 +63,7 @@ def test_a_group_in_backoff_shows_the_providers_error():
     }
 
 
-def test_it_is_written_again_if_a_user_deleted_it():
+def test_the_config_map_is_created_again_after_a_user_deleted_it():
     one, _ = status()
     one.written({}, seconds(10))
     one.lost(exists=False)

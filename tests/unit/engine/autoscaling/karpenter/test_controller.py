@@ -297,7 +297,7 @@ def test_a_change_that_frees_a_node_lets_disruption_continue(objects, freed):
     assert [c.target.name for c in controller.history if isinstance(c, DeleteObject)] == ["m"]
 
 
-def test_a_change_during_a_validation_is_seen_by_the_next_loop():
+def test_the_next_loop_considers_a_change_during_a_validation():
     """The validation rejects the decision, because one node is protected; the other is empty."""
     second = (claim("n", name="n"), node(name="n"), pod("n", name="q", cpu="100m"))
     controller = Controller(pool(EAGER), claim(), node(), pod(cpu="100m"), *second)
@@ -349,7 +349,7 @@ def test_the_finalizer_is_removed_until_the_nodeclaim_is_gone(deleted):
     assert deleted.sent(PatchObject, "NodeClaim") == []
 
 
-def test_a_refused_status_is_written_again_as_it_is_then():
+def test_a_refused_status_is_repeated_with_its_newest_content():
     controller = Controller(pool(), claim(), node())
     (write,) = controller.sent(PatchStatus, "NodeClaim")
     controller.refuse(write)

@@ -15,7 +15,7 @@ NOW = parse_timestamp("2026-01-01T12:00:00Z")
 @pytest.mark.parametrize(
     ("expire_after", "share"), [("Never", 1.0), ("48h", 0.75), ("6h", 0.0), ("0s", 0.0)]
 )
-def test_the_share_of_the_lifetime_that_is_left(expire_after, share):
+def test_the_cost_is_scaled_by_the_remaining_share_of_the_lifetime(expire_after, share):
     # upstream: pkg/utils/disruption/disruption.go:LifetimeRemaining
     claim = decode_as(
         NodeClaim,

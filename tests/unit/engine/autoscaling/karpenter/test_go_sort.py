@@ -1,4 +1,4 @@
-"""Go's sort: deterministic, and stable only for short lists."""
+"""Go's sort is deterministic, but stable only for short lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def test_up_to_twelve_elements_stay_in_order(keys: list[int]) -> None:
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=300), st.data())
-def test_resorting_after_one_change_is_sorting(keys: list[int], data: st.DataObject) -> None:
+def test_resorting_after_one_change_equals_a_full_sort(
+    keys: list[int], data: st.DataObject
+) -> None:
     """The shortcut for a list with one element out of place gives the same order."""
     keys.sort()
     keys[data.draw(st.integers(0, len(keys) - 1))] += 1
@@ -33,7 +35,7 @@ def test_resorting_after_one_change_is_sorting(keys: list[int], data: st.DataObj
     assert go_resorted(elements, keys) == go_sorted(elements, keys)
 
 
-def test_equal_elements_change_places_in_long_lists() -> None:
-    """Thirteen elements are partitioned, so that equal ones are not kept in order."""
+def test_equal_elements_of_long_lists_are_reordered() -> None:
+    """Lists of thirteen elements are partitioned, so the sort is not stable."""
     keys = [1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]
     assert go_sorted(list(range(16)), keys) != sorted(range(16), key=keys.__getitem__)

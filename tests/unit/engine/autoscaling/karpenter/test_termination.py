@@ -71,7 +71,7 @@ def test_groups_are_evicted_one_after_the_other(pods, evicted):
         pod("lost", ends_s=-61),
     ],
 )
-def test_a_drain_does_not_wait_for_pods_that_stay(staying):
+def test_a_drain_does_not_wait_for_pods_that_it_does_not_evict(staying):
     # upstream: pkg/utils/pod/scheduling.go:IsDrainable
     assert step(staying) == ([], {}, False)
 

@@ -1,4 +1,4 @@
-"""Machines of the simulated provider: when they become nodes, and how they go."""
+"""Machines of the simulated provider: their registration as nodes, and their deletion."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_machine_becomes_a_starting_node_with_the_groups_labels():
     assert one.node_group_for(manifest["spec"]["providerID"]).id == "A/b"
 
 
-def test_how_long_a_machine_takes_is_near_the_set_time_and_follows_the_seed():
+def test_the_provisioning_time_is_near_the_set_time_and_depends_on_the_seed():
     def times(seed):
         one = provider(seed, provision_time=seconds(100))
         one.node_groups()[0].increase_size(5, 0)
@@ -65,7 +65,7 @@ def test_how_long_a_machine_takes_is_near_the_set_time_and_follows_the_seed():
     assert len(set(times(1))) == 5
 
 
-def test_a_node_that_comes_back_under_its_name_is_a_machine_again():
+def test_a_node_that_is_created_again_belongs_to_its_machine():
     one = provider()
     group = one.node_groups()[0]
     node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
@@ -89,7 +89,7 @@ def test_a_group_does_not_exceed_its_maximum_or_go_below_its_minimum():
     assert group.target_size() == 1
 
 
-def test_a_deleted_machine_takes_its_node_along_after_a_while():
+def test_the_node_of_a_deleted_machine_is_deleted_after_a_delay():
     one = provider(deletion_time=seconds(30))
     group = one.node_groups()[0]
     node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
@@ -101,7 +101,7 @@ def test_a_deleted_machine_takes_its_node_along_after_a_while():
     assert command.target.name == "n"
 
 
-def test_a_decrease_drops_the_newest_machines_without_a_node():
+def test_a_decrease_deletes_the_newest_machines_without_a_node():
     one = provider()
     group = one.node_groups()[0]
     group.increase_size(3, 0)
@@ -111,7 +111,7 @@ def test_a_decrease_drops_the_newest_machines_without_a_node():
         group.decrease_target_size(-1, 0)
 
 
-def test_without_capacity_a_machine_fails_instead():
+def test_a_machine_fails_if_the_provider_has_no_capacity():
     one = provider(out_of_capacity=((0, seconds(60)),))
     group = one.node_groups()[0]
     group.increase_size(1, seconds(59))
@@ -121,7 +121,7 @@ def test_without_capacity_a_machine_fails_instead():
     assert len(registered(one)) == 1
 
 
-def test_a_node_that_vanishes_by_itself_lowers_the_target():
+def test_a_node_deleted_by_others_lowers_the_target_size():
     one = provider()
     node = one.adopt(decode_as(Node, {"metadata": {"name": "n", "labels": {"pool": "a"}}}))
     one.adopt(decode_as(Node, {"metadata": {"name": "other", "labels": {"pool": "b"}}}))
@@ -139,7 +139,7 @@ def test_create_commands_are_complete_nodes():
     assert view(command.manifest).status.allocatable == {"cpu": "4"}
 
 
-def test_a_new_machine_has_no_name_of_a_node_from_an_earlier_process():
+def test_a_new_machine_does_not_reuse_the_name_of_an_existing_node():
     first = provider()
     first.node_groups()[0].increase_size(1, 0)
     [(_, manifest)] = registered(first)
@@ -168,7 +168,7 @@ def test_a_refused_registration_and_a_refused_deletion_are_repeated():
     assert one.commands == [deletion]
 
 
-def test_a_refused_registration_of_a_machine_that_was_deleted_meanwhile_is_over():
+def test_a_refused_registration_of_a_deleted_machine_is_not_repeated():
     one = provider()
     group = one.node_groups()[0]
     group.increase_size(1, 0)

@@ -1,4 +1,4 @@
-"""Packing by free resources gives what simulating pod by pod gives."""
+"""Bin packing by free resources gives the same result as the simulation of each pod."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_packing_by_resources_equals_the_simulation(seed):
     assert by_resources == packed(SimulatingSnapshot, groups, limit=limit, last_index=at)
 
 
-def test_a_pod_that_asks_for_a_host_is_simulated():
-    """Equal nodes differ for it."""
+def test_pods_with_host_selectors_or_spread_constraints_are_simulated():
+    """Free resources alone do not decide whether such a pod fits."""
     snapshot = ClusterSnapshot(Listers(AutoscalingOptions()))
     for fields, expected in (
         ({}, True),
@@ -97,7 +97,7 @@ def test_a_pod_that_asks_for_a_host_is_simulated():
         assert snapshot.fits_by_resources(pod) is expected
 
 
-def test_the_group_for_the_fast_path_is_chosen_by_floats():
+def test_the_group_for_the_fast_path_is_chosen_with_floating_point_sums():
     """Ten pods of 700m need 7.000000000000001 cores, which is two nodes with 7 cores."""
     snapshot = ClusterSnapshot(Listers(AutoscalingOptions()))
     sizes = (("a", 10, "700m"), ("b", 4, "3500m"))

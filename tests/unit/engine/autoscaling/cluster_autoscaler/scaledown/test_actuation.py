@@ -1,4 +1,4 @@
-"""The deletion of nodes after it has started, and the delays of groups."""
+"""The course of a scale-down after it has started, and the deletion delays of node groups."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def times(found, op, name, key=None):
     ]
 
 
-def test_the_failure_of_a_group_is_forgotten_by_the_next_scale_down():
+def test_the_next_scale_down_ignores_an_earlier_failure_of_the_group():
     # upstream: group_deletion_scheduler.go: ResetAndReportMetrics, addToBatcher
     found = actions(
         duration_ms=400_000,
@@ -142,7 +142,7 @@ def test_annotations_delay_the_deletion_of_a_node(timeout, gone_after, waited):
     assert times(found, "delete_nodes", "a-0") == [start + waited]
 
 
-def test_a_node_that_vanishes_is_still_deleted_from_its_group():
+def test_a_node_deleted_by_others_is_still_deleted_from_its_group():
     # upstream: actuator.go: createSnapshot takes the nodes from the start of the loop
     found = actions(
         duration_ms=100_000,

@@ -1,4 +1,4 @@
-"""Which nodes count as empty, and for how long the answer holds."""
+"""Which nodes count as empty, and for how long the result is valid."""
 
 import pytest
 from hypothesis import given
@@ -50,12 +50,12 @@ RULES = DrainRules(AutoscalingOptions())
         pytest.param([STUCK], (True, False), False, id="a pod that should be gone"),
     ],
 )
-def test_emptiness(pods, answer, is_lasting):
+def test_which_pods_a_node_may_have_and_count_as_empty(pods, answer, is_lasting):
     assert RULES.emptiness(pods, NOW) == (answer, is_lasting)
 
 
 @given(pods=st.lists(st.sampled_from(KINDS), max_size=5))
-def test_emptiness_is_what_the_drain_would_find(pods):
+def test_a_node_is_empty_exactly_if_its_drain_finds_no_pods(pods):
     found = RULES.pods_to_move(pods, NOW)
     expected = found.is_empty, found.is_empty and bool(found.on_completion)
     assert RULES.emptiness(pods, NOW)[0] == expected

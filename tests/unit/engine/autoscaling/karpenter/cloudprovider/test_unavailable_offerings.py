@@ -1,4 +1,4 @@
-"""Offerings that could not be delivered return after three minutes."""
+"""Offerings that could not be launched are available again after three minutes."""
 
 from __future__ import annotations
 

@@ -35,5 +35,5 @@ def pool(*budgets):
         ([{"nodes": "2", "reasons": []}], UNLIMITED),
     ],
 )
-def test_allowed_nodes(budgets, number):
+def test_the_number_of_nodes_that_a_budget_allows(budgets, number):
     assert allowed(pool(*budgets), 10, "Drifted", NOW) == number

@@ -1,4 +1,4 @@
-"""What a provisioning pass makes of pools, DaemonSets and existing nodes together."""
+"""A provisioning pass over several NodePools, DaemonSets and existing nodes."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def apart(name, **spec):
     return pod(name, "1", {"app": "x"}, affinity=affinity, **spec)
 
 
-def test_anti_affinity_knows_only_zones_of_pools_that_its_first_pod_tolerates():
+def test_anti_affinity_counts_only_zones_of_pools_that_its_first_pod_tolerates():
     # upstream: topologygroup.go:NewTopologyGroup, topologydomaingroup.go:ForEachDomain
     found = passed(
         instanceTypes=[instance_type("t4", 4)],
@@ -156,7 +156,7 @@ def test_a_pool_without_types_still_lets_pods_tolerate_preferred_taints():
     assert [one.state.name for one in found.existing if one.pods] == ["n"]
 
 
-def test_a_pool_that_is_sold_no_types_adds_no_domains():
+def test_a_pool_without_instance_types_adds_no_domains():
     # upstream: topology.go:buildDomainGroups goes over the pools that have instance types
     constraint = {
         "topologyKey": ZONE,

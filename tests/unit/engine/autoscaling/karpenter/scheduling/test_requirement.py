@@ -1,4 +1,4 @@
-"""The algebra of label requirements."""
+"""Operations on label requirements."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def test_requirements_combine_by_intersection(a: Stated, b: Stated, expected: st
     assert str(one(*b).intersection(one(*a))) == expected
 
 
-def test_beta_labels_become_stable_ones() -> None:
+def test_beta_labels_are_converted_to_stable_labels() -> None:
     """A pod may still ask for failure-domain.beta.kubernetes.io/zone."""
     assert requirement("failure-domain.beta.kubernetes.io/zone", "In", ("a",)).key == (
         "topology.kubernetes.io/zone"
     )
 
 
-def test_the_larger_min_values_counts() -> None:
-    """A pool and a pod may both ask for flexibility."""
+def test_an_intersection_has_the_larger_min_values() -> None:
+    """Both a NodePool and a pod may require minValues."""
     a = requirement("k", "Exists", (), 2)
     b = requirement("k", "In", ("a", "b", "c"), 3)
     assert a.intersection(b).min_values == 3
 
 
-def test_more_than_five_values_are_cut_in_texts() -> None:
-    """As upstream prints them."""
+def test_texts_show_at_most_five_values() -> None:
+    """The text is that of upstream."""
     assert str(one("In", tuple("gfedcba"))) == "k In [a b c d e and 2 others]"

@@ -1,4 +1,4 @@
-"""The joined list that follows changes equals one that is built from scratch."""
+"""The joined list of nodes after changes equals a list that is built from scratch."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def remove_any(cluster, known, choice, marked, now):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_list_that_follows_changes_is_the_one_built_anew(seed):
+def test_an_updated_list_equals_a_list_built_from_scratch(seed):
     drawn = draws(seed, 1)
 
     def choice(values):

@@ -1,4 +1,4 @@
-"""The drivers of volumes, which have limits on nodes."""
+"""The CSI drivers of volumes, which have limits on nodes."""
 
 from __future__ import annotations
 

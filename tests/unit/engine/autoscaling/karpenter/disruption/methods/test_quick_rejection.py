@@ -1,4 +1,4 @@
-"""Quick rejections are those of a simulation; what may be accepted is left to it."""
+"""The quick check rejects only candidates that the simulation also rejects."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_every_rejection_of_plain_pods_is_that_of_the_simulation(seed):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("selects", [False, True])
-def test_starting_nodes_and_pending_pods_take_part(seed, selects):
+def test_quick_rejection_considers_starting_nodes_and_pending_pods(seed, selects):
     found = list(answers(cluster_of(seed, starting=2, pending=seed % 4, selects=selects)))
     assert len(found) == 12
     assert [quick for quick, _ in found] == [expected for _, expected in found]
@@ -191,7 +191,7 @@ def test_sets_that_need_several_nodes_are_rejected_by_the_simulation(seed):
     assert needing
 
 
-def test_a_pending_pod_without_any_node_rejects_nothing():
+def test_a_pending_pod_that_fits_no_node_causes_no_rejection():
     cluster = KarpenterCluster()
     only = pool(None)
     cluster.put(only, NOW)
@@ -206,12 +206,12 @@ def test_a_pending_pod_without_any_node_rejects_nothing():
     assert not quick.needs_several(found[:2])
 
 
-def test_limits_of_nodepools_count():
+def test_quick_rejection_respects_the_limits_of_nodepools():
     found = list(answers(cluster_of(3, {"cpu": "60"})))
     assert all(quick in (None, expected) for quick, expected in found)
 
 
-def test_pods_that_spread_are_left_to_the_simulation():
+def test_pods_with_topology_spread_constraints_are_not_rejected_quickly():
     spread = [
         {
             "maxSkew": 1,
