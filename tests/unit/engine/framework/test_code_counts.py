@@ -1,4 +1,4 @@
-"""Kept counts and lists of codes equal those of a new count, whatever has changed in between."""
+"""Cached counts and lists of status codes equal new ones after any changes."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def asserts_equal(kept, rows, codes):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_kept_counts_are_those_of_a_new_count(seed):
-    """Given a few or many changed codes, or other rows, then all answers are up to date."""
+def test_cached_counts_equal_new_counts(seed):
+    """Given few or many changed codes, or other rows, then all results are up to date."""
     chance = Chance(seed)
     kept = CodeCounts(STATUSES)
     rows, codes = np.arange(40), array([0] * 40)
@@ -51,7 +51,7 @@ def test_kept_counts_are_those_of_a_new_count(seed):
         asserts_equal(kept, rows, codes)
 
 
-def test_the_codes_of_the_last_time_are_not_read_again():
+def test_changes_are_found_in_codes_that_are_changed_in_place():
     """The plan changes its codes in place."""
     kept, rows, codes = CodeCounts(STATUSES), np.arange(3), array([1, 1, 2])
     assert kept.tally(rows, codes) == [(1, 2), (2, 1)]
@@ -59,7 +59,7 @@ def test_the_codes_of_the_last_time_are_not_read_again():
     assert kept.tally(rows, codes) == [(1, 1), (2, 1), (3, 1)]
 
 
-def test_a_list_stays_the_same_array_while_its_rows_stay():
+def test_a_list_is_the_same_array_while_its_rows_are_unchanged():
     """Other reasons of the same kind do not matter, nor does a change that was undone."""
     kept, rows, codes = CodeCounts(STATUSES), np.arange(3), array([1, 1, 3])
     first = kept.rows_with(rows, codes, Code.UNSCHEDULABLE)

@@ -1,4 +1,4 @@
-"""CycleState: what plugins remember within a cycle, and what a dry run may change of it."""
+"""CycleState: the data of plugins within a cycle, and the copies for dry runs."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Facts:
     name: str
 
 
-def test_values_are_found_under_their_class():
-    """Each plugin has its own."""
+def test_values_are_stored_by_their_class():
+    """Each plugin has its own class."""
     state = CycleState()
     state.write(Facts("a"))
     state.write(Facts("b"))
@@ -37,7 +37,7 @@ def test_values_are_found_under_their_class():
         state.read(Counts)
 
 
-def test_a_copy_may_be_changed_without_harm():
+def test_changes_of_a_copy_do_not_affect_the_original():
     """Values that can be cloned are cloned; skips are copied."""
     state = CycleState()
     state.write(Counts([1]))

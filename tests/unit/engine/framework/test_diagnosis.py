@@ -1,4 +1,4 @@
-"""Diagnosis: the verdicts of a failed cycle, and the text that users read about it."""
+"""Diagnosis: the statuses of a failed cycle, and the message for users."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def diagnosis(codes, statuses=(SUCCESS, CPU, BOTH, TAINT), **more):
         "excluded by name", "refused as a whole", "no nodes",
     ],
 )  # fmt: skip
-def test_the_text(found, post_filter, text):
+def test_the_fit_error_message(found, post_filter, text):
     """upstream: FitError.Error"""
     assert fit_error(found, post_filter) == text
 
 
-def test_a_verdict_without_words_leaves_the_colon():
+def test_a_message_without_reasons_ends_with_the_colon():
     """Reasons without text are not counted."""
     assert fit_error(diagnosis([1], (SUCCESS, Status(Code.UNSCHEDULABLE, (), "A"))), "") == (
         "0/1 nodes are available:"
@@ -59,7 +59,7 @@ def test_a_verdict_without_words_leaves_the_colon():
     assert histogram(iter(())) == ""
 
 
-def test_verdicts_by_row():
+def test_the_status_of_each_row():
     """Excluded nodes have the restriction's status; a PreFilter status applies to all nodes."""
     found = diagnosis([1, 3, -1], restricting=("A",))
     assert [found.status_of(row) for row in (0, 1)] == [CPU, TAINT]
@@ -78,14 +78,14 @@ def test_verdicts_by_row():
     ],
     ids=["by node", "refused for good", "refused for now"],
 )
-def test_where_preemption_might_help(found, helped, hopeless):
-    """Only where removing pods could change the status."""
+def test_on_which_nodes_preemption_may_help(found, helped, hopeless):
+    """Only nodes whose status may change if pods are removed."""
     assert found.rows_with(Code.UNSCHEDULABLE).tolist() == helped
     assert found.rows_with(Code.UNSCHEDULABLE_AND_UNRESOLVABLE).tolist() == hopeless
 
 
-def test_rejectors_are_those_who_rejected_or_excluded():
-    """By name; plugins without an affected node are left out."""
+def test_rejectors_are_plugins_that_rejected_or_excluded_nodes():
+    """Sorted by name; plugins without an affected node are left out."""
     assert diagnosis([1, 1]).plugins() == ("Fit",)
     assert diagnosis([3, 1, -1], restricting=("A",)).plugins() == ("A", "Fit", "Taints")
     assert diagnosis([-1], pre_filter=TAINT).plugins() == ("Taints",)

@@ -1,4 +1,4 @@
-"""The table of methods is complete: what it lacks is never checked, guarded or measured."""
+"""The table of plugin methods is complete, so that every method is checked and measured."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_every_method_and_attribute_of_a_protocol_is_known(protocol) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_every_method_stands_in_its_protocol(method) -> None:
+def test_every_method_is_in_its_protocol(method) -> None:
     assert callable(getattr(method.protocol, method.name))
 
 
-def test_every_answer_is_checked() -> None:
+def test_every_result_is_checked() -> None:
     assert sorted(CHECKS) == sorted(METHOD_NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Which events a change of a node or a pod amounts to, in which order."""
+"""The cluster events of a changed node or pod, and their order."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnkno
         "labelled", "resized", "everything at once",
     ],
 )  # fmt: skip
-def test_a_node(old, new, expected):
+def test_events_of_a_changed_node(old, new, expected):
     """Cordoning a node makes no pod schedulable, so it is no event."""
     assert kinds(node_events(old, new)) == expected
 
@@ -130,8 +130,8 @@ def info(**more):
         "one gate of two",
     ],
 )  # fmt: skip
-def test_a_pod(old, new, assigned, waiting):
-    """For assigned and for waiting pods; kinds that no plugin registers are left out."""
+def test_events_of_a_changed_pod(old, new, assigned, waiting):
+    """For assigned and pending pods; kinds that no plugin registers are left out."""
     before, after = info(**old), info(**new)
     assert kinds(assigned_pod_events(before, after)) == assigned
     assert kinds(waiting_pod_events(before, after)) == waiting

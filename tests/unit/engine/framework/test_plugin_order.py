@@ -1,4 +1,4 @@
-"""Whom a profile asks at each extension point: upstream's rules of merging and expansion."""
+"""The plugins of a profile at each extension point, by upstream's merging and expansion rules."""
 
 from __future__ import annotations
 
@@ -73,32 +73,38 @@ def filters(*enabled, disabled=()):
 @pytest.mark.parametrize(
     ("points", "expected"),
     [
-        pytest.param({}, "abc", id="whoever takes part, in the profile's order"),
-        pytest.param(filters("c", "a"), "cab", id="named ones first, in the order named"),
-        pytest.param(filters(disabled=("b",)), "ac", id="one is left out"),
-        pytest.param(filters("b", disabled=("b",)), "acb", id="left out and named goes last"),
-        pytest.param(filters("b", disabled=(ALL,)), "b", id="nobody but who is named"),
-        pytest.param(filters(disabled=(ALL,)), "", id="nobody at all"),
-        pytest.param(filters("NodeName", "c"), "cab", id="an absent one of upstream's is no error"),
+        pytest.param({}, "abc", id="all filters, in the profile's order"),
+        pytest.param(filters("c", "a"), "cab", id="enabled filters first, in the configured order"),
+        pytest.param(filters(disabled=("b",)), "ac", id="a disabled filter is left out"),
+        pytest.param(
+            filters("b", disabled=("b",)),
+            "acb",
+            id="a filter that is disabled and enabled comes last",
+        ),
+        pytest.param(filters("b", disabled=(ALL,)), "b", id="only the enabled filter"),
+        pytest.param(filters(disabled=(ALL,)), "", id="no filters"),
+        pytest.param(
+            filters("NodeName", "c"), "cab", id="an absent plugin of upstream is no error"
+        ),
     ],
 )
-def test_filters_are_asked_in_the_order_of_the_profile(points, expected):
+def test_filters_run_in_the_order_of_the_profile(points, expected):
     assert [plugin.name for plugin in plugin_order(points).at("Filter")] == list(expected)
 
 
-def test_a_plugin_named_at_one_point_alone_is_asked_there_and_comes_after_the_others():
+def test_a_plugin_of_one_point_runs_only_there_and_after_the_others():
     found = plugin_order(filters("b"), everywhere=(("Sorts", 0), ("a", 0), ("c", 0)))
     assert [plugin.name for plugin in found.at("Filter")] == ["a", "c", "b"]
     assert found.at("Score") == []
 
 
-def test_one_point_changes_no_other():
+def test_the_configuration_of_one_point_does_not_affect_others():
     found = plugin_order(filters(disabled=(ALL,)))
     assert [(plugin.name, weight) for plugin, weight in found.scorers()] == [("b", 2)]
 
 
 @pytest.mark.parametrize(("given", "expected"), [(7, 7), (0, 1)])
-def test_a_weight_given_at_score_takes_precedence_and_none_means_one(given, expected):
+def test_the_weight_at_score_takes_precedence_and_zero_means_one(given, expected):
     found = plugin_order({"Score": PointPlugins((("b", given),))})
     assert [weight for _, weight in found.scorers()] == [expected]
 
@@ -110,30 +116,30 @@ def test_a_weight_given_at_score_takes_precedence_and_none_means_one(given, expe
         (filters("a", "a"), 'plugin "a" already registered as "FilterPlugin"'),
     ],
 )
-def test_a_plugin_that_cannot_be_asked_where_it_is_named_is_refused(points, problem):
+def test_a_plugin_without_the_methods_of_its_point_is_refused(points, problem):
     with pytest.raises(PointError, match=problem):
         plugin_order(points).at(next(iter(points)))
 
 
 @pytest.mark.parametrize("plugins", [PLUGINS[1:], (*PLUGINS, (Sorts("other"), 0))])
-def test_exactly_one_plugin_orders_the_queue(plugins):
+def test_exactly_one_plugin_sorts_the_queue(plugins):
     with pytest.raises(PointError, match=f"but got {len(plugins) // 4 * 2}"):
         plugin_order({}, plugins).queue_sort()
 
 
-def test_a_plugin_added_later_takes_its_place():
+def test_a_plugin_added_later_runs_in_its_configured_position():
     everywhere = (("Sorts", 0), ("a", 0), ("late", 0), ("b", 2), ("c", 0))
     found = plugin_order({}, everywhere=everywhere)
     found.add(Filters("late"))
     assert [plugin.name for plugin in found.at("Filter")] == ["a", "late", "b", "c"]
 
 
-def test_upstreams_points_are_known_for_every_plugin_of_the_default_profile():
+def test_every_default_plugin_has_its_extension_points_of_upstream():
     assert {*(name for name, _ in DEFAULT_PLUGINS), *GATED} == set(UPSTREAM_POINTS)
     assert {point for points in UPSTREAM_POINTS.values() for point in points} <= set(POINTS)
 
 
-def test_a_profile_needs_whom_it_asks_anywhere():
+def test_a_profile_needs_the_plugins_of_all_its_points():
     profile = Profile("s", (("a", 1),), points=filters("x", "a", "x"))
     assert profile.needed == (("a", 1), ("x", 0))
 
@@ -153,8 +159,8 @@ class SwitchedOff(Scores):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_a_plugin_takes_part_where_python_finds_a_protocol(point):
-    """Also one without a name, one that gets a method when it is made, and one that drops one."""
+def test_a_plugin_takes_part_at_the_points_whose_protocol_it_implements(point):
+    """Also a plugin without a name, and plugins whose instances add or drop a method."""
     odd = (Unnamed(), Columns(), SwitchedOff("off"), object())
     handle = PluginHandle(Cluster(), Nominator(), WaitingPods())
     framework = build_profile(Profile(), handle, TieBreak(0)).framework

@@ -1,4 +1,4 @@
-"""Changes of volumes, claims and other objects of storage as events."""
+"""The cluster events of changed volumes, claims and other storage objects."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_each_kind_has_three_events(one, name):
         assert (event.old, event.new) == (old, new)
 
 
-def test_other_kinds_are_not_accepted():
-    """They have events of their own."""
+def test_other_kinds_are_refused():
+    """These kinds have their own events."""
     with pytest.raises(KeyError):
         storage_event(None, make_node("n"))

@@ -1,4 +1,4 @@
-"""Would the pod fit, if those left and these came? Afterwards everything is as it was."""
+"""A trial: whether a pod fits after hypothetical removals and additions, which are reverted."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def message(status):
     return "" if status is None else status.message
 
 
-def test_a_pod_that_left_one_node_is_missed_on_another() -> None:
+def test_the_removal_of_a_pod_changes_the_status_of_another_node() -> None:
     stage = Stage(Quiet)
     with stage.trial() as trial:
         assert message(trial.verdict(stage.b)) == "it is loud"
@@ -100,7 +100,7 @@ def test_a_pod_that_left_one_node_is_missed_on_another() -> None:
     stage.scene.cluster.table.validate()
 
 
-def test_all_filters_have_a_say() -> None:
+def test_a_trial_runs_all_filters() -> None:
     stage = Stage(Quiet)
     with stage.trial() as trial:
         assert trial.verdict(stage.a).plugin == "NodeResourcesFit"
@@ -108,7 +108,7 @@ def test_all_filters_have_a_say() -> None:
         assert trial.verdict(stage.a) is None
 
 
-def test_a_plugin_that_loses_count_ends_the_trial_and_is_named() -> None:
+def test_a_plugin_that_fails_in_remove_pod_ends_the_trial_and_is_named() -> None:
     stage = Stage(Forgetful)
     words = "'Forgetful' failed in remove_pod: LookupError: lost count"
     with pytest.raises(framework.PluginFault, match=words), stage.trial() as trial:
@@ -117,7 +117,7 @@ def test_a_plugin_that_loses_count_ends_the_trial_and_is_named() -> None:
     stage.scene.cluster.table.validate()
 
 
-def test_no_trial_while_plugins_are_being_built() -> None:
+def test_a_plugin_cannot_start_a_trial_in_its_constructor() -> None:
     class Hasty(Quiet):
         name = "Hasty"
 
@@ -129,8 +129,8 @@ def test_no_trial_while_plugins_are_being_built() -> None:
         PluginScene(Hasty)
 
 
-def test_counted_neighbours_leave_a_trial_once() -> None:
-    """Two pods repel the third from their zone. When one of them leaves, the other still does."""
+def test_removed_pods_are_subtracted_once_from_affinity_counts() -> None:
+    """Two pods repel a third one. After the removal of either, the other still repels it."""
     term = {"labelSelector": {"matchLabels": {"loud": ""}}, "topologyKey": "zone"}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     stage = Stage(Silent)

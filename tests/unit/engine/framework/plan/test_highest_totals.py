@@ -1,4 +1,4 @@
-"""HighestTotals: the same positions as a search of all totals."""
+"""HighestTotals gives the same positions as a search of all totals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def search(totals) -> list[int]:
 
 
 @given(start=st.integers(-1, 4), spikes=CHANGES, rounds=st.lists(CHANGES, max_size=8))
-def test_changed_totals_give_the_positions_that_a_search_finds(start, spikes, rounds) -> None:
-    """After any changes, few or many, the positions are those of the highest total."""
+def test_positions_after_changes_equal_those_of_a_search(start, spikes, rounds) -> None:
+    """After few or many changes, the positions are those of the highest total."""
     log: ChangeLog[int] = ChangeLog()
     totals = np.full(WIDTH, start, np.int64)
     for row, total in spikes:

@@ -1,4 +1,4 @@
-"""Which answers are kept between cycles, for pods that some plugins are not concerned with."""
+"""Which plugin results are cached between cycles, and how idle plugins are skipped."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def names(points):
     return [point.name for point in points]
 
 
-def test_the_kept_filters_end_where_one_looks_further(framework):
-    """So the first rejection in configured order is still the one that is reported."""
+def test_cached_filters_end_before_the_first_filter_that_cannot_be_cached(framework):
+    """So the first rejection in configured order is still the reported one."""
     split = PluginSplit(framework)
     kept = names([*split.static_filters, *split.row_filters])
     assert kept == names(framework.filters)[: len(kept)]
     assert split.cluster_filters[0].name == "VolumeRestrictions"
 
 
-def test_a_plugin_that_is_not_concerned_ends_nothing(framework):
+def test_an_idle_plugin_does_not_end_the_cached_filters(framework):
     """It is in no list, and the plugins after it are cached."""
     split = PluginSplit(framework, VOLUME_PLUGINS)
     asked = names([*split.static_filters, *split.row_filters, *split.cluster_filters])
@@ -55,7 +55,7 @@ def test_a_plugin_that_is_not_concerned_ends_nothing(framework):
     assert "VolumeBinding" not in names(split.cluster_scorers)
 
 
-def test_the_volume_plugins_are_not_concerned_with_pods_without_volumes(framework):
+def test_volume_plugins_are_idle_for_pods_without_volumes(framework):
     """A mounted ConfigMap does not concern the volume plugins."""
     plugins = [framework.find(name) for name in VOLUME_PLUGINS]
     assert all(isinstance(plugin, ShapeRelevance) for plugin in plugins)
@@ -65,7 +65,7 @@ def test_the_volume_plugins_are_not_concerned_with_pods_without_volumes(framewor
         assert {plugin.concerns(pod.shape) for plugin in plugins} == {expected}
 
 
-def test_plans_are_split_by_who_is_concerned(framework):
+def test_plans_are_split_by_idle_plugins(framework):
     """All shapes with the same idle plugins share one split; idle plugins count as skipped."""
     plans = PlanCache(framework)
     plain, other, claimed = (
@@ -103,7 +103,7 @@ TOLERATED = {"tolerations": [{"key": "k", "operator": "Exists"}]}
     ],
     ids=["requests", "labels and ports", "tolerations", "selector", "image", "a bound pod"],
 )
-def test_plans_share_the_results_of_plugins_that_read_the_same(framework, fields, shares):
+def test_plans_share_results_of_plugins_that_read_equal_fields(framework, fields, shares):
     """NODE plugins read neither requests, labels nor ports."""
     plans = PlanCache(framework)
     assert (planned(plans, "a").static is planned(plans, "b", **fields).static) is shares
@@ -127,7 +127,7 @@ def test_shared_results_follow_the_nodes(framework):
     ]
 
 
-def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):
+def test_a_shape_is_kept_while_it_has_a_plan(framework, monkeypatch):
     """A plan that is no longer used is dropped, and its shape with it."""
     monkeypatch.setattr(plan_cache, "_PLANS_MAX", 2)
     plans, shapes = PlanCache(framework), framework.cluster.shapes

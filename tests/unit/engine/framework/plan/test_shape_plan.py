@@ -1,4 +1,4 @@
-"""ShapePlan: what a plan keeps between two cycles is what a new plan computes."""
+"""ShapePlan: a plan that is kept between cycles equals a new plan."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def change(chance, cluster, placed, number):
 
 @pytest.mark.parametrize("names", [(), ("n3",), ("n1", "n3", "n6")], ids=["all", "one", "some"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_plan_agrees_with_a_new_plan(names, seed):
+def test_a_kept_plan_equals_a_new_plan(names, seed):
     """After random changes, an old plan has the results, counts and best nodes of a new one."""
     chance, cluster, placed = Chance(seed), Cluster(), []
     for name in NODES:

@@ -1,4 +1,4 @@
-"""SumsCache: results found by the sums of a node are those of the plugins."""
+"""SumsCache: results that are cached by the sums of a node equal those of the plugins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Life:
 
 @pytest.mark.parametrize("kinds", [KINDS[:1], KINDS[-1:], KINDS], ids=["one", "device", "matrix"])
 @pytest.mark.parametrize("seed", range(4))
-def test_plans_are_those_of_new_plans(kinds, seed):
+def test_cached_plans_equal_new_plans(kinds, seed):
     """After random changes, the plans of few and of many shapes are equal to new ones."""
     life = Life(seed)
     kept = served_by(life.cluster).plans
@@ -103,8 +103,8 @@ def test_nodes_with_equal_capacity_and_sums_share_a_result():
     assert (cache.find(b), cache.find(a)) == (None, "empty")
 
 
-def test_a_new_meaning_of_resources_drops_all_results():
-    """When the DeviceClass of a resource changes, results are computed anew."""
+def test_a_changed_device_class_drops_all_results():
+    """When the DeviceClass of a resource changes, results are recomputed."""
     cluster = cluster_of(make_node("a", cpu=4))
     (node,) = cluster.table.nodes()
     cache: SumsCache[str] = SumsCache(cluster.table, SIZE_MIN)
@@ -116,7 +116,7 @@ def test_a_new_meaning_of_resources_drops_all_results():
 
 
 def test_the_number_of_results_is_bounded():
-    """With more different sums than it may keep, the cache starts anew."""
+    """The cache is cleared if it has more different sums than its limit."""
     cluster = cluster_of(make_node("a", cpu=4))
     (node,) = cluster.table.nodes()
     cache: SumsCache[int] = SumsCache(cluster.table, 0)

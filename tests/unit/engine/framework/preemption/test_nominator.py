@@ -1,4 +1,4 @@
-"""Nominator: who was promised which node."""
+"""Nominator: which pods are nominated to which node."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(pods):
     return [pod.pod.metadata.name for pod in pods]
 
 
-def test_a_promise_is_of_one_node(info):
+def test_a_pod_is_nominated_to_one_node(info):
     """A second nomination replaces the first one."""
     nominator = Nominator()
     assert not nominator
@@ -34,7 +34,7 @@ def test_a_promise_is_of_one_node(info):
     assert (nominator.node_of("uid-a"), nominator.nodes(), bool(nominator)) == ("", [], False)
 
 
-def test_promises_are_in_order_of_the_last(info):
+def test_nominated_pods_are_in_order_of_their_last_nomination(info):
     """A pod that is nominated again comes last."""
     nominator = Nominator()
     for name in ("a", "b", "a", "c"):
@@ -43,7 +43,7 @@ def test_promises_are_in_order_of_the_last(info):
     assert nominator.pods_on("elsewhere") == []
 
 
-def test_the_newest_version_is_kept(info):
+def test_the_newest_version_of_a_nominated_pod_is_kept(info):
     """Other pods must fit beside its newest labels and requests."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
@@ -52,8 +52,8 @@ def test_the_newest_version_is_kept(info):
     assert kept.labels == {"v": "2"}
 
 
-def test_rivals_are_the_others_who_matter_as_much(info):
-    """Pods of lower priority are left out, and so is every version of the pod itself."""
+def test_rivals_are_other_pods_of_equal_or_higher_priority(info):
+    """Pods of lower priority and all versions of the pod itself are left out."""
     nominator = Nominator()
     for name, priority in (("low", 1), ("equal", 5), ("high", 9), ("self", 5)):
         nominator.nominate(info(name, priority), "n1")
@@ -61,7 +61,7 @@ def test_rivals_are_the_others_who_matter_as_much(info):
     assert names(nominator.competing_pods_on("n2", info("self", 5))) == []
 
 
-def test_the_log_names_every_node_concerned(info):
+def test_the_log_contains_every_affected_node(info):
     """Both the former node and the new one."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
@@ -71,7 +71,7 @@ def test_the_log_names_every_node_concerned(info):
     assert nominator.log.since(position) == ["n1", "n2"]
 
 
-def test_a_version_that_counts_like_the_one_before_is_not_logged(info):
+def test_an_update_that_plugins_do_not_read_is_not_logged(info):
     """The status of a preemptor names a node to which it has been nominated already."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
@@ -83,7 +83,7 @@ def test_a_version_that_counts_like_the_one_before_is_not_logged(info):
 
 
 @pytest.mark.parametrize("change", [{"priority": 3}, {"labels": {"v": "2"}}, {"terminating": True}])
-def test_a_version_that_may_count_otherwise_is_logged(info, change):
+def test_an_update_that_plugins_read_is_logged(info, change):
     """Plugins read all of this of a nominated pod."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
@@ -92,8 +92,8 @@ def test_a_version_that_may_count_otherwise_is_logged(info, change):
     assert nominator.log.since(position) == ["n1"]
 
 
-def test_a_version_with_another_shape_is_logged():
-    """It takes more or less room."""
+def test_an_update_of_the_shape_is_logged():
+    """Its requests differ."""
     shapes, nominator = Cluster().shapes, Nominator()
     for cpu in ("1", "2"):
         pod = make_pod("a", requests={"cpu": cpu})

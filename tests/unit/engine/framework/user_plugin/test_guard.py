@@ -1,4 +1,4 @@
-"""A user's plugin may raise or answer anything, anywhere: it is named, and nothing else happens."""
+"""A user's plugin may raise or return anything: the error names the plugin and has no effects."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def fault(method, answer, *arguments):
     return str(found.value)
 
 
-def test_a_plugin_cannot_end_the_program(pod) -> None:
-    """The exit status would be that of an answer: 0 if nothing changes."""
+def test_a_plugin_cannot_exit_the_program(pod) -> None:
+    """Its exit status would look like a result: 0 if nothing changes."""
     assert "failed in filter: SystemExit: 0 (test_guard.py:" in fault("filter", SystemExit(0), pod)
     assert "failed in filter: GeneratorExit (test_guard.py:" in fault(
         "filter", GeneratorExit(), pod
@@ -81,7 +81,7 @@ RAISING = [m.name for m in METHODS if m.name not in SILENT]
 
 
 @pytest.mark.parametrize("method", RAISING)
-def test_an_exception_is_a_fault_that_tells_plugin_method_cause_and_place(method, pod) -> None:
+def test_a_fault_names_plugin_method_exception_and_line(method, pod) -> None:
     text = fault(method, ZeroDivisionError("by zero"), pod, 1)
     assert text.startswith(f"plugin 'Made' failed in {method}: ZeroDivisionError: by zero (")
     assert text.endswith(")")
@@ -93,7 +93,7 @@ class WordlessError(Exception):
         raise RuntimeError
 
 
-def test_an_exception_that_cannot_be_told_is_told(pod) -> None:
+def test_an_exception_that_cannot_be_formatted_is_reported(pod) -> None:
     assert "WordlessError: (no text)" in fault("filter", WordlessError(), None, pod, None)
 
 
@@ -104,7 +104,7 @@ def test_an_exception_that_cannot_be_told_is_told(pod) -> None:
         ("release_commands", ()), ("unreserve", None), ("post_bind", None), ("sort_key", (-5, 7)),
     ],
 )  # fmt: skip
-def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod) -> None:
+def test_methods_without_a_status_return_a_safe_default(method, answer, pod) -> None:
     plugin, heard = plugin_with(method, ValueError("no"))
     assert getattr(plugin, method)(pod, 7) == answer
     [record] = heard
@@ -116,7 +116,7 @@ def test_where_no_status_can_be_given_the_careful_answer_is(method, answer, pod)
     ("answer", "problem"),
     [(None, "not iterable"), ([1], "it returned 1; expected a command that creates, deletes")],
 )
-def test_commands_of_the_wrong_kind_are_reported_and_not_performed(answer, problem, pod) -> None:
+def test_invalid_commands_are_reported_and_not_executed(answer, problem, pod) -> None:
     plugin, heard = plugin_with("release_commands", answer)
     assert plugin.release_commands(None, pod, "a") == ()
     assert problem in heard[0].message
@@ -165,7 +165,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("method", "answer", "problem"), REFUSED)
-def test_answers_of_the_wrong_kind_are_faults(method, answer, problem) -> None:
+def test_invalid_results_are_faults(method, answer, problem) -> None:
     assert problem in fault(method, answer, None, None, np.array([0]))
 
 
@@ -184,20 +184,20 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize(("method", "answer"), ACCEPTED)
-def test_right_answers_pass_as_they_are(method, answer) -> None:
+def test_valid_results_are_returned_unchanged(method, answer) -> None:
     plugin, heard = plugin_with(method, answer)
     assert getattr(plugin, method)(None, None, None) is answer
     assert heard == []
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_integers_are_accepted() -> None:
     plugin, _ = plugin_with("score", np.int32(7))
     assert type(plugin.score(None, None, None)) is int
     plugin, _ = plugin_with("score_columns", np.array([7], np.uint8))
     assert plugin.score_columns(None, None, None, [0]).dtype == np.int64
 
 
-def test_a_bind_must_be_the_one_that_was_decided(pod) -> None:
+def test_a_bind_must_have_the_chosen_pod_and_node(pod) -> None:
     other = Bind(pod.ref, "elsewhere")
     assert "it binds default/p to elsewhere, not default/p to a" in fault("bind", other, pod, "a")
     assert "it returned 'a'; expected a Bind or None" in fault("bind", "a", pod, "a")
@@ -228,12 +228,12 @@ def rooms(scene, *, node="a", victims=(), **more):
         (lambda scene: rooms(scene, shortlist=object()), "it has a shortlist"),
     ],
 )
-def test_room_is_made_at_nobodys_expense_who_matters_as_much(scene, pod, result, problem) -> None:
+def test_invalid_post_filter_results_are_faults(scene, pod, result, problem) -> None:
     nowhere = Diagnosis(scene.cluster.table, np.zeros(0, int), np.zeros(0, int), ())
     assert problem in fault("post_filter", result(scene), None, pod, nowhere)
 
 
-def test_the_costs_of_rules_are_checked_one_by_one() -> None:
+def test_the_cost_of_each_candidate_rule_is_checked() -> None:
     def broken(candidate):
         return 1 / 0
 

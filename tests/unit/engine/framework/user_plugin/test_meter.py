@@ -1,4 +1,4 @@
-"""Calls and time by plugin and extension point; a plugin's time is its own."""
+"""Calls and time by plugin and extension point, without the time of called plugins."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Rooms:
         return "done"
 
 
-def test_calls_and_time_are_added_up_even_where_a_plugin_raises(clock) -> None:
+def test_calls_and_time_are_summed_even_if_a_plugin_raises(clock) -> None:
     meter = Meter(clock)
     measured = meter.measured(Filters(clock))
     assert measured.filter(None, None, "n") == "n"
@@ -75,7 +75,7 @@ def test_calls_and_time_are_added_up_even_where_a_plugin_raises(clock) -> None:
     assert meter.times() == [PluginTime("Filters", "Filter", 2, 12)]
 
 
-def test_what_others_take_counts_as_theirs(clock) -> None:
+def test_the_time_of_a_called_plugin_counts_for_that_plugin(clock) -> None:
     meter = Meter(clock)
     rooms = meter.measured(Rooms(clock, meter.measured(Filters(clock))))
     assert rooms.post_filter(None, None, None) == "done"
@@ -85,19 +85,19 @@ def test_what_others_take_counts_as_theirs(clock) -> None:
     ]
 
 
-def test_whoever_was_not_asked_is_not_listed(clock) -> None:
+def test_a_plugin_that_was_not_called_is_not_listed(clock) -> None:
     meter = Meter(clock)
     meter.measured(Filters(clock))
     assert meter.times() == []
 
 
-def test_a_measured_plugin_has_the_name_attributes_and_methods_of_its_own(clock) -> None:
+def test_a_measured_plugin_keeps_its_name_attributes_and_methods(clock) -> None:
     measured = Meter(clock).measured(Filters(clock))
     assert (measured.name, measured.locality) == ("Filters", "kept")
     assert not hasattr(measured, "score")
 
 
-def test_the_times_of_a_unit_are_those_since_its_begin(clock):
+def test_the_times_of_a_unit_start_at_begin_unit(clock):
     meter = Meter(clock)
     measured = meter.measured(Filters(clock))
     measured.filter(None, None, "n")
@@ -109,7 +109,7 @@ def test_the_times_of_a_unit_are_those_since_its_begin(clock):
     assert meter.times() == [PluginTime("Filters", "Filter", 3, 15)]
 
 
-def test_a_measured_built_in_plugin_shares_results_as_it_does_alone():
+def test_measurement_does_not_change_how_built_in_plugins_share_results():
     meter = Meter(lambda: 0)
     cluster = Cluster()
     served = build_profile(Profile(), PluginHandle(cluster, Nominator()), TieBreak(0), meter=meter)
@@ -125,7 +125,7 @@ def test_a_measured_built_in_plugin_shares_results_as_it_does_alone():
 
 
 @pytest.mark.parametrize("others", [0, 2])
-def test_a_repeated_cycle_has_steps_too(clock, others):
+def test_a_repeated_cycle_also_has_steps(clock, others):
     meter, cluster, tie_break = Meter(clock), Cluster(), TieBreak(0)
     for number in range(1 + others):
         cluster.apply(ObjectChanged(make_node(f"n{number}", cpu="8")))
@@ -141,7 +141,7 @@ def test_a_repeated_cycle_has_steps_too(clock, others):
     assert list(meter.take_steps()) == ([FILTERED, SCORED] if others else [FILTERED])
 
 
-def test_the_cycle_of_a_nominated_pod_has_a_step_too(clock):
+def test_the_cycle_of_a_nominated_pod_also_has_a_step(clock):
     meter, cluster, tie_break = Meter(clock), Cluster(), TieBreak(0)
     for name in ("a", "b"):
         cluster.apply(ObjectChanged(make_node(name, cpu="8")))
@@ -180,7 +180,7 @@ def test_a_cycle_has_the_steps_of_upstreams_trace(clock, nodes, cpu, steps):
     assert not meter.take_steps()
 
 
-def test_the_times_of_steps_are_added_up(clock):
+def test_the_times_of_steps_are_summed(clock):
     meter = Meter(clock)
     for _ in range(2):
         clock.now += 100

@@ -1,4 +1,4 @@
-"""What is wrong with a plugin before it is asked anything."""
+"""Problems of a plugin that are found before it is called."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def one_by_one(self, state, pod, node):
     yield None
 
 
-def test_a_sound_plugin() -> None:
+def test_a_valid_plugin_has_no_problems() -> None:
     assert problem_of(Sound()) == ""
 
 
@@ -106,5 +106,5 @@ def test_a_sound_plugin() -> None:
         ),
     ],
 )  # fmt: skip
-def test_problems(made, problem) -> None:
+def test_the_problems_of_invalid_plugins(made, problem) -> None:
     assert problem_of(made).startswith(problem)

@@ -1,4 +1,4 @@
-"""How a class becomes a plugin: which arguments its constructor is given."""
+"""How a class becomes a plugin: the arguments of its constructor."""
 
 from __future__ import annotations
 
@@ -87,11 +87,11 @@ def made(plugin, **args):
         (Data, {"upper": 7}, 7),
     ],
 )
-def test_the_constructor_gets_what_it_takes(plugin, args, given) -> None:
+def test_the_constructor_gets_the_arguments_that_it_accepts(plugin, args, given) -> None:
     assert made(plugin, **args).given == given
 
 
-def test_a_class_without_a_constructor() -> None:
+def test_a_class_without_a_constructor_becomes_a_plugin() -> None:
     assert isinstance(made(Neither), Neither)
 
 
@@ -108,12 +108,12 @@ def test_a_class_without_a_constructor() -> None:
         (Fragile, {}, "cannot be made: KeyError: 'nothing here'"),
     ],
 )
-def test_refusals(plugin, args, problem) -> None:
+def test_classes_that_cannot_become_plugins_are_refused(plugin, args, problem) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
         made(plugin, **args)
 
 
-def test_a_constructor_that_wants_more_is_refused_at_once() -> None:
+def test_a_constructor_with_further_arguments_is_refused_at_once() -> None:
     class Demanding:
         def __init__(self, handle, client): ...
 
