@@ -1,4 +1,4 @@
-"""Kubelets: what they do about pods and nodes, and what a stopped one leaves undone."""
+"""Kubelets: the start, end and removal of pods, and stopped or paused kubelets."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_a_bound_pod_starts_after_the_delay():
     assert machine.next_deadline() is None
 
 
-def test_an_unbound_pod_waits_for_its_binding():
+def test_an_unbound_pod_does_not_start_before_its_binding():
     machine = kubelets(node())
     changed(machine, pod(on=""), T0)
     assert machine.next_deadline() is None
@@ -125,14 +125,14 @@ def test_an_unbound_pod_waits_for_its_binding():
     assert machine.next_deadline() == T0 + seconds(9.647)
 
 
-def test_an_update_does_not_put_the_start_off():
+def test_an_update_does_not_delay_the_start():
     machine = kubelets(node())
     changed(machine, pod(), T0)
     changed(machine, pod(annotations={"a": "b"}), T0 + seconds(0.3))
     assert machine.next_deadline() == T0 + seconds(0.647)
 
 
-def test_a_pod_on_a_missing_node_stays_until_the_node_comes():
+def test_a_pod_on_a_missing_node_starts_after_the_node_is_created():
     machine = kubelets(pod())
     assert machine.handle_deadline(T0 + seconds(0.647)) == []
     assert machine.next_deadline() is None
@@ -173,7 +173,7 @@ FAILED_AT_DEADLINE = {
         ({}, {"fairlead.dev/stop-duration": "3s"}, 3),
     ],
 )
-def test_a_pod_is_stopped_at_its_deadline_and_fails_when_it_has_stopped(spec, stop, stops_s):
+def test_a_pod_fails_after_it_was_stopped_at_its_active_deadline(spec, stop, stops_s):
     """The event comes at the deadline; the containers get their grace period, at least 1 s."""
     spec = {"activeDeadlineSeconds": 5, **spec}
     machine = kubelets(node(), pod(phase="Running", spec=spec, annotations=stop))
@@ -183,7 +183,7 @@ def test_a_pod_is_stopped_at_its_deadline_and_fails_when_it_has_stopped(spec, st
     assert (ended_at, patch.fields) == (T0 + seconds(5 + stops_s), FAILED_AT_DEADLINE)
 
 
-def test_a_deadline_also_ends_a_pod_that_has_not_started():
+def test_an_active_deadline_also_ends_a_pod_that_has_not_started():
     """It counts from the time at which the kubelet saw the pod. No container needs to stop."""
     config = KubeletConfig(start_delay=seconds(60))
     machine = kubelets(node(), config=config)
@@ -193,7 +193,7 @@ def test_a_deadline_also_ends_a_pod_that_has_not_started():
     assert (ended_at, patch.fields) == (T0 + seconds(5), FAILED_AT_DEADLINE)
 
 
-def test_a_pod_that_is_deleted_while_it_stops_goes_when_it_has_stopped():
+def test_a_pod_deleted_during_its_stop_is_removed_after_it_stopped():
     machine = kubelets(node(), pod(phase="Running", spec={"activeDeadlineSeconds": 5}))
     machine.handle_deadline(T0 + seconds(5))
     changed(
@@ -220,15 +220,15 @@ def test_a_terminating_pod_is_removed_after_its_grace_period():
     assert machine.next_deadline() is None
 
 
-def test_termination_comes_before_the_start():
-    """A pod that is terminating when it should start never runs."""
+def test_a_terminating_pod_does_not_start():
+    """A pod that is already terminating at its start time never runs."""
     machine = kubelets(node(), pod())
     changed(machine, pod(grace=10), T0 + seconds(0.1))
     assert machine.handle_deadline(T0 + seconds(0.647)) == []
     assert machine.handle_deadline(T0 + seconds(10.237)) == [removal()]
 
 
-def test_a_second_request_only_shortens():
+def test_a_second_deletion_can_only_shorten_the_grace_period():
     machine = kubelets(node(), pod(phase="Running"))
     changed(machine, pod(phase="Running", grace=30), T0)
     changed(machine, pod(phase="Running", grace=30), T0 + seconds(1))
@@ -237,15 +237,15 @@ def test_a_second_request_only_shortens():
     assert machine.handle_deadline(T0 + seconds(30.137)) == []
 
 
-def test_shortening_late_does_not_lengthen():
+def test_a_late_second_deletion_does_not_extend_the_grace_period():
     machine = kubelets(node(), pod(phase="Running"))
     changed(machine, pod(phase="Running", grace=30), T0)
     changed(machine, pod(phase="Running", grace=20), T0 + seconds(25))
     assert machine.handle_deadline(T0 + seconds(30.137)) == [removal()]
 
 
-def test_a_snapshot_is_carried_on():
-    """Running pods do not start again; terminating pods end when their grace period is over."""
+def test_loaded_pods_continue_from_their_state():
+    """Running pods do not start again; terminating pods end after their grace period."""
     machine = kubelets(
         node(),
         pod("runs", phase="Running"),
@@ -284,8 +284,8 @@ def acts_of(machine, now):
     ]
 
 
-def test_a_paused_kubelet_catches_up():
-    """On return everything happens in the order it was due; grace periods begin then."""
+def test_a_resumed_kubelet_performs_overdue_actions_in_order():
+    """Grace periods begin when the kubelet resumes."""
     machine, back = frozen("paused")
     assert acts_of(machine, back) == [
         (0, "starts", "Running"),
@@ -296,7 +296,7 @@ def test_a_paused_kubelet_catches_up():
     ]
 
 
-def test_after_an_outage_containers_run_again_from_the_beginning():
+def test_after_an_outage_containers_restart_from_the_beginning():
     """A pod with restartPolicy Never has failed, and a terminating pod has stopped."""
     machine, back = frozen("stopped")
     assert acts_of(machine, back) == [
@@ -308,8 +308,8 @@ def test_after_an_outage_containers_run_again_from_the_beginning():
     ]
 
 
-def test_what_happened_meanwhile_is_not_undone():
-    """A pod that was deleted by force on a stopped node does not come back."""
+def test_a_pod_deleted_during_an_outage_is_not_created_again():
+    """The pod was deleted by force on a stopped node."""
     machine = kubelets(node(stopped=True), pod())
     machine.handle_deadline(T0 + seconds(0.647))
     machine.handle(ObjectDeleted(pod()), T0 + seconds(2))
@@ -317,7 +317,7 @@ def test_what_happened_meanwhile_is_not_undone():
     assert machine.handle_deadline(T0 + seconds(3)) == []
 
 
-def test_a_successor_of_the_same_name_is_another_pod():
+def test_a_recreated_pod_is_a_new_pod():
     machine = kubelets(node(), pod(phase="Running", grace=10))
     changed(machine, pod(uid="u2"), T0 + seconds(3))
     machine.handle(ObjectDeleted(pod(phase="Running", grace=10)), T0 + seconds(3))
@@ -334,7 +334,7 @@ def test_a_successor_of_the_same_name_is_another_pod():
         (FailureReason.CONFLICT, T0 + seconds(1.647)),
     ],
 )
-def test_a_refused_act_is_repeated_unless_the_pod_is_gone(reason, again):
+def test_a_refused_write_is_repeated_unless_the_pod_was_deleted(reason, again):
     machine = kubelets(node(), pod())
     (patch,) = machine.handle_deadline(T0 + seconds(0.647))
     machine.handle(CommandFailed(patch, reason, "no"), T0 + seconds(0.647))
@@ -344,7 +344,7 @@ def test_a_refused_act_is_repeated_unless_the_pod_is_gone(reason, again):
         assert repeated.fields["phase"] == "Running"
 
 
-def test_somebody_elses_failure_is_not_ours():
+def test_failed_commands_of_other_components_are_ignored():
     machine = kubelets(node(), pod())
     machine.handle_deadline(T0 + seconds(0.647))
     foreign = DeleteObject(ref(), why="preempted")
@@ -352,8 +352,8 @@ def test_somebody_elses_failure_is_not_ours():
     assert machine.next_deadline() is None
 
 
-def test_one_pod_at_a_time():
-    """So the effects of each act settle before the next one."""
+def test_a_deadline_handles_one_pod():
+    """The effects of its commands are visible before the next pod is handled."""
     machine = kubelets(node(), pod("a", uid="ua"), pod("b", uid="ub"))
     due = T0 + seconds(0.647)
     assert [one.target.name for one in machine.handle_deadline(due)] == ["a"]
@@ -361,7 +361,7 @@ def test_one_pod_at_a_time():
     assert [one.target.name for one in machine.handle_deadline(due)] == ["b"]
 
 
-def test_an_unreadable_duration_is_told_once():
+def test_an_invalid_duration_is_reported_once():
     machine = kubelets(node())
     one = pod(annotations={"fairlead.dev/run-duration": "soon"})
     (event,) = changed(machine, one, T0)
@@ -385,7 +385,7 @@ def ready_of(patch):
         ({}, KubeletConfig(start_delay=seconds(0.647), ready_delay=seconds(20))),
     ],
 )
-def test_a_pod_may_take_its_time_to_become_ready(annotations, config):
+def test_a_pod_may_have_a_readiness_delay(annotations, config):
     machine = kubelets(node(), config=config)
     changed(machine, pod(annotations=annotations), T0)
     (start,) = machine.handle_deadline(T0 + seconds(0.647))
@@ -397,7 +397,7 @@ def test_a_pod_may_take_its_time_to_become_ready(annotations, config):
     assert (patch.fields, ready_of(patch)) == ({}, "True")
 
 
-def test_a_pod_that_others_call_unready_is_ready_at_once():
+def test_a_pod_marked_not_ready_by_others_is_ready_again_at_once():
     """Its kubelet corrects the condition each time."""
     machine = kubelets(node(), pod(phase="Running", ready="True"))
     for after in (5, 9):
@@ -408,14 +408,14 @@ def test_a_pod_that_others_call_unready_is_ready_at_once():
         assert machine.next_deadline() is None
 
 
-def test_a_snapshots_pod_that_is_not_ready_stays_so():
+def test_a_loaded_pod_that_is_not_ready_stays_not_ready():
     machine = kubelets(node(), pod(phase="Running", ready="False"))
     assert machine.next_deadline() is None
 
 
 @pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0.647), ("paused", 0)])
-def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
-    """After an outage they have started again; after a pause they run on."""
+def test_pods_become_ready_again_when_their_node_recovers(told, delay_s):
+    """After an outage they were restarted; after a pause they continue."""
     machine = kubelets(node(), pod(phase="Running", ready="True"))
     changed(machine, node(stopped=True, told=told), T0)
     changed(machine, pod(phase="Running", ready="False"), T0 + seconds(50))
@@ -428,8 +428,8 @@ def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
 
 
 @pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0), ("paused", 10.137)])
-def test_a_node_that_is_back_learns_of_deletions(told, delay_s):
-    """Pods that run on after a pause get their grace period; pods lost in an outage do not."""
+def test_a_recovered_node_handles_deletions_during_its_outage(told, delay_s):
+    """After a pause, pods get their grace period; pods lost in an outage do not."""
     machine = kubelets(node(), pod(phase="Running"))
     changed(machine, node(stopped=True, told=told), T0)
     changed(machine, pod(phase="Running", grace=10), T0 + seconds(50))

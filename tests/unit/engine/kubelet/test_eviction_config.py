@@ -1,4 +1,4 @@
-"""When kubelets evict, as their flags say it."""
+"""The eviction thresholds of kubelets, and the flags that set them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fairlead.engine.kubelet.eviction_config import (
 MIB = 1024 * 1024
 
 
-def test_without_flags_it_is_upstreams_defaults():
+def test_the_defaults_are_those_of_upstream():
     assert eviction_of_flags({}) == EvictionConfig()
     memory, disk = EvictionConfig().thresholds
     assert (memory.signal, memory.value(10**9)) == (Signal.MEMORY, 100 * MIB)
     assert (disk.signal, disk.value(10**9)) == (Signal.NODEFS, 10**8)
 
 
-def test_every_flag():
+def test_every_flag_sets_its_field():
     """Hard thresholds replace the defaults; signals that are not simulated are ignored."""
     config = eviction_of_flags(
         {
@@ -46,7 +46,7 @@ def test_every_flag():
     )
 
 
-def test_no_hard_threshold_at_all():
+def test_hard_thresholds_may_be_empty():
     assert eviction_of_flags({"eviction-hard": ""}).thresholds == ()
 
 
@@ -71,8 +71,8 @@ def test_no_hard_threshold_at_all():
         ({"eviction-max-pod-grace-period": "1m"}, "'1m' is not a number of seconds"),
     ],
 )
-def test_what_a_kubelet_would_refuse(flags, words):
-    """One line that names the flag."""
+def test_invalid_flags_are_refused(flags, words):
+    """The error is one line that names the flag."""
     with pytest.raises(EvictionFlagError) as refusal:
         eviction_of_flags(flags)
     assert words in str(refusal.value)

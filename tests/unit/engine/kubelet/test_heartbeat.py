@@ -1,4 +1,4 @@
-"""What is heard of nodes: leases that promise their renewals, and conditions that change."""
+"""The heartbeats of nodes: leases with announced renewals, and changes of conditions."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ WELL = {
 }
 
 
-def test_a_ready_node_gets_a_lease_and_writes_nothing_more():
+def test_a_ready_node_gets_a_lease_and_sends_no_further_writes():
     """Its last renewal was within the last period; the next ones follow every ten seconds."""
     cluster = Cluster(node())
     (created,) = cluster.said
@@ -160,8 +160,8 @@ def test_nodes_renew_at_different_instants():
     assert len({one.manifest["spec"]["renewTime"] for one in created}) > 45
 
 
-def test_a_lease_from_before_is_gone_on_with():
-    """Only the annotation for its renewals is added."""
+def test_an_existing_lease_is_continued():
+    """Only the annotation for its renewal interval is added."""
     cluster = Cluster(lease(-4, every=""), node())
     (patch,) = cluster.said
     assert isinstance(patch, PatchObject)
@@ -169,7 +169,7 @@ def test_a_lease_from_before_is_gone_on_with():
     assert Cluster(lease(-4), node()).said == []
 
 
-def test_a_node_that_never_said_anything_registers():
+def test_a_node_without_conditions_registers():
     """It posts Ready and the pressures, with a heartbeat."""
     _, post = Cluster(node(ready=None)).said
     assert posted(post) == WELL
@@ -177,7 +177,7 @@ def test_a_node_that_never_said_anything_registers():
 
 
 @pytest.mark.parametrize("told", ["stopped", "paused", "flap 60s/120s"])
-def test_a_node_falls_silent(told):
+def test_a_stopped_node_sends_no_heartbeats(told):
     """The lease keeps the last renewal, and no condition is posted."""
     cluster = Cluster(lease(-4), node())
     (patch,) = cluster.tell(node(told), 27)
@@ -186,8 +186,8 @@ def test_a_node_falls_silent(told):
 
 
 @pytest.mark.parametrize("back", [None, "running"])
-def test_a_node_comes_back(back):
-    """It renews its lease at that instant and posts its conditions."""
+def test_a_recovered_node_sends_heartbeats_at_once(back):
+    """It renews its lease at that instant, and posts its conditions."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("stopped"), 27)
     cluster.tell(node("stopped", ready="Unknown", MemoryPressure="Unknown"), 80)
@@ -198,8 +198,8 @@ def test_a_node_comes_back(back):
     assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(at(100))}
 
 
-def test_there_is_an_event_about_each_condition_that_changes():
-    """Not about a condition that is new, or that stays as it is."""
+def test_each_changed_condition_has_an_event():
+    """New conditions and unchanged conditions have no event."""
     cluster = Cluster(node(DiskPressure="False"))
     cluster.tell(node("disk-pressure", DiskPressure="False"), 10)
     status = "Node n1 status is now:"
@@ -214,8 +214,8 @@ def test_there_is_an_event_about_each_condition_that_changes():
     ]
 
 
-def test_a_node_flaps():
-    """It is down for a minute and up for two, from the annotation on."""
+def test_a_flapping_node_alternates_between_down_and_up():
+    """The node is down for one minute and up for two, starting at the annotation."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("flap 60s/120s"), 30)
     turns = [(after, one) for after, one in cluster.wait(400) if isinstance(one, PatchObject)]
@@ -226,8 +226,8 @@ def test_a_node_flaps():
     assert cluster.wait(1_000) == []
 
 
-def test_a_slow_node_renews_rarely():
-    """It renews at its own period. It corrects an Unknown condition at the next renewal."""
+def test_a_slow_node_renews_its_lease_at_its_own_interval():
+    """It corrects an Unknown condition at the next renewal."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("slow 70s"), 27)
     assert cluster.renewals == (26, 70)
@@ -246,7 +246,7 @@ def test_a_slow_node_renews_rarely():
         ("disk-pressure,pid-pressure", {"DiskPressure": "True", "PIDPressure": "True"}),
     ],
 )
-def test_a_node_reports_what_it_is_told(told, changed):
+def test_a_node_posts_the_conditions_of_its_annotation(told, changed):
     """The condition is set with one write, and reset with another."""
     cluster = Cluster(lease(-4), node())
     (post,) = cluster.tell(node(told), 27)
@@ -259,14 +259,14 @@ def changed_of(changed):
     return {kind if kind != "Ready" else "ready": status for kind, status in changed.items()}
 
 
-def test_what_a_slow_node_reports_waits():
+def test_a_slow_node_posts_conditions_at_its_next_renewal():
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("slow 70s,not-ready"), 27)
     ((after, post),) = cluster.wait(300)
     assert (after, posted(post)["Ready"]) == (96, "False")
 
 
-def test_what_others_say_of_a_node_is_put_right_at_the_next_renewal():
+def test_conditions_of_other_clients_are_corrected_at_the_next_renewal():
     cluster = Cluster(lease(-4), node())
     assert cluster.tell(node(ready="False"), 27) == []
     ((after, post),) = cluster.wait(60)
@@ -275,8 +275,8 @@ def test_what_others_say_of_a_node_is_put_right_at_the_next_renewal():
 
 
 @pytest.mark.parametrize("is_loaded", [False, True])
-def test_a_starting_node_is_ready_a_moment_later(is_loaded):
-    """Also after a restart, which loads the node."""
+def test_a_starting_node_becomes_ready_after_a_delay(is_loaded):
+    """Also if the node is loaded after a restart."""
     made = node()
     condition = decode_as(NodeCondition, starting_condition(format_timestamp(T0)))
     starting = replace(made, status=replace(made.status, conditions=(condition,)))
@@ -290,7 +290,7 @@ def test_a_starting_node_is_ready_a_moment_later(is_loaded):
     assert scene.events == [("NodeReady", "Normal", "Node n1 status is now: NodeReady")]
 
 
-def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():
+def test_a_loaded_node_that_is_not_ready_stays_not_ready():
     """It sends heartbeats, and keeps the reason for not being ready."""
     cluster = Cluster(lease(-4), node(ready="False"))
     assert cluster.said == []
@@ -300,8 +300,8 @@ def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():
 
 
 @pytest.mark.parametrize("back", [node("running", ready="Unknown"), node()])
-def test_a_snapshots_node_that_was_lost_is_silent_until_somebody_says_otherwise(back):
-    """By an annotation, or because another client posts it as ready."""
+def test_a_loaded_unknown_node_is_silent_until_a_client_changes_the_node(back):
+    """The client sets the annotation, or posts the node as ready."""
     cluster = Cluster(lease(-4, every=""), node(ready="Unknown"))
     assert cluster.said == []
     assert cluster.tell(node(ready="Unknown", MemoryPressure="False"), 5) == []
@@ -310,8 +310,8 @@ def test_a_snapshots_node_that_was_lost_is_silent_until_somebody_says_otherwise(
     assert cluster.renewals == (10, 10)
 
 
-def test_what_nobody_understands_is_told_once():
-    """The warning comes once; the node behaves as before."""
+def test_an_invalid_annotation_is_reported_once():
+    """The node behaves as before."""
     cluster = Cluster(lease(-4), node())
     (event,) = cluster.tell(node("dead"), 5)
     assert isinstance(event, RecordEvent)
@@ -320,7 +320,7 @@ def test_what_nobody_understands_is_told_once():
     assert cluster.lease is None
 
 
-def test_a_lease_that_is_taken_away_is_made_anew():
+def test_a_deleted_lease_is_created_again():
     cluster = Cluster(lease(-4), node())
     (created,) = cluster.tell(ObjectDeleted(lease(-4)), 27)
     assert isinstance(created, CreateObject)
@@ -328,7 +328,7 @@ def test_a_lease_that_is_taken_away_is_made_anew():
     assert cluster.tell(ObjectDeleted(cluster.lease), 31) == []
 
 
-def test_a_lease_that_could_not_be_written_is_tried_again():
+def test_a_refused_lease_write_is_repeated():
     cluster = Cluster(node())
     machine = Kubelets()
     (created,) = machine.handle(ObjectsLoaded([node()]), T0)
@@ -338,7 +338,7 @@ def test_a_lease_that_could_not_be_written_is_tried_again():
     assert cluster.wait(10) == []
 
 
-def test_a_node_that_is_deleted_is_forgotten():
+def test_a_deleted_node_sends_no_heartbeats():
     """A new node with its name takes over the lease."""
     cluster = Cluster(lease(-4), node("flap 60s/120s"))
     cluster.tell(ObjectDeleted(node()), 5)
@@ -348,7 +348,7 @@ def test_a_node_that_is_deleted_is_forgotten():
     assert isinstance(patch, PatchObject)
 
 
-def test_renewals_may_be_written_one_by_one():
+def test_each_renewal_may_be_written():
     """Controllers that do not read the annotation see an ordinary lease."""
     cluster = Cluster(lease(-4, every=""), node(), annotates_renewals=False)
     assert cluster.said == []
@@ -363,7 +363,7 @@ def test_renewals_may_be_written_one_by_one():
     assert [after for after, _ in cluster.wait(1_025)] == [1_013, 1_023]
 
 
-def test_a_new_lease_that_is_written_renewal_by_renewal_promises_nothing():
+def test_a_lease_whose_renewals_are_written_has_no_annotation():
     cluster = Cluster(node(), annotates_renewals=False)
     (created,) = cluster.said
     assert "annotations" not in created.manifest["metadata"]

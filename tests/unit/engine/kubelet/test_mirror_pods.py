@@ -1,4 +1,4 @@
-"""Static pods: who deletes one deletes an image of it."""
+"""Static pods: the deletion of a static pod deletes only its mirror pod."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def steer(behaviour):
     return lambda store, now: store.patch(NODE, "", "n1", patch, now)
 
 
-def test_a_static_pod_that_is_deleted_is_there_again(world):
-    """At once, as another object with the same content, and running."""
+def test_a_deleted_mirror_pod_is_created_again(world):
+    """At once, as a new object with the same content, and running."""
     before = found(world)
     world.at(START + seconds(5), delete)
     world.run(START + seconds(10))
@@ -66,8 +66,8 @@ def test_a_static_pod_that_is_deleted_is_there_again(world):
     assert after["status"]["phase"] == "Running"
 
 
-def test_a_static_pod_of_a_silent_node_waits_for_it(world):
-    """Its mirror pod may be deleted by force meanwhile."""
+def test_a_mirror_pod_of_a_stopped_node_is_created_after_the_recovery(world):
+    """The mirror pod was deleted by force during the outage."""
     world.at(START + seconds(5), steer("stopped"))
     world.at(
         START + seconds(6),
@@ -82,7 +82,7 @@ def test_a_static_pod_of_a_silent_node_waits_for_it(world):
     assert found(world)["status"]["phase"] == "Running"
 
 
-def test_a_static_pod_goes_with_its_node(world):
+def test_a_static_pod_of_a_deleted_node_is_not_created_again(world):
     world.at(START + seconds(5), lambda store, now: store.delete(NODE, "", "n1", now))
     world.at(
         START + seconds(6),

@@ -1,4 +1,4 @@
-"""Nodes that run short: what they report, and whom they evict."""
+"""Node-pressure eviction: the conditions that nodes report, and the pods that they evict."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ class Node:
         return [(record.pod.name, record.why) for record in self.records]
 
 
-def test_whoever_uses_most_beyond_the_request_goes_first():
-    """Then by priority; pods within their requests go last, whatever they use."""
+def test_pods_that_exceed_their_requests_are_evicted_first():
+    """Then by priority and excess; pods within their requests are last."""
     pods = [
         pod("greedy", "memory=500Mi"),
         pod("more", "memory=600Mi"),
@@ -116,8 +116,8 @@ def test_whoever_uses_most_beyond_the_request_goes_first():
     assert [one.metadata.name for one in ranked(pods, "memory")] == order
 
 
-def test_of_process_ids_nothing_can_be_requested():
-    """The lower priority goes first, then the greediest."""
+def test_under_pid_pressure_pods_are_ranked_by_priority_and_usage():
+    """Process IDs cannot be requested."""
     pods = [
         pod("a", "pids=10", priority=1),
         pod("b", "pids=20"),
@@ -127,13 +127,13 @@ def test_of_process_ids_nothing_can_be_requested():
     assert [one.metadata.name for one in ranked(pods, "pids")] == ["low", "c", "b", "a"]
 
 
-def test_static_and_critical_pods_stay():
+def test_static_and_critical_pods_are_not_evicted():
     assert may_be_evicted(pod("p", ""))
     assert not may_be_evicted(pod("p", "", priority=2_000_000_000))
     assert not may_be_evicted(pod("p", "", annotations={"kubernetes.io/config.mirror": "x"}))
 
 
-def test_an_evicted_pod_has_the_reason():
+def test_an_evicted_pod_has_the_reason_in_its_status():
     shortage = Shortage(Signal.MEMORY, 100 * 2**20, 50 * 2**20)
     assert message(pod("p", "memory=900Mi"), shortage) == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
@@ -144,8 +144,8 @@ def test_an_evicted_pod_has_the_reason():
     )
 
 
-def test_one_pod_after_the_other_goes_until_there_is_enough():
-    """The first two free more than 100Mi; the node reports the pressure meanwhile."""
+def test_pods_are_evicted_one_by_one_until_enough_is_available():
+    """The first two free more than 100Mi; the node reports the pressure until then."""
     node = Node(
         pod_json("a", "memory=300Mi"),
         pod_json("b", "memory=400Mi"),
@@ -167,7 +167,7 @@ def test_one_pod_after_the_other_goes_until_there_is_enough():
     assert all(isinstance(one.event, RecordEvent) for one in node.world.events.to_list())
 
 
-def test_pressure_is_reported_for_minutes_after_it_was_seen_last():
+def test_pressure_is_reported_for_a_transition_period_after_its_end():
     node = Node(pod_json("a", "memory=950Mi"), pod_json("b", ""))
     assert node.run(12).condition("MemoryPressure") == "True"
     assert node.run(300).condition("MemoryPressure") == "True"
@@ -175,15 +175,15 @@ def test_pressure_is_reported_for_minutes_after_it_was_seen_last():
     assert node.phases() == {"a": "Failed", "b": "Running"}
 
 
-def test_usage_may_grow():
-    """A changed annotation is read at the next check."""
+def test_a_changed_usage_annotation_is_read_at_the_next_check():
+    """The usage of the pod grows."""
     node = Node(pod_json("a", "memory=100Mi"))
     node.annotate(1_000, POD, "a", "usage", "memory=1000Mi")
     assert node.run(999).evicted == []
     assert node.run(1_010).evicted == [("a", "low on memory")]
 
 
-def test_disk_and_process_ids():
+def test_disk_and_process_id_thresholds_evict_pods():
     """Disk thresholds are fractions of the capacity."""
     node = Node(
         pod_json("a", "ephemeral-storage=9500Mi"),
@@ -201,7 +201,7 @@ SOFT = {
 }
 
 
-def test_a_soft_threshold_waits():
+def test_a_soft_threshold_evicts_after_its_grace_period():
     """The pressure is reported at once, but no pod is evicted for a minute."""
     node = Node(pod_json("a", "memory=850Mi"), **SOFT)
     assert node.run(60).evicted == []
@@ -209,7 +209,7 @@ def test_a_soft_threshold_waits():
     assert node.run(72).evicted == [("a", "low on memory")]
 
 
-def test_a_soft_threshold_that_is_not_crossed_any_more_is_forgotten():
+def test_a_soft_threshold_that_is_no_longer_crossed_evicts_no_pods():
     node = Node(pod_json("a", "memory=850Mi"), **SOFT)
     node.annotate(50, POD, "a", "usage", "memory=10Mi")
     node.annotate(70, POD, "a", "usage", "memory=850Mi")
@@ -218,7 +218,7 @@ def test_a_soft_threshold_that_is_not_crossed_any_more_is_forgotten():
 
 
 @pytest.mark.parametrize(("grace", "ends_after"), [(5, 5), (60, 20)])
-def test_a_soft_threshold_gives_time_to_stop(grace, ends_after):
+def test_a_soft_eviction_gives_pods_a_grace_period(grace, ends_after):
     """The pod's own grace period, up to the kubelet's maximum; no other pod is evicted then."""
     node = Node(
         pod_json("a", "memory=850Mi", grace=grace),
@@ -236,7 +236,7 @@ def test_a_soft_threshold_gives_time_to_stop(grace, ends_after):
     assert began + ends_after <= ended <= began + ends_after + 1
 
 
-def test_enough_must_be_reclaimed():
+def test_the_minimum_reclaim_must_be_available():
     """A crossed threshold counts until that much more is available."""
     reclaim = {"eviction_minimum_reclaim": "memory.available=300Mi"}
     pods = [pod_json("a", "memory=900Mi"), pod_json("b", "memory=50Mi")]
@@ -255,7 +255,7 @@ def test_a_stopped_kubelet_evicts_no_pods():
     assert node.run(312).evicted == [("a", "low on memory")]
 
 
-def test_without_annotations_nothing_is_ever_looked_at():
+def test_without_annotations_no_check_is_due():
     node = Node(pod_json("a", ""))
     before = node.run(1).world.last_change
     assert node.run(86_400).world.last_change == before
@@ -264,7 +264,7 @@ def test_without_annotations_nothing_is_ever_looked_at():
 @pytest.mark.parametrize(
     "text", ["memory", "inodes=1", "cpu=-1", "memory=-1", "memory=x", "memory=1Mi,"]
 )
-def test_usage_that_cannot_be_read_is_told(text):
+def test_an_invalid_usage_annotation_is_reported(text):
     """An event reports it, and the usage counts as 0."""
     with pytest.raises(ValueError, match=r"."):
         parse_usage(text)

@@ -233,7 +233,7 @@ def test_a_kubelet_admits_only_pods_that_fit(case):
     assert patch.conditions == ()
 
 
-def test_the_pod_that_comes_first_is_admitted():
+def test_the_pod_that_is_bound_first_is_admitted():
     """A rejected pod does not occupy resources, even before its status is written."""
     world = World(node())
     world.put(bound("a", {"cpu": "3"}), bound("b", {"cpu": "3"}), bound("c", {"cpu": "1"}))
@@ -244,8 +244,8 @@ def test_the_pod_that_comes_first_is_admitted():
     }
 
 
-def test_a_kubelet_decides_when_it_sees_the_pod():
-    """Pods that are bound while the kubelet is silent are decided when it is back."""
+def test_pods_bound_during_an_outage_are_admitted_or_rejected_after_it():
+    """The kubelet has not seen the pods before."""
     world = World(node(stopped=True), running("old", {"cpu": "3"}))
     world.put(bound("a", {"cpu": "3"}), bound("b", {"cpu": "1"}))
     assert world.run() == {}
@@ -253,7 +253,7 @@ def test_a_kubelet_decides_when_it_sees_the_pod():
     assert world.run() == {"a": ("Failed", "OutOfcpu"), "b": ("Running", "")}
 
 
-def test_a_pod_that_was_accepted_before_is_not_decided_again():
+def test_a_pod_that_was_admitted_is_not_checked_again():
     accepted = bound("p", {"cpu": "9"})
     status = replace(accepted.status, start_time="1970-01-01T00:16:00Z")
     assert World(node(), replace(accepted, status=status)).run() == {"p": ("Running", "")}
@@ -265,7 +265,7 @@ def guaranteed(name, cpu, memory):
     return running(name, spec={"containers": [{"name": "main", "resources": resources}]})
 
 
-def test_less_important_pods_stop_before_a_critical_pod_starts():
+def test_pods_of_lower_priority_stop_before_a_critical_pod_starts():
     """They stop one after the other, and the critical pod starts after them."""
     world = World(node(), running("a", {"cpu": "1"}), running("b", {"cpu": "3"}))
     world.put(bound("p", {"cpu": "4"}, priority=CRITICAL))

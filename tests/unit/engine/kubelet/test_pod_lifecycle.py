@@ -1,4 +1,4 @@
-"""When a bound pod starts, ends and disappears."""
+"""When a bound pod starts, ends and is removed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def act_of(one, config=None):
         ),
     ],
 )
-def test_next_act(case, one, expected):
+def test_the_next_action_of_a_pod(case, one, expected):
     assert act_of(one) == expected, case
 
 
@@ -121,17 +121,17 @@ def test_next_act(case, one, expected):
         ("at once when finished", pod("Succeeded", terminating=True), KubeletConfig(), 0),
     ],
 )
-def test_removal(case, one, config, expected_s):
+def test_the_removal_of_a_terminating_pod(case, one, config, expected_s):
     assert removal_due(one, NOW, config) == NOW + seconds(expected_s), case
 
 
-def test_a_snapshot_has_the_time_of_the_deletion_request():
+def test_the_deletion_time_is_derived_from_a_loaded_pod():
     """deletionTimestamp is the end of the grace period."""
     assert deletion_requested_at(pod(terminating=True, grace=20)) == NOW - seconds(20)
 
 
 @pytest.mark.parametrize("text", ["soon", "-5s", "", "10"])
-def test_an_unreadable_annotation_counts_as_absent_and_is_told(text):
+def test_an_invalid_annotation_is_reported_and_ignored(text):
     one = pod(annotations={"fairlead.dev/run-duration": text})
     assert run_duration(one) is None
     (problem,) = annotation_problems(one)
@@ -147,7 +147,7 @@ def test_an_unreadable_annotation_counts_as_absent_and_is_told(text):
     ),
     own_s=st.none() | st.integers(0, 900),
 )
-def test_no_pod_outlives_its_grace_period(grace, stop, own_s):
+def test_every_pod_is_removed_within_its_grace_period(grace, stop, own_s):
     """Removal falls between the request and the end of the grace period."""
     annotations = {} if own_s is None else {"fairlead.dev/stop-duration": f"{own_s}s"}
     one = pod(terminating=True, grace=grace, annotations=annotations)
@@ -164,7 +164,7 @@ def test_no_pod_outlives_its_grace_period(grace, stop, own_s):
         pytest.param("Never", (), False, id="nobody there"),
     ],
 )
-def test_what_lives_on_input_ends_where_nobody_can_give_any(restart, once, listens):
+def test_a_pod_that_waits_for_standard_input_ends_without_input(restart, once, listens):
     """Only if the kubelet is configured so; otherwise it runs like other pods."""
     containers = [
         {"name": f"c{at}", "stdin": True, "stdinOnce": one} for at, one in enumerate(once)

@@ -1,4 +1,4 @@
-"""Which pods a kubelet resizes, and what it says about a deferred resize."""
+"""Which pods a kubelet resizes, and its message about a deferred resize."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_allocated_pod_requests_what_it_has():
     assert pod_requests(found, existing=True) == {"cpu": 1000}
 
 
-def test_a_deferral_is_read_back_from_the_status():
+def test_a_deferred_resize_is_read_from_the_status():
     made = deferred(PodRejection("OutOfcpu", "no cpu"))
     row = {"type": made.type, "status": "True", "reason": made.reason, "message": "no cpu"}
     assert deferral_of(pod(wanted={}, allocated={}, conditions=[row])) == made
@@ -62,7 +62,7 @@ def test_a_deferral_is_read_back_from_the_status():
     assert deferral_of(pod(wanted={}, allocated={}, conditions=[row])) is None
 
 
-def test_the_note_names_sidecars_and_containers():
+def test_the_message_names_sidecars_and_containers():
     """As in pkg/kubelet/events/pod_resize_test.go: TestPodResizePendingMsg."""
     note = deferral_note(pod(wanted={"cpu": "2"}, allocated={}), PodRejection("x", "no cpu"))
     assert note == (

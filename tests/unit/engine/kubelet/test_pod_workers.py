@@ -1,4 +1,4 @@
-"""Settled pods that were loaded get their workers later, with the same effects."""
+"""Loaded pods without a pending action get their pod workers later, with the same effects."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def acts(workers):
     raise AssertionError(found)
 
 
-def test_workers_wait_for_pods_that_start_or_stop_on_working_nodes():
+def test_workers_are_created_for_pods_that_start_or_stop_on_running_nodes():
     """A pod whose end is due later runs as it should; nothing happens on a silent node."""
     running = ("Running", "True")
     cases = {
@@ -105,7 +105,7 @@ def test_workers_wait_for_pods_that_start_or_stop_on_working_nodes():
     then=st.lists(calls, max_size=4),
     config=st.sampled_from(CONFIGS),
 )
-def test_workers_made_later_have_the_same_effects(found, then, config):
+def test_workers_created_later_have_the_same_effects(found, then, config):
     both = [loaded(found, config), seen(found, config)]
     answers = [[call(workers) for call in then] for workers in both]
     assert answers[0] == answers[1]
@@ -113,7 +113,7 @@ def test_workers_made_later_have_the_same_effects(found, then, config):
 
 
 @given(pods, st.sampled_from(CONFIGS))
-def test_a_settled_pod_has_no_next_act(one, config):
+def test_a_settled_pod_has_no_next_action(one, config):
     if is_settled(one, config):
         start = LOADED_AT
         assert (

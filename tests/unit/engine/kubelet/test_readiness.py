@@ -1,4 +1,4 @@
-"""A pod is ready when its containers are and its readiness gates say so."""
+"""A pod is ready if its containers are ready and its readiness gates are True."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def act_of(one, *, looks=False):
     return next_act(one, config=config, **whens)
 
 
-def test_closed_gates_are_told_of_in_upstreams_words():
+def test_missing_and_false_readiness_gates_have_upstreams_message():
     one = pod(row("c/d", "Unknown"), row("e/f", "True"), gates=("a/b", "c/d", "e/f"))
     assert readiness(one, applies_readiness_gates=True) == (
         Condition("Ready", "False", "ReadinessGatesNotReady", f"{MISSING}, {CLOSED}"),
@@ -55,12 +55,12 @@ def test_closed_gates_are_told_of_in_upstreams_words():
 
 
 @pytest.mark.parametrize("gates", [(), ("a/b",)])
-def test_without_closed_gates_it_is_ready(gates):
+def test_a_pod_is_ready_if_all_its_readiness_gates_are_true(gates):
     one = pod(row("a/b", "True"), gates=gates)
     assert readiness(one, applies_readiness_gates=True)[0] == Condition("Ready", "True")
 
 
-def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
+def test_readiness_gates_are_ignored_if_configured():
     one = pod(gates=("a/b",))
     assert readiness(one, applies_readiness_gates=False)[0] == Condition("Ready", "True")
     assert is_readiness_current(
@@ -90,7 +90,7 @@ def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
         ),
     ],
 )
-def test_what_is_told_is_not_told_again(case, conditions, gates, is_current):
+def test_current_readiness_conditions_are_not_written_again(case, conditions, gates, is_current):
     one = pod(*conditions, gates=gates)
     assert is_readiness_current(one, applies_readiness_gates=True) is is_current, case
     due = Due(Act.READY, NOW) if conditions and not is_current else None
@@ -98,7 +98,7 @@ def test_what_is_told_is_not_told_again(case, conditions, gates, is_current):
 
 
 @pytest.mark.parametrize(("gates", "held"), [(("a/b",), True), ((), False)])
-def test_gates_hold_pods_whose_containers_are_ready(gates, held):
+def test_readiness_gates_hold_pods_whose_containers_are_ready(gates, held):
     assert is_held_by_gates(pod(row("ContainersReady", "True"), gates=gates)) is held
     assert not is_held_by_gates(pod(gates=gates))
 
@@ -107,7 +107,7 @@ def test_gates_hold_pods_whose_containers_are_ready(gates, held):
     ("generation", "observed", "looks", "acts"),
     [(2, 1, True, True), (2, 2, True, False), (2, 1, False, False)],
 )
-def test_a_changed_specification_is_observed_where_somebody_looks(
+def test_the_observed_generation_is_written_only_if_a_component_reads_it(
     generation, observed, looks, acts
 ):
     one = pod(row("Ready", "True"), generation=generation, observed=observed)

@@ -1,4 +1,4 @@
-"""A volume of one node is held by a started pod on another node, and for a time by a lost pod."""
+"""Volumes of one node are in use by started pods, and for some time by lost pods."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def volumes(*objects, taints=(), **volume):
         ),
     ],
 )
-def test_a_started_pod_on_another_node_holds_a_volume_of_one_node(other, volume, is_held):
+def test_a_started_pod_on_another_node_uses_a_volume_of_one_node(other, volume, is_held):
     holder = volumes(other, **volume).holder_of(NEW)
     assert (holder is not None and holder.key) == (other.key if is_held else False)
 
@@ -78,7 +78,7 @@ def test_volumes_of_a_driver_that_attaches_nothing_are_free():
         (pod("old", "a"), (f"{OUT_OF_SERVICE}:NoExecute",), None),
     ],
 )
-def test_a_lost_pod_holds_its_volume_until_a_timeout(lost, taints, wait):
+def test_a_lost_pod_uses_its_volume_until_a_timeout(lost, taints, wait):
     found = volumes(taints=taints)
     assert found.free_at(NEW) == 0
     found.lose(lost, NOW)

@@ -1,4 +1,4 @@
-"""Nodes, pods and leases in few words, and a world to put them in."""
+"""Short builders for nodes, pods and leases, and a simulated cluster that contains them."""
 
 from __future__ import annotations
 

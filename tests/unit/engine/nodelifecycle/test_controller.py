@@ -44,7 +44,7 @@ def cluster(given):
 # --- one node ----------------------------------------------------------------------------------
 
 
-def test_a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_marked(cluster, given):
+def test_a_silent_node_becomes_unknown_and_tainted_and_its_pods_not_ready(cluster, given):
     station = cluster("a1", "a2", pods=[given.pod_json(node="a1", tolerations=given.tolerate())])
     station.at(3, given.stop, "a1")
     station.run(49)
@@ -65,7 +65,7 @@ def test_a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_marked(clu
     assert station.ready("a2") == "True"
 
 
-def test_a_node_that_is_back_is_untainted_by_the_next_pass(cluster, given):
+def test_the_next_pass_removes_the_taints_of_a_recovered_node(cluster, given):
     station = cluster("a1", "a2")
     station.at(3, given.stop, "a1")
     station.at(61, given.post, "a1")
@@ -78,7 +78,7 @@ def test_a_node_that_is_back_is_untainted_by_the_next_pass(cluster, given):
     assert station.ready("a1") == "True"
 
 
-def test_a_node_that_reports_that_it_is_not_ready_is_tainted_but_nobody_is_told(cluster, given):
+def test_a_node_that_reports_not_ready_is_tainted_without_an_event(cluster, given):
     station = cluster("a1", "a2", pods=[given.pod_json(node="a1", tolerations=given.tolerate())])
     station.at(3, given.post, "a1", "False")
     station.run(5.05)
@@ -88,7 +88,7 @@ def test_a_node_that_reports_that_it_is_not_ready_is_tainted_but_nobody_is_told(
     assert station.pod()["status"]["conditions"][0]["status"] == "True"
 
 
-def test_the_other_taint_is_exchanged_at_once(cluster, given):
+def test_the_not_ready_taint_is_replaced_by_unreachable_at_once(cluster, given):
     """The second taint needs no token, and the first one is removed in the same write."""
     station = cluster("a1", "a2")
     station.at(3, given.post, "a1", "False")
@@ -100,7 +100,7 @@ def test_the_other_taint_is_exchanged_at_once(cluster, given):
     assert [record.is_turn for record in station.reported(NodeTainted)] == [True, False]
 
 
-def test_labels_and_taints_are_put_right_at_once(cluster, given):
+def test_labels_and_no_schedule_taints_are_corrected_at_once(cluster, given):
     station = cluster("a1")
     cordoned = given.node_json("a1", spec={"unschedulable": True}, labels={"kubernetes.io/os": "x"})
     station.at(3, given.put, cordoned)
@@ -112,7 +112,7 @@ def test_labels_and_taints_are_put_right_at_once(cluster, given):
     assert station.taints("a1", "NoSchedule") == []
 
 
-def test_nodes_are_registered_and_removed_by_the_passes(cluster, given):
+def test_passes_register_new_nodes_and_remove_deleted_nodes(cluster, given):
     station = cluster("a1")
     station.at(3, given.put, given.node_json("a2"))
     station.at(7, given.delete, NODE, "a2")
@@ -126,7 +126,7 @@ def test_nodes_are_registered_and_removed_by_the_passes(cluster, given):
     ]
 
 
-def test_a_pod_that_comes_late_to_a_silent_node_is_marked_when_it_comes(cluster, given):
+def test_a_pod_bound_to_a_silent_node_is_marked_not_ready_at_once(cluster, given):
     station = cluster("a1", "a2")
     station.at(3, given.stop, "a1")
     station.at(52, given.put, given.pod_json(node="a1", tolerations=given.tolerate()))
@@ -135,7 +135,7 @@ def test_a_pod_that_comes_late_to_a_silent_node_is_marked_when_it_comes(cluster,
     assert (52, "p1", "Node is not ready") in station.events()
 
 
-def test_a_late_pod_waits_for_its_node(cluster, given):
+def test_a_pod_of_a_missing_node_is_marked_after_the_node_is_created(cluster, given):
     """The node is marked Unknown, deleted and created again; the backoff doubles from 5 ms."""
     station = cluster("a1", "a2")
     station.at(3, given.stop, "a1")
@@ -149,8 +149,8 @@ def test_a_late_pod_waits_for_its_node(cluster, given):
     assert station.pod()["status"]["conditions"][0]["status"] == "False"
 
 
-def test_a_late_pod_that_goes_before_its_node_comes_is_forgotten(cluster, given):
-    """A later pod of that name is marked when it comes."""
+def test_a_pod_deleted_before_its_node_is_created_is_not_marked(cluster, given):
+    """A later pod of that name is marked as soon as it is created."""
     station = cluster("a1", "a2")
     station.at(3, given.stop, "a1")
     station.at(60, given.delete, NODE, "a1")
@@ -207,7 +207,7 @@ def test_a_small_partially_failed_zone_is_not_evicted(cluster, given):
     assert station.taints("a0", "NoSchedule") == ["unreachable"]
 
 
-def test_when_every_zone_is_dark_nobody_is_emptied_and_taints_are_taken_off(cluster, given):
+def test_with_all_zones_disrupted_no_pod_is_evicted_and_taints_are_removed(cluster, given):
     station = dark(cluster, given, "a1", "b1", quiet=["a1"])
     station.at(60, given.stop, "b1")
     station.run(60)
@@ -218,7 +218,7 @@ def test_when_every_zone_is_dark_nobody_is_emptied_and_taints_are_taken_off(clus
     assert (station.taints("a1"), station.taints("b1")) == ([], [])
 
 
-def test_after_that_all_get_a_new_grace_period_and_the_first_token_takes_its_time(cluster, given):
+def test_after_full_disruption_grace_periods_and_token_buckets_start_again(cluster, given):
     station = dark(cluster, given, "a1", "b1", "b2", quiet=["a1", "b1", "b2"])
     station.at(203, given.post, "b1")
     station.run(203)
@@ -229,7 +229,7 @@ def test_after_that_all_get_a_new_grace_period_and_the_first_token_takes_its_tim
     assert station.reported(NodeMarkedUnknown)[-1].at == given.at(255)
 
 
-def test_what_changes_about_zones_is_told_once(cluster, given):
+def test_each_change_of_a_zone_is_reported_once(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.at(100, given.delete, NODE, "a1")
     station.at(100, given.delete, NODE, "a2")
@@ -245,15 +245,15 @@ def test_what_changes_about_zones_is_told_once(cluster, given):
     ]
 
 
-def test_a_change_is_told_of_the_zone_that_changes(cluster, given):
+def test_only_changed_zones_are_reported(cluster, given):
     station = dark(cluster, given, "a1", "b1", "b2", quiet=["b1"])
     station.run(60)
     reported = [(r.zone, r.unready) for r in station.reported(ZoneAssessed)]
     assert reported == [(":\x00:a", 0), (":\x00:b", 0), (":\x00:b", 1)]
 
 
-def test_a_node_whose_condition_is_removed_keeps_its_place(given):
-    """It is requeued no more, so it precedes the others, and spends tokens until it is Unknown."""
+def test_a_node_whose_ready_condition_is_removed_keeps_its_queue_position(given):
+    """The node precedes requeued nodes, and spends tokens until it is Unknown."""
     nodes = [given.node_json(f"a{i}", ready="False") for i in range(3)]
     nodes += [given.node_json(f"b{i}") for i in range(3)]
     leases = [given.lease_json(name, every="10s") for name in ("a0", "a1", "b0", "b1", "b2")]
@@ -275,8 +275,8 @@ def excluded(given, *statuses):
     return given.Station([*nodes, given.node_json("a1"), *leases])
 
 
-def test_a_zone_whose_nodes_do_not_count_has_a_new_queue_in_each_pass(given):
-    """With a token and all nodes that are not ready, even if they have the taint already."""
+def test_a_zone_of_excluded_nodes_gets_a_new_queue_in_each_pass(given):
+    """With a token and all nodes that are not ready, including tainted ones."""
     station = excluded(given, "False", "False")
     station.at(7, given.post, "x0")
     station.run(11)
@@ -284,14 +284,14 @@ def test_a_zone_whose_nodes_do_not_count_has_a_new_queue_in_each_pass(given):
     assert tainted == [("x0", given.at(0.05)), ("x0", given.at(5.05)), ("x1", given.at(10.05))]
 
 
-def test_its_ready_nodes_need_no_passes(given):
+def test_ready_excluded_nodes_need_no_passes(given):
     station = excluded(given, "True", "True")
     counting = Counting(station)
     station.run(3_600)
     assert counting.passes <= 2
 
 
-def test_who_was_silenced_is_told(cluster, given):
+def test_a_node_that_is_marked_unknown_is_reported(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.run(60)
     assert station.reported(NodeMarkedUnknown) == [
@@ -299,7 +299,7 @@ def test_who_was_silenced_is_told(cluster, given):
     ]
 
 
-def test_a_node_that_was_not_ready_before_it_fell_silent_is_not_told(cluster, given):
+def test_a_node_that_was_not_ready_becomes_unknown_without_an_event(cluster, given):
     pods = [given.pod_json(node="a1", tolerations=given.tolerate())]
     station = cluster("a1", "a2", pods=pods)
     station.at(2, given.post, "a1", "False")
@@ -312,8 +312,8 @@ def test_a_node_that_was_not_ready_before_it_fell_silent_is_not_told(cluster, gi
 # --- passes --------------------------------------------------------------------------------------
 
 
-def test_passes_that_cost_something_notice_sooner(cluster, given):
-    """45 s without such costs: the grace of 40 s is exceeded only after the pass 40 s later."""
+def test_passes_that_take_time_detect_silence_earlier(cluster, given):
+    """45 s; with instantaneous passes, 40 s are exceeded only in the next pass, at 50 s."""
     station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
     station.run(46)
     assert station.ready("a1") == "Unknown"
@@ -334,7 +334,7 @@ class Counting:
         lifecycle.monitor_node_health = counted
 
 
-def test_a_quiet_day_costs_nothing(cluster):
+def test_a_day_without_changes_needs_no_passes(cluster):
     station = cluster("a1", "a2", "b1")
     counting = Counting(station)
     station.run(24 * 3_600)
@@ -342,7 +342,7 @@ def test_a_quiet_day_costs_nothing(cluster):
     assert station.controllers[0].next_deadline() is None
 
 
-def test_a_lease_that_is_renewed_seldom_is_seen_through(cluster, given):
+def test_a_node_with_too_rare_lease_renewals_becomes_unknown(cluster, given):
     """A renewal each minute is too rare for a grace of 40 s: the node flaps, as upstream."""
     nodes = [given.node_json("a1"), given.node_json("a2")]
     leases = [given.lease_json("a1", every="60s"), given.lease_json("a2", every="10s")]
@@ -388,7 +388,7 @@ def silent(given, **options):
     return given.Station([*nodes, *leases], **options)
 
 
-def test_a_controller_that_starts_taints_anew(given):
+def test_a_restarted_controller_replaces_no_execute_taints(given):
     station = silent(given)
     station.run(0)
     assert station.taints("a1") == []
@@ -397,14 +397,14 @@ def test_a_controller_that_starts_taints_anew(given):
     assert len(station.events("RegisteredNode")) == 2
 
 
-def test_a_controller_that_takes_over_leaves_everything_as_it_is(given):
+def test_a_controller_that_takes_over_changes_nothing(given):
     station = silent(given, is_taking_over=True)
     station.run(3_600)
     assert station.node("a1")["spec"]["taints"] == TAINTS
     assert station.events() == [] == station.reported(NodeTainted)
 
 
-def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
+def test_a_controller_that_takes_over_adds_a_missing_taint(given):
     nodes = [given.node_json("a1", ready="Unknown"), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
     station = given.Station([*nodes, *leases], is_taking_over=True)
@@ -412,7 +412,7 @@ def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
     assert station.taints("a1") == ["unreachable"]
 
 
-def test_in_1_16_too(given):
+def test_a_1_16_controller_that_takes_over_adds_a_missing_taint(given):
     """There, a node that was handled is not queued again."""
     nodes = [given.node_json("a1", ready="Unknown"), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
@@ -428,8 +428,8 @@ def test_in_1_16_too(given):
         (False, {"old": 300, "young": 300, "late": 60}),
     ],
 )
-def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evicted):
-    """Counted from when the taint was added or the pod created; terminating pods were evicted."""
+def test_timers_continue_when_a_controller_takes_over(given, is_taking_over, evicted):
+    """They start when the taint was added or the pod created; terminating pods were evicted."""
     taints = [taint | {"timeAdded": given.stamp(-100)} for taint in TAINTS]
     nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
@@ -458,8 +458,8 @@ def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evict
     )
 
 
-def test_a_taint_that_does_not_say_since_when_counts_from_now(given):
-    """Nor one whose time cannot be read."""
+def test_a_taint_without_time_added_counts_from_now(given):
+    """So does a taint whose timeAdded is invalid."""
     for stamp in ({}, {"timeAdded": "yesterday"}):
         taints = [taint | stamp for taint in TAINTS]
         nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
@@ -490,7 +490,7 @@ def refuse(station, kind, reason):
     return refused
 
 
-def test_conditions_that_could_not_be_written_are_looked_at_again(cluster, given):
+def test_a_node_is_examined_again_after_a_refused_condition_write(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     refused = refuse(station, PatchStatus, FailureReason.INTERNAL_ERROR)
     station.run(60)
@@ -498,7 +498,7 @@ def test_conditions_that_could_not_be_written_are_looked_at_again(cluster, given
     assert station.events("NodeNotReady") == []  # it was not this controller's doing
 
 
-def test_a_pass_leaves_alone_the_node_whose_conditions_are_being_written(cluster, given):
+def test_a_pass_skips_a_node_during_its_condition_write(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     lifecycle, late = station.controllers[0], []
     handle = lifecycle.handle
@@ -520,7 +520,7 @@ def test_a_pass_leaves_alone_the_node_whose_conditions_are_being_written(cluster
     assert [at for at, _, _ in station.events("NodeNotReady")] == [61]
 
 
-def test_a_taint_that_could_not_be_written_has_its_turn_again(cluster, given):
+def test_a_node_is_queued_again_after_a_refused_taint_write(cluster, given):
     station = dark(cluster, given, "a1", "a2", quiet=["a1"])
     station.run(50.02)
     refused = refuse(station, PatchObject, FailureReason.INTERNAL_ERROR)
@@ -541,7 +541,7 @@ def old(given, *names, pods=(), **options):
     return given.Station([*nodes, *leases, *pods], profile=V1_16, **options)
 
 
-def test_1_16_gives_40_s_and_taints_one_pass_later(given):
+def test_1_16_has_a_grace_period_of_40_s_and_taints_one_pass_later(given):
     station = old(given, "a1", "a2")
     station.at(3, given.stop, "a1")
     station.run(50.05)
@@ -550,7 +550,7 @@ def test_1_16_gives_40_s_and_taints_one_pass_later(given):
     assert station.taints("a1") == ["unreachable"]
 
 
-def test_1_16_marks_pods_without_an_event_and_late_ones_not_at_all(given):
+def test_1_16_marks_pods_without_an_event_and_does_not_mark_later_pods(given):
     pods = [given.pod_json(node="a1", tolerations=given.tolerate())]
     station = old(given, "a1", "a2", pods=pods)
     station.at(3, given.stop, "a1")
@@ -565,8 +565,8 @@ def test_1_16_marks_pods_without_an_event_and_late_ones_not_at_all(given):
 @pytest.mark.parametrize(
     ("profile", "taints"), [(V1_36, ["unreachable"]), (V1_16, [])], ids=["1.36", "1.16"]
 )
-def test_a_taint_that_an_administrator_removes(given, profile, taints):
-    """1.36 taints the node again while it is unreachable; 1.16 has taken it off its queue."""
+def test_only_1_36_restores_a_taint_that_an_administrator_removes(given, profile, taints):
+    """1.36 taints the unreachable node again; 1.16 has removed the node from its queue."""
     label = "failure-domain.beta.kubernetes.io/zone"
     nodes = [given.node_json(name, labels={label: "a"}) for name in ("a1", "a2")]
     leases = [given.lease_json(name, every="10s") for name in ("a1", "a2")]
@@ -609,7 +609,7 @@ def test_without_the_taint_manager_taints_evict_no_pods(cluster, given):
     assert "deletionTimestamp" not in station.pod()["metadata"]
 
 
-def test_pods_leave_by_their_tolerations(cluster, given):
+def test_pods_are_evicted_according_to_their_tolerations(cluster, given):
     pods = [
         given.pod_json("p0", node="a1", tolerations=given.tolerate(0)),
         given.pod_json("p1", node="a1", tolerations=given.tolerate(60)),
@@ -636,7 +636,7 @@ def evicting(given, *names, **options):
     return old(given, *names, pods=pods, taint_based_evictions=False, **options)
 
 
-def test_pods_are_deleted_five_minutes_after_their_node_was_heard_of(given):
+def test_pods_are_deleted_five_minutes_after_the_last_heartbeat(given):
     station = evicting(given, "a1", "a2")
     station.at(3, given.stop, "a1")
     station.run(310)
@@ -657,7 +657,7 @@ def test_pods_are_deleted_five_minutes_after_their_node_was_heard_of(given):
     assert station.taints("a1") == []
 
 
-def test_a_node_that_reports_that_it_is_not_ready_counts_from_when_it_began(given):
+def test_the_timeout_of_a_not_ready_node_starts_at_its_transition(given):
     station = evicting(given, "a1", "a2")
     station.at(103, given.post, "a1", "False")
     station.run(409)
@@ -666,8 +666,8 @@ def test_a_node_that_reports_that_it_is_not_ready_counts_from_when_it_began(give
     assert [at for at, _, _ in station.events("DeletingAllPods")] == [410.05]
 
 
-def test_a_pass_at_the_end_of_the_timeout_is_one_too_early(given):
-    """A change leads to a pass at that time; pods are deleted once it has expired."""
+def test_a_pass_exactly_at_the_end_of_the_timeout_deletes_no_pods(given):
+    """A change starts a pass at that time; a later pass deletes the pods."""
     station = evicting(given, "a1", "a2")
     station.at(103, given.post, "a1", "False")
     station.at(403, given.label, "a1")
@@ -675,7 +675,7 @@ def test_a_pass_at_the_end_of_the_timeout_is_one_too_early(given):
     assert [at for at, _, _ in station.events("DeletingAllPods")] == [410.05]
 
 
-def test_when_evictions_resume_every_node_has_its_timeout_again(given):
+def test_every_node_has_a_new_timeout_when_evictions_resume(given):
     station = evicting(given, "a1", "a2", "b1")
     for name in ("a1", "a2", "b1"):
         station.at(3, given.stop, name)
@@ -685,7 +685,7 @@ def test_when_evictions_resume_every_node_has_its_timeout_again(given):
     assert [at for at, _, _ in station.events("DeletingAllPods")] == [510.05]
 
 
-def test_a_node_that_is_back_in_time_keeps_its_pods(given):
+def test_a_node_that_recovers_in_time_keeps_its_pods(given):
     station = evicting(given, "a1", "a2", node_eviction_rate=0.001)
     station.at(3, given.stop, "a1")
     station.at(200, given.post, "a1")
@@ -694,7 +694,7 @@ def test_a_node_that_is_back_in_time_keeps_its_pods(given):
     assert station.events("DeletingAllPods") == []
 
 
-def test_nodes_are_emptied_one_after_the_other(given):
+def test_pods_are_deleted_from_one_node_after_the_other(given):
     station = evicting(given, "a1", "a2", "a3")
     more = given.pod_json("p2", node="a2", tolerations=given.tolerate())
     station.at(1, given.put, more)
@@ -707,7 +707,7 @@ def test_nodes_are_emptied_one_after_the_other(given):
     ]
 
 
-def test_a_node_without_pods_takes_its_turn_in_silence(given):
+def test_a_node_without_pods_spends_a_token_without_a_report(given):
     station = evicting(given, "a1", "a2")
     station.at(1, given.delete, POD, "p1", 0)
     station.at(1, given.delete, POD, "d1", 0)
@@ -716,7 +716,7 @@ def test_a_node_without_pods_takes_its_turn_in_silence(given):
     assert station.events("DeletingAllPods") == []
 
 
-def test_the_defaults_are_upstreams():
+def test_the_defaults_are_those_of_upstream():
     config = NodeLifecycleConfig()
     assert (config.node_monitor_period, config.monitor_grace) == (seconds(5), seconds(50))
     assert (config.node_eviction_rate, config.secondary_node_eviction_rate) == (0.1, 0.01)

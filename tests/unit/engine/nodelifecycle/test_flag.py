@@ -1,4 +1,4 @@
-"""kube-controller-manager's flags."""
+"""The flags of kube-controller-manager."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
 from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 
 
-def test_no_flags_mean_the_defaults():
+def test_without_flags_the_defaults_apply():
     assert config_of_flags({}) == NodeLifecycleConfig()
     assert config_of_flags({}).monitor_grace == seconds(50)
     assert config_of_flags({}, V1_16).monitor_grace == seconds(40)
@@ -73,7 +73,7 @@ def test_gates_of_old_versions_are_read():
         ("node-sync-period", "1s", "is not one of"),
     ],
 )
-def test_what_is_no_value_is_refused_with_its_flag(flag, text, problem):
+def test_an_invalid_value_is_refused_with_its_flag(flag, text, problem):
     with pytest.raises(FlagError, match=problem) as refused:
         config_of_flags({flag: text}, V1_16)
     assert refused.value.flag == flag
@@ -88,6 +88,6 @@ def test_what_is_no_value_is_refused_with_its_flag(flag, text, problem):
         ("feature-gates", "TaintBasedEvictions=false"),
     ],
 )
-def test_what_a_version_no_longer_has_is_refused(flag, text):
+def test_a_flag_that_was_removed_in_the_version_is_refused(flag, text):
     with pytest.raises(FlagError, match=r"no longer has|changes nothing"):
         config_of_flags({flag: text}, V1_36)

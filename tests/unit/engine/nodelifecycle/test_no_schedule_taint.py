@@ -1,4 +1,4 @@
-"""Which NoSchedule taints a node's state asks for."""
+"""The NoSchedule taints that the conditions and spec of a node require."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def short(keys):
         ({"Whatever": "True"}, []),
     ],
 )
-def test_conditions_ask_for_taints(conditions, keys):
+def test_conditions_require_taints(conditions, keys):
     assert short(desired_keys(node(conditions))) == keys
 
 
-def test_a_cordoned_node_is_tainted_too():
+def test_a_cordoned_node_requires_a_taint():
     assert short(desired_keys(node({"Ready": "False"}, unschedulable=True))) == [
         "not-ready",
         "unschedulable",
@@ -53,18 +53,18 @@ def taint(key, effect="NoSchedule"):
     return {"key": f"node.kubernetes.io/{key}", "effect": effect}
 
 
-def test_what_is_missing_and_what_is_stale():
+def test_missing_and_stale_taints_are_found():
     found = node({"Ready": "Unknown"}, [taint("not-ready"), taint("unschedulable")])
     assert short(missing_keys(found)) == ["unreachable"]
     assert short(stale_keys(found)) == ["not-ready", "unschedulable"]
 
 
 @pytest.mark.parametrize("effect", ["NoExecute", "PreferNoSchedule"])
-def test_other_effects_of_the_same_key_are_left_alone(effect):
+def test_taints_with_other_effects_are_ignored(effect):
     found = node({"Ready": "Unknown"}, [taint("unreachable", effect), taint("not-ready", effect)])
     assert short(missing_keys(found)) == ["unreachable"]
     assert stale_keys(found) == ()
 
 
-def test_other_keys_are_left_alone():
+def test_taints_with_other_keys_are_ignored():
     assert stale_keys(node({}, [{"key": "dedicated", "effect": "NoSchedule"}])) == ()

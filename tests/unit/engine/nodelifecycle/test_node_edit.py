@@ -1,4 +1,4 @@
-"""Writes to a node, worked out from its newest version."""
+"""Writes to a node are computed from its newest version."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def taint(given, after_s, effect="NoExecute", **others):
     return {"key": UNREACHABLE, "effect": effect, "timeAdded": given.stamp(after_s)} | others
 
 
-def test_a_taint_is_added_behind_the_others_with_its_time(given, now):
+def test_a_taint_is_appended_with_its_time(given, now):
     node = given.node(taints=[ADMIN])
     patch = written(TaintNoExecute(UNREACHABLE, is_rate_limited=True), node, now)
     assert patch == {"spec": {"taints": [ADMIN, taint(given, 7)]}}
 
 
-def test_a_taint_that_is_there_gets_a_new_time_in_its_place(given, now):
+def test_an_existing_taint_gets_a_new_time_at_the_same_position(given, now):
     node = given.node(taints=[taint(given, 1, value="x"), ADMIN])
     patch = written(TaintNoExecute(UNREACHABLE, is_rate_limited=True), node, now)
     assert patch == {"spec": {"taints": [taint(given, 7), ADMIN]}}
 
 
-def test_within_a_second_there_is_nothing_to_write(given, now):
+def test_a_taint_of_the_same_second_is_not_written_again(given, now):
     node = given.node(taints=[taint(given, 7)])
     assert TaintNoExecute(UNREACHABLE, is_rate_limited=True).command(node, now) is None
 
@@ -58,16 +58,16 @@ def test_a_taint_is_removed_by_key_and_effect(given, now):
     assert written(UntaintNoExecute(UNREACHABLE), node, now) == {"spec": {"taints": [twin]}}
 
 
-def test_without_taints_the_list_goes(given, now):
+def test_the_removal_of_the_last_taint_removes_the_list(given, now):
     node = given.node(taints=[taint(given, 1)])
     assert written(UntaintNoExecute(UNREACHABLE), node, now) == {"spec": {"taints": None}}
 
 
-def test_a_taint_that_is_gone_need_not_be_removed(given, now):
+def test_a_missing_taint_is_not_removed(given, now):
     assert UntaintNoExecute(UNREACHABLE).command(given.node(), now) is None
 
 
-def test_taints_are_meant_for_one_version(given, now):
+def test_a_taint_write_has_the_resource_version_of_the_node(given, now):
     form = given.node_json() | {"metadata": {"name": "n1", "resourceVersion": "7"}}
     node = given.node()
     node = type(node)(
@@ -79,7 +79,7 @@ def test_taints_are_meant_for_one_version(given, now):
     assert patch["metadata"] == {"resourceVersion": form["metadata"]["resourceVersion"]}
 
 
-def test_what_the_state_asks_for_is_added_and_the_rest_removed(given, now):
+def test_required_taints_are_added_and_stale_ones_removed(given, now):
     stale = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     node = given.node(ready="Unknown", taints=[stale])
     added = written(AddNoSchedule(), node, now)["spec"]["taints"]
@@ -87,7 +87,7 @@ def test_what_the_state_asks_for_is_added_and_the_rest_removed(given, now):
     assert written(RemoveNoSchedule(), node, now)["spec"]["taints"] is None
 
 
-def test_nothing_to_put_right_is_no_write(given, now):
+def test_a_correct_node_is_not_written(given, now):
     assert AddNoSchedule().command(given.node(), now) is None
     assert RemoveNoSchedule().command(given.node(), now) is None
     assert CopyLabels((("a", "b"),)).command(given.node(), now) is None
@@ -98,7 +98,7 @@ def test_labels_are_copied(given, now):
     assert written(CopyLabels((("a", "b"),)), node, now) == {"metadata": {"labels": {"b": "1"}}}
 
 
-def test_conditions_are_silenced_unless_the_kubelet_was_faster(given, now):
+def test_conditions_become_unknown_unless_there_was_a_newer_heartbeat(given, now):
     node, health = given.node(), NodeHealth(0, 0)
     conditions = (Condition("Ready", "Unknown"),)
     edit = MarkUnknown(conditions, ready_condition(node), health)

@@ -1,4 +1,4 @@
-"""Labels that go by two names."""
+"""Node labels that have a beta and a stable key."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ OS, BETA_OS = "kubernetes.io/os", "beta.kubernetes.io/os"
         pytest.param({BETA_OS: "linux"}, V1_16, {OS: "linux"}, id="the way of 1.16"),
     ],
 )
-def test_the_copy_follows_the_source(labels, profile, stale):
+def test_the_label_of_the_other_key_is_updated(labels, profile, stale):
     node = Node(metadata=ObjectMeta(labels=labels))
     assert stale_labels(node, profile.label_copies) == stale

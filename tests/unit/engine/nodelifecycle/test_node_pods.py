@@ -34,7 +34,7 @@ def test_loaded_pods_are_stored_like_added_pods(known):
     assert loaded.get("default/a") is A
 
 
-def test_changes_after_a_load_leave_the_loaded_mapping_alone():
+def test_changes_after_a_load_do_not_modify_the_loaded_mapping():
     index = NodePods()
     index.load(LOADED)
     assert index.remove(C) is C

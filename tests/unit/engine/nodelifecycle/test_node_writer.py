@@ -1,4 +1,4 @@
-"""Writes to nodes, one after the other."""
+"""Writes to a node are sent one after the other."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_the_second_write_waits_for_the_first(writer, nodes):
     assert keys(writer.see_node("n", 0)) == ["b"]
 
 
-def test_a_write_that_changes_nothing_is_passed_over(writer):
+def test_a_write_without_changes_is_skipped(writer):
     assert keys(writer.submit("n", (UntaintNoExecute("x"), A), 0)) == ["a"]
 
 
-def test_somebody_was_faster_so_it_is_worked_out_again(writer, nodes):
+def test_a_write_is_computed_again_after_a_conflict(writer, nodes):
     (sent,) = writer.submit("n", (A,), 0)
     conflict = CommandFailed(sent, FailureReason.CONFLICT, "")
     assert writer.on_outcome(conflict) == EditOutcome("n", A, FailureReason.CONFLICT, is_over=False)
@@ -68,14 +68,14 @@ def test_somebody_was_faster_so_it_is_worked_out_again(writer, nodes):
     assert again.patch["metadata"] == {"resourceVersion": "2"}
 
 
-def test_another_refusal_ends_it(writer):
+def test_other_failures_end_a_write(writer):
     (sent,) = writer.submit("n", (A, B), 0)
     refused = CommandFailed(sent, FailureReason.INTERNAL_ERROR, "")
     assert writer.on_outcome(refused) == EditOutcome("n", A, FailureReason.INTERNAL_ERROR)
     assert keys(writer.see_node("n", 0)) == ["b"]
 
 
-def test_what_the_state_asks_for_is_asked_for_once(writer, nodes):
+def test_a_pending_edit_that_depends_on_the_state_is_not_queued_twice(writer, nodes):
     nodes.change("2", Node(status=NodeStatus()))
     writer.submit("n", (A, AddNoSchedule()), 0)
     writer.submit("n", (AddNoSchedule(), A), 0)
@@ -83,7 +83,7 @@ def test_what_the_state_asks_for_is_asked_for_once(writer, nodes):
     assert list(pending.edits) == [A, AddNoSchedule(), A]
 
 
-def test_a_node_that_is_gone_needs_nothing(writer, nodes):
+def test_a_deleted_node_is_not_written(writer, nodes):
     (sent,) = writer.submit("n", (A, B), 0)
     writer.forget("n")
     assert writer.on_outcome(CommandSucceeded(sent)) is None
@@ -92,7 +92,7 @@ def test_a_node_that_is_gone_needs_nothing(writer, nodes):
     assert writer.see_node("n", 0) == []
 
 
-def test_the_outcomes_of_others_are_theirs(writer):
+def test_outcomes_of_other_commands_are_ignored(writer):
     (sent,) = writer.submit("n", (A,), 0)
     other = PatchObject(sent.target, {"spec": {"unschedulable": True}})
     assert writer.on_outcome(CommandSucceeded(other)) is None

@@ -1,4 +1,4 @@
-"""Instants of periodic work by arithmetic."""
+"""The instants of periodic work, computed by arithmetic."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from fairlead.engine.nodelifecycle.period import Period
         (100, 97, 102, 102),
     ],
 )
-def test_instants_around_an_instant(instant, before, at_or_after, after):
+def test_the_periodic_instants_before_and_after_an_instant(instant, before, at_or_after, after):
     period = Period(7, 5)
     found = (period.before(instant), period.at_or_after(instant), period.after(instant))
     assert found == (before, at_or_after, after)
 
 
 @given(st.integers(-50, 50), st.integers(1, 9), st.integers(-100, 200))
-def test_instants_match_a_list(first, length, instant):
+def test_the_instants_equal_a_generated_list(first, length, instant):
     period, instants = Period(first, length), range(first, 400, length)
     assert period.at_or_after(instant) == next(one for one in instants if one >= instant)
     assert period.after(instant) == next(one for one in instants if one > instant)

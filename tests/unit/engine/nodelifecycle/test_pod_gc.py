@@ -64,7 +64,7 @@ def ref(name):
 # --- orphans -----------------------------------------------------------------------------------
 
 
-def test_a_pod_whose_node_is_missing_for_the_quarantine_fails_and_goes(given):
+def test_a_pod_whose_node_is_missing_for_the_quarantine_is_failed_and_deleted(given):
     collector = Collector()
     collector.see(0, given.node(), given.pod())
     collector.gone(5, given.node())
@@ -80,7 +80,7 @@ def test_a_pod_whose_node_is_missing_for_the_quarantine_fails_and_goes(given):
     assert collector.records == [PodCollected(ref("p1"), "n1", "orphaned", seconds(60))]
 
 
-def test_the_condition_of_an_orphan_names_its_generation(given):
+def test_the_condition_of_an_orphan_has_its_observed_generation(given):
     collector = Collector()
     collector.see(0, given.node(), given.pod(meta={"generation": 2}))
     collector.gone(5, given.node())
@@ -88,7 +88,7 @@ def test_the_condition_of_an_orphan_names_its_generation(given):
     assert patch.conditions == (observed(NODE_GONE, 2),)
 
 
-def test_a_node_that_comes_back_in_time_keeps_its_pods(given):
+def test_a_node_that_is_created_again_in_time_keeps_its_pods(given):
     collector = Collector()
     collector.see(0, given.node(), given.pod())
     collector.gone(5, given.node())
@@ -104,7 +104,7 @@ def test_a_finished_orphan_keeps_its_phase(given):
     assert commands == [DeleteObject(ref("p1"), 0, "orphaned")]
 
 
-def test_a_quarantine_that_is_over_without_pods_is_forgotten(given):
+def test_a_quarantine_that_ends_without_pods_is_dropped(given):
     collector = Collector()
     collector.see(0, given.pod())
     collector.passes(30)
@@ -116,20 +116,20 @@ def test_a_quarantine_that_is_over_without_pods_is_forgotten(given):
     assert collector.removals(1_060) == [(1_060, "p2")]
 
 
-def test_1_16_knows_no_quarantine_and_fails_nobody(given):
+def test_1_16_has_no_quarantine_and_fails_no_pods(given):
     collector = Collector(profile=V1_16)
     collector.see(5, given.pod())
     assert collector.passes(20) == [(20, [DeleteObject(ref("p1"), 0, "orphaned")])]
 
 
-def test_in_a_list_pods_may_come_before_their_node(given):
+def test_a_load_may_list_pods_before_their_node(given):
     collector = Collector()
     collector.controller.handle(ObjectsLoaded([given.pod(), given.node()]), 0)
     assert collector.controller.next_deadline() is None
 
 
 def test_loaded_pods_of_missing_nodes_are_orphans(given):
-    """Pods of nodes that are in the load are not."""
+    """Pods whose nodes are part of the load are not."""
     collector = Collector()
     pods = [given.pod("p1"), given.pod("p2", node="gone"), given.pod("p3", node="")]
     collector.controller.handle(ObjectsLoaded([*pods, given.node()]), 0)
@@ -161,13 +161,13 @@ def terminating(given, name="p1", **others):
         ("Unknown", [], []),
     ],
 )
-def test_a_node_that_is_out_of_service_lets_terminating_pods_go(given, ready, taints, found):
+def test_terminating_pods_of_an_out_of_service_node_are_deleted(given, ready, taints, found):
     collector = Collector()
     collector.see(5, given.node(ready=ready, taints=taints), terminating(given), given.pod("p2"))
     assert collector.removals(100) == found
 
 
-def test_a_taint_that_comes_later_counts_too(given):
+def test_an_out_of_service_taint_may_be_added_later(given):
     collector = Collector()
     collector.see(5, given.node(ready="Unknown"), terminating(given))
     assert collector.removals(100) == []
@@ -175,13 +175,13 @@ def test_a_taint_that_comes_later_counts_too(given):
     assert collector.removals(200) == [(120, "p1")]
 
 
-def test_1_16_knows_nothing_of_that(given):
+def test_1_16_ignores_the_out_of_service_taint(given):
     collector = Collector(profile=V1_16)
     collector.see(5, given.node(ready="Unknown", taints=[OUT]), terminating(given))
     assert collector.removals(100) == []
 
 
-def test_a_terminating_pod_without_a_node_goes(given):
+def test_a_terminating_pod_without_a_node_is_deleted(given):
     collector = Collector()
     collector.see(5, terminating(given, node=""))
     assert collector.passes(20) == [
@@ -195,7 +195,7 @@ def test_a_terminating_pod_without_a_node_goes(given):
     ]
 
 
-def test_a_pod_that_is_found_twice_goes_once(given):
+def test_a_pod_with_two_reasons_is_deleted_once(given):
     collector = Collector(terminated_pod_gc_threshold=1, profile=V1_16)
     orphans = [terminating(given, f"p{i}", phase="Failed") for i in range(2)]
     collector.see(5, *orphans)
@@ -210,7 +210,7 @@ def finished(given, name, created_s, phase="Succeeded", reason=""):
     return given.pod(name, phase=phase, meta=meta, status={"phase": phase, "reason": reason})
 
 
-def test_finished_pods_beyond_the_threshold_go_evicted_ones_first_then_the_oldest(given):
+def test_finished_pods_above_the_threshold_are_deleted_evicted_and_oldest_first(given):
     collector = Collector(terminated_pod_gc_threshold=1)
     collector.see(
         5,
@@ -224,7 +224,7 @@ def test_finished_pods_beyond_the_threshold_go_evicted_ones_first_then_the_oldes
 
 
 @pytest.mark.parametrize("threshold", [0, 4])
-def test_within_the_threshold_all_stay(given, threshold):
+def test_finished_pods_within_the_threshold_are_kept(given, threshold):
     collector = Collector(terminated_pod_gc_threshold=threshold)
     collector.see(5, given.node(), *(finished(given, f"p{i}", -i) for i in range(4)))
     assert collector.controller.next_deadline() is None

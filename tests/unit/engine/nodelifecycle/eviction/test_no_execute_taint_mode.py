@@ -1,4 +1,4 @@
-"""NoExecuteTaintMode: which taint a node gets when its turn comes."""
+"""NoExecuteTaintMode: the taint that a node gets when the queue of its zone accepts it."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def mode_of():
     ("status", "key", "other"),
     [("False", NOT_READY, UNREACHABLE), ("Unknown", UNREACHABLE, NOT_READY)],
 )
-def test_a_node_gets_the_taint_of_its_condition(mode_of, status, key, other):
-    """In place of the other one."""
+def test_a_node_gets_the_taint_of_its_ready_condition(mode_of, status, key, other):
+    """The taint replaces the taint of the other condition."""
     mode, calls = mode_of(status)
     assert mode.process("a", "n1", NOW) == ["written"]
     edits = (TaintNoExecute(key, is_rate_limited=True), UntaintNoExecute(other))
@@ -59,13 +59,13 @@ def test_a_node_gets_the_taint_of_its_condition(mode_of, status, key, other):
 
 
 @pytest.mark.parametrize("status", ["True", "gone"])
-def test_a_node_that_is_ready_again_or_gone_gets_none(mode_of, status):
+def test_a_ready_or_deleted_node_gets_no_taint(mode_of, status):
     mode, calls = mode_of(status)
     assert mode.process("a", "n1", NOW) == []
     assert calls == [("finish", "n1")]
 
 
-def test_a_node_without_a_condition_is_tried_again_soon(mode_of):
+def test_a_node_without_a_ready_condition_is_retried_soon(mode_of):
     mode, calls = mode_of("none")
     assert mode.process("a", "n1", NOW) == []
     assert calls == [("retry", "n1", NOW + NO_CONDITION_RETRY + 1)]

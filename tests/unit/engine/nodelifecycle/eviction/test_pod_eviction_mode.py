@@ -1,4 +1,4 @@
-"""PodEvictionMode: which pods of a node are deleted when its turn comes."""
+"""PodEvictionMode: the pods that are deleted when the queue of a zone accepts their node."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ def test_every_pod_is_lost_and_deleted(given, process):
     assert shown(commands) == [("lost", "p1"), ("delete", "p1"), ("lost", "p2"), ("lost", "p3")]
 
 
-def test_a_pod_that_is_lost_already_is_only_deleted(given, process):
+def test_a_pod_that_is_already_lost_is_only_deleted(given, process):
     commands, _ = process(given.pod(status=LOST))
     assert shown(commands) == [("delete", "p1")]
 
 
-def test_the_pods_of_a_node_that_is_gone_are_deleted_too(given, process):
-    """The event names the node without its uid, and the node does not count as emptied."""
+def test_the_pods_of_a_deleted_node_are_also_deleted(given, process):
+    """The event names the node without its uid, and the node is not reported as emptied."""
     for node, ref, emptied in (
         (True, ObjectRef("Node", "", "n1", "uid-n1"), True),
         (False, ObjectRef("Node", "", "n1"), False),

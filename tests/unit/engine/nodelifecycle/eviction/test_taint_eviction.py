@@ -1,4 +1,4 @@
-"""Pods leave nodes whose NoExecute taints they do not tolerate."""
+"""The eviction of pods from nodes with NoExecute taints that the pods do not tolerate."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def is_eviction(commands):
 # --- what happens when -------------------------------------------------------------------------
 
 
-def test_a_pod_that_does_not_tolerate_goes_at_once(evictor):
-    """First the event, then the condition, then the deletion with the pod's own grace."""
+def test_a_pod_without_toleration_is_deleted_at_once(evictor):
+    """First the event, then the condition, then the deletion with the pod's grace period."""
     evictor.pod(0)
     note = "Marking for deletion Pod default/p1"
     assert evictor.node(1, "a") == [
@@ -108,7 +108,7 @@ def test_a_pod_that_does_not_tolerate_goes_at_once(evictor):
     ]
 
 
-def test_a_pod_that_tolerates_for_a_time_goes_when_it_is_over(evictor):
+def test_a_pod_is_deleted_after_its_toleration_seconds(evictor):
     evictor.pod(0, toleration("a", 30))
     assert evictor.node(1, "a") == []
     assert evictor.due_s == 31
@@ -116,34 +116,34 @@ def test_a_pod_that_tolerates_for_a_time_goes_when_it_is_over(evictor):
     assert evictor.due_s is None
 
 
-def test_a_pod_that_tolerates_for_ever_stays(evictor):
+def test_a_pod_with_an_unlimited_toleration_is_not_deleted(evictor):
     evictor.pod(0, toleration("a"))
     assert evictor.node(1, "a") == []
     assert evictor.due_s is None
 
 
-def test_a_pod_that_tolerates_for_no_time_goes_at_once(evictor):
+def test_a_pod_with_zero_toleration_seconds_is_deleted_at_once(evictor):
     evictor.pod(0, toleration("a", 0))
     assert is_eviction(evictor.node(1, "a"))
 
 
-def test_taints_of_other_effects_are_no_reason(evictor):
+def test_taints_of_other_effects_evict_no_pods(evictor):
     evictor.pod(0)
     assert evictor.node(1, "a", effect="NoSchedule") == []
 
 
-def test_a_pod_that_comes_to_a_tainted_node_is_weighed_when_it_comes(evictor):
+def test_a_pod_that_is_bound_to_a_tainted_node_is_checked_at_once(evictor):
     evictor.node(0, "a")
     assert evictor.pod(5, node="") == []
     assert is_eviction(evictor.pod(6))
 
 
-def test_what_was_loaded_is_weighed_in_any_order(evictor, given):
+def test_loaded_pods_and_nodes_are_checked_in_any_order(evictor, given):
     pod, node = given.pod(), given.node(taints=taints("a"))
     assert is_eviction(evictor.controller.handle(ObjectsLoaded([pod, node]), 0))
 
 
-def test_a_change_of_anything_else_is_not_looked_at(evictor):
+def test_a_change_of_other_fields_causes_no_check(evictor):
     evictor.node(0, "a")
     evictor.pod(1, toleration("a", 30))
     assert evictor.pod(5, toleration("a", 30), status={"phase": "Failed"}) == []
@@ -154,7 +154,7 @@ def test_a_change_of_anything_else_is_not_looked_at(evictor):
 # --- timers ------------------------------------------------------------------------------------
 
 
-def test_taints_that_go_cancel_with_an_event(evictor):
+def test_removed_taints_cancel_the_eviction_with_an_event(evictor):
     evictor.pod(0, toleration("a", 30))
     evictor.node(1, "a")
     assert evictor.node(5) == [CANCELLING]
@@ -168,7 +168,7 @@ def test_without_a_timer_nothing_is_cancelled(evictor):
     assert evictor.node(5) == []
 
 
-def test_a_timer_is_neither_shortened_nor_put_off(evictor):
+def test_a_timer_is_neither_shortened_nor_extended(evictor):
     evictor.pod(0, toleration("a", 100), toleration("b", 30))
     evictor.node(1, "a")
     evictor.node(5, "a", "b")
@@ -178,7 +178,7 @@ def test_a_timer_is_neither_shortened_nor_put_off(evictor):
     assert evictor.due_s == 101
 
 
-def test_a_timer_of_this_very_instant_is_set_anew(evictor):
+def test_a_timer_that_is_due_now_is_set_again(evictor):
     evictor.pod(0, toleration("a", 100), toleration("b", 30))
     evictor.node(1, "a")
     assert evictor.node(1, "a", "b") == []
@@ -186,7 +186,7 @@ def test_a_timer_of_this_very_instant_is_set_anew(evictor):
     assert evictor.fire(101) == []
 
 
-def test_what_is_not_tolerated_any_more_replaces_the_timer(evictor):
+def test_a_taint_that_is_not_tolerated_evicts_before_the_timer(evictor):
     """The pending eviction is cancelled, with its event, before the pod goes."""
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
@@ -196,20 +196,20 @@ def test_what_is_not_tolerated_any_more_replaces_the_timer(evictor):
     assert evictor.fire(101) == []
 
 
-def test_a_toleration_without_end_cancels(evictor):
+def test_an_unlimited_toleration_cancels_the_eviction(evictor):
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     assert evictor.pod(5, toleration("a")) == [CANCELLING]
 
 
-def test_a_pod_that_is_gone_cancels(evictor, given):
+def test_the_deletion_of_the_pod_cancels_the_eviction(evictor, given):
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     assert evictor.gone(5, given.pod()) == [CANCELLING]
     assert evictor.fire(101) == []
 
 
-def test_a_pod_of_the_same_name_has_its_own_time(evictor):
+def test_a_recreated_pod_has_its_own_timer(evictor):
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     again = evictor.pod(5, toleration("a", 100), meta={"uid": "other"})
@@ -218,7 +218,7 @@ def test_a_pod_of_the_same_name_has_its_own_time(evictor):
     assert evictor.due_s == 105
 
 
-def test_a_node_that_is_gone_cancels_nothing_until_it_is_back(evictor, given):
+def test_a_deleted_node_cancels_no_eviction_until_it_is_created_again(evictor, given):
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     assert evictor.gone(5, given.node()) == []
@@ -226,7 +226,7 @@ def test_a_node_that_is_gone_cancels_nothing_until_it_is_back(evictor, given):
     assert evictor.node(9) == [CANCELLING]
 
 
-def test_a_pod_on_a_node_that_is_gone_goes_when_its_time_is_over(evictor, given):
+def test_the_timer_of_a_pod_continues_after_its_node_was_deleted(evictor, given):
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     evictor.gone(5, given.node())
@@ -250,7 +250,7 @@ def test_a_terminating_pod_is_evicted_again_and_reported_once(evictor, given):
     assert evicted == [PodEvicted(REF, "n1", "taint a:NoExecute", seconds(1))]
 
 
-def test_what_timed_an_eviction_is_reported(evictor):
+def test_the_taint_that_caused_an_eviction_is_reported(evictor):
     evictor.pod(0, toleration("a", 30), toleration("b"))
     evictor.node(1, "a", "b", value="v")
     assert evictor.records == [
@@ -258,7 +258,7 @@ def test_what_timed_an_eviction_is_reported(evictor):
     ]
 
 
-def test_a_refusal_is_tried_again_five_times_in_all(evictor):
+def test_a_refused_deletion_is_tried_five_times_in_total(evictor):
     evictor.pod(0)
     delete, now = evictor.node(1, "a")[-1], seconds(1)
     for _ in range(4):
@@ -272,14 +272,14 @@ def test_a_refusal_is_tried_again_five_times_in_all(evictor):
 
 
 @pytest.mark.parametrize("reason", [FailureReason.NOT_FOUND, FailureReason.CONFLICT])
-def test_a_pod_that_is_gone_need_not_be_deleted(evictor, reason):
+def test_no_deletion_is_sent_for_a_deleted_pod(evictor, reason):
     evictor.pod(0)
     delete = evictor.node(1, "a")[-1]
     evictor.controller.handle(CommandFailed(delete, reason, ""), seconds(1))
     assert evictor.due_s is None
 
 
-def test_a_refused_deletion_of_a_pod_that_goes_meanwhile_is_not_retried(evictor, given):
+def test_a_refused_deletion_of_a_deleted_pod_is_not_retried(evictor, given):
     evictor.pod(0)
     delete = evictor.node(1, "a")[-1]
     evictor.controller.handle(CommandFailed(delete, FailureReason.INTERNAL_ERROR, ""), seconds(1))
@@ -290,7 +290,7 @@ def test_a_refused_deletion_of_a_pod_that_goes_meanwhile_is_not_retried(evictor,
 
 
 def test_deletions_and_outcomes_of_other_objects_change_nothing(evictor, given):
-    """A timer goes on."""
+    """The timer continues."""
     evictor.pod(0, toleration("a", 100))
     evictor.node(1, "a")
     assert evictor.gone(2, given.lease()) == []
@@ -299,7 +299,7 @@ def test_deletions_and_outcomes_of_other_objects_change_nothing(evictor, given):
     assert evictor.due_s == 101
 
 
-def test_deletions_of_others_are_theirs(evictor):
+def test_deletions_by_other_controllers_are_ignored(evictor):
     evictor.pod(0)
     evictor.node(1, "a")
     evictor.controller.handle(CommandSucceeded(DeleteObject(REF, 0, "other")), seconds(1))
@@ -324,21 +324,21 @@ def old(given):
     return Evictor(given, V1_16)
 
 
-def test_1_16_sets_no_condition_and_goes_by_another_name(old):
+def test_1_16_sets_no_condition_and_has_another_component_name(old):
     old.pod(0)
     event, delete = old.node(1, "a")
     assert event.reporting_controller == "taint-controller"
     assert isinstance(delete, DeleteObject)
 
 
-def test_1_16_lets_a_timer_run_though_the_pod_would_stay_for_ever(old):
+def test_1_16_does_not_cancel_a_timer_for_an_unlimited_toleration(old):
     old.pod(0, toleration("a", 100))
     old.node(1, "a")
     assert old.pod(5, toleration("a")) == []
     assert old.due_s == 101
 
 
-def test_1_16_times_no_second_eviction(old):
+def test_1_16_starts_no_second_timer(old):
     old.pod(0, toleration("a", 10), toleration("b", 10))
     old.node(1, "a")
     old.fire(11)
@@ -350,5 +350,5 @@ def test_1_16_times_no_second_eviction(old):
 
 
 def test_tolerations_compare_by_value():
-    """Views are decoded anew each time; equal ones are no change."""
+    """Pods are decoded anew each time, and equal tolerations are no change."""
     assert Toleration(key="a", toleration_seconds=1) == Toleration(key="a", toleration_seconds=1)

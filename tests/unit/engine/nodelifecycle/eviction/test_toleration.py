@@ -1,4 +1,4 @@
-"""For how long taints are tolerated."""
+"""The number of seconds for which taints are tolerated."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def toleration(key="", limit=None, *, value="", operator="Exists", effect=""):
         pytest.param([B], [toleration("b", 7, operator="Equal", value="w")], -1, id="not equal"),
     ],
 )
-def test_tolerated_s(taints, tolerations, found):
+def test_the_tolerated_seconds_of_taints(taints, tolerations, found):
     assert tolerated_s(tuple(taints), tuple(tolerations)) == found

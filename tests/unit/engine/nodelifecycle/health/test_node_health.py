@@ -1,4 +1,4 @@
-"""When a node was heard of last, and what follows."""
+"""The last heartbeat of a node, and the conditions that follow from it."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ def known(given, at):
 # --- heartbeats --------------------------------------------------------------------------------
 
 
-def test_at_first_sight_everybody_was_just_heard_of(given, at):
+def test_the_first_pass_counts_as_a_heartbeat_of_every_node(given, at):
     found = examine(None, given.node(heartbeat_s=-10_000), None, at(5), CONFIG)
     assert (found.health.probe, found.observed, found.unknown_conditions) == (at(5), "True", ())
 
 
-def test_what_counts_is_the_pass_that_noticed(given, at, known):
+def test_the_probe_time_is_the_pass_that_found_the_heartbeat(given, at, known):
     _, health = known
     found = examine(health, given.node(heartbeat_s=1), None, at(5), CONFIG)
     assert found.health.probe == at(5)
 
 
-def test_the_same_heartbeat_is_no_news(at, known):
+def test_an_unchanged_heartbeat_does_not_change_the_probe_time(at, known):
     node, health = known
     assert examine(health, node, None, at(5), CONFIG).health == health
 
 
-def test_a_later_renewal_is_news_and_an_equal_one_is_not(at, known):
+def test_only_a_later_lease_renewal_changes_the_probe_time(at, known):
     node, health = known
     health = replace(health, lease=at(-3))
     assert examine(health, node, Renewals(at(2)), at(5), CONFIG).health.probe == at(5)
     assert examine(health, node, Renewals(at(-3)), at(5), CONFIG).health.probe == at(0)
 
 
-def test_a_changed_heartbeat_makes_an_old_renewal_news_once_more(given, at, known):
-    """Upstream forgets the lease together with the condition that it replaces."""
+def test_after_a_changed_heartbeat_an_old_renewal_counts_once_more(given, at, known):
+    """Upstream drops the lease together with the condition that it replaces."""
     _, health = known
     node, renewals = given.node(heartbeat_s=1), Renewals(at(-3))
     once = examine(replace(health, lease=at(-3)), node, renewals, at(5), CONFIG).health
@@ -75,8 +75,8 @@ def test_a_changed_heartbeat_makes_an_old_renewal_news_once_more(given, at, know
     assert (twice.probe, twice.lease) == (at(10), at(-3))
 
 
-def test_a_transition_counts_from_the_pass_that_noticed_it(given, at, known):
-    """As long as the kubelet posts the same, ready_since stays."""
+def test_a_transition_counts_from_the_pass_that_found_it(given, at, known):
+    """While the kubelet posts the same status, ready_since is unchanged."""
     _, health = known
     steady = examine(health, given.node(heartbeat_s=1), None, at(5), CONFIG).health
     assert (steady.probe, steady.ready_since) == (at(5), at(0))
@@ -88,7 +88,7 @@ def test_a_transition_counts_from_the_pass_that_noticed_it(given, at, known):
 
 
 @pytest.mark.parametrize(("after_s", "is_silent"), [(45, False), (50, False), (50.000001, True)])
-def test_a_node_is_silent_strictly_after_the_grace_period(at, known, after_s, is_silent):
+def test_a_node_is_unknown_only_after_the_end_of_the_grace_period(at, known, after_s, is_silent):
     node, health = known
     found = examine(health, node, None, at(after_s), CONFIG)
     assert (found.current, bool(found.unknown_conditions)) == (
@@ -96,7 +96,7 @@ def test_a_node_is_silent_strictly_after_the_grace_period(at, known, after_s, is
     )
 
 
-def test_silence_touches_ready_and_pressures_and_adds_what_was_never_posted(given, at, known):
+def test_ready_and_all_pressure_conditions_become_unknown_or_are_added(given, at, known):
     node, health = known
     found = examine(health, node, None, at(60), CONFIG)
     created = node.metadata.creation_timestamp
@@ -112,7 +112,7 @@ def test_silence_touches_ready_and_pressures_and_adds_what_was_never_posted(give
     assert found.health == health
 
 
-def test_a_node_that_is_unknown_already_is_left_alone(given, at, known):
+def test_conditions_of_an_unknown_node_are_not_changed_again(given, at, known):
     _, health = known
     found = examine(health, given.node(ready="Unknown"), None, at(60), CONFIG)
     assert (found.current, found.unknown_conditions, found.health_if_unknown) == (
@@ -122,7 +122,7 @@ def test_a_node_that_is_unknown_already_is_left_alone(given, at, known):
     )
 
 
-def test_a_node_that_never_posted_has_the_startup_grace_from_its_creation(given, at):
+def test_the_startup_grace_period_of_a_node_begins_at_its_creation(given, at):
     node = given.node(ready=None)
     found = examine(None, node, None, at(-3_600 + 60), CONFIG)
     assert (found.observed, found.current) == (None, None)
@@ -133,13 +133,13 @@ def test_a_node_that_never_posted_has_the_startup_grace_from_its_creation(given,
     assert found.health_if_unknown.heartbeat == node.metadata.creation_timestamp
 
 
-def test_a_node_that_renews_its_lease_need_not_post_anything(given, at):
+def test_lease_renewals_suffice_without_conditions(given, at):
     renewals = Renewals(at(0), seconds(10))
     found = examine(NodeHealth(at(0), at(0)), given.node(ready=None), renewals, at(500), CONFIG)
     assert found.current is None
 
 
-def test_a_node_that_comes_back_bare_inherits_when_it_was_heard_of(given, at, known):
+def test_a_node_recreated_without_conditions_keeps_its_probe_time(given, at, known):
     _, health = known
     found = examine(health, given.node(ready=None), None, at(65), CONFIG)
     assert (found.health.probe, found.health.ready) == (at(0), "")
@@ -149,7 +149,7 @@ def test_a_node_that_comes_back_bare_inherits_when_it_was_heard_of(given, at, kn
 # --- passes that are left out ------------------------------------------------------------------
 
 
-def test_regular_renewals_were_noticed_by_the_passes_behind_them(at, passes):
+def test_regular_renewals_are_credited_to_the_skipped_passes_after_them(at, passes):
     health = NodeHealth(at(0), at(0), "True", lease=at(-3))
     found = caught_up(health, Renewals(at(-3), seconds(10)), at(30), passes)
     assert (found.lease, found.probe) == (at(27), at(30))
@@ -158,18 +158,18 @@ def test_regular_renewals_were_noticed_by_the_passes_behind_them(at, passes):
 
 
 @pytest.mark.parametrize("health", [None, NodeHealth(5, 5)], ids=["unseen", "without a lease"])
-def test_there_is_nothing_to_catch_up_with(health, at, passes):
+def test_health_without_a_lease_is_not_caught_up(health, at, passes):
     assert caught_up(health, Renewals(at(-3), seconds(10)), at(30), passes) is health
 
 
-def test_a_quiet_node_is_looked_at_when_its_grace_is_over(at, passes, known):
+def test_a_silent_node_is_examined_after_its_grace_period(at, passes, known):
     node, health = known
     assert next_examination(health, node, None, passes, CONFIG) == at(55)
     config = NodeLifecycleConfig(node_monitor_grace_period=seconds(47))
     assert next_examination(health, node, Renewals(at(-3)), passes, config) == at(50)
 
 
-def test_a_node_that_renews_often_enough_need_not_be_looked_at(at, passes, known):
+def test_a_node_that_renews_its_lease_in_time_is_not_examined(at, passes, known):
     node, health = known
     regular = Renewals(at(-3), seconds(10))
     assert next_examination(health, node, regular, passes, CONFIG) is None
@@ -179,6 +179,6 @@ def test_a_node_that_renews_often_enough_need_not_be_looked_at(at, passes, known
     assert next_examination(health, node, later, passes, CONFIG) == at(55)
 
 
-def test_an_unknown_node_stays_so(given, passes, known):
+def test_an_unknown_node_is_not_examined(given, passes, known):
     _, health = known
     assert next_examination(health, given.node(ready="Unknown"), None, passes, CONFIG) is None

@@ -1,4 +1,4 @@
-"""Nodes that do not count in their zone."""
+"""Nodes that are excluded from the disruption state of their zone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fairlead.engine.nodelifecycle.zones.zone_states import EXCLUDE_DISRUPTION, 
         ("n", {"node-role.kubernetes.io/master": ""}, False, False),  # never by the label
     ],
 )
-def test_exclusion(name, labels, in_1_36, in_1_16):
+def test_which_nodes_are_excluded(name, labels, in_1_36, in_1_16):
     node = Node(metadata=ObjectMeta(name=name, labels=labels))
     assert is_excluded(node, V1_36) is in_1_36
     assert is_excluded(node, V1_16) is in_1_16

@@ -1,4 +1,4 @@
-"""Who is next in a zone, and when."""
+"""The order of nodes in the queue of a zone, and the instants at which they are accepted."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def drained(queue, last_pass=100):
     return order
 
 
-def test_dated_entries_stand_by_time_and_name(queue):
+def test_entries_with_a_due_time_are_sorted_by_time_and_name(queue):
     for name, due in (("c", 5), ("b", 7), ("a", 7)):
         queue.add(name, due)
     assert len(queue) == 3
     assert drained(queue) == ["c", "a", "b"]
 
 
-def test_fresh_entries_date_from_the_last_pass(queue):
+def test_entries_requeued_in_each_pass_are_due_at_the_last_pass(queue):
     queue.requeue_each_pass("z")
     queue.requeue_each_pass("a")
     queue.add("old", 90)
@@ -39,7 +39,7 @@ def test_fresh_entries_date_from_the_last_pass(queue):
     assert drained(queue, last_pass=100) == ["old", "a", "new", "z"]
 
 
-def test_an_entry_that_ages_stands_where_it_was_fresh_last(queue):
+def test_an_entry_that_is_requeued_no_more_is_due_at_its_last_requeuing(queue):
     queue.requeue_each_pass("a")
     queue.requeue_each_pass("b")
     queue.stop_requeuing("b", 95)
@@ -47,7 +47,7 @@ def test_an_entry_that_ages_stands_where_it_was_fresh_last(queue):
     assert drained(queue, last_pass=100) == ["b", "a"]
 
 
-def test_only_fresh_entries_age(queue):
+def test_only_requeued_entries_can_stop_being_requeued(queue):
     queue.add("a", 5)
     queue.stop_requeuing("a", 95)
     queue.stop_requeuing("unknown", 95)
@@ -55,7 +55,7 @@ def test_only_fresh_entries_age(queue):
     assert not queue.is_known("unknown")
 
 
-def test_what_was_handled_is_not_added_again_until_it_is_removed(queue):
+def test_a_handled_entry_is_not_added_again_before_its_removal(queue):
     queue.add("a", 1)
     assert drained(queue) == ["a"]
     queue.add("a", 2)
@@ -65,14 +65,14 @@ def test_what_was_handled_is_not_added_again_until_it_is_removed(queue):
     assert queue.due_of("a") == 3
 
 
-def test_what_was_handled_waits_again_when_it_is_kept_fresh(queue):
+def test_a_handled_entry_is_pending_again_when_it_is_requeued(queue):
     queue.mark_handled("a")
     queue.requeue_each_pass("a")
     queue.requeue_each_pass("a")
     assert drained(queue) == ["a"]
 
 
-def test_a_dated_entry_loses_its_date_when_it_is_kept_fresh(queue):
+def test_an_entry_loses_its_due_time_when_it_is_requeued_in_each_pass(queue):
     queue.add("b", 5)
     queue.add("a", 6)
     queue.requeue_each_pass("b")
@@ -80,7 +80,7 @@ def test_a_dated_entry_loses_its_date_when_it_is_kept_fresh(queue):
     assert drained(queue, last_pass=100) == ["a", "b"]
 
 
-def test_removing_takes_out_whatever_waits(queue):
+def test_remove_deletes_both_kinds_of_entries(queue):
     queue.add("a", 1)
     queue.requeue_each_pass("b")
     queue.remove("a")
@@ -89,7 +89,7 @@ def test_removing_takes_out_whatever_waits(queue):
     assert queue.head(5) is None
 
 
-def test_what_could_not_be_handled_waits_until_later(queue):
+def test_an_entry_that_failed_is_retried_at_the_given_time(queue):
     queue.add("a", 1)
     queue.add("b", 2)
     queue.retry("a", 3)
@@ -101,21 +101,21 @@ def test_what_could_not_be_handled_waits_until_later(queue):
 # --- the rate ----------------------------------------------------------------------------------
 
 
-def test_a_limiter_of_the_same_rate_stays(queue):
+def test_a_limiter_of_the_same_rate_is_kept(queue):
     before = queue.limiter
     queue.swap_limiter(0.1, 0.0, 5)
     assert queue.limiter is before
 
 
 @pytest.mark.parametrize("is_exhausted", [True, False])
-def test_a_new_limiter_is_as_empty_as_the_old_one(queue, is_exhausted):
+def test_a_new_limiter_is_exhausted_if_the_old_one_was(queue, is_exhausted):
     if is_exhausted:
         queue.limiter.try_accept(0)
     queue.swap_limiter(0.01, 0.0, 5)
     assert queue.limiter.try_accept(5) is not is_exhausted
 
 
-def test_after_a_stop_the_first_token_takes_its_time(queue):
+def test_after_a_stop_the_first_token_is_available_after_its_interval(queue):
     queue.swap_limiter(0.0, 0.0, 0)
     assert isinstance(queue.limiter, NeverLimiter)
     queue.swap_limiter(0.1, 0.0, 0)
@@ -124,9 +124,7 @@ def test_after_a_stop_the_first_token_takes_its_time(queue):
 
 
 @pytest.mark.parametrize(("never_rate", "goes_on"), [(0.0, True), (1.0, False)])
-def test_a_stopped_limiter_that_gives_its_rate_as_one_is_never_exchanged_for_such(
-    never_rate, goes_on
-):
+def test_a_stopped_limiter_with_the_rate_one_is_not_replaced_by_a_rate_of_one(never_rate, goes_on):
     queue = RateLimitedQueue(TokenBucket(1.0, 0))
     queue.swap_limiter(0.0, never_rate, 0)
     queue.swap_limiter(1.0, never_rate, 0)
@@ -166,14 +164,14 @@ def test_every_zone_has_its_own_rate(queues):
     assert turns(both, seconds(10) + TICK) == [("a", "a2"), ("b", "b2")]
 
 
-def test_nobody_looks_where_nobody_waits(queues):
+def test_an_empty_queue_has_no_next_attempt(queues):
     empty = queues()
     empty.open("a", 0)
     assert empty.next_attempt(0) is None
     assert turns(empty, TICK) == []
 
 
-def test_one_beat_is_one_look(queues):
+def test_a_queue_is_processed_once_per_period(queues):
     """An entry that is added at the instant of a finished pass waits for the next period."""
     both = queues(node_eviction_rate=1e8)
     both.open("a", 0)
@@ -183,7 +181,7 @@ def test_one_beat_is_one_look(queues):
     assert both.next_attempt(TICK) == 3 * TICK
 
 
-def test_a_zone_without_entries_was_looked_at_too(queues):
+def test_a_queue_without_entries_is_also_processed_once_per_period(queues):
     both = queues()
     for zone in ("a", "b"):
         both.open(zone, 0)
@@ -193,14 +191,14 @@ def test_a_zone_without_entries_was_looked_at_too(queues):
     assert both.next_attempt(TICK) == 3 * TICK
 
 
-def test_an_entry_that_is_due_just_now_has_its_turn(queues):
+def test_an_entry_that_is_due_now_is_accepted(queues):
     one = queues()
     one.open("a", 0)
     one["a"].add("a1", TICK)
     assert turns(one, TICK) == [("a", "a1")]
 
 
-def test_an_entry_that_is_not_due_spends_the_token_all_the_same(queues):
+def test_an_entry_that_is_not_due_also_spends_a_token(queues):
     both = queues()
     both.open("a", 0)
     both["a"].add("later", TICK + 1)
@@ -211,14 +209,14 @@ def test_an_entry_that_is_not_due_spends_the_token_all_the_same(queues):
 @pytest.mark.parametrize(
     ("defects", "found"), [(DefectPolicy.FIXED, None), (DefectPolicy.UPSTREAM, TICK)]
 )
-def test_a_rate_of_nought_is_no_token_at_all(queues, defects, found):
+def test_a_rate_of_zero_gives_no_token_except_in_upstream(queues, defects, found):
     stopped = queues(node_eviction_rate=0.0, defects=defects)
     stopped.open("a", 0)
     stopped["a"].add("a1", 0)
     assert stopped.next_attempt(0) == found
 
 
-def test_a_zone_that_begins_anew_forgets_who_waited(queues):
+def test_opening_a_zone_again_drops_its_entries(queues):
     one = queues()
     one.open("a", 0)
     one["a"].add("a1", 0)

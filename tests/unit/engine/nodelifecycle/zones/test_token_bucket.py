@@ -1,4 +1,4 @@
-"""Token buckets to the last bit."""
+"""Token buckets give exactly the same results as upstream's rate limiter."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def acceptances(bucket, until):
         pytest.param(20.0, 0.1, id="faster than the ticks"),
     ],
 )
-def test_gaps_between_tokens(rate, gap_s):
+def test_the_intervals_between_tokens(rate, gap_s):
     found = acceptances(TokenBucket(rate, 0), seconds(400))
     assert found[0] == TICKS.first
     assert {after - before for before, after in pairwise(found)} == {seconds(gap_s)}
@@ -53,7 +53,7 @@ def test_a_bucket_never_holds_more_than_one_token():
     assert not bucket.try_accept(seconds(1_000))
 
 
-def test_asking_in_vain_costs_nothing():
+def test_refused_attempts_spend_no_tokens():
     asked, waited = TokenBucket(0.1, 0), TokenBucket(0.1, 0)
     asked.try_accept(0)
     waited.try_accept(0)
@@ -62,7 +62,7 @@ def test_asking_in_vain_costs_nothing():
     assert asked.try_accept(seconds(10)) is waited.try_accept(seconds(10)) is True
 
 
-def test_a_rate_of_nought_gives_the_first_token_only():
+def test_a_rate_of_zero_gives_only_the_first_token():
     bucket = TokenBucket(0.0, 0)
     assert bucket.next_acceptance(TICKS, 0) == TICKS.first
     assert bucket.try_accept(5)
@@ -70,7 +70,7 @@ def test_a_rate_of_nought_gives_the_first_token_only():
     assert bucket.next_acceptance(TICKS, 0) is None
 
 
-def test_a_rate_beyond_all_measure_of_slowness_gives_the_first_token_only():
+def test_an_extremely_low_rate_gives_only_the_first_token():
     bucket = TokenBucket(1e-30, 0)
     assert bucket.try_accept(0)
     assert bucket.next_acceptance(TICKS, 0) is None
@@ -78,7 +78,7 @@ def test_a_rate_beyond_all_measure_of_slowness_gives_the_first_token_only():
 
 @given(st.floats(0.001, 30.0), st.lists(st.integers(0, 10**11), max_size=6), st.integers(0, 10**11))
 def test_the_next_acceptance_is_the_first_tick_that_is_accepted(rate, asked, earliest):
-    """Whatever was asked before; found by arithmetic, checked by asking at the ticks around it."""
+    """For any earlier attempts; the ticks before and after are tried as well."""
     bucket = TokenBucket(rate, 0)
     for instant in sorted(asked):
         bucket.try_accept(instant)

@@ -1,4 +1,4 @@
-"""Zones of nodes and their states."""
+"""The states of zones of nodes, and their eviction rates."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONFIG = NodeLifecycleConfig()
         pytest.param({REGION: "r", BETA_ZONE: "b"}, V1_16, ":\x00:b", id="1.16, mixed"),
     ],
 )
-def test_zone_key(labels, profile, key):
+def test_the_key_of_the_zone_of_a_node(labels, profile, key):
     node = Node(metadata=ObjectMeta(labels=labels))
     assert zone_key(node, NodeLifecycleConfig(profile=profile)) == key
 
@@ -55,7 +55,7 @@ def test_zone_key(labels, profile, key):
         (100, 100, ZoneState.FULL_DISRUPTION),
     ],
 )
-def test_zone_state(size, unready, state):
+def test_the_state_of_a_zone_by_its_ready_and_unready_nodes(size, unready, state):
     assert zone_state(ZoneCount(size, unready), CONFIG) is state
 
 
@@ -68,5 +68,5 @@ def test_zone_state(size, unready, state):
         (ZoneState.PARTIAL_DISRUPTION, 51, 0.01),
     ],
 )
-def test_eviction_rate(state, size, rate):
+def test_the_eviction_rate_by_zone_state_and_size(state, size, rate):
     assert eviction_rate(state, ZoneCount(size, 0), CONFIG) == rate

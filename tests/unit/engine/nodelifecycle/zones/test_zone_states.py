@@ -1,4 +1,4 @@
-"""What a pass makes of the zones."""
+"""How a pass updates the states of all zones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def place(book, zone, *ready, first=0):
         book.place(f"{zone}{number}", zone, counts=True, is_ready=is_ready)
 
 
-def test_a_new_zone_begins_at_the_normal_rate(book):
+def test_a_new_zone_has_the_normal_rate(book):
     assert book.open("a")
     assert not book.open("a")
     place(book, "a", True, False)
@@ -52,7 +52,7 @@ def test_the_failure_of_all_zones_stops_evictions_once(book):
     assert book.assess() is None
 
 
-def test_one_ready_node_resumes_everything(book):
+def test_one_ready_node_resumes_evictions_in_all_zones(book):
     place(book, "a", False)
     place(book, "b", False)
     assert book.assess() == StopEvictions({"a": 0.0, "b": 0.0})
@@ -60,7 +60,7 @@ def test_one_ready_node_resumes_everything(book):
     assert book.assess() == ResumeEvictions({"a": 0.1, "b": 0.1})
 
 
-def test_a_node_that_moves_counts_where_it_is(book):
+def test_a_node_that_changes_its_zone_counts_in_the_new_zone(book):
     place(book, "a", True, True)
     book.place("a1", "b", counts=True, is_ready=False)
     book.assess()
@@ -72,7 +72,7 @@ def test_a_node_that_moves_counts_where_it_is(book):
     assert list(book.counts) == ["a"]
 
 
-def test_nodes_that_do_not_count_leave_their_zone_unopened(book):
+def test_excluded_nodes_do_not_open_their_zone(book):
     book.open("a")
     book.place("a0", "a", counts=False, is_ready=False)
     assert book.assess() is None
@@ -85,7 +85,7 @@ def test_nodes_that_do_not_count_leave_their_zone_unopened(book):
     ("defects", "verdict"),
     [(DefectPolicy.FIXED, StopEvictions({"a": 0.0})), (DefectPolicy.UPSTREAM, None)],
 )
-def test_the_last_ready_zone_goes_with_its_nodes(defects, verdict):
+def test_evictions_stop_when_the_last_ready_zone_loses_its_last_node(defects, verdict):
     book = ZoneStates(NodeLifecycleConfig(defects=defects))
     place(book, "a", False)
     place(book, "b", True)
