@@ -1,4 +1,4 @@
-"""A queue to put pods into, and a scheduler in a world that the test plays."""
+"""A scheduling queue, and a scheduler whose API server is played by the test."""
 
 from __future__ import annotations
 

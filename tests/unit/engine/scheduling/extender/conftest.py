@@ -1,4 +1,4 @@
-"""A scheduler with extenders, whose answers the test gives."""
+"""A scheduler with extenders whose responses are given by the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extenders that bind: they are asked where else a Bind is sent."""
+"""Extenders that bind: they are called instead of sending a Bind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def broken(text):
     return [("event", "p", "FailedScheduling", text), ("patch", "p", {}, condition)]
 
 
-def test_the_extender_is_asked_to_bind_and_has_done_so(scene):
+def test_the_extender_binds_the_pod(scene):
     stage = scene()
     assert stage.turn() == []
     assert stage.question() == ("bind", ["a"])
@@ -42,7 +42,7 @@ def test_the_extender_is_asked_to_bind_and_has_done_so(scene):
         (b"garbage", 200, "invalid character 'g' looking for beginning of value"),
     ],
 )
-def test_where_it_fails_the_pod_is_forgotten_unless_it_is_ignorable(scene, answer, status, text):
+def test_a_failed_binding_is_reverted_unless_the_extender_is_ignorable(scene, answer, status, text):
     """upstream: schedule_one.go: extendersBinding."""
     stage = scene()
     stage.turn()
@@ -53,8 +53,8 @@ def test_where_it_fails_the_pod_is_forgotten_unless_it_is_ignorable(scene, answe
     assert ignorant.say(answer, status) == [("bind", "p", "a")]
 
 
-def test_a_pod_that_was_bound_after_all_is_not_tried_again(scene):
-    """The extender did it, and its answer was lost (schedule_one.go: handleSchedulingFailure)."""
+def test_a_pod_that_was_bound_despite_the_failure_is_not_retried(scene):
+    """The response was lost after the binding (schedule_one.go: handleSchedulingFailure)."""
     stage = scene()
     stage.turn()
     stage.put(make_pod("p", node="a"))
@@ -63,8 +63,8 @@ def test_a_pod_that_was_bound_after_all_is_not_tried_again(scene):
     assert stage.on("a") == ["default/p"]
 
 
-def test_a_pod_of_the_same_name_is_another_pod(scene):
-    """A late answer about one that is gone says nothing about its successor."""
+def test_a_late_response_does_not_affect_a_recreated_pod(scene):
+    """The pod was deleted, and another pod of the same name was created."""
     stage = scene()
     stage.turn()
     late = stage.asked.pop()
@@ -76,7 +76,7 @@ def test_a_pod_of_the_same_name_is_another_pod(scene):
     assert stage.place("p") != "gone"
 
 
-def test_a_second_answer_to_one_question_changes_nothing(scene):
+def test_a_second_response_to_a_call_changes_nothing(scene):
     stage = scene()
     stage.turn()
     (call,) = stage.asked
@@ -87,6 +87,6 @@ def test_a_second_answer_to_one_question_changes_nothing(scene):
     assert stage.on("a") == ["default/p"]
 
 
-def test_pods_that_want_none_of_its_resources_are_bound_as_ever(scene):
+def test_pods_without_managed_resources_are_bound_by_the_scheduler(scene):
     stage = scene(managed_resources=("example.com/gpu",))
     assert stage.turn() == [("bind", "p", "a")]

@@ -1,4 +1,4 @@
-"""Extenders that filter: the cycle waits for them, and they may be slow, wrong or liars."""
+"""Extenders that filter: the cycle waits for them, and they may be slow, fail or be wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def broken(text):
     return [("event", "p", "FailedScheduling", text), ("patch", "p", {}, condition)]
 
 
-def test_the_cycle_waits_for_the_answer_and_goes_on_with_it(scene):
+def test_the_cycle_waits_for_the_response_and_continues(scene):
     stage = scene(pods=(make_pod("p"), make_pod("q")))
     assert stage.turn() == []
     assert stage.question() == ("filter", ["a", "b", "c"])
@@ -46,14 +46,14 @@ def test_the_cycle_waits_for_the_answer_and_goes_on_with_it(scene):
     assert stage.question() == ("filter", ["a", "b", "c"])
 
 
-def test_whole_nodes_are_asked_about_and_answered_with(asking, extender):
+def test_requests_and_responses_may_contain_whole_nodes(asking, extender):
     stage = asking(make_node("a"), make_node("b"), make_pod("p"), extenders=(extender("filter"),))
     stage.turn()
     assert not stage.asked[0].by_name
     assert stage.say({"nodes": {"items": [{"metadata": {"name": "b"}}]}}) == [("bind", "p", "b")]
 
 
-def test_each_extender_is_asked_about_what_the_one_before_has_left(scene, extender):
+def test_each_extender_gets_the_nodes_that_the_previous_one_accepted(scene, extender):
     first = extender("filter", node_cache_capable=True)
     other = extender("prioritize", prefix="http://o")
     stage = scene(first, other, extender("filter", prefix="http://f", node_cache_capable=True))
@@ -63,7 +63,7 @@ def test_each_extender_is_asked_about_what_the_one_before_has_left(scene, extend
     assert stage.say(left("c")) == [("bind", "p", "c")]
 
 
-def test_nobody_is_asked_about_nothing(scene, extender):
+def test_no_extender_is_called_without_nodes(scene, extender):
     both = [extender("filter", prefix=prefix, node_cache_capable=True) for prefix in "12"]
     stage = scene(*both)
     stage.turn()
@@ -71,7 +71,7 @@ def test_nobody_is_asked_about_nothing(scene, extender):
     assert stage.asked == []
 
 
-def test_reasons_count_as_those_of_plugins_do_and_any_event_wakes_the_pod(scene):
+def test_reasons_are_reported_and_any_event_wakes_the_pod(scene):
     """upstream: schedule_one.go: findNodesThatPassExtenders; a node without a reason has none."""
     stage = scene()
     stage.turn()
@@ -87,8 +87,8 @@ def test_reasons_count_as_those_of_plugins_do_and_any_event_wakes_the_pod(scene)
     assert stage.place("p") == "backoff"
 
 
-def test_preemption_fails_where_only_the_extender_rejects(scene):
-    """The dry run does not ask it, so no victim is needed; an earlier nomination is kept."""
+def test_preemption_fails_on_nodes_that_only_the_extender_rejects(scene):
+    """The dry run does not call it, so no victim is needed; an earlier nomination is kept."""
     low = [make_pod(f"on-{node}", node=node) for node in "ab"]
     stage = scene(pods=(*low, make_pod("p", priority=9, nominated="c")))
     stage.turn()
@@ -101,7 +101,7 @@ def test_preemption_fails_where_only_the_extender_rejects(scene):
     assert (fields, stage.nominated("p")) == ({}, "c")
 
 
-def test_preemption_is_not_tried_where_the_extender_says_that_it_cannot_help(scene):
+def test_preemption_skips_nodes_that_the_extender_calls_unresolvable(scene):
     stage = scene()
     stage.turn()
     answer = left(a="full") | {"FailedAndUnresolvableNodes": {"a": "never", "b": "never"}}
@@ -110,7 +110,7 @@ def test_preemption_is_not_tried_where_the_extender_says_that_it_cannot_help(sce
     assert "No preemption victims" not in text
 
 
-def test_pods_that_want_none_of_its_resources_are_none_of_its_business(scene, extender):
+def test_the_extender_is_not_called_for_pods_without_managed_resources(scene, extender):
     managing = extender("filter", managed_resources=("example.com/gpu",))
     wants = {"example.com/gpu": "1"}
     limits = [{"name": "c", "resources": {"limits": wants}}]
@@ -142,7 +142,7 @@ def test_pods_that_want_none_of_its_resources_are_none_of_its_business(scene, ex
                      "input node list", id="invents whole nodes"),
     ],
 )  # fmt: skip
-def test_an_extender_that_fails_fails_the_pod_unless_it_is_ignorable(scene, answer, status, text):
+def test_a_failed_extender_fails_the_cycle_unless_it_is_ignorable(scene, answer, status, text):
     """upstream: extender.go: Filter, send; the pod waits in error backoff."""
     stage = scene()
     stage.turn()
@@ -153,21 +153,21 @@ def test_an_extender_that_fails_fails_the_pod_unless_it_is_ignorable(scene, answ
     assert ignorant.say(answer, status)[0][0] == "bind"
 
 
-def test_an_extender_that_does_not_answer_fails_the_pod_likewise(scene):
+def test_an_extender_timeout_fails_the_cycle_unless_it_is_ignorable(scene):
     stage = scene()
     stage.turn()
     assert stage.say_nothing("context deadline exceeded") == broken("context deadline exceeded")
 
 
-def test_names_that_are_no_nodes_change_nothing(scene):
-    """Reasons for unknown nodes do not count."""
+def test_names_of_unknown_nodes_are_ignored(scene):
+    """Reasons for unknown nodes are ignored, too."""
     stage = scene()
     stage.turn()
     [(_, _, _, text), _] = stage.say(left(a="no", x="no", y="no"))
     assert text.startswith("0/3 nodes are available: 1 no. ")
 
 
-def test_saying_nothing_at_all_leaves_no_node(scene):
+def test_an_empty_response_leaves_no_node(scene):
     stage = scene()
     stage.turn()
     [(_, _, _, text), _] = stage.say({})
@@ -190,7 +190,7 @@ def test_a_rejected_nominated_node_is_evaluated_with_all_nodes(scene, answer):
     assert stage.question() == ("filter", ["a", "b", "c"])
 
 
-def test_a_node_that_goes_while_the_extender_thinks_is_not_chosen(scene):
+def test_a_node_deleted_during_the_call_is_not_chosen(scene):
     stage = scene()
     stage.turn()
     stage.gone(make_node("b"))
@@ -199,7 +199,7 @@ def test_a_node_that_goes_while_the_extender_thinks_is_not_chosen(scene):
     assert text.startswith("0/3 nodes are available")
 
 
-def test_a_node_where_preemption_might_help_may_go_meanwhile_too(asking, extender):
+def test_a_candidate_for_preemption_may_be_deleted_during_the_call(asking, extender):
     filtering = extender("filter", node_cache_capable=True)
     full = make_pod("there", node="b", requests={"cpu": "4"}, priority=-1)
     stage = asking(make_node("a"), make_node("b"), full, make_pod("p", requests={"cpu": "1"}),
@@ -210,7 +210,7 @@ def test_a_node_where_preemption_might_help_may_go_meanwhile_too(asking, extende
     assert text.startswith("0/1 nodes are available: 1 no. ")
 
 
-def test_a_nominated_node_that_is_deleted_meanwhile_is_not_chosen(scene):
+def test_a_nominated_node_deleted_during_the_call_is_not_chosen(scene):
     stage = scene(pods=(make_pod("p", nominated="b"),))
     stage.turn()
     stage.gone(make_node("b"))
@@ -219,7 +219,7 @@ def test_a_nominated_node_that_is_deleted_meanwhile_is_not_chosen(scene):
     assert stage.say(left("b"))[0][0] == "event"
 
 
-def test_a_pod_that_goes_while_the_extender_thinks_is_bound_to_nothing(scene):
+def test_a_pod_deleted_during_the_call_is_not_bound(scene):
     stage = scene()
     stage.turn()
     stage.gone(make_pod("p"))
@@ -228,8 +228,8 @@ def test_a_pod_that_goes_while_the_extender_thinks_is_bound_to_nothing(scene):
     assert stage.asked == []
 
 
-def test_a_pod_that_is_bound_by_somebody_else_meanwhile_keeps_its_node(scene):
-    """The cycle decides for another node, which is not written."""
+def test_a_pod_bound_by_another_client_during_the_call_keeps_its_node(scene):
+    """The cycle chooses another node, and no Bind is sent."""
     stage = scene()
     stage.turn()
     stage.put(make_pod("p", node="b"))
@@ -237,7 +237,7 @@ def test_a_pod_that_is_bound_by_somebody_else_meanwhile_keeps_its_node(scene):
     assert (stage.on("a"), stage.on("b"), stage.place("p")) == ([], ["default/p"], None)
 
 
-def test_a_pod_that_goes_before_the_extender_fails_leaves_only_an_event(scene):
+def test_only_an_event_is_written_for_a_pod_deleted_before_the_failure(scene):
     """The error of the extender is the whole message, because no node was rejected."""
     stage = scene()
     stage.turn()
@@ -249,7 +249,7 @@ def test_a_pod_that_goes_before_the_extender_fails_leaves_only_an_event(scene):
     assert stage.place("p") is None
 
 
-def test_an_answer_to_nobodys_question_changes_nothing(scene):
+def test_a_response_without_a_call_changes_nothing(scene):
     stage = scene()
     stage.turn()
     stage.asked.append(stage.asked[0])

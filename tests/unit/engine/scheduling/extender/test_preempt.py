@@ -1,4 +1,4 @@
-"""Extenders that have a say in preemption: which candidates they leave, with which victims."""
+"""Extenders that process preemption: the candidates that they keep, and the victims."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def room(stage):
     return found.node, [ref.name for ref in found.victims], found.rule
 
 
-def test_candidates_are_put_to_the_extender_which_leaves_some(scene):
+def test_the_extender_removes_candidates(scene):
     stage = scene()
     stage.turn()
     assert stage.question() == ("preempt", {"a": ["second"], "b": ["on-b"]})
@@ -53,14 +53,14 @@ def test_candidates_are_put_to_the_extender_which_leaves_some(scene):
     assert stage.nominated("p") == "b"
 
 
-def test_the_ordered_rules_pick_among_those_left(scene):
+def test_the_ordered_rules_choose_among_the_remaining_candidates(scene):
     stage = scene()
     stage.turn()
     stage.say(proposed(b=["on-b"], a=["second"]))
     assert room(stage) == ("a", ["second"], "lowest highest victim priority")
 
 
-def test_other_victims_may_be_given_up_and_breaches_counted(scene):
+def test_the_extender_may_change_victims_and_count_budget_violations(scene):
     stage = scene()
     stage.turn()
     answer = proposed(a=["on-a", "second", "second"], b=["on-b"])
@@ -69,7 +69,7 @@ def test_other_victims_may_be_given_up_and_breaches_counted(scene):
     assert room(stage) == ("a", ["on-a", "second"], "fewest PDB violations")
 
 
-def test_each_extender_is_asked_about_what_the_one_before_has_left(scene, extender):
+def test_each_extender_gets_the_candidates_of_the_previous_one(scene, extender):
     both = [extender("preempt", prefix=prefix) for prefix in ("http://1", "http://2")]
     stage = scene(*both, extender("filter", managed_resources=("a.com/b",)))
     stage.turn()
@@ -80,7 +80,7 @@ def test_each_extender_is_asked_about_what_the_one_before_has_left(scene, extend
     assert room(stage)[0] == "b"
 
 
-def test_without_candidates_left_nobody_is_nominated(scene):
+def test_without_remaining_candidates_the_pod_is_not_nominated(scene):
     """upstream: preemption.go: Preempt."""
     stage = scene()
     stage.turn()
@@ -103,7 +103,7 @@ def test_without_candidates_left_nobody_is_nominated(scene):
         pytest.param(b"", "EOF", id="empty"),
     ],
 )  # fmt: skip
-def test_an_extender_that_fails_ends_the_attempt(scene, answer, text):
+def test_a_failed_extender_ends_the_attempt(scene, answer, text):
     stage = scene()
     stage.turn()
     [(_, _, _, said), _] = stage.say(answer)
@@ -112,21 +112,21 @@ def test_an_extender_that_fails_ends_the_attempt(scene, answer, text):
 
 
 @pytest.mark.parametrize("answer", [proposed(x=["on-a"]), proposed(b=["boss"]), b"garbage"])
-def test_an_ignorable_one_that_fails_is_passed_over(scene, answer):
+def test_a_failed_ignorable_extender_is_skipped(scene, answer):
     stage = scene(ignorable=True)
     stage.turn()
     stage.say(answer)
     assert room(stage)[:2] == ("a", ["second"])
 
 
-def test_nodes_without_victims_are_passed_over_where_the_extender_is_ignorable(scene):
+def test_nodes_without_victims_of_an_ignorable_extender_are_skipped(scene):
     stage = scene(ignorable=True)
     stage.turn()
     stage.say(proposed(a=[], b=["on-b"]))
     assert room(stage)[0] == "b"
 
 
-def test_victims_that_go_meanwhile_are_none_any_more(scene):
+def test_a_victim_deleted_during_the_call_is_an_error(scene):
     stage = scene()
     stage.turn()
     stage.gone(victim("b", 5))
@@ -134,15 +134,15 @@ def test_victims_that_go_meanwhile_are_none_any_more(scene):
     assert "but the pod is not found on that node" in said
 
 
-def test_where_nobody_has_a_say_nobody_is_asked(scene, extender):
+def test_no_extender_is_called_if_none_is_interested(scene, extender):
     stage = scene(extender("preempt", managed_resources=("a.com/b",)))
     stage.turn()
     assert stage.asked == []
     assert room(stage)[0] == "a"
 
 
-def test_the_next_extender_is_asked_about_what_the_first_left(scene, extender):
-    """One without a say in preemption is not asked, nor is one to which nothing is left."""
+def test_extenders_without_preempt_verb_or_candidates_are_not_called(scene, extender):
+    """The next extender gets the candidates that the first one kept."""
     verbs = {"a": "preempt", "b": "prioritize", "c": "preempt"}
     chain = [extender(verb, node_cache_capable=True, prefix=f"http://{name}")
              for name, verb in verbs.items()]  # fmt: skip

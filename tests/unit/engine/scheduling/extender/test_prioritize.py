@@ -1,4 +1,4 @@
-"""Extenders that prioritise: their scores count beside the plugins', and their failures do not."""
+"""Extenders that prioritize: their scores are added to those of plugins; failures are ignored."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def scores(**by_node):
     return [{"Host": node, "Score": score} for node, score in by_node.items()]
 
 
-def test_a_score_counts_ten_times_its_weight(scene):
-    """The plugin gives a some 96 points and b 46, so 50 tip the scales."""
+def test_scores_are_multiplied_by_ten_and_the_weight(scene):
+    """The plugin gives node a about 96 points and b 46, so that 50 points decide."""
     for score, chosen in ((4, "a"), (6, "b")):
         stage = scene(1)
         stage.turn()
@@ -46,7 +46,7 @@ def test_a_score_counts_ten_times_its_weight(scene):
     assert stage.say(scores(b=2)) == [("bind", "p", "b")]
 
 
-def test_all_are_asked_at_once_and_their_scores_add_up(scene):
+def test_all_extenders_are_called_at_once_and_their_scores_are_summed(scene):
     stage = scene(1, 1)
     stage.turn()
     assert [call.url for call in stage.asked] == ["http://0/prioritize", "http://1/prioritize"]
@@ -54,7 +54,7 @@ def test_all_are_asked_at_once_and_their_scores_add_up(scene):
     assert stage.say(scores(b=3, a=0)) == [("bind", "p", "b")]
 
 
-def test_answers_may_come_in_any_order(scene):
+def test_responses_may_arrive_in_any_order(scene):
     stage = scene(1, 9)
     stage.turn()
     stage.asked.reverse()
@@ -66,38 +66,38 @@ def test_answers_may_come_in_any_order(scene):
     "answer",
     [b"", b"garbage", {"a": 1}, [{"Host": "b", "Score": 1.5}], [{"Host": "b", "Score": 1 << 70}]],
 )
-def test_one_that_fails_gives_no_scores(scene, answer):
+def test_a_failed_extender_gives_no_scores(scene, answer):
     """upstream: schedule_one.go: prioritizeNodes."""
     stage = scene(100)
     stage.turn()
     assert stage.say(answer) == [("bind", "p", "a")]
 
 
-def test_one_that_does_not_answer_gives_none_either(scene):
+def test_an_extender_that_times_out_gives_no_scores(scene):
     stage = scene(100)
     stage.turn()
     assert stage.say_nothing() == [("bind", "p", "a")]
 
 
 @pytest.mark.parametrize("answer", [scores(x=10), [], None, [{"host": "x"}, None]])
-def test_scores_of_no_node_change_nothing(scene, answer):
+def test_scores_of_unknown_nodes_are_ignored(scene, answer):
     stage = scene(100)
     stage.turn()
     assert stage.say(answer) == [("bind", "p", "a")]
 
 
-def test_scores_beyond_all_bounds_wrap_around_as_upstreams_do(scene):
+def test_scores_overflow_as_in_upstream(scene):
     stage = scene(1)
     stage.turn()
     assert stage.say(scores(b=INT64_MAX // 5)) == [("bind", "p", "a")]
 
 
-def test_where_one_node_is_left_nobody_is_asked(asking, extender):
+def test_no_extender_is_called_for_a_single_node(asking, extender):
     stage = asking(make_node("a"), make_pod("p"), extenders=(extender("prioritize"),))
     assert stage.turn() == [("bind", "p", "a")]
 
 
-def test_nodes_that_go_meanwhile_are_not_chosen(scene):
+def test_nodes_deleted_during_the_calls_are_not_chosen(scene):
     stage = scene(1)
     stage.turn()
     stage.gone(make_node("b"))

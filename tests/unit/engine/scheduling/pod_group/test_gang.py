@@ -1,4 +1,4 @@
-"""Gangs scheduled by the default scheduler, with the feature gates of 1.36 switched on."""
+"""Gangs in the default scheduler, with the feature gates of 1.36 enabled."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_gang_pods_share_a_claim(gang_stage):
 
 
 def test_three_gang_pods_on_a_node_for_two_bind_none(gang_stage):
-    """Pod by pod, two of them would run."""
+    """Without gang scheduling, two of them would run."""
     stage = gang_stage(make_node("n", cpu="2"), pod_group(), *gang("a", "b", "c"))
     commands = run(stage)
     assert binds(commands) == []
@@ -98,12 +98,12 @@ def test_three_gang_pods_on_a_node_for_two_bind_none(gang_stage):
     )  # fmt: skip
 
 
-def test_without_the_gates_two_of_them_bind(gang_stage):
+def test_without_the_gates_two_of_three_gang_pods_bind(gang_stage):
     stage = gang_stage(make_node("n", cpu="2"), pod_group(), *gang("a", "b", "c"), gates={})
     assert binds(run(stage)) == [("a", "n"), ("b", "n")]
 
 
-def test_all_three_bind_where_all_three_fit(gang_stage):
+def test_all_three_gang_pods_bind_if_all_fit(gang_stage):
     stage = gang_stage(make_node("n", cpu="3"), pod_group(), *gang("a", "b", "c"))
     commands = run(stage)
     assert sorted(binds(commands)) == [("a", "n"), ("b", "n"), ("c", "n")]
@@ -151,7 +151,7 @@ def test_a_pod_without_a_group_does_not_wait_for_the_gang(gang_stage):
     assert sorted(binds(run(stage))) == [("a1", "n"), ("a2", "n")]
 
 
-def test_more_pods_than_the_minimum_bind_as_far_as_they_fit(gang_stage):
+def test_pods_beyond_the_minimum_bind_if_they_fit(gang_stage):
     stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b", "c"))
     assert sorted(binds(run(stage))) == [("a", "n"), ("b", "n")]
 
@@ -161,7 +161,7 @@ def test_the_pods_of_a_basic_group_bind_one_by_one(gang_stage):
     assert binds(run(stage)) == [("a", "n"), ("b", "n")]
 
 
-def test_groups_of_batch_schedulers_are_no_pod_groups(gang_stage):
+def test_pod_groups_of_batch_schedulers_are_ignored(gang_stage):
     volcano = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -189,7 +189,7 @@ def test_the_pods_of_a_group_need_one_scheduler(stage):
     )
 
 
-def test_a_pod_that_is_being_deleted_is_left_out(gang_stage):
+def test_a_terminating_pod_of_a_gang_is_left_out(gang_stage):
     leaving = member("c", terminating=True)
     stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=2), *gang("a", "b"), leaving)
     commands = run(stage)
@@ -197,18 +197,18 @@ def test_a_pod_that_is_being_deleted_is_left_out(gang_stage):
     assert ("event", "c", "FailedScheduling", "skip schedule deleting pod: default/c") in commands
 
 
-def test_a_group_of_pods_that_are_being_deleted_is_not_tried(gang_stage):
+def test_a_group_of_terminating_pods_is_not_scheduled(gang_stage):
     stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=1), member("a", terminating=True))
     assert [c[2] for c in run(stage)] == ["FailedScheduling"]
 
 
-def test_pods_of_higher_priority_are_tried_first(gang_stage):
+def test_pods_of_higher_priority_are_scheduled_first(gang_stage):
     low, high = member("low", priority=1), member("high", priority=2)
     stage = gang_stage(make_node("n", cpu="1"), pod_group(minimum=1), low, high)
     assert binds(run(stage)) == [("high", "n")]
 
 
-def test_pods_that_became_active_first_are_tried_first(gang_stage):
+def test_pods_that_became_active_first_are_scheduled_first(gang_stage):
     """A pod that arrived earlier may have been gated longer."""
     gated = {"schedulingGates": [{"name": "g"}], "schedulingGroup": {"podGroupName": "gang"}}
     first = make_pod("gated", requests={"cpu": "1"}, spec=gated)
@@ -225,7 +225,7 @@ def test_pods_that_became_active_first_are_tried_first(gang_stage):
 
 
 def test_a_pod_group_that_is_deleted_during_the_wait_is_an_error(gang_stage):
-    """Then the pods wait for it again."""
+    """Then the pods wait for the PodGroup again."""
     stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b"))
     stage.gone(pod_group(minimum=2))
     notes = {c[1]: c[3] for c in stage.turn() if c[0] == "event"}
@@ -319,8 +319,8 @@ def whole_victims(stage):
     ]
 
 
-def test_a_gang_preempts_a_whole_gang_or_none(gang_stage):
-    """Without one of the victims' pods there would be room, but the others go with it."""
+def test_a_gang_preempts_whole_gangs(gang_stage):
+    """One victim would be enough, but the other pods of its gang are victims, too."""
     objects = [
         make_node("n1", cpu="1"),
         make_node("n2", cpu="1"),
@@ -339,7 +339,7 @@ def test_a_gang_preempts_a_whole_gang_or_none(gang_stage):
     assert binds(commands) == []
 
 
-def test_a_gang_that_runs_in_mode_pod_loses_single_pods(gang_stage):
+def test_single_pods_of_a_gang_with_disruption_mode_pod_are_preempted(gang_stage):
     objects = [
         *(make_node(f"n{i}", cpu="1") for i in (1, 2, 3)),
         pod_group("low", 3, disruptionMode="Pod", priority=1),
@@ -352,7 +352,7 @@ def test_a_gang_that_runs_in_mode_pod_loses_single_pods(gang_stage):
     assert [len(victims) for victims in whole_victims(stage)] == [2]
 
 
-def test_a_gang_removes_nothing_if_that_does_not_make_it_fit(gang_stage):
+def test_a_gang_preempts_nothing_if_it_still_does_not_fit(gang_stage):
     objects = [
         make_node("n1", cpu="1"),
         pod_group("low", 1, disruptionMode="PodGroup", priority=1),
@@ -388,7 +388,7 @@ def test_an_error_in_the_search_for_victims_is_an_error_of_the_group(stage):
     assert {c[3] for c in commands if c[0] == "event"} == {text}
 
 
-def test_the_gang_binds_when_its_victims_are_gone(gang_stage):
+def test_a_gang_binds_after_its_victims_were_deleted(gang_stage):
     victims = [member(f"v{i}", of="", node="n", priority=1) for i in (1, 2)]
     objects = [make_node("n", cpu="2"), *victims, pod_group("high", 2, priority=10)]
     stage = gang_stage(*objects, *gang("a", "b", of="high", priority=10), gates=WHOLE)
@@ -398,8 +398,8 @@ def test_the_gang_binds_when_its_victims_are_gone(gang_stage):
     assert sorted(binds(run(stage))) == [("a", "n"), ("b", "n")]
 
 
-def test_the_priority_of_a_gang_counts_not_that_of_its_pods(gang_stage):
-    """Whether it preempts, and whether it is preempted."""
+def test_the_priority_of_a_gang_counts_and_not_that_of_its_pods(gang_stage):
+    """For the preempting gang as for the preempted gang."""
     objects = [
         make_node("n", cpu="1"),
         pod_group("low", 1, disruptionMode="PodGroup", priority=10),
@@ -427,8 +427,8 @@ def test_a_gang_that_waits_for_its_victims_does_not_preempt_again(gang_stage):
     assert condition[3].endswith("not eligible due to a terminating pod on the nominated node.")
 
 
-def test_a_gang_preempts_where_nobody_is_leaving_for_it(gang_stage):
-    """One member is nominated to a node that is gone, the other to one where all pods stay."""
+def test_nominations_without_terminating_victims_do_not_delay_preemption(gang_stage):
+    """One member is nominated to a deleted node, the other to one without terminating pods."""
     waiting = [
         member("a", of="high", priority=10, nominated="gone"),
         member("b", of="high", priority=10, nominated="n"),
@@ -441,7 +441,7 @@ def test_a_gang_preempts_where_nobody_is_leaving_for_it(gang_stage):
 
 
 def test_larger_and_older_gangs_are_more_important(gang_stage):
-    """Of two gangs of equal priority the smaller one goes, of equal size the younger one."""
+    """With equal priority, the smaller gang is a victim; with equal size, the younger."""
     young, old = "2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z"
 
     def victims_of(*gangs):
@@ -463,7 +463,7 @@ def test_larger_and_older_gangs_are_more_important(gang_stage):
     assert victims_of(("old", old, 1), ("young", young, 1)) == [["young0"]]
 
 
-def test_a_gang_whose_pods_never_preempt_removes_nothing(gang_stage):
+def test_a_gang_whose_pods_never_preempt_has_no_victims(gang_stage):
     never = make_pod(
         "a",
         priority=10,
@@ -492,7 +492,7 @@ def test_budgets_are_violated_only_as_a_last_resort(gang_stage):
     assert whole_victims(stage) == [["v2"]]
 
 
-def test_a_search_for_victims_leaves_the_columns_as_they_were(gang_stage):
+def test_a_search_for_victims_does_not_change_the_node_columns(gang_stage):
     victims = [member(f"v{i}", of="", node="n", priority=1) for i in (1, 2)]
     objects = [make_node("n", cpu="2"), *victims, pod_group("high", 2, priority=10)]
     stage = gang_stage(*objects, *gang("a", "b", of="high", priority=10), gates=WHOLE)

@@ -1,4 +1,4 @@
-"""DefaultPreemptionArgs: limits that upstream refuses."""
+"""DefaultPreemptionArgs: the limits that upstream refuses."""
 
 from __future__ import annotations
 

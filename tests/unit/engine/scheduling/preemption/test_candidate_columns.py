@@ -1,4 +1,4 @@
-"""The results of dry runs by row: candidates, and how many rows each reason refuses."""
+"""Dry-run results by row: the candidates, and the number of rows that each reason rejects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns_of_refused(capacity):
     return columns
 
 
-def test_rows_are_counted_by_the_reason_that_refuses_them():
+def test_rejected_rows_are_counted_by_reason():
     columns = columns_of_refused(5)
     assert dict(columns.refusal_counts(rows(0, 1, 2, 3, 4))) == {FULL: 1, CLOSED: 4}
     assert dict(columns.refusal_counts(rows(2, 4))) == {CLOSED: 2}
@@ -37,7 +37,7 @@ def test_rows_are_counted_by_the_reason_that_refuses_them():
 
 
 def test_candidates_have_no_reason():
-    """Whether their victims are known or only their costs."""
+    """With known victims, and with costs only."""
     columns = columns_of_refused(5)
     columns.put_costs(rows(1, 2), np.zeros((len(RULES), 2), np.int64))
     scene = PluginScene(nodes=[make_node("n")])
@@ -85,7 +85,7 @@ class ChangingColumns:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_kept_best_candidates_are_those_of_a_new_search(seed):
+def test_cached_best_candidates_equal_those_of_a_new_search(seed):
     """Given any changes between searches, and other potential rows, the pick is the same."""
     chance = Chance(seed)
     life = ChangingColumns(40, chance)
@@ -104,8 +104,8 @@ def test_kept_best_candidates_are_those_of_a_new_search(seed):
     assert reused > 10
 
 
-def test_a_candidate_stored_with_its_victims_is_compared_with_the_kept_ones():
-    """As it is for a changed node, which is evaluated alone."""
+def test_a_candidate_with_victims_is_compared_with_cached_candidates():
+    """A changed node is evaluated by itself and stored in this way."""
     columns = columns_of_refused(5)
     columns.put_costs(rows(1, 2), np.array([[0, 0], [9, 9], [0, 0], [1, 1], [0, 0]]))
     everywhere = rows(0, 1, 2, 3, 4)
@@ -119,8 +119,8 @@ def test_a_candidate_stored_with_its_victims_is_compared_with_the_kept_ones():
     assert list(pick_one_node(columns, everywhere).rows) == [1, 2]
 
 
-def test_unknown_rows_are_those_that_might_help():
-    """Ascending, and only those in question."""
+def test_unknown_rows_are_potential_rows_without_a_result():
+    """In ascending order, and only among the potential rows."""
     columns = columns_of_refused(5)
     columns.unknown[[1, 4]] = True
     assert columns.unknown_rows(rows(0, 1, 2, 3, 4)).tolist() == [1, 4]

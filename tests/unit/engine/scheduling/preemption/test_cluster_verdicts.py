@@ -1,4 +1,4 @@
-"""Victims found by sums are those of trials, also if Filters depend on other nodes."""
+"""Victims found by sums equal those of trials, also with Filters that depend on other nodes."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Room:
 
 @pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
 @pytest.mark.parametrize("seed", range(2))
-def test_victims_without_trials_are_those_of_trials(spec, seed):
+def test_victims_found_by_sums_equal_those_of_trials(spec, seed):
     """Also after pods and nominations have changed, for new shapes, and with measured plugins."""
     room = Room(seed)
     for number in range(240):
@@ -192,7 +192,7 @@ def test_victims_without_trials_are_those_of_trials(spec, seed):
 
 
 def test_a_plugin_that_states_no_effect_needs_trials():
-    """Its verdict may depend on any pod of the node."""
+    """Its status may depend on any pod of the node."""
     room = Room(0)
     waiting = make_pod("new", priority=9, requests={"cpu": "3"}, spec=using("pod-00001"))
     pod = PodInfo(waiting, room.cluster.shapes.shape_of(waiting))
@@ -210,7 +210,7 @@ def lodger(name, number, priority, app):
 
 
 def test_only_victims_that_a_filter_counts_need_a_trial():
-    """Nodes 0 and 1 have a pod of app a too many, which only node 0 can lose."""
+    """Nodes 0 and 1 have one pod of app a too many; only that of node 0 may be a victim."""
     scene = PluginScene()
     for number in range(4):
         scene.add(make_node(NODES[number], cpu=4, labels={ZONE: f"z{number}"}))
@@ -233,8 +233,8 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
 
 @pytest.mark.parametrize("spec", PREEMPTORS.values(), ids=PREEMPTORS)
 @pytest.mark.parametrize("seed", range(2))
-def test_loaded_pods_are_judged_as_pods_that_came_one_by_one(spec, seed):
-    """Also after some of them are gone; none of them is made.
+def test_loaded_pods_are_evaluated_like_added_pods(spec, seed):
+    """Also after some were deleted; no PodInfo is created for them.
 
     VolumeRestrictions reads every pod.
     """
@@ -300,8 +300,8 @@ def test_all_nodes_need_a_trial_if_another_filter_depends_on_their_pods():
         assert scene.make_room(waiting).nominated_node == "n"
 
 
-def test_a_nominated_pod_counts_only_while_its_node_is_judged():
-    """The pod nominated to node 0 keeps the preemptor from that node only, not from zone z1."""
+def test_a_nominated_pod_counts_only_for_its_own_node():
+    """It keeps the preemptor from node 0, but not from zone z1."""
     scene = PluginScene()
     for number in range(2):
         scene.add(make_node(NODES[number], cpu=4, labels={ZONE: "z1", HOSTNAME: NODES[number]}))
@@ -316,14 +316,14 @@ def test_a_nominated_pod_counts_only_while_its_node_is_judged():
     assert list(search.rejected) == [NODES[0]]
 
 
-def test_the_column_path_is_used_too(monkeypatch):
-    """Few nodes are evaluated one by one, so the bound is lowered."""
+def test_victims_of_the_column_path_equal_those_of_trials(monkeypatch):
+    """Few nodes are evaluated one by one, so the limit is lowered."""
     monkeypatch.setattr(dry_run, "_COLUMNS_FROM", 2)
-    test_victims_without_trials_are_those_of_trials(PREEMPTORS["spread"], 3)
+    test_victims_found_by_sums_equal_those_of_trials(PREEMPTORS["spread"], 3)
 
 
 def test_a_few_nodes_without_pods_of_lower_priority_have_no_victims():
-    """That is the reason, whatever the Filters that depend on other nodes say."""
+    """This is the reason, whatever Filters that depend on other nodes return."""
     scene = PluginScene(nodes=[make_node(name, labels={ZONE: name}, cpu=1) for name in "ab"])
     app = {"app": "a"}
     scene.add(make_pod("lasting", node="a", priority=9, labels=app))

@@ -1,4 +1,4 @@
-"""Dry runs: which nodes are evaluated how, and which of the results can be used again."""
+"""Dry runs: how nodes are evaluated, and which results can be reused."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def rooms(served, pod):
 
 @pytest.mark.parametrize("own", [apart(HOSTNAME), apart(ZONE), SPREAD, {}])
 @pytest.mark.parametrize("seed", range(2))
-def test_cached_results_are_those_of_a_new_evaluation(own, seed):
-    """Also after pods have come and gone, and a node has moved to another zone."""
+def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
+    """Also after pods were added and deleted, and a node has changed its zone."""
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for number, name in enumerate(NODES):
         zone = {ZONE: f"z{number % 3}"} if number < 6 else {}
@@ -177,8 +177,8 @@ def test_nodes_are_evaluated_by_sums_and_again_only_after_a_change(
     assert sums - {"n05"} == {"n09"}
 
 
-def test_a_nominated_pod_concerns_only_its_node(monkeypatch):
-    """The next pod of the shape must leave room for it there; it takes that room itself."""
+def test_a_nominated_pod_affects_only_its_own_node(monkeypatch):
+    """The next pod of the shape leaves these resources to the nominated pod."""
     diary, scene = Diary(monkeypatch), full_nodes(NODES, "n2")
     first, second = (make_pod(name, priority=9, requests={"cpu": 3}) for name in ("one", "two"))
     assert chosen(scene, first) == "n2"
@@ -192,8 +192,8 @@ def test_a_nominated_pod_concerns_only_its_node(monkeypatch):
 
 
 @pytest.mark.parametrize("spec", [{}, SPREAD, apart(HOSTNAME)], ids=["plain", "spread", "apart"])
-def test_a_nomination_is_room_for_its_own_pod_only(spec):
-    """Results that another pod of the shape has left behind count the nominated pod."""
+def test_nominated_resources_are_available_only_to_the_nominated_pod(spec):
+    """Cached results of another pod of the shape count the nominated pod."""
     scene, more = full_nodes(NODES, "n2"), {"requests": {"cpu": 3}, "labels": {"app": "a"}}
     first, second = (make_pod(name, priority=9, spec=spec, **more) for name in ("one", "two"))
     scene.nominate(first, "n2")
@@ -202,8 +202,8 @@ def test_a_nomination_is_room_for_its_own_pod_only(spec):
         assert chosen(scene, first) == "n2"
 
 
-def test_verdicts_and_sums_are_combined_as_in_a_trial(monkeypatch):
-    """On nodes that have room, get room or get none; in zones that accept the pod, or reject it.
+def test_filter_statuses_and_sums_are_combined_as_in_a_trial(monkeypatch):
+    """With and without enough resources, in zones that accept or reject the pod.
 
     An accepted node with room is evaluated if something else, such as an extender, rejected it.
     """
@@ -240,8 +240,8 @@ def test_verdicts_and_sums_are_combined_as_in_a_trial(monkeypatch):
 
 
 @pytest.mark.parametrize("changed", ["nodes", "pods"])
-def test_all_is_read_again_after_more_changes_than_a_log_can_hold(changed, monkeypatch):
-    """The node of the least important pod changes, or that pod becomes important."""
+def test_everything_is_read_again_after_an_overflow_of_the_change_log(changed, monkeypatch):
+    """The node of the least important pod changes, or the priority of that pod."""
     monkeypatch.setattr(change_log, "_LENGTH_MAX", 4)
     scene = full_nodes(NODES, "n2")
     pod = make_pod("new", priority=9, requests={"cpu": 3})
@@ -265,7 +265,7 @@ class Moody:
 
 
 @pytest.mark.parametrize("spec", [{}, SPREAD], ids=["plain", "spread"])
-def test_a_plugin_that_decides_who_may_leave_is_asked_each_time(spec, monkeypatch):
+def test_a_plugin_that_selects_victims_is_called_each_time(spec, monkeypatch):
     scene = PluginScene(Moody, nodes=[make_node("n", cpu=4, labels={ZONE: "z"})])
     scene.add(make_pod("p", node="n", requests={"cpu": 4}))
     pod = make_pod("new", priority=9, labels={"app": "a"}, requests={"cpu": 3}, spec=spec)
@@ -277,8 +277,8 @@ def test_a_plugin_that_decides_who_may_leave_is_asked_each_time(spec, monkeypatc
 
 
 @pytest.mark.parametrize("spec", [{}, SPREAD], ids=["plain", "spread"])
-def test_a_pod_that_names_its_nodes_is_evaluated_on_these_only(spec):
-    """Their verdicts are stored in the order of these nodes, not by row."""
+def test_a_pod_restricted_to_nodes_is_evaluated_only_on_these_nodes(spec):
+    """The statuses are stored in the order of these nodes, not by row."""
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n4", "n6")]
     required = {"nodeSelectorTerms": [{"matchFields": [field]} for field in fields]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}

@@ -1,4 +1,4 @@
-"""Preemptions: pods that are held back meanwhile, and victims that wait for Permit."""
+"""Preemptions in progress: preemptors that are gated, and victims that wait for Permit."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def preemptions(waiting):
     )
 
 
-def test_the_members_of_a_preempting_pod_group_are_held_back(preemptions, info):
+def test_the_members_of_a_preempting_pod_group_are_gated(preemptions, info):
     """Pods of other groups, and pods without a group, are not."""
     preemptions.start_group(info("a", "g"), GROUP, (info("v1", node="n"), info("v2", node="n")))
     held = preemptions.gate(info("b", "g"))
@@ -63,7 +63,7 @@ def test_the_condition_of_a_victim_names_its_generation(preemptions, info):
 
 
 def test_a_victim_that_waits_for_permit_is_not_deleted(preemptions, waiting, info):
-    """It goes back to the queue as after an error, so that it is retried without an event."""
+    """It returns to the queue as after an error, so that it is retried without an event."""
     victim = info("v")
     waiting.add(WaitingPod(victim, "n", 0, {"Gate": seconds(60)}))
     (event,) = preemptions.start_group(info("a", "g"), GROUP, (victim,))

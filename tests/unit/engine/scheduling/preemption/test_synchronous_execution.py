@@ -1,4 +1,4 @@
-"""The preemption of 1.19, which the scheduling cycle waits for."""
+"""Preemption in 1.19, for which the scheduling cycle waits."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def execution(info):
     )
 
 
-def test_it_is_done_once_every_nomination_is_cleared(execution):
+def test_the_preemption_ends_after_every_nomination_was_cleared(execution):
     (deletion,) = execution.start()
     event, second = execution.answer(CommandSucceeded(deletion))
     assert (event.reason, second.target.name) == ("Preempted", "w")
@@ -54,7 +54,7 @@ def test_it_is_done_once_every_nomination_is_cleared(execution):
     assert not execution.failed
 
 
-def test_a_nomination_that_cannot_be_cleared_is_no_failure(execution):
+def test_the_preemption_succeeds_if_a_nomination_cannot_be_cleared(execution):
     _, second = execution.answer(CommandSucceeded(*execution.start()))
     _, *patches = execution.answer(CommandSucceeded(second))
     for patch in patches:
@@ -62,13 +62,13 @@ def test_a_nomination_that_cannot_be_cleared_is_no_failure(execution):
     assert (execution.is_done, execution.failed) == (True, False)
 
 
-def test_a_victim_that_cannot_be_deleted_ends_it(execution):
+def test_the_preemption_ends_if_a_victim_cannot_be_deleted(execution):
     (deletion,) = execution.start()
     assert execution.answer(CommandFailed(deletion, FailureReason.INTERNAL_ERROR, "no")) == []
     assert (execution.is_done, execution.failed, execution.erred) == (True, True, False)
 
 
-def test_outcomes_of_other_commands_are_not_its_own(execution, info):
+def test_outcomes_of_other_commands_are_ignored(execution, info):
     execution.start()
     other = info("other")
     event = RecordEvent(other.ref, "Normal", "Other", "", "", "default-scheduler")

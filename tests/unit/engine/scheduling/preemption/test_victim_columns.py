@@ -1,4 +1,4 @@
-"""Dry runs on many nodes at once find what dry runs on each node find."""
+"""Dry runs on many nodes at once find the same victims as dry runs on each node."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def at_once(served, pod):
     return {**search.candidates, **search.rejected}
 
 
-def test_a_budget_whose_pods_are_all_gone_guards_no_node():
-    """The index keeps their labels for a while."""
+def test_a_budget_whose_pods_are_deleted_guards_no_node():
+    """The index keeps the labels of the deleted pods for some time."""
     cluster, pod = Cluster(), make_pod("p", node="n00", labels={"app": "guarded"})
     for stimulus in (ObjectChanged(make_node("n00")), ObjectChanged(pod)):
         cluster.apply(stimulus)
@@ -94,7 +94,7 @@ def test_a_budget_whose_pods_are_all_gone_guards_no_node():
     assert not guarded_rows(cluster.table, [budget(0)]).any()
 
 
-def test_nodes_without_pods_of_lower_priority_are_ruled_out():
+def test_nodes_without_pods_of_lower_priority_are_rejected():
     """The reason names the victims, not the resources that are missing."""
     scene = PluginScene(nodes=map(make_node, NODES))
     priorities = dict(zip(NODES, [9, 1, 10] * 20, strict=True))
@@ -107,8 +107,8 @@ def test_nodes_without_pods_of_lower_priority_are_ruled_out():
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_victims_among_pods_of_one_size(seed):
-    """The least important go, by name if nothing else differs, as in a trial on the node."""
+def test_victims_among_pods_of_equal_size(seed):
+    """The least important pods, ordered by name in the end, as in a trial on the node."""
     chance = Chance(seed)
     requests = chance.of([{"cpu": "500m"}, {"memory": "1Gi"}, {"cpu": "500m", "memory": "1Gi"}, {}])
     scene = PluginScene(nodes=[make_node("n", cpu=4, memory="8Gi", pods=8)])
@@ -130,8 +130,8 @@ def test_victims_among_pods_of_one_size(seed):
 
 
 @pytest.mark.parametrize(("seed", "log_length"), [(0, 1 << 16), (1, 8), (2, 64)])
-def test_many_nodes_are_evaluated_as_each_is(seed, log_length, monkeypatch):
-    """Also after nodes, pods, budgets and nominations have changed, more than logs can hold."""
+def test_many_nodes_together_are_evaluated_like_single_nodes(seed, log_length, monkeypatch):
+    """Also after changes of nodes, pods, budgets and nominations that overflow the logs."""
     monkeypatch.setattr(change_log, "_LENGTH_MAX", log_length)
     chance, cluster, nominator = Chance(seed), Cluster(), Nominator()
     for name in NODES:
@@ -239,8 +239,8 @@ def small_pod(chance, name, node):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("log_length", [6, 1 << 16])
-def test_kept_columns_give_the_costs_of_the_procedure_for_one_node(seed, log_length, monkeypatch):
-    """Given nodes and pods that come and go, also when the table grows and rows are used again.
+def test_cached_columns_give_the_costs_of_single_nodes(seed, log_length, monkeypatch):
+    """Given nodes and pods that are added and deleted, also if rows are added or reused.
 
     The columns have no more slots than a node had pods.
     """
@@ -338,7 +338,7 @@ def test_columns_that_would_take_too_much_memory_are_not_kept(monkeypatch):
         (PreemptionPolicy(eligibility=(SparesPrecious(),)), False),
     ],
 )
-def test_columns_know_only_the_default_order_and_rules(policy, expected):
+def test_columns_support_only_the_default_order_and_rules(policy, expected):
     assert victim_columns.can_rate(policy) is expected
 
 
@@ -367,8 +367,8 @@ def test_a_few_nodes_beside_many_guarded_ones_are_evaluated_one_by_one():
     assert breached == [min(number % 3, 1) for number in range(len(NODES))]
 
 
-def test_a_plugin_decides_who_may_leave_on_many_nodes_too():
-    """Columns do not ask it."""
+def test_a_plugin_that_selects_victims_also_works_on_many_nodes():
+    """Columns do not call the plugin, so they are not used."""
     scene = PluginScene(SparesPrecious, nodes=map(make_node, NODES))
     for number, name in enumerate(NODES):
         labels = {"precious": ""} if number % 2 else {}
@@ -388,8 +388,8 @@ class Opened:
         return unschedulable("closed") if "closed" in node.labels else SUCCESS
 
 
-def test_what_a_plugin_before_the_resources_rejects_stays_rejected():
-    """Columns look at resources only, and would find the cheapest victims on closed nodes."""
+def test_nodes_rejected_by_an_earlier_plugin_stay_rejected():
+    """Columns read only resources, and would find the cheapest victims on closed nodes."""
     profile = Profile(plugins=((Opened.name, 0), *DEFAULT_PLUGINS))
     scene = PluginScene(Opened, profile=profile)
     for number, name in enumerate(NODES):
@@ -403,8 +403,8 @@ def test_what_a_plugin_before_the_resources_rejects_stays_rejected():
 
 
 @pytest.mark.parametrize(("allowed", "expected"), [(-1, True), (0, True), (1, True), (2, False)])
-def test_a_node_is_guarded_if_it_has_more_selected_pods_than_may_go(allowed, expected):
-    """Two pods of n are selected, and none of the nodes beside it."""
+def test_a_node_is_guarded_if_its_selected_pods_exceed_the_budget(allowed, expected):
+    """Two pods of node n are selected, and no pods of the other nodes."""
     scene = PluginScene(nodes=[make_node("n"), make_node("other")])
     guarded = {"app": "guarded"}
     scene.add(make_pod("a", node="n", labels=guarded), make_pod("b", node="n", labels=guarded))
@@ -466,8 +466,8 @@ def facts(columns):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_loaded_pods_are_read_as_pods_that_came_one_by_one(seed, monkeypatch):
-    """Also after some of them, or their nodes, are gone, and when the log is too short."""
+def test_loaded_pods_are_read_like_added_pods(seed, monkeypatch):
+    """Also after some pods or nodes were deleted, and when the log overflows."""
     monkeypatch.setattr(change_log, "_LENGTH_MAX", 40 if seed % 5 == 0 else 1 << 16)
     chance = Chance(seed)
     loads = [[pod for app in "dbca" for pod in workload(chance, f"{app}{load}")] for load in "xy"]
@@ -500,7 +500,7 @@ def test_loaded_pods_are_read_as_pods_that_came_one_by_one(seed, monkeypatch):
     assert facts(columns[0]) == facts(columns[1])
 
 
-def test_pods_of_a_node_that_is_gone_are_not_on_the_next_node_in_its_row():
+def test_pods_of_a_deleted_node_do_not_belong_to_the_next_node_in_its_row():
     cluster, pods = Cluster(), [make_pod(f"p-{number}", node="a") for number in range(4)]
     cluster.apply(ObjectsLoaded([make_node("a"), *pods]))
     for change in (ObjectDeleted(make_node("a")), ObjectChanged(make_node("b"))):
@@ -513,8 +513,8 @@ def test_pods_of_a_node_that_is_gone_are_not_on_the_next_node_in_its_row():
 @pytest.mark.parametrize("start", ["", "2026-01-01T00:00:00Z"])
 @pytest.mark.parametrize("is_changed", [False, True])
 @pytest.mark.parametrize("priorities", [(0, 1, 2), (0, 0, 0)])
-def test_loaded_pods_are_read_without_being_made(start, is_changed, priorities):
-    """Equally important pods are ordered by name without being made, too.
+def test_loaded_pods_are_read_without_creating_pod_infos(start, is_changed, priorities):
+    """Equally important pods are also ordered by name without a PodInfo.
 
     This also holds if other pods have come to their nodes since.
     """

@@ -1,4 +1,4 @@
-"""An event wakes the pods that it would wake if each of them were examined by itself."""
+"""An event wakes equal pods as if each of them were examined separately."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def random_event(chance, waiting):
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_alike_pods_are_woken_as_if_each_was_examined(waiting, seed):
+def test_equal_pods_are_woken_as_if_each_was_examined(waiting, seed):
     chance, queue = Chance(seed), waiting.queue
     for number in range(40):
         pod = random_pod(chance, f"p{number}")
@@ -136,6 +136,6 @@ class AlikeHint(Hint):
 @pytest.mark.parametrize(
     ("plugin", "expected"), [(None, True), (object(), True), (Hint(), False), (AlikeHint(), True)]
 )
-def test_only_plugins_that_say_so_are_asked_once(plugin, expected):
+def test_only_plugins_that_wake_equal_pods_alike_are_called_once(plugin, expected):
     """A plugin without a hint is woken by every relevant event."""
     assert wakes_alike(plugin) is expected

@@ -37,7 +37,7 @@ def test_backoff_is_configured(new_waiting):
     assert windows(waiting, 4, ["NodeResourcesFit"]) == [3, 6, 7, 7]
 
 
-def test_errors_and_rejections_are_counted_apart(waiting):
+def test_errors_and_rejections_are_counted_separately(waiting):
     """An error leaves the count of rejections, a rejection ends a series of errors."""
     waiting.add("a")
     outcomes = [["F"], ["F"], [], [], ["F"], []]
@@ -50,8 +50,8 @@ def test_errors_and_rejections_are_counted_apart(waiting):
     assert found == [1, 2, 1, 2, 4, 1]
 
 
-def test_a_pod_that_was_never_tried_has_no_backoff(waiting):
-    """Also when it could not be tried at first."""
+def test_a_pod_without_an_attempt_has_no_backoff(waiting):
+    """Also a pod that was gated at first."""
     waiting.add("a", 0, **GATED)
     waiting.update("a", 0.1, [EventKind.POD_GATES_GONE])
     assert (waiting.place("a"), waiting.pop(0.1)) == ("active", "a")
@@ -62,15 +62,15 @@ def test_a_pod_that_was_never_tried_has_no_backoff(waiting):
     [(1.0, "backoff"), (1.99, "backoff"), (2.0, "active"), (7, "active")],
 )
 def test_backoff_runs_from_the_end_of_the_attempt(waiting, woken_s, place):
-    """Wherever the pod waits; expiry is cut down to the second, and must lie before this one."""
+    """In every queue; the expiry is truncated to seconds, and must be in the past."""
     waiting.add("a")
     waiting.fail(0.5)
     waiting.wake(woken_s)
     assert waiting.place("a") == place
 
 
-def test_an_idle_scheduler_serves_who_is_backing_off(waiting):
-    """In the same instant, however often the pod failed."""
+def test_an_idle_scheduler_pops_pods_from_backoff(waiting):
+    """At the same instant, however often the pod failed."""
     waiting.add("a")
     for attempt in range(1, 6):
         assert waiting.fail(0.5) == "a"
@@ -88,8 +88,8 @@ def test_no_failed_attempt_means_no_backoff(waiting):
     ]  # fmt: skip
 
 
-def test_who_backs_off_waits_for_everybody_who_does_not(waiting):
-    """Even for lower priorities, until its backoff is over."""
+def test_active_pods_are_popped_before_pods_in_backoff(waiting):
+    """Even active pods of lower priority, until the backoff has ended."""
     waiting.add("a", priority=9)
     waiting.fail(0.5)
     waiting.wake(0.6)
@@ -100,8 +100,8 @@ def test_who_backs_off_waits_for_everybody_who_does_not(waiting):
     assert waiting.pop(2.0) == "c"
 
 
-def test_backoffs_of_one_second_are_served_by_priority(waiting):
-    """That is what the windows are for; earlier windows come first."""
+def test_pods_whose_backoff_ends_in_the_same_second_are_popped_by_priority(waiting):
+    """Backoff windows have this purpose; earlier windows come first."""
     for name, priority, at_s in (("a", 1, 0.9), ("b", 2, 1.1), ("c", 3, 1.2), ("d", 9, 2.0)):
         waiting.add(name, at_s, priority=priority)
         waiting.fail(at_s)
@@ -113,8 +113,8 @@ def test_backoffs_of_one_second_are_served_by_priority(waiting):
 @pytest.mark.parametrize(
     ("failed_s", "count", "again_s"), [(1.43, 1, 3), (3.0, 2, 6), (0.2, 4, 9), (5.0, 6, 16)]
 )
-def test_an_error_is_waited_out(waiting, failed_s, count, again_s):
-    """By an idle scheduler too: at the first whole second after the backoff."""
+def test_a_pod_after_an_error_waits_for_the_end_of_its_backoff(waiting, failed_s, count, again_s):
+    """Also if the scheduler is idle: until the first whole second after the backoff."""
     waiting.add("a")
     for _ in range(count):
         waiting.queue.activate("default/a", seconds(failed_s))
@@ -125,15 +125,15 @@ def test_an_error_is_waited_out(waiting, failed_s, count, again_s):
 
 
 def test_events_do_not_shorten_an_error_backoff(waiting):
-    """Nothing rejected the pod, so nothing that happens can help."""
+    """No plugin rejected the pod, so no event can help."""
     waiting.add("a")
     waiting.fail(0.5, ())
     waiting.wake(0.6)
     assert (waiting.place("a"), waiting.due_s()) == ("error_backoff", 2)
 
 
-def test_without_early_popping_backoffs_are_exact(new_waiting):
-    """Ticks are seconds from the scheduler's start; one at the very end is too early."""
+def test_without_popping_from_backoff_pods_wait_until_the_end(new_waiting):
+    """Ticks are seconds since the start; a tick exactly at the end is too early."""
     waiting = new_waiting(start_s=-0.5, pop_from_backoff=False)
     waiting.add("a", 0)
     waiting.fail(0.5)

@@ -1,4 +1,4 @@
-"""EntryQueue: pods come out in the order of their keys, whatever the order of their arrival."""
+"""EntryQueue: pods are popped in the order of their keys, whatever their insertion order."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def queued_pod():
 
 
 @given(steps=st.lists(STEPS, max_size=60))
-def test_like_a_sorted_list(steps):
-    """The first pod has the lowest (key, token) of all pods that are in the queue."""
+def test_the_queue_behaves_like_a_sorted_list(steps):
+    """The first pod has the lowest (key, token) of all pods in the queue."""
     queue = EntryQueue(QueueName.ACTIVE)
     pods = [queued_pod() for _ in range(10)]
     plain = {}
@@ -46,8 +46,8 @@ def test_like_a_sorted_list(steps):
     assert bool(queue) or not plain
 
 
-def test_pods_that_arrive_in_order_need_no_heap():
-    """So a removal does not read entries all over the memory."""
+def test_pods_added_in_order_need_no_heap():
+    """So a removal does not read entries in distant memory."""
     queue = EntryQueue(QueueName.ACTIVE)
     pods = [queued_pod() for _ in range(3)]
     for token, pod in enumerate(pods):

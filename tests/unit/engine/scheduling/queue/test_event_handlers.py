@@ -1,4 +1,4 @@
-"""What the queue hears of loads, and of changes that concern no waiting pod."""
+"""Loads, and changes that do not concern pending pods, as events of the queue."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ def test_loaded_pods_wake_the_pods_whose_affinity_selects_them(stage, app, place
     assert scene.place("p") == place
 
 
-def test_loaded_pods_take_room_from_a_pod_that_waits_for_its_turn(stage):
+def test_loaded_pods_use_resources_that_an_active_pod_needs(stage):
     scene = stage(*NODES, make_pod("p", requests={"cpu": "2"}))
     load(scene, *replicas("web", requests={"cpu": "2"}))
     assert scene.place("p") == "active"
     assert scene.turn()[0][1:3] == ("p", "FailedScheduling")
 
 
-def test_a_load_with_a_waiting_pod_that_has_a_node_by_now(stage):
-    """It is not scheduled any more."""
+def test_a_load_removes_a_bound_pod_from_the_queue(stage):
+    """It was bound by another client, and is not scheduled any more."""
     scene = stage(*NODES, make_pod("web-0", labels={"app": "web"}))
     load(scene, *replicas("web"))
     assert scene.place("web-0") is None
@@ -54,7 +54,7 @@ def test_a_load_with_a_waiting_pod_that_has_a_node_by_now(stage):
 
 
 def test_a_claim_wakes_no_pod_that_lacks_cpu(stage):
-    """Nor does a PodGroup while the feature gates for pod groups are off."""
+    """Neither does a PodGroup while the feature gates for pod groups are off."""
     scene = stage(make_claim("c"), *NODES, make_pod("p", requests={"cpu": "9"}))
     scene.turn()
     scene.all_done()

@@ -1,4 +1,4 @@
-"""InFlightEvents: each pod in flight gets the events since its own attempt began."""
+"""InFlightEvents: each pod in flight gets the events since the start of its attempt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_overlapping_attempts_get_their_own_events(queued):
     assert events.end(second) == [POD, OWN]
 
 
-def test_nothing_is_kept_for_a_pod_that_is_not_in_flight(queued):
+def test_no_events_are_kept_for_a_pod_that_is_not_in_flight(queued):
     first, second = queued
     events = InFlightEvents()
     events.note(NODE)
@@ -46,7 +46,7 @@ def test_nothing_is_kept_for_a_pod_that_is_not_in_flight(queued):
     assert not events
 
 
-def test_old_events_are_dropped_while_a_later_attempt_goes_on(queued):
+def test_old_events_are_dropped_during_a_later_attempt(queued):
     """The later attempt still gets all of its events."""
     first, second = queued
     events = InFlightEvents()

@@ -1,4 +1,4 @@
-"""MoveRequestQueue: what wakes pods up to 1.19, where events concern all pods or none.
+"""MoveRequestQueue: the events that wake pods up to 1.19, where each wakes all pods or none.
 
 upstream: v1.19 pkg/scheduler/eventhandlers.go and internal/queue/scheduling_queue.go.
 """
@@ -43,13 +43,13 @@ def unschedulable(waiting, name="a", **more):
     return name
 
 
-def test_a_node_wakes_pods_whatever_rejected_them(old_waiting):
+def test_a_node_wakes_all_unschedulable_pods(old_waiting):
     unschedulable(old_waiting)
     old_waiting.wake(IDLE, EventKind.NODE_ADD, new=make_node("n1"))
     assert old_waiting.place("a") == "active"
 
 
-def test_a_kind_that_1_19_does_not_watch_wakes_nobody(old_waiting):
+def test_kinds_that_1_19_does_not_watch_wake_no_pods(old_waiting):
     unschedulable(old_waiting)
     old_waiting.wake(IDLE, EventKind.POD_TOLERATION)
     assert old_waiting.place("a") == "unschedulable"
@@ -58,14 +58,14 @@ def test_a_kind_that_1_19_does_not_watch_wakes_nobody(old_waiting):
 @pytest.mark.parametrize(
     ("mode", "place"), [("WaitForFirstConsumer", "active"), ("Immediate", "unschedulable")]
 )
-def test_only_a_storage_class_that_binds_late_wakes_pods(old_waiting, mode, place):
+def test_only_a_storage_class_with_wait_for_first_consumer_wakes_pods(old_waiting, mode, place):
     unschedulable(old_waiting)
     added = decode_as(StorageClass, {"metadata": {"name": "s"}, "volumeBindingMode": mode})
     old_waiting.wake(IDLE, EventKind.STORAGE_CLASS_ADD, new=added)
     assert old_waiting.place("a") == place
 
 
-def test_a_bound_pod_wakes_those_whose_required_affinity_selects_it(old_waiting):
+def test_a_bound_pod_wakes_pods_whose_required_affinity_selects_it(old_waiting):
     """In their own namespace, as the term names none; a pod without affinity stays."""
     unschedulable(old_waiting, "near", spec=NEAR_WEB)
     unschedulable(old_waiting, "elsewhere", spec=NEAR_WEB | {"priority": 0})
@@ -84,7 +84,7 @@ def test_a_bound_pod_wakes_those_whose_required_affinity_selects_it(old_waiting)
 
 
 def test_a_move_during_an_attempt_sends_the_pod_to_backoff(old_waiting):
-    """Whatever moved: the attempt may have missed it."""
+    """For any event, because the attempt may have missed it."""
     old_waiting.add("a")
     queued = old_waiting.queue.pop(seconds(1))
     old_waiting.wake(1.5, EventKind.NODE_ADD, new=make_node("n1"))
@@ -107,7 +107,7 @@ def test_an_update_makes_a_waiting_pod_active(old_waiting):
 
 
 def test_an_update_of_a_pod_in_its_attempt_queues_it_again(old_waiting):
-    """1.19 knows no pods in flight; the attempt that fails then changes nothing."""
+    """1.19 has no pods in flight; the attempt that fails later changes nothing."""
     old_waiting.add("a")
     queued = old_waiting.queue.pop(seconds(1))
     old_waiting.update("a", 1, labels={"v": "2"})
@@ -126,8 +126,8 @@ def is_old(kind):
 
 
 @QUEUES
-def test_a_node_that_cannot_help_during_an_attempt(new_waiting, kind):
-    """In 1.19 the pod backs off and is tried again; in 1.36 it waits for something better."""
+def test_an_irrelevant_node_that_is_added_during_an_attempt(new_waiting, kind):
+    """In 1.19 the pod backs off and is retried; in 1.36 it stays unschedulable."""
     waiting = new_waiting(kind=kind)
     waiting.add("a")
     queued = waiting.queue.pop(seconds(1))
@@ -137,8 +137,8 @@ def test_a_node_that_cannot_help_during_an_attempt(new_waiting, kind):
 
 
 @QUEUES
-def test_a_class_that_binds_late_and_a_pod_that_lacks_cpu(new_waiting, kind):
-    """1.19 tries every pod again, 1.36 only those that VolumeBinding rejected."""
+def test_a_storage_class_and_a_pod_that_lacks_cpu(new_waiting, kind):
+    """1.19 retries every pod, 1.36 only those that VolumeBinding rejected."""
     waiting = new_waiting(kind=kind)
     waiting.add("a")
     waiting.fail(0.5)
@@ -149,7 +149,7 @@ def test_a_class_that_binds_late_and_a_pod_that_lacks_cpu(new_waiting, kind):
 
 @QUEUES
 def test_a_bound_pod_that_attracts_a_pod_that_lacks_cpu(new_waiting, kind):
-    """1.19 tries every pod again whose affinity selects it, whatever rejected it."""
+    """1.19 retries every pod whose affinity selects it, whatever rejected the pod."""
     waiting = new_waiting(kind=kind)
     waiting.add("near", spec=NEAR_WEB)
     waiting.fail(0.5)
@@ -170,7 +170,7 @@ def test_an_update_during_an_attempt(new_waiting, kind):
 
 @QUEUES
 def test_an_error_after_two_rejections(new_waiting, kind):
-    """1.19 doubles the backoff with every attempt; 1.36 counts errors apart from rejections."""
+    """1.19 doubles the backoff with every attempt; 1.36 counts errors separately."""
     waiting = new_waiting(kind=kind)
     waiting.add("a")
     for at in (1, 50):

@@ -1,4 +1,4 @@
-"""SchedulingQueue: whose turn it is, and who comes and goes.
+"""SchedulingQueue: the order of pods, and their arrival, updates and deletion.
 
 upstream: pkg/scheduler/backend/queue; one test per rule.
 """
@@ -17,15 +17,15 @@ GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
 # --- order -------------------------------------------------------------------------------------
 
 
-def test_higher_priority_first_then_arrival(waiting):
+def test_pods_are_popped_by_priority_and_then_by_arrival(waiting):
     """Neither names nor creation times play a part."""
     for name, priority in (("z", None), ("y", 5), ("x", 5), ("w", -1), ("v", 0)):
         waiting.add(name, priority=priority)
     assert [waiting.pop() for _ in range(6)] == ["y", "x", "z", "v", "w", None]
 
 
-def test_a_pod_that_was_tried_goes_behind_those_that_were_not(waiting):
-    """It comes into the queue anew when its attempt ends."""
+def test_a_pod_is_queued_behind_new_pods_after_its_attempt(waiting):
+    """Its timestamp is the end of its attempt."""
     waiting.add("a", 0)
     waiting.add("b", 1)
     assert waiting.fail(1.5) == "a"
@@ -34,7 +34,7 @@ def test_a_pod_that_was_tried_goes_behind_those_that_were_not(waiting):
 
 
 def test_pods_woken_together_keep_the_order_of_their_attempts(waiting):
-    """Not that of their arrival, nor that of waking."""
+    """Neither the order of arrival nor that of waking."""
     for name in ("a", "b", "c"):
         waiting.add(name)
     assert [waiting.fail(0.1), waiting.fail(0.1), waiting.fail(0.1)] == ["a", "b", "c"]
@@ -55,7 +55,7 @@ def test_a_change_of_priority_moves_a_pod(waiting):
     assert [waiting.pop(0.4), waiting.pop(0.4), waiting.pop(0.4)] == ["b", "a", None]
 
 
-def test_another_version_takes_the_place_of_the_first(waiting):
+def test_an_update_replaces_the_queued_version_of_a_pod(waiting):
     """The pod is popped once, in its newest version."""
     waiting.add("a")
     waiting.update("a", 1, labels={"v": "2"})
@@ -67,8 +67,8 @@ def test_another_version_takes_the_place_of_the_first(waiting):
 # --- coming and going --------------------------------------------------------------------------
 
 
-def test_a_pod_that_went_is_not_served(waiting):
-    """From wherever it waited."""
+def test_a_deleted_pod_is_not_popped(waiting):
+    """From each of the queues."""
     for name, plugins in (("rejected", ["NodeResourcesFit"]), ("failed", [])):
         waiting.add(name)
         waiting.fail(0.5, plugins)
@@ -80,8 +80,8 @@ def test_a_pod_that_went_is_not_served(waiting):
     assert (len(waiting.queue), waiting.pop(10_000), waiting.due_s()) == (0, None, None)
 
 
-def test_a_pod_that_went_and_came_back_starts_anew(waiting):
-    """No backoff, no attempts."""
+def test_a_recreated_pod_has_no_backoff_and_no_attempts(waiting):
+    """It is a new pod of the same name."""
     waiting.add("a")
     waiting.fail(0.5)
     waiting.queue.remove("default/a")
@@ -89,8 +89,8 @@ def test_a_pod_that_went_and_came_back_starts_anew(waiting):
     assert (waiting.find("a").attempts, waiting.place("a")) == (0, "active")
 
 
-def test_a_settled_pod_is_forgotten(waiting):
-    """Its successor of the same name is not: it has another uid."""
+def test_done_does_not_remove_a_recreated_pod(waiting):
+    """Its uid differs from that of the pod whose attempt has ended."""
     waiting.add("a", uid="1")
     queued = waiting.queue.pop(seconds(1))
     waiting.queue.remove("default/a")
@@ -99,8 +99,8 @@ def test_a_settled_pod_is_forgotten(waiting):
     assert waiting.pop(2) == "a"
 
 
-def test_activated_is_next_whatever_its_backoff(waiting):
-    """A preemption that failed is made good at once."""
+def test_an_activated_pod_skips_its_backoff(waiting):
+    """A pod whose preemption failed is retried at once."""
     waiting.add("a")
     waiting.fail(0.5)
     waiting.queue.activate("default/a", seconds(0.6))
@@ -111,7 +111,7 @@ def test_activated_is_next_whatever_its_backoff(waiting):
 
 
 @pytest.mark.parametrize("name", ["nobody", "a"])
-def test_an_update_of_a_stranger_is_an_arrival(waiting, name):
+def test_an_update_of_an_unknown_pod_adds_it(waiting, name):
     """Another client may have bound the pod and unbound it again."""
     waiting.queue.update(waiting.info(pod_called(name)), seconds(1), [])
     assert waiting.pop(1) == name
@@ -121,8 +121,8 @@ def pod_called(name):
     return make_pod(name)
 
 
-def test_an_update_during_an_attempt_is_taken_in(waiting):
-    """The next attempt is made with it."""
+def test_an_update_during_an_attempt_is_used_in_the_next_attempt(waiting):
+    """The next attempt has the newest version of the pod."""
     waiting.add("a")
     queued = waiting.queue.pop(seconds(1))
     waiting.update("a", 1, labels={"v": "2"})
@@ -131,8 +131,8 @@ def test_an_update_during_an_attempt_is_taken_in(waiting):
     assert waiting.place("a") == "unschedulable"
 
 
-def test_pods_are_counted_by_queue_and_by_what_rejected_them(waiting):
-    """Under upstream's names; a pod in its attempt is in no queue."""
+def test_pods_are_counted_by_queue_and_by_rejecting_plugin(waiting):
+    """By upstream's names of queues; a pod in its attempt is in no queue."""
     for name, plugins in (
         ("rejected", ["NodeResourcesFit", "NodeAffinity"]),
         ("crowded", ["NodeResourcesFit"]),
@@ -153,8 +153,8 @@ def test_pods_are_counted_by_queue_and_by_what_rejected_them(waiting):
     }
 
 
-def test_a_pod_that_is_gated_meanwhile_is_not_activated(new_waiting):
-    """Nor when its backoff ends, where pods are not popped from backoff."""
+def test_a_pod_that_became_gated_is_not_activated(new_waiting):
+    """Also after the end of its backoff, if pods are not popped from backoff."""
     gates = {}
     waiting = new_waiting(gate=lambda pod: gates.get(pod.key), pop_from_backoff=False)
     for name in ("a", "b"):
@@ -170,8 +170,10 @@ def test_a_pod_that_is_gated_meanwhile_is_not_activated(new_waiting):
 
 
 @pytest.mark.parametrize("pops_from_backoff", [True, False])
-def test_a_gated_pod_stays_where_it_is_until_its_gate_opens(new_waiting, pops_from_backoff):
-    """Each event asks the gate once; another gate may close meanwhile."""
+def test_a_gated_pod_stays_in_its_queue_until_pre_enqueue_accepts_it(
+    new_waiting, pops_from_backoff
+):
+    """Each event calls the plugin once; another plugin may reject the pod by then."""
     gates, asked = {}, []
 
     def gate(pod):
@@ -193,8 +195,8 @@ def test_a_gated_pod_stays_where_it_is_until_its_gate_opens(new_waiting, pops_fr
     assert (waiting.find("a").gated_by, waiting.pop(2)) == ("", "a")
 
 
-def test_a_certain_pod_is_popped_from_any_queue_unless_it_is_gated(waiting):
-    """As a PodGroup's cycle does with all pods of the group."""
+def test_a_specific_pod_is_popped_from_any_queue_unless_it_is_gated(waiting):
+    """The cycle of a PodGroup pops all pods of the group in this way."""
     for name in ("active", "unschedulable", "error"):
         waiting.add(name)
     gates = {"schedulingGates": [{"name": "g"}]}

@@ -1,4 +1,4 @@
-"""Remedies: what is proposed has been tried, and is as small as it can be."""
+"""Remedies: proposed changes have been tried, and are as small as possible."""
 
 from __future__ import annotations
 
@@ -244,16 +244,16 @@ CASES = {
 
 
 @pytest.mark.parametrize("title", CASES)
-def test_the_smallest_change(title):
-    """Each rejection has the remedy a person would name."""
+def test_the_remedy_is_the_smallest_change(title):
+    """Each rejection has the remedy that an administrator would name."""
     case, expected = CASES[title]
     found = remedy(case)
     assert found is not None
     assert found.what == expected
 
 
-def test_pods_that_are_kept_are_not_deleted():
-    """The other pods are, if they are enough."""
+def test_protected_pods_are_not_deleted():
+    """Other pods are, if they are enough."""
     pods = [bound(f"b{i}", priority=i) for i in range(4)]
     case = {"nodes": [node()], "pods": pods, "pending": pod(cpu="2")}
     found = remedy(case, keeps=lambda other: other.key == "ns/b0")
@@ -303,8 +303,8 @@ def test_only_a_pod_for_windows_is_advised_to_use_a_windows_node(spec, what):
     assert (found and found.what) == what
 
 
-def test_nothing_is_left_behind():
-    """After the search the cluster is as it was."""
+def test_the_search_does_not_change_the_cluster():
+    """All hypothetical changes are reverted."""
     case, _ = CASES["anti-affinity within a zone: the pod in the way, by name and node"]
     served = build(case)
     pending = pod_info(served, case["pending"])
@@ -319,7 +319,7 @@ def test_nothing_is_left_behind():
 
 @pytest.mark.parametrize("family", ["resources", "taints", "interpod", "spread", "mix"])
 def test_every_remedy_works(family):
-    """On recorded cases: what is proposed, made again from scratch, makes the node fit."""
+    """On recorded cases: the proposed changes, applied to a new cluster, make the pod fit."""
     with gzip.open(GOLDEN / f"{family}.jsonl.gz") as lines:
         cases = [json.loads(line)["case"] for line, _ in zip(lines, range(12), strict=False)]
     tried = 0
