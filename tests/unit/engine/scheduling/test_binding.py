@@ -1,4 +1,4 @@
-"""From a decision to a bound pod, or back: what is sent, and what follows from each answer."""
+"""The binding cycle: the commands that are sent, and the effects of their outcomes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def failed(name, message):
     ]
 
 
-def test_a_pod_is_bound(stage):
-    """One request; the event when it was granted; nothing else is written."""
+def test_a_binding_sends_one_bind_and_then_an_event(stage):
+    """The event follows the success of the Bind; nothing else is written."""
     scene = stage(make_node("n1"), A)
     assert scene.turn() == [("bind", "a", "n1")]
     assert (scene.on("n1"), scene.place("a"), scene.is_due()) == (["default/a"], None, False)
@@ -35,8 +35,8 @@ def test_a_pod_is_bound(stage):
     )
 
 
-def test_the_answer_may_come_before_the_news(stage):
-    """The assumption lasts until the pod is seen on its node."""
+def test_the_outcome_of_a_bind_may_arrive_before_the_update_of_the_pod(stage):
+    """The pod stays assumed until the update shows its node."""
     scene = stage(make_node("n1"), A)
     scene.turn()
     assert scene.done() == [BOUND]
@@ -45,8 +45,8 @@ def test_the_answer_may_come_before_the_news(stage):
     assert scene.on("n1") == ["default/a"]
 
 
-def test_the_next_cycle_sees_the_room_as_taken(stage):
-    """Before the binding was confirmed."""
+def test_the_next_cycle_counts_the_assumed_pod(stage):
+    """Before the binding is confirmed."""
     scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
     assert scene.turn() == [("bind", "a", "n1")]
     assert scene.turn()[0][1:3] == ("b", "FailedScheduling")
@@ -60,8 +60,8 @@ def test_the_next_cycle_sees_the_room_as_taken(stage):
         (FailureReason.NOT_FOUND, 'pods "a" not found'),
     ],
 )
-def test_a_refused_binding_is_forgotten_and_waited_out(stage, reason, message):
-    """The room is free at once; the pod waits in error backoff, whatever happens meanwhile."""
+def test_a_refused_binding_is_reverted_and_the_pod_backs_off(stage, reason, message):
+    """The resources are free at once; the pod stays in error backoff despite events."""
     scene = stage(make_node("n1"), A)
     scene.turn()
     text = f'running Bind plugin "DefaultBinder": {message}'
@@ -73,8 +73,8 @@ def test_a_refused_binding_is_forgotten_and_waited_out(stage, reason, message):
     assert scene.turn(2) == [("bind", "a", "n1")]
 
 
-def test_room_given_back_wakes_whoever_waits_for_room(stage):
-    """A refused binding is as good as a departure."""
+def test_resources_freed_by_a_refused_binding_wake_unschedulable_pods(stage):
+    """The effect is that of the deletion of an assigned pod."""
     scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
     scene.turn()
     scene.turn()
@@ -88,7 +88,7 @@ def test_room_given_back_wakes_whoever_waits_for_room(stage):
 
 
 def test_a_refused_binding_ends_a_nomination(stage):
-    """The promise was kept as far as it could be."""
+    """The pod may be scheduled to another node afterwards."""
     scene = stage(make_node("n1"), make_pod("a", nominated="n1"))
     assert scene.nominated("a") == "n1"
     scene.turn()
@@ -97,8 +97,8 @@ def test_a_refused_binding_ends_a_nomination(stage):
     assert patch[2] == {"nominatedNodeName": None}
 
 
-def test_deleted_before_the_answer(stage):
-    """The event is recorded all the same; nothing is queued."""
+def test_a_pod_deleted_before_the_outcome_of_its_bind(stage):
+    """The event is recorded all the same, and nothing is queued."""
     scene = stage(make_node("n1"), A)
     scene.turn()
     scene.gone(A)
@@ -121,7 +121,7 @@ def test_a_failure_of_a_binding_that_has_ended_changes_nothing(stage):
 
 
 def test_a_deadline_without_work_changes_nothing(stage):
-    """No pod waits for its turn, or the status of the last pod is still being written."""
+    """No pod is active, or the status of the last pod is still being written."""
     scene = stage(make_node("n1"), make_pod("b", requests={"cpu": "9"}), A)
     scene.turn()
     assert scene.scheduler.handle_deadline(scene.now) == []
@@ -130,8 +130,8 @@ def test_a_deadline_without_work_changes_nothing(stage):
     assert scene.scheduler.handle_deadline(scene.now) == []
 
 
-def test_deleted_and_created_again_before_the_answer(stage):
-    """Nothing is said of the old pod; the new one has its own turn."""
+def test_a_pod_recreated_before_the_outcome_of_its_bind(stage):
+    """There is no event about the old pod, and the new pod is scheduled."""
     scene = stage(make_node("n1"), A)
     scene.turn()
     scene.gone(A)
@@ -140,8 +140,8 @@ def test_deleted_and_created_again_before_the_answer(stage):
     assert scene.turn() == [("bind", "a", "n1")]
 
 
-def test_two_pods_of_one_name_on_their_way(stage):
-    """Each answer finds its own."""
+def test_concurrent_bindings_of_a_pod_and_its_recreated_pod(stage):
+    """Each outcome is assigned to the right pod by uid."""
     scene = stage(make_node("n1"), make_pod("a", requests={"cpu": "1"}))
     scene.turn()
     scene.gone(A)
@@ -153,8 +153,8 @@ def test_two_pods_of_one_name_on_their_way(stage):
     assert scene.done() == [BOUND]
 
 
-def test_bound_by_somebody_else(stage):
-    """Our refused binding is dropped without a word."""
+def test_a_pod_bound_by_another_client_during_the_bind(stage):
+    """The refused Bind is dropped without an event."""
     scene = stage(make_node("n1"), make_node("n2", cpu="1"), A)
     assert scene.turn() == [("bind", "a", "n1")]
     scene.put(make_pod("a", node="n2", requests={"cpu": "3"}))
@@ -163,31 +163,31 @@ def test_bound_by_somebody_else(stage):
     assert not scene.is_due()
 
 
-def test_bound_by_somebody_else_while_it_waited(stage):
-    """It is not tried any more."""
+def test_a_pod_bound_by_another_client_leaves_the_queue(stage):
+    """The scheduler does not try the pod any more."""
     scene = stage(make_node("n1"), A)
     scene.put(A_ON_N1)
     assert not scene.is_due()
 
 
-def test_a_pod_that_was_told_to_go_is_skipped(stage):
-    """Its turn is over with an event."""
+def test_a_terminating_pod_is_skipped(stage):
+    """Its attempt ends with an event."""
     scene = stage(make_node("n1"), make_pod("a", terminating=True))
     text = "skip schedule deleting pod: default/a"
     assert scene.turn() == [("event", "a", "FailedScheduling", text)]
     assert (scene.place("a"), scene.is_due()) == (None, False)
 
 
-def test_a_pod_of_another_scheduler_is_none_of_ours(stage):
-    """Until it is bound: then it takes room."""
+def test_a_pod_of_another_scheduler_is_not_scheduled(stage):
+    """As soon as the pod is bound, its requests count."""
     scene = stage(make_node("n1"), make_pod("a", spec={"schedulerName": "other"}))
     assert not scene.is_due()
     scene.put(make_pod("a", node="n1", spec={"schedulerName": "other"}))
     assert scene.on("n1") == ["default/a"]
 
 
-def test_choices_among_equals_follow_the_seed(stage):
-    """And one seed always chooses alike."""
+def test_ties_are_broken_by_the_seed(stage):
+    """Equal seeds always give equal choices."""
     nodes = [make_node(f"n{i}") for i in range(8)]
 
     def chosen(seed):
@@ -197,8 +197,8 @@ def test_choices_among_equals_follow_the_seed(stage):
     assert all(chosen(seed) == chosen(seed) for seed in range(5))
 
 
-def test_a_binding_takes_none_of_the_time_of_the_next_cycle(stage):
-    """Many may be under way at once."""
+def test_a_binding_does_not_delay_the_next_cycle(stage):
+    """Many bindings may be in progress at once."""
     scene = stage(make_node("n1"), *(make_pod(f"p{i}") for i in range(5)))
     assert [kind for kind, *_ in scene.turns()] == ["bind"] * 5
     assert len(scene.on("n1")) == 5

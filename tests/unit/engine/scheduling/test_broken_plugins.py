@@ -1,4 +1,4 @@
-"""Plugins that fail: the cycle that needs them fails by their name, and nothing else does."""
+"""Plugins that fail: the cycle fails with the name of the plugin, and nothing else fails."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def broken(point, locality=Locality.CLUSTER):
         ("unreserve", Locality.CLUSTER),
     ],
 )
-def test_a_plugin_that_breaks_fails_the_cycle_by_name(staged, point, locality):
-    """Not the scheduler: the pod waits out an error, and no room is taken."""
+def test_a_failed_plugin_fails_the_cycle_and_is_named(staged, point, locality):
+    """The scheduler continues, the pod is in error backoff, and no resources are reserved."""
     plugin = broken(point, locality)
     scene = staged(plugin, objects=[make_node("n1"), make_node("n2"), make_pod("a")])
     event, patch = scene.turn()
@@ -62,8 +62,8 @@ def test_a_plugin_that_breaks_fails_the_cycle_by_name(staged, point, locality):
 
 
 @pytest.mark.parametrize("point", ["post_bind", "is_woken_by"])
-def test_a_plugin_that_breaks_where_nothing_can_be_refused(staged, point):
-    """Is passed over; a hint that breaks counts as hope."""
+def test_a_plugin_that_fails_without_a_status_is_ignored(staged, point):
+    """A queueing hint that fails counts as Queue."""
     plugin = broken(point)
     if point == "is_woken_by":
         plugin = type("Broken", (type(plugin),), {"filter": lambda *_: unschedulable("no")})()
@@ -75,8 +75,8 @@ def test_a_plugin_that_breaks_where_nothing_can_be_refused(staged, point):
 
 
 @pytest.mark.parametrize("locality", [Locality.NODE, Locality.ROW])
-def test_a_score_that_breaks_on_a_node_that_does_not_fit_does_no_harm(staged, locality):
-    """Only the feasible nodes are scored, so only their scores can fail the cycle."""
+def test_a_score_that_fails_for_an_infeasible_node_has_no_effect(staged, locality):
+    """Only feasible nodes are scored, so only their scores can fail the cycle."""
 
     class Picky:
         name = "Picky"
@@ -94,7 +94,7 @@ def test_a_score_that_breaks_on_a_node_that_does_not_fit_does_no_harm(staged, lo
 @pytest.mark.parametrize("locality", list(Locality))
 @pytest.mark.parametrize("score", [-1, 101])
 def test_a_score_out_of_range_fails_the_cycle(staged, score, locality):
-    """It would outvote, or undercut, everything else."""
+    """It would dominate all other scores."""
 
     class Loud:
         name = "Loud"

@@ -1,4 +1,4 @@
-"""Evaluation: what a scheduling cycle would find for a pod, with its reasons, errors included."""
+"""Evaluation: the result that a scheduling cycle would have for a pod, with reasons and errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def with_extender(scene, *verbs, **more):
     return replace(scene.profile, extenders=(extender,))
 
 
-def test_a_pod_that_may_not_enter_the_queue_is_not_judged():
+def test_a_gated_pod_is_not_evaluated():
     found = PluginScene(Gate, nodes=NODES).evaluate(make_pod("a"))
     assert found.gated.reasons == ("not yet",)
     assert (found.verdicts, found.fit_error) == ({}, "")
@@ -59,8 +59,8 @@ def test_without_nodes_the_message_says_so():
     assert PluginScene().evaluate(make_pod("a")).fit_error == "no nodes available to schedule pods"
 
 
-def test_an_extender_rejects_nodes_and_scores_those_it_leaves():
-    """Its scores of 0 to 10 count ten times, times its weight, and it is named by its address."""
+def test_an_extender_rejects_nodes_and_scores_the_remaining_ones():
+    """Scores of 0 to 10 are multiplied by ten and the weight; the name is the address."""
     scene = PluginScene(nodes=NODES)
     ask = answering(
         filter={"NodeNames": ["n1", "n2"], "FailedNodes": {"n3": "too far"}},
@@ -86,7 +86,7 @@ def test_an_extender_that_fails_ends_the_evaluation():
 @pytest.mark.parametrize(
     ("left", "best"), [({"n2": {"Pods": [{"UID": "uid-on-n2"}]}}, "n2"), ({}, None)]
 )
-def test_an_extender_narrows_the_candidates_for_preemption(left, best):
+def test_an_extender_removes_candidates_for_preemption(left, best):
     scene = PluginScene(nodes=NODES)
     scene.add(*(make_pod(f"on-{name}", node=name, requests=BIG) for name in ("n1", "n2", "n3")))
     pod = scene.info(make_pod("a", priority=10, requests=BIG))
@@ -97,7 +97,7 @@ def test_an_extender_narrows_the_candidates_for_preemption(left, best):
     assert sorted(found.candidates) == ([best] if best else [])
 
 
-def test_an_extender_that_fails_at_preemption_leaves_the_candidates_as_they_were():
+def test_an_extender_that_fails_at_preemption_keeps_all_candidates():
     scene = PluginScene(nodes=NODES)
     scene.add(*(make_pod(f"on-{name}", node=name, requests=BIG) for name in ("n1", "n2", "n3")))
     pod = scene.info(make_pod("a", priority=10, requests=BIG))
@@ -124,7 +124,7 @@ class Breaks:
 
 @pytest.mark.parametrize("point", ["filter", "pre_score", "score", "range"])
 def test_a_plugin_that_fails_is_named(point):
-    """And no node is recommended."""
+    """No node is recommended."""
     scene = PluginScene(type("Breaks", (Breaks,), {"point": point}), nodes=NODES)
     found = scene.evaluate(make_pod("a"))
     assert "Breaks" in found.score_error
@@ -150,8 +150,8 @@ def test_an_error_of_a_post_filter_is_the_result_of_preemption():
     assert found.preemption.post_filter_error == "no luck"
 
 
-def test_an_unresolvable_post_filter_ends_the_search_for_room():
-    """No later plugin is asked, although it would have found a victim."""
+def test_an_unresolvable_post_filter_result_ends_preemption():
+    """No later plugin runs, although it would have found a victim."""
 
     class Hopeless(Finds):
         name = "Hopeless"
@@ -167,7 +167,7 @@ def test_an_unresolvable_post_filter_ends_the_search_for_room():
     assert scene.decide(pod).message.endswith(" do not even try")
 
 
-def test_without_preemption_only_the_verdicts_are_told():
+def test_without_preemption_only_the_node_statuses_are_reported():
     plugins = tuple(one for one in DEFAULT_PLUGINS if one[0] != "DefaultPreemption")
     scene = PluginScene(nodes=NODES, profile=Profile(plugins=plugins))
     found = scene.evaluate(make_pod("a", requests={"cpu": "4"}))
@@ -175,7 +175,7 @@ def test_without_preemption_only_the_verdicts_are_told():
     assert found.preemption is None
 
 
-def test_what_rejects_the_nominated_node_counts_among_the_rejecting_plugins():
+def test_the_plugin_that_rejects_the_nominated_node_is_a_rejecting_plugin():
     """Also where another plugin restricts the pod to other nodes."""
     field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     only = {"nodeSelectorTerms": [{"matchFields": [field]}]}
@@ -191,7 +191,7 @@ def test_what_rejects_the_nominated_node_counts_among_the_rejecting_plugins():
     assert sorted(nominated) == sorted({*alone, "TaintToleration"})
 
 
-def test_a_nominated_node_is_taken_before_better_ones():
+def test_a_nominated_node_is_preferred_to_better_nodes():
     scene = PluginScene(nodes=[*NODES, make_node("empty", cpu="64")])
     found = scene.evaluate(make_pod("a", requests={"cpu": "1"}, nominated="n2"))
     assert (found.via, found.choices) == ("nominated", ["n2"])

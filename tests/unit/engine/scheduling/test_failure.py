@@ -1,4 +1,4 @@
-"""What is written when no node fits: the event each time, the status where it changes."""
+"""The writes after an unschedulable pod: each time an event, and the status if it changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_condition(text, reason="Unschedulable", **more):
     return make_pod("a", **BIG, status={"conditions": [condition]}, **more)
 
 
-def test_event_and_status_say_why(stage):
+def test_the_event_and_the_condition_have_the_reasons(stage):
     """In upstream's words."""
     scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG))
     assert scene.turn() == [
@@ -43,8 +43,8 @@ def test_the_same_failure_again_writes_no_status(stage):
     assert scene.turn() == [("event", "a", "FailedScheduling", TEXT)]
 
 
-def test_the_next_turn_waits_for_the_status_to_be_written(stage):
-    """Upstream's loop does not go on before its patch is answered, one way or the other."""
+def test_the_next_cycle_waits_for_the_status_write(stage):
+    """Upstream's loop continues only after its patch has succeeded or failed."""
     scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG), make_pod("b"))
     scene.turn()
     assert scene.engine.next_deadline() is None
@@ -52,8 +52,8 @@ def test_the_next_turn_waits_for_the_status_to_be_written(stage):
     assert scene.turn()[0][:2] == ("bind", "b")
 
 
-def test_an_empty_cluster(stage):
-    """No plugin rejected anything: the pod backs off as after an error, and is tried again."""
+def test_a_pod_in_an_empty_cluster_backs_off(stage):
+    """No plugin rejected the pod: it backs off as after an error, and is retried."""
     scene = stage(make_pod("a"))
     assert scene.turn()[0] == (
         ("event", "a", "FailedScheduling", "no nodes available to schedule pods")
@@ -96,8 +96,8 @@ def info(believed, pod):
         "a first failure",
     ],
 )
-def test_only_what_changes_is_patched(waiting, pod, nominated, expected):
-    """A condition that says the same already is not sent again."""
+def test_only_changed_fields_are_patched(waiting, pod, nominated, expected):
+    """An equal condition is not written again."""
     wanted = Condition("PodScheduled", "False", "Unschedulable", "t")
     found = failure_patch(info(waiting.cluster, pod), wanted, nominated)
     shown = [(dict(p.fields), bool(p.conditions)) for p in found if isinstance(p, PatchStatus)]

@@ -1,4 +1,4 @@
-"""Kept equals recomputed: plans, promised room and dry runs after any history of a cluster.
+"""Cached results equal recomputed ones: plans, nominations and dry runs after any changes.
 
 One cluster lives through random changes with all its caches. After each of them a profile built
 from scratch over the same cluster, and one over a cluster that was told everything anew, must
@@ -291,16 +291,16 @@ class Life:
 @pytest.mark.parametrize("beyond", [False, True], ids=["within the node", "beyond the node"])
 @settings(max_examples=12)
 @given(seed=st.integers(0, 2**32))
-def test_kept_equals_recomputed(seed, beyond):
-    """Verdicts, scores, equals, texts, candidates, victims and the deciding rule."""
+def test_cached_results_equal_recomputed_results(seed, beyond):
+    """Statuses, scores, ties, messages, candidates, victims and the deciding rule."""
     life = Life(seed, beyond_the_node=beyond)
     for _ in range(25):
         life.change()
         life.check()
 
 
-def test_the_lives_are_eventful():
-    """Placements by score, refusals, preemptions and nominations all come up often."""
+def test_the_random_changes_cover_all_outcomes():
+    """Placements by score, rejections, preemptions and nominations all occur often."""
     seen = Counter()
     for seed in range(5):
         life = Life(seed, beyond_the_node=True)

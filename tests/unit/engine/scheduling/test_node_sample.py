@@ -1,4 +1,4 @@
-"""Looking at enough nodes instead of all: how many, in which order, where the next starts."""
+"""Node sampling: the number of nodes that are evaluated, their order and the next start."""
 
 from __future__ import annotations
 
@@ -50,21 +50,21 @@ def order():
     return Listed()
 
 
-def test_zones_take_turns(order):
+def test_nodes_of_zones_alternate(order):
     order.put("a", "b", "c", zone="1")
     order.put("d", zone="2")
     order.put("e", "f", zone="3")
     assert str(order) == "adebfc"
 
 
-def test_regions_tell_zones_apart_and_the_old_labels_come_first(order):
+def test_zones_are_identified_by_region_and_beta_labels_take_precedence(order):
     order.put("a", "b", zone="1", **{REGION: "x"})
     order.put("c", zone="1", **{REGION: "y"})
     order.put("d", **{"failure-domain.beta.kubernetes.io/zone": "1", ZONE: "2", REGION: "y"})
     assert str(order) == "acbd"
 
 
-def test_a_node_that_moves_goes_last_in_its_new_zone(order):
+def test_a_node_that_changes_its_zone_is_last_in_the_new_zone(order):
     order.put("a", "b", zone="1")
     order.put("c", zone="2")
     assert str(order) == "acb"
@@ -72,7 +72,7 @@ def test_a_node_that_moves_goes_last_in_its_new_zone(order):
     assert str(order) == "bca"
 
 
-def test_a_node_that_comes_back_goes_last(order):
+def test_a_recreated_node_is_last(order):
     order.put("a", "b", "c")
     assert str(order) == "abc"
     order.table.remove_node("a")
@@ -81,8 +81,8 @@ def test_a_node_that_comes_back_goes_last(order):
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "1", "2", None]))))
-def test_following_changes_is_as_good_as_reading_all(steps):
-    """None takes the node away."""
+def test_an_updated_order_equals_a_new_one(steps):
+    """None deletes the node."""
     table, looks = NodeTable(), []
     following = NodeOrder(table)
     for name, zone in steps:
@@ -122,7 +122,7 @@ def placements(scene):
     return [(int(record.node[1:]), record.feasible) for record in found]
 
 
-def test_the_search_ends_with_enough_nodes_and_the_next_goes_on_there(cluster):
+def test_a_search_ends_with_enough_nodes_and_the_next_continues_there(cluster):
     """upstream: schedule_one.go: findNodesThatPassFilters."""
     scene = cluster(*(make_pod(f"p{number}") for number in range(11)))
     scene.turns()
@@ -131,7 +131,7 @@ def test_the_search_ends_with_enough_nodes_and_the_next_goes_on_there(cluster):
     assert [node // 120 for node, _ in found] == [*range(10), 0]
 
 
-def test_nodes_that_do_not_fit_are_looked_at_too(cluster):
+def test_infeasible_nodes_are_also_evaluated(cluster):
     """The first 240 nodes are full, so the first search reaches the 360th, the next the 480th."""
     full = (make_pod(f"x{i}", node=f"n{i:04}", requests={"cpu": "4"}) for i in range(240))
     pods = [make_pod(f"p{number}", requests={"cpu": "1"}) for number in range(2)]
@@ -140,7 +140,7 @@ def test_nodes_that_do_not_fit_are_looked_at_too(cluster):
     assert [(node // 120, feasible) for node, feasible in placements(scene)] == [(2, 120), (3, 120)]
 
 
-def test_all_are_looked_at_where_too_few_fit(stage):
+def test_all_nodes_are_evaluated_if_too_few_fit(stage):
     selector = {"spec": {"nodeName": "", "nodeSelector": {"x": "y"}}}
     others = (make_node(f"n{number:04}") for number in range(1200))
     fitting = [make_node(f"n{number}", labels={"x": "y"}) for number in range(7000, 7005)]
@@ -150,8 +150,8 @@ def test_all_are_looked_at_where_too_few_fit(stage):
     assert placements(scene)[0][1] == 5
 
 
-def test_nodes_named_by_the_pod_are_all_there_are(stage):
-    """The share is that of the nodes that PreFilter leaves."""
+def test_the_sample_is_limited_to_the_nodes_of_pre_filter(stage):
+    """The percentage applies to the nodes that PreFilter returns."""
     terms = [
         {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{i:04}"]}]}
         for i in range(150)
@@ -165,7 +165,7 @@ def test_nodes_named_by_the_pod_are_all_there_are(stage):
     assert placements(scene)[0][1] == 100
 
 
-def test_a_pod_that_names_only_missing_nodes_leaves_the_next_search_where_it_was(stage):
+def test_a_pod_restricted_to_missing_nodes_does_not_move_the_next_start(stage):
     named = {"key": "metadata.name", "operator": "In", "values": ["absent"]}
     terms = {"nodeSelectorTerms": [{"matchFields": [named]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
@@ -178,7 +178,7 @@ def test_a_pod_that_names_only_missing_nodes_leaves_the_next_search_where_it_was
     assert placements(scene)[0][0] < 120
 
 
-def test_unless_set_every_node_is_looked_at(cluster):
+def test_by_default_every_node_is_evaluated(cluster):
     scene = cluster(make_pod("p"), percentage=None)
     scene.turns()
     assert placements(scene)[0][1] == 1200
@@ -206,28 +206,28 @@ def preempting(stage):
     return make
 
 
-def test_unless_set_every_candidate_is_tried(preempting):
+def test_by_default_every_candidate_is_evaluated(preempting):
     assert preempting({}) == (0, 10)
 
 
-def test_a_sample_of_candidates_starts_anywhere_and_ends_soon(preempting):
-    """The cheapest of three neighbours; upstream: preemption.go: DryRunPreemption."""
+def test_a_sample_of_candidates_starts_at_a_random_node_and_is_limited(preempting):
+    """The best of three consecutive nodes; upstream: preemption.go: DryRunPreemption."""
     args = {"minCandidateNodesAbsolute": 3, "minCandidateNodesPercentage": 0}
     found = {preempting(args, seed) for seed in range(80)}
     assert {candidates for _, candidates in found} == {3}
     assert {node for node, _ in found} == set(range(8))
 
 
-def test_a_percentage_counts_where_it_is_more(preempting):
+def test_the_percentage_counts_if_it_gives_more_candidates(preempting):
     args = {"minCandidateNodesAbsolute": 3, "minCandidateNodesPercentage": 50}
     assert preempting(args)[1] == 5
 
 
-def test_one_default_stands_where_the_other_is_set(preempting):
+def test_the_other_limit_keeps_its_default(preempting):
     assert preempting({"minCandidateNodesPercentage": 10})[1] == 10
 
 
-def test_the_search_goes_on_until_one_candidate_breaches_no_budget(preempting):
+def test_the_search_continues_until_a_candidate_violates_no_budget(preempting):
     args = {"minCandidateNodesAbsolute": 2, "minCandidateNodesPercentage": 0}
     found = {preempting(args, seed, budget=range(9)) for seed in range(30)}
     assert {node for node, _ in found} == {9}

@@ -1,4 +1,4 @@
-"""Cached verdicts on nodes with nominated pods equal those of a new evaluation of each node."""
+"""Cached statuses of nodes with nominated pods equal those of a new evaluation of each node."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def change(scene, chance, number):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_verdicts_are_those_of_a_new_evaluation(seed):
-    """Given random changes, when several pods are tried, then no verdict is out of date."""
+def test_statuses_equal_those_of_a_new_evaluation(seed):
+    """Given random changes, when several pods are tried, then every status is up to date."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
     other = measured(scene)
@@ -94,8 +94,8 @@ def nominated_to(pod, node):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_nominated_node_that_fits_alone_fits_among_all(seed):
-    """Given random changes, then the verdict does not need the other nodes; nor a current plan."""
+def test_a_nominated_node_that_fits_alone_also_fits_in_a_full_evaluation(seed):
+    """Given random changes, then the status does not depend on other nodes or a new plan."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[any_node(chance, name) for name in NODE_NAMES])
     plans = scene.profile.plans
@@ -123,7 +123,7 @@ def test_a_nominated_node_that_fits_alone_fits_among_all(seed):
 
 
 @pytest.mark.parametrize("is_measured", [False, True])
-def test_a_nominated_node_that_fits_is_found_alone(is_measured):
+def test_a_feasible_nominated_node_is_evaluated_alone(is_measured):
     """With plugins that are all in-tree, once another pod of the shape has been evaluated."""
     scene = PluginScene(nodes=[make_node("a", cpu="1"), make_node("b", cpu="1")])
     if is_measured:

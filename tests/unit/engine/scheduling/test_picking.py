@@ -1,4 +1,4 @@
-"""Which node a preemptor chooses and whom it gives up there: the ordered rules, one by one."""
+"""The node that a preemptor chooses and the victims on this node: the ordered rules."""
 
 from __future__ import annotations
 
@@ -52,27 +52,27 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_rule_that_decides(stage, rule):
-    """Each of them takes n2, where everything before it is even."""
+def test_each_rule_decides_if_all_earlier_rules_are_equal(stage, rule):
+    """Each rule chooses n2, and all earlier rules give equal costs."""
     record = preempting(stage, *RULES[rule])
     assert (record.node, record.rule, record.candidates, record.equals) == ("n2", rule, 2, 1)
 
 
 def test_a_pod_that_never_started_counts_as_started_now(stage):
-    """It has the least work to lose."""
+    """It has run for the shortest time."""
     record = preempting(stage, victim("x", "n1", start=59), victim("y", "n2"))
     assert (record.node, record.rule) == ("n2", "latest start of the most important victims")
 
 
-def test_where_no_rule_decides_chance_does(stage):
-    """Among all that are even, by the seed."""
+def test_ties_of_all_rules_are_broken_at_random(stage):
+    """Among all candidates of equal cost, by the seed."""
     pods = [victim(f"v{i}", f"n{i}", start=1) for i in range(5)]
     record = preempting(stage, *pods, victim("w", "n9", 5, start=1))
     assert (record.rule, record.equals, record.candidates) == ("random among equals", 5, 6)
 
 
-def test_one_candidate_needs_no_rule(stage):
-    """Nodes without lesser pods are none."""
+def test_a_single_candidate_is_chosen_without_a_rule(stage):
+    """Nodes without pods of lower priority are not candidates."""
     record = preempting(stage, victim("x", "n1"), victim("y", "n2", 1000), victim("z", "n3", 2000))
     assert (record.node, record.rule, record.candidates) == ("n1", "only candidate", 1)
 
@@ -81,8 +81,8 @@ def keys(record):
     return [victim.name for victim in record.victims]
 
 
-def test_as_few_as_possible_go_and_the_least_important(stage):
-    """The more important are let back first, if the preemptor still fits."""
+def test_the_fewest_and_least_important_pods_are_victims(stage):
+    """More important pods are reprieved first, if the preemptor still fits."""
     pods = [victim("a", "n1", 3, "1"), victim("b", "n1", 2, "1"), victim("c", "n1", 1, "2")]
     preemptor = make_pod("p", priority=1000, requests={"cpu": "2"})
     scene = stage(make_node("n1", cpu="4"), *pods, preemptor)
@@ -90,16 +90,16 @@ def test_as_few_as_possible_go_and_the_least_important(stage):
     assert keys(scene.records.of(PodPreempting)[0]) == ["c"]
 
 
-def test_equals_in_priority_are_kept_by_age(stage):
-    """Who started first stays."""
+def test_pods_of_equal_priority_are_reprieved_by_age(stage):
+    """The pod that started first is reprieved first."""
     pods = [victim("young", "n1", 1, "2", 50), victim("old", "n1", 1, "2", 10)]
     scene = stage(make_node("n1", cpu="4"), *pods, make_pod("p", priority=9, requests={"cpu": "2"}))
     scene.turn()
     assert keys(scene.records.of(PodPreempting)[0]) == ["young"]
 
 
-def test_a_breach_is_avoided_at_the_cost_of_someone_more_important(stage):
-    """Whose loss would breach a budget is let back first."""
+def test_budget_violations_are_avoided_before_higher_priorities(stage):
+    """Pods whose eviction would violate a budget are reprieved first."""
     pods = [victim("a", "n1", 1, "2", labels={"app": "guarded"}), victim("b", "n1", 5, "2")]
     preemptor = make_pod("p", priority=1000, requests={"cpu": "2"})
     scene = stage(make_node("n1", cpu="4"), GUARDED, *pods, preemptor)
@@ -109,7 +109,7 @@ def test_a_breach_is_avoided_at_the_cost_of_someone_more_important(stage):
 
 
 def test_victims_are_listed_by_importance(stage):
-    """Those that breach a budget among the others."""
+    """Victims that violate a budget are sorted among the others."""
     pods = [
         victim("c", "n1", 1, "1"),
         victim("a", "n1", 7, "1", labels={"app": "guarded"}),
@@ -151,12 +151,12 @@ def guarded(name, **labels):
         "one already counted", "every budget is charged for everybody", "two budgets",
     ],
 )  # fmt: skip
-def test_who_would_breach_a_budget(waiting, budgets, violating):
-    """Budgets are charged in order of importance, also for those that breach another one."""
+def test_which_pods_violate_a_budget(waiting, budgets, violating):
+    """Budgets are charged in order of importance, also for pods that violate another one."""
     pods = [guarded("x"), guarded("y", t="1"), guarded("z")]
     assert split(waiting, pods, budgets)[0] == violating
 
 
 def test_a_pod_without_labels_is_guarded_by_no_budget(waiting):
-    """Whatever the selector."""
+    """For every selector."""
     assert split(waiting, [make_pod("x")], [make_budget("b", {}, allowed=0)]) == ([], ["x"])

@@ -1,4 +1,4 @@
-"""From Reserve to PostBind: plugins agree, refuse, wait for each other, or bind themselves."""
+"""From Reserve to PostBind: plugins accept, refuse, wait or bind the pod themselves."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Ledger:
         self._note("post_bind", pod)
 
 
-def test_a_binding_is_asked_of_everybody_in_order(staged):
-    """Reserve all, permit all, prepare all; PostBind once it is done."""
+def test_binding_plugins_run_in_order(staged):
+    """Reserve, Permit and PreBind of all plugins; PostBind after the Bind."""
     book = []
     scene = staged(Ledger("A", book), Ledger("B", book), objects=[make_node("n1"), make_pod("a")])
     scene.turn()
@@ -55,7 +55,7 @@ def test_a_binding_is_asked_of_everybody_in_order(staged):
     assert [entry[:2] for entry in book] == [("A", "post_bind"), ("B", "post_bind")]
 
 
-def test_a_plugin_may_answer_pre_bind_with_success(staged):
+def test_a_plugin_may_return_success_from_pre_bind(staged):
     """The next plugins are called, and the pod is bound."""
     book = []
     first, second = Ledger("A", book, pre_bind=SUCCESS), Ledger("B", book)
@@ -65,8 +65,8 @@ def test_a_plugin_may_answer_pre_bind_with_success(staged):
 
 
 @pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
-def test_a_refusal_undoes_everything_before_it(staged, point):
-    """All plugins unreserve in reverse order; the pod waits for the refusing plugin's events."""
+def test_a_rejection_unreserves_all_plugins(staged, point):
+    """In reverse order; the pod waits for the events of the rejecting plugin."""
     book = []
     first = Ledger("A", book)
     second = Ledger("B", book, **{point: unschedulable("not today")})
@@ -85,8 +85,8 @@ def test_a_refusal_undoes_everything_before_it(staged, point):
     assert scene.is_due()
 
 
-def test_a_refused_binding_is_unreserved(staged):
-    """By the API server, that is."""
+def test_a_binding_refused_by_the_api_server_is_unreserved(staged):
+    """All plugins run Unreserve."""
     book = []
     scene = staged(Ledger("A", book), objects=[make_node("n1"), make_pod("a")])
     scene.turn()
@@ -127,7 +127,7 @@ def gang(stage):
     return make
 
 
-def test_permitted_pods_wait_for_each_other(gang):
+def test_pods_at_permit_wait_for_each_other(gang):
     """Waiting pods are assumed on their nodes and nominated for them; then all are bound."""
     scene = gang(3, make_node("n1"), *(make_pod(f"p{i}") for i in range(3)))
     assert scene.turn() == [("patch", "p0", {"nominatedNodeName": "n1"})]
@@ -136,8 +136,8 @@ def test_permitted_pods_wait_for_each_other(gang):
     assert sorted(scene.turns()) == [("bind", f"p{i}", "n1") for i in range(3)]
 
 
-def test_who_waits_too_long_gives_its_room_back(gang):
-    """And says so; the promise is taken back."""
+def test_a_permit_timeout_frees_the_resources(gang):
+    """There is an event, and the nomination is removed."""
     scene = gang(3, make_node("n1"), make_pod("p0"))
     scene.turn()
     scene.done("patch")
@@ -150,8 +150,8 @@ def test_who_waits_too_long_gives_its_room_back(gang):
     assert (scene.on("n1"), scene.place("p0")) == ([], "unschedulable")
 
 
-def test_whoever_goes_while_it_waits_gives_its_room_back(gang):
-    """At once; the others wake up to it."""
+def test_a_pod_deleted_at_permit_frees_its_resources(gang):
+    """At once; other pods are woken."""
     pods = [make_pod("p0", requests={"cpu": "4"}), make_pod("p1", requests={"cpu": "4"})]
     scene = gang(2, make_node("n1"), *pods)
     scene.turn()
@@ -180,8 +180,8 @@ class Some:
         return Bind(pod.ref, node)
 
 
-def test_a_bind_plugin_may_leave_a_pod_to_the_next(staged):
-    """The first that takes it binds it."""
+def test_a_bind_plugin_may_skip_a_pod(staged):
+    """The first plugin that does not skip the pod binds it."""
     plugin, pods = Some(), [make_pod("a", labels={"x": "y"}), make_pod("b")]
     scene = staged(plugin, objects=[make_node("n1"), *pods])
     assert scene.turns() == [("bind", "a", "n1"), ("bind", "b", "n1")]
@@ -197,7 +197,7 @@ class Refuses:
         return unschedulable("not today")
 
 
-def test_a_bind_plugin_that_answers_with_a_status_fails_the_cycle(staged):
+def test_a_bind_plugin_that_returns_a_status_fails_the_cycle(staged):
     scene = staged(Refuses(), objects=[make_node("n1"), make_pod("a")])
     event, patch = scene.turn()
     assert event[3].startswith('running Bind plugin "Refuses": plugin ')
@@ -206,7 +206,7 @@ def test_a_bind_plugin_that_answers_with_a_status_fails_the_cycle(staged):
     assert scene.on("n1") == []
 
 
-def test_a_pod_that_no_bind_plugin_takes_is_not_bound(stage):
+def test_a_pod_that_all_bind_plugins_skip_is_not_bound(stage):
     plugins = tuple(one for one in DEFAULT_PLUGINS if one[0] != "DefaultBinder")
     scene = stage(
         make_node("n1"),
@@ -219,8 +219,8 @@ def test_a_pod_that_no_bind_plugin_takes_is_not_bound(stage):
     assert scene.place("a") == "error_backoff"
 
 
-def test_a_pod_that_goes_while_it_is_bound_gives_its_room_back(stage):
-    """And wakes those that wait for room, once the binding is refused."""
+def test_a_pod_deleted_during_its_bind_frees_its_resources(stage):
+    """Unschedulable pods are woken as soon as the Bind is refused."""
     full = {"cpu": "4"}
     pods = [make_pod("p0", requests=full), make_pod("p1", requests=full)]
     scene = stage(make_node("n1"), *pods)

@@ -1,4 +1,4 @@
-"""Preemption from the failed cycle to the bound preemptor: the commands and their order."""
+"""Preemption from the failed cycle to the binding of the preemptor: commands and their order."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def preempted(name, by="p"):
 # --- the whole story -------------------------------------------------------------------------
 
 
-def test_a_preemptor_makes_room_and_gets_it(stage):
-    """Nominate, mark, delete, wait for the victim to go, bind."""
+def test_a_preemptor_is_bound_after_its_victim_is_deleted(stage):
+    """Nominate the preemptor, patch and delete the victim, wait for its end, bind."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
     assert scene.turn() == [*failed("p", SHORT, {"nominatedNodeName": "n1"}), marked("v")]
     assert (scene.nominated("p"), scene.place("p")) == ("n1", "unschedulable")
@@ -71,7 +71,7 @@ def conditions(*entries):
     return {"conditions": [dict(entry) for entry in entries]}
 
 
-def test_victims_in_order(stage):
+def test_victims_are_patched_and_deleted_in_order(stage):
     """All victims but the least important are patched at once; each is deleted after its patch."""
     victims = [victim("v1", 1), victim("v2", 2), victim("v3", 3), victim("v4", 4)]
     scene = stage(make_node("n1"), *victims, preemptor())
@@ -88,8 +88,8 @@ def test_victims_in_order(stage):
     assert scene.sent == []
 
 
-def test_while_its_victims_are_told_a_preemptor_is_not_tried(stage):
-    """Deleted victims do not activate it until its last victim is terminating."""
+def test_a_preemptor_is_gated_while_its_victims_are_deleted(stage):
+    """Deleted victims do not activate it before its last victim is terminating."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in range(1, 5)), preemptor())
     scene.turn()
     scene.done("patch")
@@ -107,8 +107,8 @@ def test_while_its_victims_are_told_a_preemptor_is_not_tried(stage):
 # --- answers ---------------------------------------------------------------------------------
 
 
-def test_a_victim_that_is_gone_counts_as_told(stage):
-    """Without an event."""
+def test_a_victim_that_is_already_deleted_counts_as_preempted(stage):
+    """There is no event about it."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in (1, 2, 3, 4)), preemptor())
     scene.turn()
     scene.done("patch")
@@ -122,8 +122,8 @@ def test_a_victim_that_is_gone_counts_as_told(stage):
 
 
 @pytest.mark.parametrize("reason", [FailureReason.INTERNAL_ERROR, FailureReason.CONFLICT])
-def test_a_victim_that_cannot_be_told_spares_the_last(stage, reason):
-    """What was begun is carried out; then the preemptor is tried again, backoff or not."""
+def test_the_last_victim_is_not_deleted_if_another_deletion_fails(stage, reason):
+    """Earlier deletions are completed; then the preemptor is retried without backoff."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in (1, 2, 3, 4)), preemptor())
     scene.turn()
     scene.done("patch")
@@ -137,8 +137,8 @@ def test_a_victim_that_cannot_be_told_spares_the_last(stage, reason):
     assert (scene.place("p"), scene.sent) == ("active", [])
 
 
-def test_a_victim_that_can_never_be_deleted_does_not_stop_the_clock(stage):
-    """The preemptor is tried again at once, but not for ever at one instant."""
+def test_retries_for_a_victim_that_cannot_be_deleted_are_limited(stage):
+    """The preemptor is retried at once, but not without end at one instant."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
     attempts = 0
     while scene.is_due() or scene.sent:
@@ -153,7 +153,7 @@ def test_a_victim_that_can_never_be_deleted_does_not_stop_the_clock(stage):
     assert scene.engine.next_deadline() > scene.now
 
 
-def test_answers_to_others_are_not_taken_for_ours(stage):
+def test_outcomes_of_commands_of_other_clients_are_ignored(stage):
     """Another client may patch or delete the same pod at the same time."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
     scene.turn()
@@ -167,15 +167,15 @@ def test_answers_to_others_are_not_taken_for_ours(stage):
 # --- who is not told -------------------------------------------------------------------------
 
 
-def test_a_victim_that_is_marked_is_only_deleted(stage):
-    """The condition is there from an attempt that came to nothing."""
+def test_a_victim_with_a_disruption_target_condition_is_only_deleted(stage):
+    """An earlier attempt that did not complete has set the condition."""
     full = victim("v", requests={"cpu": "4"}, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), full, preemptor())
     assert scene.turn()[2:] == [("delete", "v")]
 
 
-def test_a_mark_that_came_after_the_first_look_is_seen(stage):
-    """What a dry run found is kept, and its victims have newer versions since."""
+def test_a_disruption_target_condition_set_after_the_dry_run_is_noticed(stage):
+    """Dry-run results are cached, and their victims may have newer versions."""
     full = victim("v", requests={"cpu": "4"})
     scene = stage(make_node("n1"), full, preemptor())
     assert scene.turn()[2:] == [marked("v")]
@@ -189,15 +189,15 @@ def test_a_mark_that_came_after_the_first_look_is_seen(stage):
     assert marked("v") not in commands
 
 
-def test_victims_on_their_way_are_not_told_again(stage):
-    """Others on the node are."""
+def test_terminating_victims_are_not_deleted_again(stage):
+    """Other victims on the node are deleted."""
     leaving = victim("v1", 1, requests={"cpu": "2"}, terminating=True)
     scene = stage(make_node("n1"), leaving, victim("v2", 2, requests={"cpu": "2"}), preemptor())
     assert scene.turn()[2:] == [marked("v2")]
 
 
-def test_where_all_victims_are_on_their_way_nothing_is_sent(stage):
-    """Then lesser nominations on the node stay too, as upstream leaves them."""
+def test_nothing_is_sent_if_all_victims_are_terminating(stage):
+    """Nominations of lower priority on the node are kept, as in upstream."""
     leaving = victim("v", requests={"cpu": "4"}, terminating=True)
     lesser = preemptor("low", 50, nominated="n1")
     scene = stage(make_node("n1"), leaving, lesser, preemptor())
@@ -208,8 +208,8 @@ def test_where_all_victims_are_on_their_way_nothing_is_sent(stage):
 # --- nominations -----------------------------------------------------------------------------
 
 
-def test_a_stronger_preemptor_takes_the_node_over(stage):
-    """Lesser nominations are taken back one by one, before the victims are told."""
+def test_a_preemptor_of_higher_priority_clears_lower_nominations(stage):
+    """The nominations are cleared one by one, before the victims are deleted."""
     lesser = [preemptor("low", 50, nominated="n1"), preemptor("lower", 40, nominated="n1")]
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), *lesser, preemptor())
     commands = scene.turn()
@@ -220,8 +220,8 @@ def test_a_stronger_preemptor_takes_the_node_over(stage):
 
 
 @pytest.mark.parametrize("reason", [FailureReason.NOT_FOUND, FailureReason.INTERNAL_ERROR])
-def test_a_nomination_that_cannot_be_taken_back_does_not_matter(stage, reason):
-    """The preemption goes on."""
+def test_a_nomination_that_cannot_be_cleared_does_not_end_the_preemption(stage, reason):
+    """The preemption continues."""
     lesser = preemptor("low", 50, nominated="n1")
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), lesser, preemptor())
     scene.turn()
@@ -230,8 +230,8 @@ def test_a_nomination_that_cannot_be_taken_back_does_not_matter(stage, reason):
 
 
 @pytest.mark.parametrize("priority", [100, 200], ids=["an equal", "a stronger one"])
-def test_a_promise_to_an_equal_is_counted_and_kept(stage, priority):
-    """No room can be made beside it, so there is no candidate."""
+def test_a_nominated_pod_of_equal_priority_counts_and_stays_nominated(stage, priority):
+    """The preemptor does not fit beside it, so there is no candidate."""
     other = preemptor("other", priority, nominated="n1")
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), other, preemptor())
     scene.scheduler.queue.remove("default/other")
@@ -241,22 +241,22 @@ def test_a_promise_to_an_equal_is_counted_and_kept(stage, priority):
 
 
 def test_a_nominated_node_is_used_without_evaluating_others(stage):
-    """Even if another one would be better."""
+    """Even if another node would be better."""
     scene = stage(make_node("n1", cpu="5"), make_node("n2", cpu="64"), preemptor(nominated="n1"))
     assert scene.turn() == [("bind", "p", "n1")]
     assert scene.records[0].via == "nominated"
 
 
 def test_a_nominated_node_that_does_not_fit_is_replaced_by_another(stage):
-    """The promise ends with the binding."""
+    """The nomination ends with the binding."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), make_node("n2"), full, preemptor(nominated="n1"))
     assert scene.turn() == [("bind", "p", "n2")]
     assert scene.nominated("p") == ""
 
 
-def test_room_on_a_nominated_node_is_kept_from_lower_priority_pods(stage):
-    """And from equals; what is beyond it is theirs."""
+def test_nominated_resources_are_reserved_against_pods_of_lower_priority(stage):
+    """Also against pods of equal priority; these may use the remaining resources."""
     waiting = preemptor(nominated="n1", requests={"cpu": "3"})
     scene = stage(make_node("n1"), make_pod("big", requests={"cpu": "2"}), waiting)
     scene.scheduler.queue.remove("default/p")
@@ -266,30 +266,30 @@ def test_room_on_a_nominated_node_is_kept_from_lower_priority_pods(stage):
     assert scene.turn() == [("bind", "small", "n1")]
 
 
-def test_stronger_pods_ignore_a_promise(stage):
-    """First come is not first served here."""
+def test_pods_of_higher_priority_ignore_a_nomination(stage):
+    """An earlier arrival does not count."""
     scene = stage(make_node("n1"), preemptor("strong", 500))
     scene.put(preemptor(nominated="n1"))
     assert scene.turn() == [("bind", "strong", "n1")]
 
 
-def test_a_preemptor_waits_for_its_victims(stage):
-    """It may not preempt again meanwhile; its nomination is kept, and nothing is cleared."""
+def test_a_preemptor_does_not_preempt_again_while_its_victims_terminate(stage):
+    """Its nomination is kept, and no other nomination is cleared."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), full, preemptor(nominated="n1"))
     assert scene.turn() == failed("p", NOT_YET, {})
     assert scene.nominated("p") == "n1"
 
 
-def test_a_pod_that_leaves_for_another_reason_does_not_hold_a_preemptor_up(stage):
-    """Only those whom a scheduler told to go count."""
+def test_pods_that_terminate_for_other_reasons_do_not_delay_a_preemptor(stage):
+    """Only pods that were preempted by a scheduler count."""
     full = victim("v", requests={"cpu": "4"}, terminating=True)
     scene = stage(make_node("n1"), full, preemptor(nominated="n1"))
     assert scene.turn()[0][3] == SHORT
 
 
-def test_no_candidate_takes_an_earlier_nomination_back(stage):
-    """All pods on the node now have a priority that is at least as high."""
+def test_without_candidates_an_earlier_nomination_is_cleared(stage):
+    """All pods on the node now have at least the priority of the preemptor."""
     scene = stage(
         make_node("n1"), victim("v", 1000, requests={"cpu": "4"}), preemptor(nominated="n1")
     )
@@ -301,8 +301,8 @@ def test_no_candidate_takes_an_earlier_nomination_back(stage):
     assert scene.nominated("p") == ""
 
 
-def test_whoever_may_never_preempt_waits(stage):
-    """With the nomination it has, if it has one."""
+def test_a_pod_with_preemption_policy_never_does_not_preempt(stage):
+    """It keeps its nomination, if there is one."""
     pod = preemptor(nominated="n1", spec={"preemptionPolicy": "Never"})
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), pod)
     text = (
@@ -313,8 +313,8 @@ def test_whoever_may_never_preempt_waits(stage):
     assert scene.nominated("p") == "n1"
 
 
-def test_a_nomination_that_ends_wakes_lesser_pods(stage):
-    """By deletion of the preemptor; its room is free for its equals and below."""
+def test_the_deletion_of_a_nominated_pod_wakes_pods_up_to_its_priority(stage):
+    """The resources are free for pods of equal or lower priority."""
     waiting = preemptor(nominated="n1")
     others = [make_pod(f"x{i}", priority=i, requests={"cpu": "4"}) for i in (99, 100)]
     scene = stage(make_node("n1"), victim("v", 1000, requests={"cpu": "1"}), waiting, *others)
@@ -326,8 +326,8 @@ def test_a_nomination_that_ends_wakes_lesser_pods(stage):
     assert (scene.place("x99"), scene.place("x100")) == ("backoff", "backoff")
 
 
-def test_a_nomination_that_another_client_takes_back_wakes_lesser_pods(stage):
-    """And the room on the node is no longer kept for the preemptor."""
+def test_a_nomination_cleared_by_another_client_wakes_pods(stage):
+    """The resources are no longer reserved for the preemptor."""
     waiting = preemptor(nominated="n1")
     scene = stage(make_node("n1"), victim("v", 1000, requests={"cpu": "1"}), waiting)
     scene.put(make_pod("x", priority=99, requests={"cpu": "4"}))
@@ -340,8 +340,8 @@ def test_a_nomination_that_another_client_takes_back_wakes_lesser_pods(stage):
     assert (scene.place("x"), scene.nominated("p")) == ("backoff", "")
 
 
-def test_nominations_of_other_schedulers_wake_nobody(stage):
-    """They do not exist for this one."""
+def test_nominations_of_other_schedulers_wake_no_pods(stage):
+    """This scheduler ignores such nominations."""
     foreign = preemptor("f", nominated="n1", spec={"schedulerName": "other"})
     scene = stage(make_node("n1", cpu="1"), foreign, make_pod("x", requests={"cpu": "2"}))
     scene.turn()
@@ -353,8 +353,8 @@ def test_nominations_of_other_schedulers_wake_nobody(stage):
 # --- what is kept from one search for the next -------------------------------------------------
 
 
-def test_a_promise_to_one_pod_counts_for_its_twin():
-    """The pod's own promise does not count for itself; both share what is kept."""
+def test_the_nomination_of_a_pod_counts_for_an_equal_pod():
+    """It does not count for the pod itself; both pods share the cached results."""
     big = {"cpu": "4"}
     scene = PluginScene(nodes=[make_node("n1"), make_pod("v", node="n1", requests=big)])
     first, second = (make_pod(name, priority=100, requests=big) for name in ("a", "b"))
@@ -364,8 +364,8 @@ def test_a_promise_to_one_pod_counts_for_its_twin():
     assert scene.make_room(first).nominated_node == "n1"
 
 
-def test_pods_with_other_labels_do_not_share_what_depends_on_labels():
-    """Nodes have a strong pod each that does not want to be near one of the two."""
+def test_pods_with_different_labels_do_not_share_anti_affinity_results():
+    """Each node has a pod of high priority that repels one of the two pods."""
     full, some = {"cpu": "3"}, {"cpu": "1"}
     objects = []
     for node, unwanted in (("n1", "x"), ("n2", "z")):

@@ -1,4 +1,4 @@
-"""Plugins change whom preemption gives up and where; upstream's answers hold for the rest."""
+"""Plugins may change the victims and the rules of preemption; the rest is as in upstream."""
 
 from __future__ import annotations
 
@@ -81,20 +81,20 @@ PRECIOUS = {"labels": {"precious": ""}}
         pytest.param("other", (["y"], "only candidate"), id="is spared"),
     ],
 )
-def test_who_may_be_a_victim_can_depend_on_the_preemptor(namespace, expected) -> None:
+def test_eligible_victims_may_depend_on_the_preemptor(namespace, expected) -> None:
     there = (victim("x", "a", 5, "4", **PRECIOUS), victim("y", "b", 9, "4"))
     found = room(urgent(namespace=namespace), *there, plugins=[Spares])
     assert found[1:] == expected
 
 
-def test_answers_are_not_carried_over_to_preemptors_that_may_less() -> None:
+def test_results_are_not_reused_for_preemptors_with_fewer_eligible_victims() -> None:
     scene = PluginScene(Spares, nodes=[make_node("a")])
     scene.add(victim("x", "a", cpu="4", **PRECIOUS))
     assert scene.make_room(urgent()) is not None
     assert scene.make_room(urgent(namespace="other")) is None
 
 
-def test_who_is_spared_is_not_waited_for() -> None:
+def test_a_preemptor_does_not_wait_for_terminating_pods_that_are_not_eligible() -> None:
     leaving = {"conditions": [{"type": "DisruptionTarget", "status": "True",
                                "reason": "PreemptionByScheduler"}]}  # fmt: skip
     there = victim("x", "a", cpu="4", terminating=True, status=leaving, **PRECIOUS)
@@ -111,29 +111,29 @@ def test_the_first_plugin_that_orders_victims_decides() -> None:
     assert room(urgent(), *there, nodes="n", plugins=[Reverse, Alphabet])[1] == ["b"]
 
 
-def test_victims_come_most_important_first() -> None:
+def test_victims_are_listed_from_most_to_least_important() -> None:
     there = [victim(name, "n", cpu="1") for name in "cabd"]
     assert room(urgent("4"), *there, nodes="n", plugins=[Alphabet])[1] == ["d", "c", "b", "a"]
 
 
-def test_rules_can_be_put_before_upstreams() -> None:
+def test_plugin_rules_may_precede_the_rules_of_upstream() -> None:
     there = (victim("one", "a", 50, "4"), victim("two", "b", 5), victim("three", "b", 5))
     assert room(urgent("4"), *there)[0] == "b"
     assert room(urgent("4"), *there, plugins=[FewestFirst]) == ("a", ["one"], "fewest of all")
 
 
-def test_plugins_change_the_rules_one_after_the_other() -> None:
+def test_each_plugin_changes_the_rules_of_the_previous_plugin() -> None:
     names = [rule.name for rule in policy_of([FewestFirst(), Last()]).rules]
     assert names == [RULES[-1].name]
 
 
-def test_without_such_plugins_nothing_changes() -> None:
+def test_without_such_plugins_the_policy_is_that_of_upstream() -> None:
     policy = policy_of([])
     assert policy.rules == RULES
     assert policy.eligibility == ()
 
 
-def test_rules_that_cannot_be_had_are_the_profiles_fault() -> None:
+def test_a_plugin_that_fails_to_return_rules_makes_the_profile_invalid() -> None:
     class Broken:
         name = "Broken"
 
@@ -144,7 +144,7 @@ def test_rules_that_cannot_be_had_are_the_profiles_fault() -> None:
         PluginScene(Broken)
 
 
-def test_equal_priority_is_safe_whatever_a_plugin_says() -> None:
+def test_pods_of_equal_priority_are_never_victims_whatever_a_plugin_returns() -> None:
     class Ruthless:
         name = "Ruthless"
 
@@ -154,7 +154,7 @@ def test_equal_priority_is_safe_whatever_a_plugin_says() -> None:
     assert room(urgent(), victim("x", "a", 1000, "4"), nodes="a", plugins=[Ruthless]) is None
 
 
-def test_a_new_annotation_is_looked_at() -> None:
+def test_a_plugin_notices_a_changed_annotation() -> None:
     class Marked:
         name = "Marked"
 

@@ -1,4 +1,4 @@
-"""PreBind plugins that need something from the world before the pod can be bound."""
+"""PreBind plugins with a Preparation: objects that must change before the pod can be bound."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def failed(message):
     ]  # fmt: skip
 
 
-def test_claims_are_given_back_if_the_pod_is_not_bound(stage):
-    """Before the failure is recorded, as in upstream's Unreserve."""
+def test_claims_are_released_if_the_pod_is_not_bound(stage):
+    """Before the failure is recorded, as by upstream's Unreserve."""
     pod = make_pod("a", spec=wanting("c"))
     status = allocated("n1", "gpu-0", reserved_for=[pod.metadata.uid])
     claim = make_resource_claim("c", status=status)
@@ -96,8 +96,8 @@ def test_claims_are_given_back_if_the_pod_is_not_bound(stage):
     assert event[2:] == ("FailedScheduling", 'running Bind plugin "DefaultBinder": no')
 
 
-def test_what_is_needed_is_asked_for_and_the_pod_bound_when_it_is_there(staged):
-    """The node is announced first; the plugin is asked a second after the last answer."""
+def test_a_pod_is_bound_after_its_preparation_is_complete(staged):
+    """The pod is nominated first; is_prepared is called one second after the last outcome."""
     plugin = Preparer("x", "y")
     scene = staged(plugin)
     assert scene.turn() == [PREPARING, ("write", "x"), ("write", "y")]
@@ -111,8 +111,8 @@ def test_what_is_needed_is_asked_for_and_the_pod_bound_when_it_is_there(staged):
     assert plugin.log == ["reserve", "asked"]
 
 
-def test_the_plugin_is_asked_again_until_it_agrees(staged):
-    """Every second."""
+def test_is_prepared_is_called_until_it_succeeds(staged):
+    """Once per second."""
     plugin = Preparer("x")
     plugin.answer = WAIT
     scene = staged(plugin)
@@ -124,15 +124,15 @@ def test_the_plugin_is_asked_again_until_it_agrees(staged):
     assert plugin.log.count("asked") == 4
 
 
-def test_nothing_needs_to_be_written(staged):
-    """The first question comes a second later all the same."""
+def test_a_preparation_may_have_no_commands(staged):
+    """is_prepared is first called one second later all the same."""
     scene = staged(Preparer())
     assert scene.turn() == [PREPARING]
     assert scene.turn(1) == [BIND]
 
 
-def test_other_pods_have_their_turns_meanwhile(staged):
-    """Many prepare at once, and the room is taken."""
+def test_other_pods_are_scheduled_during_a_preparation(staged):
+    """Many pods may be prepared at once, and their resources are reserved."""
     scene = staged(Preparer("x"))
     scene.put(make_pod("b", requests={"cpu": "4"}), make_pod("c"))
     assert [command[:2] for command in scene.turns()] == [
@@ -146,8 +146,8 @@ def test_other_pods_have_their_turns_meanwhile(staged):
                                                          ("bind", "c")]  # fmt: skip
 
 
-def test_a_refused_command_undoes_the_placement(staged):
-    """With the world's words; what else was asked for does not matter any more."""
+def test_a_refused_command_reverts_the_placement(staged):
+    """With the error of the API server; the outcomes of other commands are ignored."""
     plugin = Preparer("x", "y")
     scene = staged(plugin)
     scene.turn()
@@ -160,8 +160,8 @@ def test_a_refused_command_undoes_the_placement(staged):
     assert (record.is_error, record.is_binding) == (True, True)
 
 
-def test_a_plugin_that_gives_up_undoes_the_placement(staged):
-    """An error tells where it comes from; a rejection is the plugin's own."""
+def test_a_failed_preparation_reverts_the_placement(staged):
+    """An error names the plugin; a rejection has the plugin's own message."""
     for answer, message, place in (
         (error("broken"), 'running PreBind plugin "Prepares": broken', "error_backoff"),
         (unschedulable("taken"), "0/1 nodes are available: 1 taken.", "unschedulable"),
@@ -176,8 +176,8 @@ def test_a_plugin_that_gives_up_undoes_the_placement(staged):
         assert (scene.on("n1"), scene.place("a")) == ([], place)
 
 
-def test_a_plugin_that_raises_undoes_the_placement(staged):
-    """As one that says it failed."""
+def test_a_plugin_that_raises_reverts_the_placement(staged):
+    """Like a plugin that returns an error."""
     plugin = Preparer("x")
     plugin.is_prepared = lambda *_: 1 / 0
     scene = staged(plugin)
@@ -188,8 +188,8 @@ def test_a_plugin_that_raises_undoes_the_placement(staged):
     assert scene.on("n1") == []
 
 
-def test_the_wait_has_an_end(staged):
-    """Ten seconds after the last answer, whatever the plugin would say then."""
+def test_a_preparation_has_a_timeout(staged):
+    """Ten seconds after the last outcome, is_prepared is not called any more."""
     plugin = Preparer("x")
     plugin.answer = WAIT
     scene = staged(plugin)
@@ -203,8 +203,8 @@ def test_the_wait_has_an_end(staged):
     assert scene.on("n1") == []
 
 
-def test_plugins_prepare_side_by_side(staged):
-    """The last one that agrees lets the pod be bound."""
+def test_plugins_prepare_concurrently(staged):
+    """The pod is bound when the last preparation is complete."""
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     first.answer = second.answer = WAIT
     scene = staged(first, second)
@@ -219,8 +219,8 @@ def test_plugins_prepare_side_by_side(staged):
     assert second.log.count("asked") == 1
 
 
-def test_when_one_gives_up_the_others_are_not_asked_any_more(staged):
-    """The pod has lost its place."""
+def test_no_plugin_is_called_after_a_failed_preparation(staged):
+    """The placement has been reverted."""
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     scene = staged(first, second)
     scene.turn()
@@ -232,8 +232,8 @@ def test_when_one_gives_up_the_others_are_not_asked_any_more(staged):
     assert "asked" not in second.log
 
 
-def test_the_first_to_give_up_ends_it(staged):
-    """Whose time has come at the same moment is not asked."""
+def test_the_first_failed_preparation_ends_all_preparations(staged):
+    """Another plugin that is due at the same instant is not called."""
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     first.answer = error("broken")
     scene = staged(first, second)
@@ -244,8 +244,8 @@ def test_the_first_to_give_up_ends_it(staged):
     assert "asked" not in second.log
 
 
-def test_one_pod_prepares_while_another_waits_for_permission(staged):
-    """Whatever is due first is due."""
+def test_one_pod_is_prepared_while_another_waits_at_permit(staged):
+    """The next deadline is the earlier one."""
     plugin = Preparer()
     plugin.permit = lambda _state, pod, _node: Wait(seconds(5)) if pod.key == "default/b" else None
     scene = staged(plugin)
@@ -256,8 +256,8 @@ def test_one_pod_prepares_while_another_waits_for_permission(staged):
     assert event[1] == "b"
 
 
-def test_the_answer_to_one_pod_is_not_taken_for_anothers(staged):
-    """Both asked for the same."""
+def test_the_outcome_of_a_command_counts_only_for_its_pod(staged):
+    """The commands of both pods are equal."""
     scene = staged(Preparer("x"))
     scene.put(make_pod("b"))
     scene.turns()
@@ -271,8 +271,8 @@ def test_the_answer_to_one_pod_is_not_taken_for_anothers(staged):
     assert ("bind", "b", "n1") in scene.turns()
 
 
-def test_a_pod_that_is_deleted_is_prepared_to_the_end(staged):
-    """Binding it fails then, as the world says."""
+def test_the_preparation_of_a_deleted_pod_is_completed(staged):
+    """The Bind fails then."""
     scene = staged(Preparer("x"))
     scene.turn()
     scene.gone(make_pod("a"))
@@ -282,7 +282,7 @@ def test_a_pod_that_is_deleted_is_prepared_to_the_end(staged):
     assert scene.on("n1") == []
 
 
-def test_a_pod_that_was_nominated_there_is_not_announced_again(stage):
+def test_a_pod_nominated_to_the_node_is_not_nominated_again(stage):
     """Its status already names the node."""
     plugin = Preparer("x")
     scene = stage(
@@ -294,7 +294,7 @@ def test_a_pod_that_was_nominated_there_is_not_announced_again(stage):
     assert scene.turn() == [("write", "x")]
 
 
-def test_a_plugin_must_be_able_to_answer(staged):
+def test_a_plugin_that_returns_a_preparation_needs_is_prepared(staged):
     """Otherwise the end of the preparation could not be detected."""
 
     class Silent:
@@ -313,7 +313,7 @@ def test_a_plugin_must_be_able_to_answer(staged):
 
 
 def test_a_pod_with_a_claim_waits_for_its_volume(stage):
-    """From the selected node to the bound claim."""
+    """From the selected-node annotation to the bound claim."""
     scene = stage(
         make_node("n1"), make_storage_class(), make_claim("c"), make_pod("a", spec=claiming("c"))
     )
@@ -328,7 +328,7 @@ def test_a_pod_with_a_claim_waits_for_its_volume(stage):
 
 @pytest.mark.parametrize("is_written", [False, True])
 def test_a_preempted_pod_that_waits_for_its_volume_is_not_deleted(stage, is_written):
-    """Its binding is canceled at once, and the pod is retried after its backoff."""
+    """Its binding is cancelled at once, and the pod is retried after its backoff."""
     big = {"requests": {"cpu": "4"}}
     waiting = make_pod("a", spec=claiming("c"), **big)
     scene = stage(make_node("n1"), make_storage_class(), make_claim("c"), waiting)
@@ -348,8 +348,8 @@ def test_a_preempted_pod_that_waits_for_its_volume_is_not_deleted(stage, is_writ
     assert ("delete", "a") not in said
 
 
-def test_a_pod_whose_volume_could_not_be_made_is_tried_elsewhere(stage):
-    """Once the provisioner took the node out of the claim."""
+def test_a_pod_whose_volume_cannot_be_provisioned_is_scheduled_again(stage):
+    """After the provisioner has removed the selected node from the claim."""
     scene = stage(
         make_node("n1"),
         make_storage_class(),
@@ -370,7 +370,7 @@ def test_a_pod_whose_volume_could_not_be_made_is_tried_elsewhere(stage):
 
 
 def test_two_pods_do_not_get_one_volume(stage):
-    """The second one's cycle comes before anything was written."""
+    """The cycle of the second pod precedes the writes for the first."""
     scene = stage(
         make_node("n1"),
         make_storage_class(provisioner="kubernetes.io/no-provisioner"),

@@ -1,4 +1,4 @@
-"""Profiles that cannot be served: one line that names the profile and the plugin."""
+"""Invalid profiles: the error is one line that names the profile and the plugin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def refusal(*plugins, profile):
     return str(refused.value)
 
 
-def test_an_unknown_plugin_is_refused_with_those_that_are_known():
+def test_an_unknown_plugin_is_refused_with_the_list_of_plugins():
     said = refusal(profile=profile_of("Fitz"))
     assert said.startswith("profile default-scheduler: no plugin 'Fitz'; known: ")
     assert "DefaultPreemption" in said
@@ -54,7 +54,7 @@ def test_a_plugin_under_another_name_is_refused(stage):
         stage(profiles=(profile,), out_of_tree={"Alias": lambda _handle, _args: Fits()})
 
 
-def test_bad_arguments_are_refused_with_their_field():
+def test_invalid_arguments_are_refused_with_their_field():
     args = {"DefaultPreemption": {"minCandidateNodesAbsolute": -1}}
     profile = replace(Profile(plugins=DEFAULT_PLUGINS), args=args)
     said = refusal(profile=profile)

@@ -1,4 +1,4 @@
-"""Failures given to equal pods are those that a new cycle would return."""
+"""Cached failures of equal pods equal those of a new cycle."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Changes:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_failures_are_those_of_new_cycles(seed):
+def test_cached_failures_equal_those_of_new_cycles(seed):
     """Given random changes, when several equal pods are tried, then no failure is out of date."""
     chance = Chance(seed)
     scene = PluginScene(nodes=[node(chance, name) for name in NODES])
@@ -151,7 +151,7 @@ def test_a_nominated_pod_is_evaluated():
     assert scene.profile.failures.find(scene.info(second)) is None
 
 
-def test_failures_of_pods_with_claims_are_not_kept():
+def test_failures_of_pods_with_claims_are_not_cached():
     """Given a pod whose claim is missing, when it is tried, then its failure is not kept."""
     scene = PluginScene(nodes=[make_node("a", cpu=1)])
     claims = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "missing"}]}

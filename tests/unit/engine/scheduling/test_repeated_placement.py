@@ -1,4 +1,4 @@
-"""Placements that share a cycle with an equal pod are those that a new cycle would choose."""
+"""Placements repeated from the cycle of an equal pod equal those of a new cycle."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ def run(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_placements_are_those_of_new_cycles(seed):
+def test_repeated_placements_equal_those_of_new_cycles(seed):
     """Given random changes, when equal pods are placed, then each is placed as by a new cycle."""
     run(seed)
 
 
-def test_the_runs_repeat_often():
+def test_the_random_runs_repeat_many_cycles():
     """Repeated cycles occur often, also beside nominated pods and with nodes that repel pods."""
     repeated, beside, masked = map(sum, zip(*map(run, range(5)), strict=True))
     assert repeated > 200
@@ -217,7 +217,7 @@ def test_pods_with_constraints_are_evaluated(spec):
     assert not repeats(scene, make_pod("second", labels=labels, spec=spec))
 
 
-def test_nodes_without_room_beside_nominated_pods_are_left_out():
+def test_nodes_filled_by_nominated_pods_are_left_out():
     """Given a pod that is nominated to a node and fills it, then equal pods go to other nodes."""
     scene = scene_of_equal_nodes()
     place_two(scene, requests={"cpu": 1})
@@ -253,7 +253,7 @@ def test_a_new_service_spreads_equal_pods():
     assert not repeats(scene, make_pod("second", labels={"app": "a"}))
 
 
-def test_users_plugins_get_a_state_of_their_own():
+def test_user_plugins_get_their_own_cycle_state():
     """Given a user's Reserve plugin, then the cycles of equal pods do not share their state."""
 
     class Holding:
@@ -292,7 +292,7 @@ def test_only_users_plugins_run_before_equal_pods_are_bound():
     assert not second(Holding).binds_at_once
 
 
-def test_claims_of_pods_are_reserved():
+def test_reserve_runs_for_every_pod_with_claims():
     """Given equal pods with a volume, then Reserve runs for each of them."""
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
     volume = {

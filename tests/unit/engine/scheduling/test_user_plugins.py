@@ -1,4 +1,4 @@
-"""Plugins from outside: per node or over columns, and what they may say before filtering."""
+"""User plugins: per node or over columns, and the results of PreFilter."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class ByColumns:
 @pytest.mark.parametrize("last", [False, True], ids=["asked first", "asked last"])
 @pytest.mark.parametrize("locality", [Locality.CLUSTER, Locality.ROW])
 @pytest.mark.parametrize("form", [ByNode, ByColumns])
-def test_the_schedule_does_not_depend_on_the_form(staged, form, locality, last):
-    """Per node or over columns, kept or asked anew, before or after all others."""
+def test_the_schedule_does_not_depend_on_the_form_of_a_plugin(staged, form, locality, last):
+    """Per node or over columns, cached or called again, before or after all others."""
     waiting = [make_pod(f"p{i}", requests={"cpu": "500m"}) for i in range(26)]
 
     def story(plugin):
@@ -96,8 +96,8 @@ class CoresAnew(Cores):
     locality = Locality.CLUSTER
 
 
-def test_normalised_scores_kept_or_asked_anew(staged):
-    """The best node gets 100 either way."""
+def test_normalized_scores_are_equal_with_and_without_cache(staged):
+    """The best node gets 100 in both cases."""
     objects = [*NODES, *(make_pod(f"p{i}") for i in range(6))]
     assert play(staged(Cores(), objects=objects)) == play(staged(CoresAnew(), objects=objects))
     assert {node for _, node in play(staged(Cores(), objects=objects))} == {"n1", "n3", "n5"}
@@ -124,7 +124,7 @@ class OnlyOn:
 
 @pytest.mark.parametrize("locality", [Locality.CLUSTER, Locality.NODE])
 def test_a_pod_may_be_restricted_to_some_nodes(staged, locality):
-    """The others are excluded by name, those that do not exist are ignored."""
+    """Other nodes are excluded, and unknown nodes are ignored."""
     plugin = OnlyOn("n2", "nowhere", locality=locality)
     scene = staged(plugin, objects=[*NODES, make_pod("a"), make_pod("b", requests={"cpu": "9"})])
     assert scene.turn() == [("bind", "a", "n2")]
@@ -134,8 +134,8 @@ def test_a_pod_may_be_restricted_to_some_nodes(staged, locality):
     )
 
 
-def test_two_restrictions_hold_both(staged):
-    """Where they have nothing in common, nothing is left."""
+def test_two_restrictions_are_intersected(staged):
+    """An empty intersection leaves no nodes."""
     pinned = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]}}}}  # fmt: skip
@@ -171,8 +171,8 @@ class Answering:
     ],
     ids=["none", "success", "skip", "rejection"],
 )
-def test_what_pre_filter_may_answer(staged, answer, text):
-    """Any Status of the right code, not one particular object."""
+def test_the_valid_results_of_pre_filter(staged, answer, text):
+    """Any Status of a valid code, not only the constants."""
     scene = staged(Answering(answer), objects=[make_node("n1"), make_pod("a")])
     kind, _, *more = scene.turn()[0]
     assert more[-1].startswith(text) if text else kind == "bind"

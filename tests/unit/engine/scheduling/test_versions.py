@@ -1,4 +1,4 @@
-"""Rules in which the schedulers of 1.19 and 1.36 differ: each case shows what both do."""
+"""Rules that differ between the schedulers of 1.19 and 1.36: each case shows both."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def kinds(commands):
 
 
 @pytest.mark.parametrize(("version", "preempts_again"), [("1.19", False), ("1.36", True)])
-def test_a_terminating_pod_that_was_not_preempted_keeps_a_preemptor_waiting(
+def test_only_1_19_waits_for_terminating_pods_that_were_not_preempted(
     stage_of, version, preempts_again
 ):
     """1.19 waits for every terminating pod of lower priority, 1.36 for the preempted ones."""
@@ -81,7 +81,7 @@ def test_preemption_policy_never_is_honored(stage_of, version):
     ("version", "gates"), [("1.16", {}), ("1.19", {"NonPreemptingPriority": False})]
 )
 def test_without_the_gate_the_preemption_policy_is_ignored(stage_of, version, gates):
-    """NonPreemptingPriority is off by default in 1.16, and can be switched off until 1.23."""
+    """NonPreemptingPriority is off by default in 1.16, and may be disabled until 1.23."""
     objects = (make_node("n1"), victim("v"), preemptor(spec=NEVER))
     scene = stage_of(version, *objects, gates=gates)
     assert ("delete", "v") in scene.turns()
@@ -147,7 +147,7 @@ def test_the_event_names_the_preemptor(stage_of, version, note):
 def test_lower_nominations_are_cleared_even_if_all_victims_are_terminating(
     stage_of, version, cleared
 ):
-    """1.36 does nothing at all if every victim is being deleted already."""
+    """1.36 does nothing if every victim is terminating already."""
     leaving = victim("v", terminating=True)
     lower = preemptor("low", priority=50, nominated="n1")
     scene = stage_of(version, make_node("n1"), leaving, lower, preemptor())
@@ -181,8 +181,8 @@ class Hold:
 
 
 @pytest.mark.parametrize(("version", "deleted"), [("1.19", True), ("1.36", False)])
-def test_a_victim_that_waits_on_permit(stage_of, version, deleted):
-    """1.19 deletes it like any victim; in 1.36 it goes back to the queue."""
+def test_a_victim_that_waits_at_permit(stage_of, version, deleted):
+    """1.19 deletes it like other victims; in 1.36 it returns to the queue."""
     config = default_config(release_of(version, None), {}).profiles[0]
     profile = replace(config, plugins=(*config.plugins, ("Hold", 0)))
     factories = {"Hold": lambda _handle, _args: Hold()}
@@ -198,7 +198,7 @@ def test_a_victim_that_waits_on_permit(stage_of, version, deleted):
 
 
 def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
-    """The loop is synchronous; 1.36 schedules the other pod meanwhile."""
+    """The loop of 1.19 is synchronous; 1.36 schedules the other pod at the same time."""
     small = make_pod("q", requests={"cpu": "1"})
     for version, is_due in (("1.19", False), ("1.36", True)):
         scene = stage_of(version, make_node("n1"), victim("v"), preemptor(), small)
@@ -209,7 +209,7 @@ def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
 
 
 def test_a_cycle_waits_for_the_nominations_to_be_cleared_in_1_19(stage_of):
-    """Those of lesser pods on the node, after the deletions."""
+    """Nominations of pods of lower priority on the node, after the deletions."""
     lower = preemptor("low", priority=50, nominated="n1")
     small = make_pod("q", requests={"cpu": "1"})
     scene = stage_of("1.19", make_node("n1"), victim("v"), lower, preemptor(), small)
@@ -225,8 +225,8 @@ def test_a_cycle_waits_for_the_nominations_to_be_cleared_in_1_19(stage_of):
 
 
 @pytest.mark.parametrize(("version", "node"), [("1.19", "n1"), ("1.36", "n2")])
-def test_the_first_victim_is_the_highest_in_1_19(stage_of, version, node):
-    """1.19 lists victims that violate a budget first, and takes the first for the highest.
+def test_1_19_takes_the_first_victim_for_the_most_important(stage_of, version, node):
+    """1.19 lists victims that violate a budget first.
 
     n1 has victims of priority 1 (guarded) and 9, n2 of 5 (guarded) and 2.
     """
@@ -257,15 +257,15 @@ def test_the_first_victim_is_the_highest_in_1_19(stage_of, version, node):
         ),
     ],
 )
-def test_a_failure_names_what_post_filters_found_in_1_36(stage_of, version, message):
-    """PostFilter is DefaultPreemption alone in 1.19, and its reasons are not told."""
+def test_only_1_36_adds_the_post_filter_message_to_a_failure(stage_of, version, message):
+    """1.19 has only DefaultPreemption, and does not report its reasons."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
     assert ("event", "p", "FailedScheduling", message) in scene.turn()
 
 
 @pytest.mark.parametrize(("version", "kept"), [("1.19", "n1"), ("1.36", "")])
-def test_a_search_without_candidates_leaves_the_nomination_in_1_19(stage_of, version, kept):
-    """Only a search in which no node is worth a look clears it there."""
+def test_a_search_without_candidates_keeps_the_nomination_in_1_19(stage_of, version, kept):
+    """1.19 clears it only if preemption can help on no node."""
     objects = (make_node("n1"), victim("v", priority=100), preemptor(nominated="n1"))
     scene = stage_of(version, *objects)
     scene.turn()
@@ -276,8 +276,8 @@ def test_a_search_without_candidates_leaves_the_nomination_in_1_19(stage_of, ver
 @pytest.mark.parametrize(
     ("version", "place"), [("1.19", "unschedulable"), ("1.36", "error_backoff")]
 )
-def test_a_pod_without_any_nodes(stage_of, version, place):
-    """No plugin has rejected it, so 1.36 tries it again after each backoff."""
+def test_a_pod_in_a_cluster_without_nodes(stage_of, version, place):
+    """No plugin has rejected it, so 1.36 retries it after each backoff."""
     scene = stage_of(version, preemptor())
     scene.turn()
     scene.all_done()
@@ -295,7 +295,7 @@ def test_the_flush_of_unschedulable_pods(stage_of, version, flush_s):
 
 @pytest.mark.parametrize(("version", "moved"), [("1.19", True), ("1.36", False)])
 def test_any_node_change_moves_all_pods_in_1_19(stage_of, version, moved):
-    """A label helps no pod that lacks cpu, and 1.36 knows."""
+    """A changed label does not help a pod that lacks cpu, and 1.36 ignores it."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
     scene.turn()
     scene.all_done()
@@ -306,7 +306,7 @@ def test_any_node_change_moves_all_pods_in_1_19(stage_of, version, moved):
 
 @pytest.mark.parametrize(("version", "place"), [("1.19", "active"), ("1.36", "unschedulable")])
 def test_an_update_of_an_unschedulable_pod_makes_it_active_in_1_19(stage_of, version, place):
-    """A label of a pod that lacks cpu is no reason to try it again in 1.36."""
+    """1.36 does not retry a pod that lacks cpu after a change of its labels."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
     scene.turn()
     scene.all_done()
@@ -316,7 +316,7 @@ def test_an_update_of_an_unschedulable_pod_makes_it_active_in_1_19(stage_of, ver
 
 @pytest.mark.parametrize(("version", "waits"), [("1.19", True), ("1.36", False)])
 def test_an_idle_scheduler_waits_for_backoffs_in_1_19(stage_of, version, waits):
-    """1.36 tries a pod that backs off if no other is there."""
+    """1.36 tries a pod in backoff if no other pod is active."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
     scene.turn()
     scene.all_done()
@@ -344,7 +344,7 @@ NEAR_WEB = {
 
 @pytest.mark.parametrize(("version", "place"), [("1.19", "active"), ("1.36", "unschedulable")])
 def test_any_change_of_a_pod_that_attracts_others(stage_of, version, place):
-    """An annotation is reason enough in 1.19; 1.36 looks at labels and requests."""
+    """An annotation suffices in 1.19; 1.36 compares labels and requests."""
     node = make_node("n1", labels={"kubernetes.io/hostname": "n1"})
     web = make_pod("web", node="n1", requests={"cpu": "2"}, labels={"app": "web"})
     near = make_pod("p", requests=BIG, spec={"affinity": NEAR_WEB})
@@ -358,8 +358,8 @@ def test_any_change_of_a_pod_that_attracts_others(stage_of, version, place):
 
 
 @pytest.mark.parametrize(("version", "place"), [("1.19", "unschedulable"), ("1.36", "active")])
-def test_the_end_of_a_nomination(stage_of, version, place):
-    """A nominated pod is deleted: 1.36 tries the pods again for which it kept the node."""
+def test_the_deletion_of_a_nominated_pod(stage_of, version, place):
+    """1.36 retries the pods for which the nomination has reserved the node."""
     nominated = preemptor("high", nominated="n1")
     low = preemptor("low", priority=50)
     scene = stage_of(version, make_node("n1"), victim("v", terminating=True), nominated, low)
@@ -372,8 +372,8 @@ def test_the_end_of_a_nomination(stage_of, version, place):
 
 
 @pytest.mark.parametrize(("version", "place"), [("1.19", "unschedulable"), ("1.36", "backoff")])
-def test_a_binding_that_is_refused(stage_of, version, place):
-    """The other pod may have the node: 1.36 tries it again."""
+def test_a_refused_binding_and_an_unschedulable_pod(stage_of, version, place):
+    """1.36 retries the unschedulable pod, because the resources are free."""
     scene = stage_of(version, make_node("n1"), preemptor("a"), preemptor("b"))
     scene.turn()
     bind = scene.sent.pop()
@@ -398,7 +398,7 @@ COUNTED = (
 
 @pytest.mark.parametrize(("version", "reasons"), [("1.19", NAMED), ("1.36", COUNTED)])
 def test_reasons_of_taints_and_node_selectors(stage_of, version, reasons):
-    """1.19 counts nodes with different taints apart."""
+    """1.19 counts nodes with different taints separately."""
     labels = {"disk": "ssd"}
     nodes = (
         make_node("n1", labels=labels, taints=["a=x:NoSchedule"]),
@@ -411,7 +411,7 @@ def test_reasons_of_taints_and_node_selectors(stage_of, version, reasons):
     assert event[3].startswith(f"0/4 nodes are available: {reasons}")
 
 
-def test_scores_of_1_19(stage_of):
+def test_the_scores_of_1_19(stage_of):
     """Its default weights, and the older balance of cpu and memory."""
     nodes = (make_node("n1", cpu="4", memory="4Gi"), make_node("n2", cpu="4", memory="64Gi"))
     pod = make_pod("p", requests={"cpu": "2", "memory": "2Gi"})
@@ -430,7 +430,7 @@ def bound_to(scene):
 
 @pytest.mark.parametrize(("version", "node"), [("1.19", "tainted"), ("1.36", "busy")])
 def test_the_weight_of_taints(stage_of, version, node):
-    """PreferNoSchedule counts as much as free resources in 1.19, three times as much in 1.36."""
+    """PreferNoSchedule has weight 1 in 1.19, like free resources, and weight 3 in 1.36."""
     nodes = (make_node("tainted", taints=["a:PreferNoSchedule"]), make_node("busy"))
     load = make_pod("load", node="busy", requests={"cpu": "3500m"})
     scene = stage_of(version, *nodes, load, make_pod("p", requests={"cpu": "100m"}))
@@ -438,8 +438,8 @@ def test_the_weight_of_taints(stage_of, version, node):
 
 
 @pytest.mark.parametrize(("version", "node"), [("1.19", "busy"), ("1.36", "avoiding")])
-def test_nodes_that_ask_to_be_avoided(stage_of, version, node):
-    """The annotation preferAvoidPods outvotes everything in 1.19, and means nothing in 1.36."""
+def test_nodes_with_the_annotation_prefer_avoid_pods(stage_of, version, node):
+    """The annotation overrides all other scores in 1.19, and has no effect in 1.36."""
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": "rs"}
     wish = {"preferAvoidPods": [{"podSignature": {"podController": owner}}]}
     key = "scheduler.alpha.kubernetes.io/preferAvoidPods"
@@ -513,7 +513,7 @@ def service():
 @pytest.mark.parametrize("affinity", [PREFERS_NODE, PREFERS_POD], ids=["of nodes", "of pods"])
 @pytest.mark.parametrize(("version", "node"), [("1.19", "free"), ("1.36", "busy")])
 def test_the_weight_of_affinity(stage_of, version, node, affinity):
-    """A preference counts as much as free resources in 1.19, twice as much in 1.36."""
+    """Preferred affinity has weight 1 in 1.19, like free resources, and weight 2 in 1.36."""
     friend = make_pod("friend", node="busy", requests={"cpu": "10m"}, labels=WEB)
     waiting = make_pod("p", requests={"cpu": "50m"}, spec={"affinity": affinity})
     assert bound_to(stage_of(version, *LABELLED, FULL, friend, waiting)) == node
@@ -521,7 +521,7 @@ def test_the_weight_of_affinity(stage_of, version, node, affinity):
 
 @pytest.mark.parametrize(("version", "node"), [("1.19", "free"), ("1.36", "busy")])
 def test_the_weight_of_default_spreading(stage_of, version, node):
-    """SelectorSpread counts once in 1.19, the default topology constraints of 1.36 count twice.
+    """SelectorSpread has weight 1 in 1.19, the default constraints of 1.36 have weight 2.
 
     The only other pod of the service is on the free node.
     """

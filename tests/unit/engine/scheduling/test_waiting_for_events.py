@@ -1,4 +1,4 @@
-"""Rejected and gated pods: what lets them be tried again, and when nothing does.
+"""Unschedulable and gated pods: the events after which they are retried.
 
 upstream: pkg/scheduler/backend/queue/scheduling_queue.go
 """
@@ -22,14 +22,14 @@ OTHERS = EventKind.ASSIGNED_POD_LABEL
 
 
 def test_a_rejected_pod_waits_for_an_event(waiting):
-    """Time alone does nothing before the leftover flush."""
+    """Without an event, it waits until the flush of unschedulable pods."""
     waiting.add("a")
     waiting.fail(0.5)
     assert (waiting.place("a"), waiting.pop(29)) == ("unschedulable", None)
 
 
-def test_only_the_plugins_that_rejected_are_asked(waiting):
-    """A departure frees resources; it does not change labels of nodes."""
+def test_only_hints_of_the_rejecting_plugins_are_called(waiting):
+    """The deletion of a pod frees resources; it does not change labels of nodes."""
     for name, plugins in (("a", ["NodeAffinity"]), ("b", ["NodeAffinity", "NodeResourcesFit"])):
         waiting.add(name)
         waiting.fail(0.5, plugins)
@@ -38,15 +38,15 @@ def test_only_the_plugins_that_rejected_are_asked(waiting):
 
 
 def test_a_plugin_without_events_gets_every_event(waiting):
-    """It cannot say what it waits for."""
+    """It does not state which events it waits for."""
     waiting.add("a")
     waiting.fail(0.5, ["Mystery"])
     waiting.wake(9, OTHERS)
     assert waiting.place("a") == "active"
 
 
-def test_an_event_may_be_for_lesser_pods_only(waiting):
-    """Room that was promised to a pod is no news to those who ignored the promise."""
+def test_an_event_may_be_limited_to_a_maximum_priority(waiting):
+    """The end of a nomination does not help pods of higher priority, which ignored it."""
     for name, priority in (("low", 1), ("equal", 5), ("high", 6)):
         waiting.add(name, priority=priority)
         waiting.fail(0.5)
@@ -55,8 +55,8 @@ def test_an_event_may_be_for_lesser_pods_only(waiting):
     assert places == ["active", "active", "unschedulable"]
 
 
-def test_one_pod_may_be_spared(waiting):
-    """An event does not activate the pod that caused it."""
+def test_an_event_does_not_wake_the_pod_that_caused_it(waiting):
+    """It wakes other pods."""
     for name in ("a", "b"):
         waiting.add(name)
         waiting.fail(0.5)
@@ -68,8 +68,8 @@ def event_of(waiting):
     return ClusterEvent(EventKind.ASSIGNED_POD_DELETE, waiting.find("a").info, None)
 
 
-def test_what_happened_during_an_attempt_counts(waiting):
-    """A rejection found on what was true before must not put the pod to sleep."""
+def test_events_during_an_attempt_count(waiting):
+    """A rejection that is out of date must not make the pod unschedulable."""
     waiting.add("a")
     queued = waiting.queue.pop(seconds(0.5))
     waiting.wake(0.6)
@@ -77,8 +77,8 @@ def test_what_happened_during_an_attempt_counts(waiting):
     assert waiting.place("a") == "backoff"
 
 
-def test_what_happened_before_an_attempt_does_not_count(waiting):
-    """It was seen."""
+def test_events_before_an_attempt_do_not_count(waiting):
+    """The attempt has considered them."""
     waiting.add("a")
     waiting.wake(0.1)
     waiting.fail(0.5)
@@ -86,7 +86,7 @@ def test_what_happened_before_an_attempt_does_not_count(waiting):
 
 
 def test_pods_of_two_profiles_wait_for_their_own_plugins(new_waiting):
-    """Under one name plugins may be configured differently, or be missing."""
+    """Plugins of one name may be configured differently, or missing, in a profile."""
     bare = Profile("bare", (("PrioritySort", 0), ("NodeName", 0), ("DefaultBinder", 0)))
     waiting = new_waiting(profiles=(Profile(), bare))
     waiting.add("a", spec={"schedulerName": "bare"})
@@ -104,8 +104,10 @@ def test_pods_of_two_profiles_wait_for_their_own_plugins(new_waiting):
     ("failed_s", "start_s", "again_s"),
     [(0.5, 0, 330), (29.9, 0, 330), (30.0, 0, 360), (30.1, 0, 360), (10.0, -0.5, 329.5)],
 )
-def test_a_forgotten_pod_is_tried_after_five_minutes(new_waiting, failed_s, start_s, again_s):
-    """More than five, at a tick of thirty seconds counted from the scheduler's start."""
+def test_an_unschedulable_pod_is_flushed_after_five_minutes(
+    new_waiting, failed_s, start_s, again_s
+):
+    """After more than five minutes, at a tick of thirty seconds since the start."""
     waiting = new_waiting(start_s=start_s)
     waiting.add("a")
     waiting.fail(failed_s, ["NodeAffinity"])
@@ -114,8 +116,8 @@ def test_a_forgotten_pod_is_tried_after_five_minutes(new_waiting, failed_s, star
     assert waiting.pop(again_s) == "a"
 
 
-def test_each_attempt_starts_the_five_minutes_anew(waiting):
-    """A pod that was tried meanwhile is not forgotten."""
+def test_each_attempt_restarts_the_five_minutes(waiting):
+    """The time counts from the last attempt."""
     waiting.add("a")
     waiting.fail(10)
     waiting.wake(200)
@@ -123,7 +125,7 @@ def test_each_attempt_starts_the_five_minutes_anew(waiting):
     assert waiting.due_s() == 510
 
 
-def test_the_flush_takes_whoever_is_due_and_no_other(waiting):
+def test_the_flush_moves_only_pods_that_are_due(waiting):
     """In the order of their last attempts."""
     for name, at_s in (("a", 1), ("b", 2), ("c", 40)):
         waiting.add(name, at_s)
@@ -141,7 +143,7 @@ def test_a_late_flush_counts_from_its_tick(waiting):
     assert [waiting.pop(345), waiting.pop(345)] == ["a", None]
 
 
-def test_how_long_is_too_long_is_configured(new_waiting):
+def test_the_time_until_the_flush_can_be_configured(new_waiting):
     """podMaxInUnschedulablePodsDuration."""
     waiting = new_waiting(max_in_unschedulable=60)
     waiting.add("a")
@@ -153,7 +155,7 @@ def test_how_long_is_too_long_is_configured(new_waiting):
 
 
 def test_a_gated_pod_is_not_tried(waiting):
-    """No event, no flush, and no removal of a gate but the last lets it in."""
+    """Neither an event, a flush nor the removal of one of several gates activates it."""
     waiting.add("a", **GATED)
     waiting.wake(1)
     waiting.wake(1, EventKind.NODE_ADD, new=make_node("n"))
@@ -164,8 +166,8 @@ def test_a_gated_pod_is_not_tried(waiting):
     assert waiting.pop(10_000) == "a"
 
 
-def test_a_pod_arrives_when_its_gates_fall_as_late_as_it_arrived(waiting):
-    """Its place in the order is that of its first arrival."""
+def test_a_pod_whose_gates_were_removed_is_ordered_by_its_arrival(waiting):
+    """Its timestamp is that of its first arrival."""
     waiting.add("a", 0, **GATED)
     waiting.add("b", 1)
     waiting.update("a", 5, [EventKind.POD_GATES_GONE])
@@ -173,7 +175,7 @@ def test_a_pod_arrives_when_its_gates_fall_as_late_as_it_arrived(waiting):
 
 
 def test_a_gated_preemptor_waits_for_an_event_that_helps_it(new_waiting):
-    """A deletion opens the gate only if a plugin that rejected the pod waits for it, too."""
+    """After a deletion, PreEnqueue runs only if a rejecting plugin waits for deletions."""
     closed = [True]
     verdict = unschedulable("not yet").by("DefaultPreemption")
     waiting = new_waiting(gate=lambda pod: verdict if closed else None)

@@ -1,4 +1,4 @@
-"""What gives a rejected pod hope: one line per plugin and kind of change.
+"""Which changes wake a rejected pod: one line per plugin and kind of change.
 
 A pod is really rejected, something really changes, and the pod is woken or sleeps on.
 upstream: the plugins' EventsToRegister and hints; pkg/scheduler/eventhandlers.go
@@ -248,8 +248,10 @@ CASES = {
 @pytest.mark.parametrize(
     ("nodes", "pod", "others", "changes", "is_woken"), CASES.values(), ids=CASES
 )
-def test_a_rejected_pod_is_woken_by(stage, nodes, pod, others, changes, is_woken):
-    """What its rejectors care about, and nothing else."""
+def test_a_rejected_pod_is_woken_only_by_relevant_changes(
+    stage, nodes, pod, others, changes, is_woken
+):
+    """The changes that the rejecting plugins registered, and no others."""
     scene = stage(*others, *nodes, pod)
     assert scene.turn()[0][2] == "FailedScheduling"
     scene.all_done()

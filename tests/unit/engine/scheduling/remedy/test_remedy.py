@@ -340,8 +340,8 @@ def test_every_remedy_works(family):
     assert tried > 10
 
 
-def test_a_pod_is_not_advised_to_do_without_a_device():
-    """A node without the device would take the pod, but the pod could not work there."""
+def test_no_remedy_removes_a_device_request():
+    """A node without the device would accept the pod, but the pod could not work there."""
     pending = pod()
     pending["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = "1"
     assert remedy({"nodes": [node()], "pods": [], "pending": pending}) is None
