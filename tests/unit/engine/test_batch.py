@@ -1,4 +1,4 @@
-"""An engine with two schedulers: one for single pods, one for whole jobs, on one cluster."""
+"""An engine with two schedulers, for single pods and for whole jobs, on one cluster."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def used(made):
 
 
 @pytest.mark.parametrize("build", [build_engine, build_scheduler_engine])
-def test_whole_jobs_are_scheduled_if_asked_for(build):
+def test_jobs_are_scheduled_as_a_whole_if_configured(build):
     engine = build(EngineConfig(batch=shipped_configuration("kube-batch")), SilentReporter())
     assert engine.find(Batch).next_deadline() is None
     with pytest.raises(LookupError):
@@ -87,19 +87,19 @@ def test_whole_jobs_are_scheduled_if_asked_for(build):
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULER_NAMES)
-def test_pods_choose_by_scheduler_name(scheduler):
+def test_the_scheduler_name_of_a_pod_selects_the_scheduler(scheduler):
     made = world(node("n1"), *gang("g", 3, scheduler), pod("alone", scheduler))
     made.run(START + seconds(10))
     assert sorted(placed(made)) == ["alone", "g-0", "g-1", "g-2"]
 
 
-def test_a_pod_that_chose_nobody_we_know_waits():
+def test_a_pod_with_an_unknown_scheduler_name_is_not_scheduled():
     made = world(node("n1"), pod("p", "yunikorn"))
     made.run(START + seconds(10))
     assert placed(made) == {}
 
 
-def test_single_pods_and_jobs_share_nodes_and_none_is_booked_twice():
+def test_single_pods_and_jobs_share_nodes_without_overcommitment():
     singles = [pod(f"p{i}") for i in range(5)]
     made = world(node("n1"), node("n2"), *singles, *gang("a", 3), *gang("b", 3))
     made.run(START + seconds(10))
@@ -107,7 +107,7 @@ def test_single_pods_and_jobs_share_nodes_and_none_is_booked_twice():
     assert [name for name in sorted(placed(made)) if name[0] in "ab"] == ["a-0", "a-1", "a-2"]
 
 
-def test_whoever_comes_while_a_gang_is_being_bound_sees_it_there():
+def test_a_pod_created_during_the_bind_of_a_gang_counts_the_gang():
     made = world(node("n1"), *gang("a", 3))
     made.run(START)
     made.at(START + seconds(1), lambda store, now: [store.create(pod(f"p{i}"), now) for i in "012"])
@@ -115,7 +115,7 @@ def test_whoever_comes_while_a_gang_is_being_bound_sees_it_there():
     assert used(made) == {"n1": 4}
 
 
-def test_a_gang_takes_what_single_pods_leave_when_they_go():
+def test_a_gang_uses_the_resources_of_deleted_single_pods():
     made = world(node("n1"), *(pod(f"p{i}") for i in range(4)), *gang("a", 4))
     made.run(START + seconds(5))
     assert sorted(placed(made)) == ["p0", "p1", "p2", "p3"]
@@ -129,7 +129,7 @@ def test_a_gang_takes_what_single_pods_leave_when_they_go():
     assert sorted(placed(made)) == ["a-0", "a-1", "a-2", "a-3"]
 
 
-def test_jobs_may_take_the_pods_of_a_profile():
+def test_batch_may_schedule_the_pods_of_a_profile():
     config = shipped_configuration("fairlead")
     names = Ownership((DEFAULT_SCHEDULER,))
     made = world(
@@ -142,14 +142,14 @@ def test_jobs_may_take_the_pods_of_a_profile():
     assert placed(made) == {"alone": "n1"}  # one by one, four of the gang would have been placed
 
 
-def test_other_profiles_stay():
+def test_other_profiles_are_unchanged():
     both = SchedulerConfig((Profile(), Profile("volcano")))
     config = EngineConfig(scheduler=both, batch=shipped_configuration("fairlead"))
     engine = build_engine(config, SilentReporter())
     assert list(engine.find(Scheduler).profiles) == [DEFAULT_SCHEDULER]
 
 
-def test_nothing_is_done_while_nothing_changes():
+def test_without_changes_nothing_is_done():
     engine = engine_of()
     made = world(node("n1"), *gang("a", 3), *gang("b", 3), engine=engine)
     made.run(START + seconds(5))
@@ -157,13 +157,13 @@ def test_nothing_is_done_while_nothing_changes():
     assert due == START + seconds(600)  # only the starvation bound of the gang that waits
 
 
-def test_names_that_nobody_knows_are_refused():
+def test_unknown_names_are_refused():
     config = EngineConfig(batch=read_configuration('actions: "alocate"'))
     with pytest.raises(BatchConfigurationError, match="no action 'alocate'"):
         build_engine(config, SilentReporter())
 
 
-def test_two_groups_of_one_name_in_two_apis_are_told_apart():
+def test_groups_of_the_same_name_in_two_apis_are_different():
     old = {**gang("g", 0, minimum=9)[0], "apiVersion": "scheduling.incubator.k8s.io/v1alpha1"}
     made = world(node("n1"), old, *gang("g", 3))
     made.run(START + seconds(10))
@@ -174,7 +174,7 @@ def test_two_groups_of_one_name_in_two_apis_are_told_apart():
     assert "status" not in incubator
 
 
-def test_of_two_groups_of_one_name_the_other_counts_once_one_is_gone():
+def test_a_group_counts_after_the_deletion_of_one_with_the_same_name():
     old = {**gang("g", 0, minimum=2)[0], "apiVersion": "scheduling.incubator.k8s.io/v1alpha1"}
     made = world(node("n1"), old, *gang("g", 3, minimum=9))
     made.run(START + seconds(5))

@@ -1,4 +1,4 @@
-"""Pods with claims from creation to the end, in a world with everything in it."""
+"""Pods with resource claims from creation to deletion, with all controllers."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class World(SimulatedWorld):
         return [f"{one['pool']}/{one['device']}" for one in results]
 
 
-def test_a_pod_waits_until_a_device_is_given_back():
-    """And says what it waits for in upstream's words."""
+def test_a_pod_waits_until_a_device_is_released():
+    """Its condition has upstream's message."""
     claims = [make_resource_claim(name) for name in ("c", "d", "e")]
     world = World(*claims).create(
         *(pod(f"p{i}", wanting(c.metadata.name)) for i, c in enumerate(claims))
@@ -92,8 +92,8 @@ def test_a_pod_waits_until_a_device_is_given_back():
     assert sorted(world.devices("d") + world.devices("e")) == ["a/gpu-0", "b/gpu-0"]
 
 
-def test_pods_that_share_a_claim_run_side_by_side():
-    """Where its device is."""
+def test_pods_that_share_a_claim_run_on_the_same_node():
+    """The node has the device."""
     world = World(make_resource_claim("c"))
     world.create(*(pod(f"p{i}", wanting("c")) for i in range(5)))
     assert len({world.node_of(f"p{i}") for i in range(5)}) == 1
@@ -101,8 +101,8 @@ def test_pods_that_share_a_claim_run_side_by_side():
     assert [one["name"] for one in status["reservedFor"]] == [f"p{i}" for i in range(5)]
 
 
-def test_an_unused_allocation_on_a_node_that_is_closed_is_moved():
-    """Given up by the first attempt, made anew by the second."""
+def test_an_unused_allocation_on_a_cordoned_node_is_moved():
+    """The first attempt deallocates the claim, the second one allocates it again."""
     world = World(make_resource_claim("c", status=allocated("a", "gpu-0")))
     world.at(START, lambda s, now: s.patch(NODE, "", "a", {"spec": {"unschedulable": True}}, now))
     world.create(pod("p", wanting("c")))
@@ -112,7 +112,7 @@ def test_an_unused_allocation_on_a_node_that_is_closed_is_moved():
     assert any("deallocation of ResourceClaim completed" in note for note in notes)
 
 
-def test_a_placement_that_a_vanished_claim_spoils_is_tried_again():
+def test_a_pod_is_retried_after_its_claim_was_deleted_during_the_binding():
     """The pod waits for its claim."""
     world = World().create(pod("p", wanting("c")))
     assert world.node_of("p") == ""
@@ -120,8 +120,8 @@ def test_a_placement_that_a_vanished_claim_spoils_is_tried_again():
     assert world.after(60).node_of("p")
 
 
-def test_an_extended_resource_is_met_with_devices():
-    """The special claim is made when the pod is placed, and goes with the pod."""
+def test_an_extended_resource_is_provided_by_devices():
+    """The special claim is created with the placement and deleted with the pod."""
     asks = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {GPU: "1"}}}]}
     spec = DeviceClassSpec(extended_resource_name=GPU)
     world = World(structs.replace(make_device_class("named"), spec=spec))
@@ -142,7 +142,7 @@ def test_an_extended_resource_is_met_with_devices():
 
 
 def test_devices_of_a_generated_claim_are_free_at_once_when_its_pod_is_deleted():
-    """The claim is deallocated before it is deleted, which wakes the pod that waits."""
+    """The claim is deallocated before its deletion, which wakes the waiting pod."""
     template = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaimTemplate",
@@ -159,7 +159,7 @@ def test_devices_of_a_generated_claim_are_free_at_once_when_its_pod_is_deleted()
 
 
 def test_a_pod_is_bound_when_its_device_is_attached():
-    """Until then it waits with a nominated node, and is asked about every five seconds."""
+    """Until then it has a nominated node, and is checked every five seconds."""
     device = make_device("gpu-0") | {
         "bindingConditions": ["attached"],
         "bindingFailureConditions": ["broken"],
@@ -183,8 +183,8 @@ def test_a_pod_is_bound_when_its_device_is_attached():
     assert world.after(3).node_of("p") == "b"
 
 
-def test_a_device_that_is_tainted_loses_its_pod():
-    """The pod is deleted, and a device without taint is left for others."""
+def test_a_pod_of_a_tainted_device_is_deleted():
+    """Devices without taints stay available to other pods."""
     world = World(make_resource_claim("c"))
     world.create(pod("p", wanting("c")))
     node = world.node_of("p")

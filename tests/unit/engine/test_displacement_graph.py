@@ -1,4 +1,4 @@
-"""Cycles, starvation and wasted nominations, as pure bookkeeping."""
+"""DisplacementGraph: cycles, starvation and wasted nominations."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def add(graph, *pairs):
     return found
 
 
-def test_a_pushes_out_b_pushes_out_a():
-    """The second displacement closes the smallest of cycles."""
+def test_two_workloads_that_preempt_each_other_are_a_cycle():
+    """The second displacement closes a cycle of two."""
     first, second = add(DisplacementGraph(5), "a>b", "b>a")
     assert first.cycle is None
     assert second.cycle.workloads == ("a", "b")
@@ -25,42 +25,42 @@ def test_a_pushes_out_b_pushes_out_a():
 
 
 def test_the_minimal_cycle_is_reported():
-    """Of the ways around, the shortest counts."""
+    """The shortest of several cycles."""
     *_, last = add(DisplacementGraph(9), "a>b", "b>c", "c>d", "a>d", "b>d", "d>a")
     assert last.cycle.workloads == ("a", "d")
 
 
-def test_no_cycle_among_strangers():
-    """A chain of displacements is not a circle, however long."""
+def test_a_chain_of_displacements_is_no_cycle():
+    """For any length."""
     assert all(f.cycle is None for f in add(DisplacementGraph(9), "a>b", "b>c", "c>d", "a>d"))
 
 
-def test_a_workload_may_push_out_itself():
-    """Successors of one workload that displace each other are a circle of one."""
+def test_pods_of_one_workload_that_displace_each_other_are_a_cycle():
+    """The cycle has one workload."""
     (found,) = add(DisplacementGraph(5), "a>a")
     assert found.cycle.workloads == ("a",)
 
 
-def test_cycles_are_told_again_when_their_count_doubles():
+def test_cycles_are_reported_again_when_their_count_doubles():
     """A loop that continues is reported at its repetitions 1, 2, 4 and 8."""
     found = add(DisplacementGraph(99), *["a>b", "b>a"] * 5)
     assert [f.cycle.times for f in found if f.cycle] == [1, 2, 4, 8]
 
 
-def test_one_cycle_whoever_it_is_entered_at():
-    """a, b, c and b, c, a are the same circle and counted together."""
+def test_a_cycle_is_the_same_from_every_start():
+    """a, b, c and b, c, a are the same cycle and counted together."""
     *_, sixth = add(DisplacementGraph(99), "a>b", "b>c", "c>a", "a>b")
     assert sixth.cycle.times == 2
 
 
-def test_starvation_is_told_past_each_multiple():
+def test_starvation_is_reported_above_each_multiple():
     """Displaced more than three times, then more than six times."""
     found = add(DisplacementGraph(3), *["x>poor"] * 7)
     assert [f.displaced_times for f in found if f.starving] == [4, 7]
 
 
-def test_memory_is_bounded(monkeypatch):
-    """The oldest edges are forgotten, and with them the cycles they would have closed."""
+def test_the_number_of_edges_is_bounded(monkeypatch):
+    """The oldest edges are dropped, and with them the cycles that they would have closed."""
     monkeypatch.setattr("fairlead.engine.loop_detector._EDGES_MAX", 2)
     graph = DisplacementGraph(9)
     *_, last = add(graph, "a>b", "x>y", "y>z", "b>a")
@@ -84,8 +84,8 @@ def test_memory_is_bounded(monkeypatch):
         "a kept promise starts the count anew",
     ],
 )
-def test_wasted_nominations(story, told):
-    """P is a nomination, N a placement; every second wasted nomination in a row is reported."""
+def test_every_second_wasted_nomination_in_a_row_is_reported(story, told):
+    """P is a nomination, N a placement."""
     ledger, found = NominationHistory(2), []
     for step in story.split():
         kind, node = step.split(":")

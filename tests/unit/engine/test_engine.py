@@ -1,4 +1,4 @@
-"""Engine: state first, then every controller in order; deadlines one unit of work at a time."""
+"""Engine: stimuli change the state, then controllers run in order; one unit per deadline."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ def engine_of(*spies):
     return engine
 
 
-def test_everybody_is_told_after_the_state(diary):
-    """In order, and their commands leave in that order."""
+def test_all_controllers_handle_a_stimulus_after_the_state(diary):
+    """In order, and their commands are returned in the same order."""
     engine = engine_of(Spy("a", diary), Spy("b", diary))
     assert engine.handle(ObjectChanged(make_node("n")), 7) == [issued("a"), issued("b")]
     assert diary == [("a", "ObjectChanged", 7, 1), ("b", "ObjectChanged", 7, 1)]
 
 
-def test_answers_are_told_to_everybody_too(diary):
-    """Who sent the command knows it again."""
+def test_all_controllers_handle_outcomes(diary):
+    """The controller that sent the command recognizes it."""
     engine = engine_of(Spy("a", diary), Spy("b", diary))
     engine.handle(CommandSucceeded(command("x")), 1)
     assert [name for name, *_ in diary] == ["a", "b"]
@@ -120,8 +120,8 @@ def test_a_controller_gets_what_its_interest_includes(diary, stimulus, concerned
     assert [name for name, *_ in diary] == concerned
 
 
-def test_readiness_concerns_only_those_who_need_it(diary):
-    """For all others it is a changed pod."""
+def test_readiness_changes_are_handled_only_by_interested_controllers(diary):
+    """For all others the stimulus is a changed pod."""
     a, b, c = (Spy(name, diary) for name in "abc")
     a.interest, b.interest = Interest(readiness=False), Interest(changed=(Node,))
     engine_of(a, b, c).handle(ReadinessChanged(make_pod("p")), 1)
@@ -164,7 +164,7 @@ def unused(handle, args):
         ),
     ],
 )
-def test_the_state_keeps_readiness_only_for_those_who_may_read_it(config, keeps):
+def test_the_state_keeps_readiness_only_if_a_controller_reads_it(config, keeps):
     assert build_engine(config, SilentReporter()).cluster.keeps_readiness is keeps
 
 
@@ -209,7 +209,7 @@ def test_an_interest_may_name_the_kinds_that_a_command_writes(diary, written, co
     assert [name for name, *_ in diary] == concerned
 
 
-def test_successes_of_one_class_concern_a_controller_by_their_kinds_only_if_it_names_them(diary):
+def test_successes_are_filtered_by_kind_only_for_controllers_that_name_kinds(diary):
     """Also after other successes of the class, in one engine."""
     a, b = Spy("a", diary), Spy("b", diary)
     b.interest = Interest(succeeded=(WritesTo(PatchStatus, ("Pod",)), Bind))
@@ -231,13 +231,13 @@ def test_successes_of_one_class_concern_a_controller_by_their_kinds_only_if_it_n
     [((None, None), None), ((None, 5), 5), ((9, 5), 5), ((0, 5), 0), ((-3, None), -3)],
 )
 def test_the_next_deadline_is_the_earliest(diary, dues, expected):
-    """None where only a stimulus can give work."""
+    """None if only a stimulus can cause work."""
     engine = engine_of(*(Spy(str(i), diary, due) for i, due in enumerate(dues)))
     assert engine.next_deadline() == expected
 
 
-def test_one_unit_of_work_at_a_time(diary):
-    """The first controller that has any due, not the one that is due first."""
+def test_a_deadline_does_one_unit_of_work(diary):
+    """Of the first controller with due work, not of the one that is due first."""
     engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 3), Spy("c", diary, 9))
     assert engine.handle_deadline(5) == [issued("a")]
     assert engine.handle_deadline(5) == [issued("b")]
@@ -245,8 +245,8 @@ def test_one_unit_of_work_at_a_time(diary):
     assert engine.next_deadline() == 9
 
 
-def test_a_kept_deadline_is_asked_for_after_each_handler(diary):
-    """Controllers without an interest are asked each time."""
+def test_a_cached_deadline_is_read_again_after_each_handler(diary):
+    """Deadlines of controllers without an interest are read each time."""
     a, b = Spy("a", diary, 5), Spy("b", diary, 7)
     a.interest = Interest()
     engine = engine_of(a, b)
@@ -300,7 +300,7 @@ CALLS = st.lists(st.sampled_from(["node", "pod", "deadline", "overdue", "ask"]),
 
 
 @given(TIMERS, CALLS)
-def test_known_deadlines_are_those_that_all_controllers_would_return(timers, calls):
+def test_cached_deadlines_equal_those_of_all_controllers(timers, calls):
     timers = [Timer(str(place), *parts) for place, parts in enumerate(timers)]
     engine = Engine(Cluster(), timers)
     for call in calls:
@@ -318,7 +318,7 @@ def test_known_deadlines_are_those_that_all_controllers_would_return(timers, cal
                 assert engine.next_deadline() == earliest(*(one.due for one in timers))
 
 
-def test_only_controllers_that_handled_something_are_asked_again():
+def test_only_deadlines_of_controllers_that_ran_are_read_again():
     busy, idle = (Timer(one, [5], INTERESTS[at]) for at, one in enumerate(["a", "b"], 2))
     engine = Engine(Cluster(), [idle, busy])
     for _ in range(3):
@@ -328,7 +328,7 @@ def test_only_controllers_that_handled_something_are_asked_again():
     assert (idle.questions, busy.questions) == (1, 3)
 
 
-def test_every_controller_with_due_work_gets_a_turn(diary):
+def test_every_controller_with_due_work_runs(diary):
     engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 9), Spy("c", diary, 3))
     assert engine.handle_overdue(5) == [issued("a"), issued("c")]
     assert engine.next_deadline() == 9
@@ -336,7 +336,7 @@ def test_every_controller_with_due_work_gets_a_turn(diary):
 
 @pytest.mark.parametrize("build", [build_engine, build_scheduler_engine])
 def test_composed_engines_schedule(build):
-    """With everything around the scheduler, or with nothing."""
+    """With all other controllers, and with the scheduler alone."""
     engine = build(EngineConfig(seed=3, start=100), SilentReporter())
     assert engine.next_deadline() is None
     engine.handle(ObjectsLoaded([make_pod("p"), make_node("n")]), 100)

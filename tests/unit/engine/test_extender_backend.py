@@ -1,4 +1,4 @@
-"""Plugins asked by another scheduler: verdicts, scores, and room after preemption."""
+"""The plugins of a profile as an extender of another scheduler: filter, prioritize, preempt."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def advise(*objects, plugins=(("Picky", 1),), profiles=None):
 NODES = [make_node(f"n{number}") for number in range(5)]
 
 
-def test_verdicts_are_about_the_nodes_in_question_and_no_others():
+def test_only_the_nodes_of_the_request_are_filtered():
     found = advise(*NODES).verdicts(make_pod("p"), ["n3", "n0"])
     assert list(found) == ["n3", "n0"]
     assert (found["n3"].message, found["n0"]) == ("odd", None)
 
 
 @pytest.mark.parametrize("nodes", [[], NODES])
-def test_nobody_fits_a_node_that_is_not_known(nodes):
+def test_no_pod_fits_an_unknown_node(nodes):
     assert advise(*nodes).verdicts(make_pod("p"), ["x"]) == {"x": UNKNOWN}
 
 
-def test_scores_are_shares_of_the_best_there_could_be():
+def test_scores_are_scaled_to_the_maximum():
     adviser = advise(*NODES)
     assert adviser.scores(make_pod("p"), ["n4", "n2", "n3", "x"], 10) == {
         "n4": 4,
@@ -60,8 +60,8 @@ def test_scores_are_shares_of_the_best_there_could_be():
     assert advise().scores(make_pod("p"), ["x"], 10) == {"x": 0}
 
 
-def test_scores_are_weighed_against_each_other():
-    """40 of 100 of one, nothing of another that counts thrice."""
+def test_scores_are_weighted_averages():
+    """40 of 100 of one plugin, and 0 of another plugin with weight 3."""
     profile = Profile(plugins=(*LEAST, ("Picky", 1), ("NodeAffinity", 3)))
     node = make_node("n5")
     preferred = {
@@ -74,13 +74,13 @@ def test_scores_are_weighed_against_each_other():
     assert adviser.scores(pod, ["n4"], 100) == {"n4": 10}
 
 
-def test_no_plugin_that_scores_gives_no_scores():
+def test_without_score_plugins_there_are_no_scores():
     adviser = advise(*NODES, plugins=(("NodeName", 0),))
     assert adviser.scores(make_pod("p"), ["n1"], 10) == {"n1": 0}
 
 
-def test_only_nodes_in_question_are_compared():
-    """Normalising plugins compare nodes with each other."""
+def test_scores_are_normalized_over_the_nodes_of_the_request():
+    """Score plugins with NormalizeScore compare nodes with each other."""
     taints = [f"k{number}:PreferNoSchedule" for number in range(4)]
     tainted = [make_node(f"n{count}", taints=taints[:count]) for count in (0, 2, 4)]
     adviser = advise(*tainted, plugins=(("TaintToleration", 1),))
@@ -88,7 +88,7 @@ def test_only_nodes_in_question_are_compared():
     assert adviser.scores(make_pod("p"), ["n0", "n2"], 10) == {"n0": 10, "n2": 0}
 
 
-def test_the_profile_is_the_one_that_the_pod_names_else_the_first():
+def test_the_pod_selects_the_profile_and_the_first_is_the_default():
     picky = Profile(scheduler_name="picky", plugins=(*LEAST, ("Picky", 1)))
     adviser = advise(*NODES, profiles=(Profile(plugins=LEAST), picky))
     mine = make_pod("p", spec={"schedulerName": "picky"})
@@ -98,7 +98,7 @@ def test_the_profile_is_the_one_that_the_pod_names_else_the_first():
     assert adviser.verdicts(other, ["n1"]) == {"n1": None}
 
 
-def test_a_node_is_as_it_was_told_last():
+def test_the_newest_version_of_a_node_is_used():
     adviser = advise(make_node("n0"), plugins=(("NodeUnschedulable", 0),))
     adviser.put_node(make_node("n0", unschedulable=True))
     adviser.put_node(make_node("n1"))
@@ -107,7 +107,7 @@ def test_a_node_is_as_it_was_told_last():
     assert found["n1"] is None
 
 
-def test_a_pod_that_is_asked_about_is_nowhere_yet():
+def test_the_pod_of_a_request_does_not_count_on_a_node():
     fit = (("NodeResourcesFit", 1),)
     there = make_pod("p", node="n0", requests={"cpu": "3"})
     adviser = advise(make_node("n0"), there, plugins=fit)
@@ -123,19 +123,19 @@ def full():
     return advise(make_node("n0"), make_node("n1"), *pods, plugins=(("NodeResourcesFit", 1),))
 
 
-def test_there_is_room_where_enough_leave(full):
+def test_a_pod_fits_if_enough_victims_are_removed(full):
     pod = make_pod("p", requests={"cpu": "4"})
     assert full.with_room(pod, {"n0": ["u-n0"], "n1": ["u-n0"], "x": ["u-x"]}) == ["n0", "x"]
     assert full.verdicts(pod, ["n0"])["n0"].message == "Insufficient cpu"  # nothing has changed
 
 
-def test_there_is_no_room_where_the_pod_never_fits(full):
+def test_no_victims_are_enough_if_the_pod_never_fits(full):
     pod = make_pod("p", requests={"cpu": "5"})
     assert full.with_room(pod, {"n0": ["u-n0"]}) == []
     assert advise().with_room(pod, {"n0": []}) == ["n0"]
 
 
-def test_there_is_no_room_on_nodes_that_a_pre_filter_excludes():
+def test_preemption_does_not_help_on_nodes_excluded_by_pre_filter():
     named = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": named}}
     pod = make_pod("p", spec={"affinity": {"nodeAffinity": affinity}})

@@ -1,4 +1,4 @@
-"""Gangs whose members have volumes and devices: prepared before any of them is bound."""
+"""Gangs whose members have volumes or devices: all are prepared before any member is bound."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_gang_with_a_device_too_few_does_not_start_at_all():
     assert sorted(world.after(60).placed) == ["g-0", "g-1", "g-2"]
 
 
-def test_nobody_is_bound_before_all_have_their_volumes():
+def test_no_member_is_bound_before_all_volumes_are_bound():
     volume_claims = [make_claim(f"v{i}") for i in range(2)]
     specs = [claiming("v0"), claiming("v1"), {}]
     objects = [make_node("a"), make_storage_class(), *volume_claims, *gang("g", *specs)]
@@ -129,7 +129,7 @@ def test_nobody_is_bound_before_all_have_their_volumes():
     assert times.pop() >= 5
 
 
-def test_a_member_that_goes_while_volumes_are_made_takes_the_gang_with_it():
+def test_a_required_member_deleted_during_provisioning_fails_the_gang():
     specs = [claiming("v0"), {}, {}]
     objects = [make_node("a"), make_storage_class(), make_claim("v0"), *gang("g", *specs)]
     world = World(*objects, provision_s=30).after(5)
@@ -142,7 +142,7 @@ def test_a_member_that_goes_while_volumes_are_made_takes_the_gang_with_it():
     assert sorted(world.after(120).placed) == ["g-0", "g-1", "g-2"]
 
 
-def test_a_member_that_can_be_spared_does_not():
+def test_a_surplus_member_deleted_during_provisioning_does_not_fail_the_gang():
     specs = [claiming("v0"), {}, {}]
     gangs = gang("g", *specs, minimum=2)
     world = World(make_node("a"), make_storage_class(), make_claim("v0"), *gangs, provision_s=30)
@@ -152,8 +152,8 @@ def test_a_member_that_can_be_spared_does_not():
     assert sorted(world.after(120).placed) == ["g-0", "g-2"]
 
 
-def test_volumes_are_not_promised_twice_within_a_gang():
-    """Two claims, two volumes of which one node reaches one each."""
+def test_members_of_a_gang_get_different_volumes():
+    """Two claims and two volumes, each of which is accessible from one node."""
     volumes = [
         make_volume("p0", reach={"kubernetes.io/hostname": ["a"]}),
         make_volume("p1", reach={"kubernetes.io/hostname": ["b"]}),
@@ -172,8 +172,8 @@ def test_a_gang_may_share_a_claim_that_is_allocated():
     assert world.placed == {"g-0": "a", "g-1": "a", "g-2": "a"}
 
 
-def test_a_gang_cannot_share_one_that_is_not_yet():
-    """As for single pods, devices are found for one pod at a time."""
+def test_a_gang_cannot_share_a_claim_that_is_not_allocated():
+    """As for single pods, devices are allocated for one pod at a time."""
     claim = make_resource_claim("c")
     world = World(*with_devices("ab"), claim, *gang("g", *[wanting("c")] * 2)).after(60)
     assert world.placed == {}

@@ -1,4 +1,4 @@
-"""Controllers that load replicas together decide as if every pod were loaded alone."""
+"""Controllers decide about replicas that are loaded together as about single pods."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def without_own(one):
 
 
 @given(loaded_pods())
-def test_neighbours_are_together_if_and_only_if_they_are_replicas(found):
+def test_consecutive_pods_are_grouped_only_if_they_are_replicas(found):
     groups = neighbouring_replicas(found)
     assert [one for group in groups for one in group] == found
     for group in groups:

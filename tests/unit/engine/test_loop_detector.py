@@ -1,4 +1,4 @@
-"""LoopWatch: what is reported, and what is said in the cluster."""
+"""LoopWatch: the records and events about preemption loops."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def preempting(by, victim, at=0):
     )
 
 
-def test_a_loop_becomes_a_record_and_a_warning():
+def test_a_loop_is_reported_by_a_record_and_an_event():
     """The cycle with its rules is a record for the reporter and an event of the victim."""
     listener = Listener()
     watch = LoopDetector(listener)
@@ -55,8 +55,8 @@ def test_a_loop_becomes_a_record_and_a_warning():
     assert watch.next_deadline() is None
 
 
-def test_starvation_is_told():
-    """A workload displaced too often is named."""
+def test_starvation_is_reported():
+    """The record names a workload that is displaced too often."""
     listener = Listener()
     watch = LoopDetector(listener)
     for i in range(STARVING_AFTER + 1):
@@ -65,8 +65,8 @@ def test_starvation_is_told():
     assert (starving.workload, starving.times) == ("Job/ns/weak", STARVING_AFTER + 1)
 
 
-def test_everything_heard_is_passed_on_first():
-    """A listener sees the records in the order in which they were made."""
+def test_records_are_forwarded_before_new_records():
+    """The next reporter gets the records in the order of their creation."""
     listener = Listener()
     record = preempting("a", "a")
     LoopDetector(listener).report(record)
@@ -74,7 +74,7 @@ def test_everything_heard_is_passed_on_first():
     assert isinstance(listener.records[1], DisplacementCycle)
 
 
-def test_a_victim_that_is_leaving_already_is_not_counted_again():
+def test_a_terminating_victim_is_not_counted_again():
     """Several preemptors may name the same terminating pod."""
     listener = Listener()
     watch = LoopDetector(listener)

@@ -1,4 +1,4 @@
-"""An outage in a whole simulated cluster: what becomes of nodes and pods, and when."""
+"""Outages in a simulated cluster: the effects on nodes and pods, and their times."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ def is_ready(pod):
     ).items()
 
 
-def test_a_quiet_day_changes_nothing():
-    """After the leases have been written."""
+def test_a_day_without_outages_changes_nothing():
+    """After the leases were written."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"])).run(1)
     before = cluster.world.last_change
     cluster.run(86_400)
@@ -136,8 +136,8 @@ def test_a_quiet_day_changes_nothing():
     assert {type(record) for _, record in cluster.records} == {ZoneAssessed}
 
 
-def test_pods_of_a_dark_node_are_made_anew_elsewhere():
-    """Found silent after the grace period, tainted, and evicted five minutes later."""
+def test_pods_of_an_unreachable_node_are_recreated_on_other_nodes():
+    """The node is tainted after the grace period, and its pods evicted after five minutes."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
@@ -152,8 +152,8 @@ def test_pods_of_a_dark_node_are_made_anew_elsewhere():
     assert cluster.taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
 
 
-def test_a_node_that_is_back_in_time_keeps_its_pods():
-    """Its pods were marked, and are ready again; its taints are gone."""
+def test_a_node_that_recovers_in_time_keeps_its_pods():
+    """Its pods become ready again, and its taints are removed."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "stopped")
     cluster.steer(400, "a1", None)
@@ -169,8 +169,8 @@ def test_a_paused_kubelet_sends_no_heartbeats_like_a_stopped_machine():
     assert len(cluster.run(200).told(NodeTainted)) == 1
 
 
-def test_a_kubelet_that_is_slow_enough_flutters():
-    """Silent once the grace period is over, ready when it renews."""
+def test_a_node_with_a_slow_kubelet_flaps():
+    """It is Unknown after each grace period, and ready after each renewal."""
     cluster = Cluster(node_json("a1"), node_json("b1"))
     cluster.steer(100, "a1", "slow 70s")
     silenced = [at for at, _ in cluster.run(1_000).told(NodeMarkedUnknown)]
@@ -178,8 +178,8 @@ def test_a_kubelet_that_is_slow_enough_flutters():
     assert {round(b - a) for a, b in pairwise(silenced)} == {70}
 
 
-def test_a_node_that_says_that_it_is_not_ready_is_emptied():
-    """At once tainted by condition, with its turn by NoExecute; no pod is marked."""
+def test_pods_are_evicted_from_a_node_that_reports_not_ready():
+    """NoSchedule at once, NoExecute when the queue accepts it; no pod is marked."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(101, "a1", "not-ready")
     cluster.run(104)
@@ -192,13 +192,13 @@ def test_a_node_that_says_that_it_is_not_ready_is_emptied():
 
 
 def test_a_node_under_pressure_takes_no_new_pods():
-    """It is tainted, and its pods stay."""
+    """It is tainted, and its pods are kept."""
     cluster = Cluster(node_json("a1", told="memory-pressure"), *replica_set(2, ["a1"]))
     assert cluster.run(500).taints("a1") == {"memory-pressure:NoSchedule"}
     assert sorted(cluster.pods().values()) == [("", False), ("a1", True)]
 
 
-def test_a_snapshots_lost_node_stays_lost_until_it_is_told_to_run():
+def test_a_loaded_unknown_node_stays_unknown_until_it_is_set_to_run():
     cluster = Cluster(node_json("a1", ready="Unknown"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(200, "a1", "running")
     assert cluster.run(10).taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
@@ -206,7 +206,7 @@ def test_a_snapshots_lost_node_stays_lost_until_it_is_told_to_run():
     assert cluster.run(900).told(PodEvicted) == []
 
 
-def test_a_node_without_description_is_ready():
+def test_a_node_without_status_becomes_ready():
     """Its kubelet registers it."""
     cluster = Cluster(node_json("a1", ready=None), *replica_set(1, ["a1"]))
     assert cluster.run(600).taints("a1") == set()
@@ -227,8 +227,8 @@ def daemon_set():
     }
 
 
-def test_daemons_stay_on_a_dark_node():
-    """They tolerate its taints for ever, and are ready again with it."""
+def test_daemon_set_pods_stay_on_an_unreachable_node():
+    """They tolerate its taints for ever, and become ready again when it recovers."""
     cluster = Cluster(node_json("a1"), node_json("b1"), daemon_set())
     before = cluster.run(50).pods()
     assert {ready for _, ready in before.values()} == {True}
@@ -245,7 +245,7 @@ def old_mode(*flags):
 
 
 def test_the_older_mode_deletes_pods_after_a_timeout():
-    """Counted from when the node was last heard of; by deletion, with no NoExecute taint."""
+    """After the last heartbeat; pods are deleted, without a NoExecute taint."""
     options = old_mode(
         ("feature-gates", "TaintBasedEvictions=false"), ("pod-eviction-timeout", "2m")
     )
@@ -275,7 +275,7 @@ def test_without_the_taint_manager_pods_are_deleted_after_the_timeout():
     assert list(cluster.pods().values()) == [("b1", True)]
 
 
-def test_when_every_zone_is_dark_nobody_is_evicted():
+def test_no_pod_is_evicted_while_all_zones_are_disrupted():
     """Those found silent first may be tainted, one of a zone; then all stops, until one is back."""
     nodes = [node_json(name) for name in ("a1", "a2", "b1")]
     cluster = Cluster(*nodes, *replica_set(3, ["a1", "a2", "b1"]))
@@ -292,7 +292,7 @@ def test_when_every_zone_is_dark_nobody_is_evicted():
     assert {node for node, _ in cluster.pods().values()} == {"b1"}
 
 
-def test_a_node_whose_object_is_deleted_loses_its_pods_to_garbage_collection():
+def test_pods_of_a_deleted_node_are_garbage_collected():
     """In the second pass that misses it, at the latest a minute later; its successor is alive."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.world.at(START + seconds(100), lambda store, now: store.delete(NODE, "", "a1", now))
@@ -300,8 +300,8 @@ def test_a_node_whose_object_is_deleted_loses_its_pods_to_garbage_collection():
     assert list(cluster.pods().values()) == [("b1", True)]
 
 
-def test_without_our_node_lifecycle_every_renewal_is_written():
-    """Another node lifecycle controller does not know that a lease may state its period."""
+def test_every_renewal_is_written_for_another_node_lifecycle_controller():
+    """Other controllers do not read the annotation with the renewal interval."""
     config = EngineConfig(start=START)
     engine = build_engine(config, SilentReporter(), without=["node-lifecycle"])
     world = SimulatedWorld(engine, start=START)

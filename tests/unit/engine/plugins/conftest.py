@@ -1,4 +1,4 @@
-"""A small cluster to ask plugins about, filled from short descriptions."""
+"""A small cluster for tests of plugins, built from short descriptions."""
 
 from __future__ import annotations
 

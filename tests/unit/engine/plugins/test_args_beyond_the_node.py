@@ -1,4 +1,4 @@
-"""PodTopologySpreadArgs and InterPodAffinityArgs: what configuration may say."""
+"""PodTopologySpreadArgs and InterPodAffinityArgs: valid and invalid configuration."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_bad_affinity_arguments_are_refused_naming_the_field(new_scene, args, pr
     assert problem in str(refusal.value)
 
 
-def test_the_listed_constraints_replace_the_systems(new_scene):
+def test_listed_constraints_replace_the_system_defaults(new_scene):
     """All fields of a constraint but the selector are allowed."""
     args = listed(minDomains=2, nodeTaintsPolicy="Honor", matchLabelKeys=["version"])
     assert new_scene({"PodTopologySpread": args}).plugin("PodTopologySpread") is not None

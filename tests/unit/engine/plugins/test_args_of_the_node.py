@@ -1,4 +1,4 @@
-"""Arguments of the plugins that look at one node: what they change, and what is refused."""
+"""Arguments of plugins that read one node: their effects, and invalid values."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_use_of_any_resources_can_be_balanced(balancing, asked, expected):
     assert plugin.score(CycleState(), pod, scene.table.find("a")) == expected
 
 
-def test_pods_that_ask_for_nothing_balanced_are_skipped(balancing):
+def test_pods_without_requests_of_balanced_resources_are_skipped(balancing):
     """upstream: balanced_allocation.go: isBestEffortPod."""
     scene, plugin = balancing
     assert plugin.pre_score(CycleState(), scene.incoming(), scene.rows()) is SKIP
@@ -142,8 +142,8 @@ def test_pods_that_ask_for_nothing_balanced_are_skipped(balancing):
         ({"ignoredResources": ["hugepages-2Mi"]}, "hugepages-2Mi", False),
     ],
 )
-def test_extended_resources_can_be_left_to_others(new_scene, ignored, resource, fits):
-    """Kubernetes' own cannot (fit.go: fitsRequest)."""
+def test_extended_resources_can_be_ignored(new_scene, ignored, resource, fits):
+    """Kubernetes' own resources cannot (fit.go: fitsRequest)."""
     scene = new_scene({"NodeResourcesFit": ignored})
     scene.node("a")
     pod = scene.incoming(containers=[{"name": "c", "resources": {"requests": {resource: "1"}}}])

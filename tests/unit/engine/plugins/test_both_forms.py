@@ -1,4 +1,4 @@
-"""A plugin gives the same answers per node, over columns of nodes, and over columns of shapes."""
+"""Plugins give equal results per node, over columns of nodes, and over columns of shapes."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def any_cluster(chance):
 @pytest.mark.parametrize("args", FIT_ARGS.values(), ids=FIT_ARGS)
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
-def test_per_node_and_over_columns(args, seed):
-    """Verdicts with their reasons, raw scores, skips; for any rows in any order."""
+def test_results_per_node_equal_those_over_columns(args, seed):
+    """Statuses with reasons, raw scores and skips; for any rows in any order."""
     chance = Chance(seed)
     objects, count = any_cluster(chance)
     framework = serve_cluster(objects, args)
@@ -91,8 +91,8 @@ def test_per_node_and_over_columns(args, seed):
 @pytest.mark.parametrize("args", FIT_ARGS.values(), ids=FIT_ARGS)
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
-def test_per_shape_and_for_many_shapes(args, seed):
-    """Whether a pod fits and its raw score; for shapes that came and went in any order."""
+def test_results_per_shape_equal_those_for_many_shapes(args, seed):
+    """Feasibility and raw scores; for shapes that are added and dropped in any order."""
     chance = Chance(seed)
     objects, count = any_cluster(chance)
     framework = serve_cluster(objects, args)
@@ -137,8 +137,8 @@ AMOUNTS = st.one_of(
     asked=st.tuples(AMOUNTS, AMOUNTS),
     used=st.tuples(AMOUNTS, AMOUNTS),
 )
-def test_scores_of_any_amounts(offered, asked, used):
-    """The scores of cpu and memory per node, over columns and for a shape, to the last unit."""
+def test_scores_of_all_forms_are_equal_for_any_amounts(offered, asked, used):
+    """The scores of cpu and memory per node, over columns and per shape, exactly."""
     nodes = [
         make_node(f"n{i}", cpu=f"{cpu}m", memory=memory) for i, (cpu, memory) in enumerate(offered)
     ]

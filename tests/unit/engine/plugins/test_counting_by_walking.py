@@ -1,4 +1,4 @@
-"""What both plugins keep up to date, against walking over every pod on every node.
+"""Counts that plugins keep up to date equal counts over all pods on all nodes.
 
 A cluster changes at random while the same plugins go on being asked; each answer must be the one
 that counting from scratch gives, over columns as well as node by node.
@@ -352,7 +352,7 @@ fewer = settings(max_examples=settings().max_examples // 3)  # walking takes its
 
 @fewer
 @given(story=stories, askers=st.lists(pod_fields(), min_size=1, max_size=2))
-def test_kept_counts_are_what_walking_gives(new_scene, story, askers):
+def test_updated_counts_equal_counts_over_all_pods(new_scene, story, askers):
     """After every change, for the same pods."""
     scene = new_scene()
     tale = Story(scene)
@@ -366,8 +366,8 @@ def test_kept_counts_are_what_walking_gives(new_scene, story, askers):
 
 @fewer
 @given(story=stories, asker=pod_fields(), moved=pod_fields())
-def test_a_fork_is_counted_and_taken_back(new_scene, story, asker, moved):
-    """Under the hypothesis and after it."""
+def test_counts_follow_a_fork_and_its_end(new_scene, story, asker, moved):
+    """Within the fork and after it."""
     scene = new_scene()
     tale = Story(scene)
     for change in story:
@@ -388,8 +388,8 @@ def test_a_fork_is_counted_and_taken_back(new_scene, story, asker, moved):
 
 @fewer
 @given(story=stories, asker=pod_fields(), moved=pod_fields(), name=st.sampled_from(NODES))
-def test_adding_and_removing_a_pod_leaves_the_state_as_it_was(new_scene, story, asker, moved, name):
-    """AddPod and RemovePod undo each other, in either order; clones do not notice."""
+def test_add_pod_and_remove_pod_revert_each_other(new_scene, story, asker, moved, name):
+    """In either order; clones are not affected."""
     scene = new_scene()
     tale = Story(scene)
     for change in story:
@@ -418,8 +418,8 @@ def test_adding_and_removing_a_pod_leaves_the_state_as_it_was(new_scene, story, 
             assert np.array_equal(codes(supposed), before)
 
 
-def test_pods_that_differ_in_size_only_share_their_counts(new_scene):
-    """Each kept count costs a little with every pod that comes or goes."""
+def test_pods_that_differ_only_in_requests_share_their_counts(new_scene):
+    """Each cached count costs time with every added or deleted pod."""
     scene = new_scene()
     scene.node("n0", labels={ZONE: "z1"})
     selector = {"matchLabels": {"a": "x"}}

@@ -46,7 +46,7 @@ def restarting(action="RestartAllContainers"):
     ],
 )
 def test_which_nodes_can_run_a_pod(scene, spec, fits):
-    """Those that declare all that it needs; most pods need nothing (None: skipped)."""
+    """Nodes that declare all features of the pod; most pods need none (None: skipped)."""
     node(scene, "plain")
     node(scene, "restart", "Another", RESTART)
     node(scene, "both", HOST, RESTART)
@@ -61,7 +61,7 @@ def test_which_nodes_can_run_a_pod(scene, spec, fits):
 
 
 def test_preemption_does_not_help(scene):
-    """The node must declare the feature first."""
+    """The removal of pods declares no feature."""
     node(scene, "plain")
     plugin = scene.plugin("NodeDeclaredFeatures")
     pod = scene.incoming(containers=[restarting()])
@@ -69,8 +69,8 @@ def test_preemption_does_not_help(scene):
     assert status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_a_node_that_declares_something_new_wakes_pods(scene):
-    """And every new node; other changes of a node do not."""
+def test_a_node_that_declares_a_new_feature_wakes_pods(scene):
+    """Every new node does, too; other changes of a node do not."""
     before, after = node(scene, "a"), node(scene, "a", RESTART)
     plugin = scene.plugin("NodeDeclaredFeatures")
     pod = scene.incoming(containers=[restarting()])

@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes, and what uncordoning wakes."""
+"""NodeUnschedulable: cordoned nodes, and the events after which pods are retried."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_a_cordoned_node_needs_the_toleration_of_its_taint(toleration, fits):
         (make_node("n1"), make_node("n1", cpu="64"), False),
     ],
 )
-def test_a_node_that_is_not_cordoned_any_more_wakes_pods(old, new, is_woken):
+def test_an_uncordoned_node_wakes_pods(old, new, is_woken):
     pod = pod_info(PluginScene(), None)
     event = ClusterEvent(EventKind.NODE_TAINT, old, new)
     assert NodeUnschedulable().is_woken_by(pod, event) is is_woken
 
 
 @pytest.mark.parametrize(("toleration", "fits"), TOLERATED.values(), ids=TOLERATED)
-def test_a_new_toleration_wakes_the_pod_if_it_is_the_right_one(toleration, fits):
+def test_only_a_toleration_of_the_unschedulable_taint_wakes_the_pod(toleration, fits):
     scene = PluginScene()
     pod = pod_info(scene, toleration)
     event = ClusterEvent(EventKind.POD_TOLERATION, pod_info(scene, None), pod)

@@ -1,4 +1,4 @@
-"""Plugins as Kubernetes 1.16 had them: numbers by hand, and both forms alike."""
+"""Plugins of Kubernetes 1.16: numbers computed by hand, and equal results in both forms."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def asks(name="p", cpu="1", memory="2Gi", **more):
 # --- how full a node would be ----------------------------------------------------------------
 
 
-def test_the_least_requested_is_best():
+def test_least_requested_prefers_the_node_with_the_fewest_requests():
     """(10 * 2/4 + 10 * 6/8) / 2, each rounded down; with what is there, and without room, 0."""
     scene = Scene(
         make_node("n1", cpu="4", memory="8Gi"),
@@ -79,19 +79,19 @@ def test_the_least_requested_is_best():
     assert scores == {"n1": (7 + 7) // 2, "n2": (5 + 5) // 2, "n3": (0 + 8) // 2}
 
 
-def test_the_most_requested_is_best():
+def test_most_requested_prefers_the_node_with_the_most_requests():
     scene = Scene(make_node("n1", cpu="4", memory="8Gi"), make_node("n2", cpu="1", memory="1Gi"))
     scores = scene.scores("MostRequestedPriority", asks())
     assert scores == {"n1": (2 + 2) // 2, "n2": (10 + 0) // 2}
 
 
-def test_the_balanced_is_best():
+def test_balanced_allocation_prefers_equal_fractions():
     """10 * (1 - |1/4 - 1/2|) and 0 for a resource that is used up."""
     scene = Scene(make_node("n1", cpu="4", memory="4Gi"), make_node("n2", cpu="1", memory="4Gi"))
     assert scene.scores("BalancedResourceAllocation", asks()) == {"n1": 7, "n2": 0}
 
 
-def test_who_asks_for_nothing_counts_with_defaults():
+def test_pods_without_requests_count_with_defaults():
     """100 milli and 200 MiB."""
     scene = Scene(make_node("n1", cpu="200m", memory="400Mi"))
     assert scene.scores("LeastRequestedPriority", make_pod("p")) == {"n1": 5}
@@ -100,8 +100,8 @@ def test_who_asks_for_nothing_counts_with_defaults():
 # --- affinity --------------------------------------------------------------------------------
 
 
-def test_preferred_nodes_are_best():
-    """The highest sum of weights is 10, the others are as much less, rounded down."""
+def test_node_affinity_scores_by_the_sum_of_weights():
+    """The highest sum gives 10, the others proportionally less, rounded down."""
 
     def term(weight, key):
         expression = {"key": key, "operator": "Exists"}
@@ -125,7 +125,7 @@ def liking(weight):
 
 
 @pytest.mark.parametrize(("weight", "scores"), [(5, (10, 5, 0)), (-5, (0, 5, 10))])
-def test_company_is_best_where_there_is_most_of_it(weight, scores):
+def test_inter_pod_affinity_prefers_the_node_with_the_most_matches(weight, scores):
     scene = Scene(
         *(make_node(f"n{i}", labels={"zone": f"z{i}"}) for i in (1, 2, 3)),
         *(asks(f"db{i}", node="n1", labels={"app": "db"}) for i in (1, 2)),
@@ -135,8 +135,8 @@ def test_company_is_best_where_there_is_most_of_it(weight, scores):
     assert tuple(found.values()) == scores
 
 
-def test_only_pods_on_nodes_that_are_asked_about_count():
-    """1.16 walked those nodes only, though the others may be in the same zone."""
+def test_only_pods_on_the_scored_nodes_count():
+    """1.16 read only these nodes, even if other nodes are in the same zone."""
     scene = Scene(
         *(make_node(f"n{i}", labels={"zone": "z"}) for i in (1, 2, 3)),
         asks("db", node="n1", labels={"app": "db"}),
@@ -170,17 +170,17 @@ def conditioned(kind, status):
         ("MemoryPressure", "True", "CheckNodeMemoryPressure", ""),
     ],
 )
-def test_conditions_are_looked_at(kind, status, plugin, reason):
+def test_node_conditions_reject_nodes(kind, status, plugin, reason):
     assert Scene(conditioned(kind, status)).reason(plugin, asks(), "n1") == reason
 
 
-def test_memory_pressure_bars_those_who_ask_for_nothing():
+def test_memory_pressure_rejects_best_effort_pods():
     scene = Scene(conditioned("MemoryPressure", "True"))
     pod = make_pod("p")
     assert scene.reason("CheckNodeMemoryPressure", pod, "n1") == "node(s) had memory pressure"
 
 
-def test_a_cordon_holds_whatever_the_pod_tolerates():
+def test_a_cordoned_node_rejects_pods_with_any_toleration():
     tolerates = {"tolerations": [{"operator": "Exists"}]}
     scene = Scene(make_node("n1", unschedulable=True))
     found = scene.reason("CheckNodeCondition", asks(spec=tolerates), "n1")
@@ -192,7 +192,7 @@ def test_a_cordon_holds_whatever_the_pod_tolerates():
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
-def test_per_node_and_over_columns(seed):
+def test_results_per_node_equal_those_over_columns(seed):
     chance = Chance(seed)
     names = NODE_NAMES[: 1 + chance.below(len(NODE_NAMES))]
     pods = [any_pod(chance, name, chance.of(names)) for name in chance.some(POD_NAMES, 10)]

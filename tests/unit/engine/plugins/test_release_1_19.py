@@ -1,4 +1,4 @@
-"""Plugins as Kubernetes 1.19 had them: numbers by hand, and both forms alike."""
+"""Plugins of Kubernetes 1.19: numbers computed by hand, and equal results in both forms."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_balance_counts_placed_pods():
     assert scene.scores(pod)["n"] == scene.score(pod, "n") == 75
 
 
-def test_nodes_with_equal_taints_get_equal_verdicts():
+def test_nodes_with_equal_taints_get_equal_statuses():
     """The reason names the taint."""
     taint, other = "a=b:NoSchedule", "c=d:NoSchedule"
     nodes = [make_node(f"n{i}", taints=taints) for i, taints in enumerate(
@@ -100,7 +100,7 @@ def owned(name, kind="ReplicaSet", uid="rs", **more):
     ],
     ids=["named", "another", "another kind", "no controller"],
 )
-def test_nodes_may_ask_to_be_avoided(pod, score):
+def test_the_annotation_prefer_avoid_pods_lowers_the_score(pod, score):
     text = (
         '{"preferAvoidPods":[{"podSignature":{"podController":{"kind":"ReplicaSet","uid":"rs"}}}]}'
     )
@@ -109,7 +109,7 @@ def test_nodes_may_ask_to_be_avoided(pod, score):
     assert (scene.score(pod, "shy"), scene.score(pod, "n")) == (score, 100)
 
 
-def test_a_malformed_wish_is_ignored():
+def test_a_malformed_annotation_prefer_avoid_pods_is_ignored():
     shy = decode_as(Node, {"metadata": {"name": "shy", "annotations": {ANNOTATION: "{"}}})
     assert Scene("NodePreferAvoidPods", shy).score(owned("p"), "shy") == 100
 

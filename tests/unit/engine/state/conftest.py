@@ -1,4 +1,4 @@
-"""What a table of nodes says, as plain values: to compare before and after, kept and recomputed."""
+"""The content of a node table as plain values, to compare it before and after a change."""
 
 from __future__ import annotations
 

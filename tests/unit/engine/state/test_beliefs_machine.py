@@ -1,4 +1,4 @@
-"""After any order of changes, assumptions and hypotheses, sums are those of the pods."""
+"""After any order of changes, assumptions and hypotheses, all sums are correct."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def without_versions(shown):
     return {name: node | {"pods": [key for key, _ in node["pods"]]} for name, node in shown.items()}
 
 
-def test_kept_is_recomputed_and_supposed_is_reverted(new_believer, dump, by_name, check):
-    """Columns, ints, ports, labels, pod_index, images; through any life of a cluster."""
+def test_sums_equal_recomputed_ones_and_hypotheses_are_reverted(new_believer, dump, by_name, check):
+    """Columns, integers, ports, labels, pod_index and images, after any changes."""
     Beliefs.tools = SimpleNamespace(believer=new_believer, dump=dump, by_name=by_name, check=check)
     Beliefs.TestCase.settings = settings(max_examples=150, stateful_step_count=20)
     Beliefs.TestCase().runTest()

@@ -1,4 +1,4 @@
-"""ChangeLog: what changed since a reader last looked, or that it must look at everything."""
+"""ChangeLog: the changes since a reader's position, or that the reader must read everything."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def filled(count):
     return log
 
 
-def test_a_reader_that_is_current_has_nothing_to_do():
-    """Also in an empty log."""
+def test_there_are_no_changes_for_a_current_reader():
+    """Neither in an empty log."""
     assert ChangeLog().since(0) == []
     assert filled(3).since(3) == []
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
-def test_what_came_after_a_position(before, after):
-    """Oldest first, with repetitions."""
+def test_the_changes_since_a_position(before, after):
+    """From the oldest to the newest, with repetitions."""
     log = filled(before)
     position = log.position
     for number in range(after):
@@ -31,8 +31,8 @@ def test_what_came_after_a_position(before, after):
     assert log.since(position) == [number % 3 for number in range(after)]
 
 
-def test_a_full_log_forgets_its_older_half():
-    """Positions go on counting; a reader that is too far behind gets None."""
+def test_a_full_log_drops_its_older_half():
+    """Positions continue to count; a reader that is too far behind gets None."""
     log = filled(_LENGTH_MAX + 1)
     start = _LENGTH_MAX // 2
     assert log.position == _LENGTH_MAX + 1
@@ -42,8 +42,8 @@ def test_a_full_log_forgets_its_older_half():
     assert log.since(_LENGTH_MAX) == [_LENGTH_MAX]
 
 
-def test_a_log_never_outgrows_its_bound():
-    """However long it is written to."""
+def test_a_log_never_exceeds_its_maximum_length():
+    """After any number of writes."""
     log = filled(3 * _LENGTH_MAX)
     kept = log.since(log.position - _LENGTH_MAX // 2)
     assert kept is not None

@@ -1,4 +1,4 @@
-"""Cluster: what is believed about pods and nodes, told, decided and taken back."""
+"""Cluster: the known pods and nodes, with observed, assumed and reverted changes."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def told(change):
 # --- what happened ---------------------------------------------------------------------------
 
 
-def test_changes_have_both_versions(nodes):
-    """Controllers react to the difference; the last stimulus' only."""
+def test_changes_have_the_old_and_the_new_version(nodes):
+    """Only those of the last stimulus, so that controllers can compare them."""
     assert [told(c) for c in nodes.put(WAITING)] == [(None, WAITING)]
     assert [told(c) for c in nodes.put(BOUND)] == [(WAITING, BOUND)]
     assert [told(c) for c in nodes.gone(BOUND)] == [(BOUND, None)]
@@ -48,14 +48,14 @@ def test_changes_have_both_versions(nodes):
 
 
 @pytest.mark.parametrize("gone", [make_pod("x"), make_node("x"), make_budget("x", {}, allowed=0)])
-def test_what_was_never_there_can_go(believer, gone):
-    """A watch may begin in the middle."""
+def test_unknown_objects_may_be_deleted(believer, gone):
+    """A watch may begin after the object was created."""
     assert believer.gone(gone) == []
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-def test_a_finished_pod_does_not_exist(nodes, phase):
-    """Neither from the start nor later on; its room is free at once."""
+def test_a_finished_pod_is_not_counted(nodes, phase):
+    """Whether it is loaded as finished or finishes later; its resources are free at once."""
     finished = make_pod("a", node="n1", requests={"cpu": "1"}, status={"phase": phase})
     assert nodes.put(finished) == []
     nodes.put(BOUND)
@@ -63,8 +63,8 @@ def test_a_finished_pod_does_not_exist(nodes, phase):
     assert (nodes.on("n1"), nodes.requested("n1"), nodes.cluster.pods) == ([], 0, {})
 
 
-def test_nodes_are_taken_in_before_pods(believer):
-    """A snapshot may list them in any order; among pods the order stays."""
+def test_nodes_are_loaded_before_pods(believer):
+    """A load may list them in any order; the order of pods is kept."""
     pods = [make_pod(name, node="n1") for name in ("c", "a", "b")]
     believer.cluster.apply(ObjectsLoaded([*pods, make_node("n1")]))
     loaded = [c for c in believer.cluster.changes if isinstance(c, PodsLoaded)]
@@ -75,15 +75,15 @@ def test_nodes_are_taken_in_before_pods(believer):
 
 
 def test_a_pod_on_an_unknown_node_is_counted_when_the_node_is_added(believer):
-    """And not twice if the pod changed meanwhile."""
+    """And only once if the pod has changed before."""
     believer.put(BOUND, make_pod("a", node="n1", requests={"cpu": "2"}), make_pod("b", node="n1"))
     believer.gone(make_pod("b", node="n1"))
     believer.put(make_node("n1"))
     assert (believer.on("n1"), believer.requested("n1")) == (["default/a"], 2000)
 
 
-def test_a_node_goes_and_comes_back_with_its_pods(nodes):
-    """Its pods are still bound to it, until they are deleted."""
+def test_a_recreated_node_has_its_pods_again(nodes):
+    """The pods are still bound to it, until they are deleted."""
     nodes.put(BOUND, make_pod("b", node="n1"))
     nodes.gone(make_node("n1"))
     assert sorted(nodes.cluster.pods) == ["default/a", "default/b"]
@@ -93,8 +93,8 @@ def test_a_node_goes_and_comes_back_with_its_pods(nodes):
     assert nodes.table.allocatable[0, nodes.node("n1").row] == 8000
 
 
-def test_a_successor_of_the_same_name_is_another_pod(nodes):
-    """Two changes are told: the old one went, the new one came."""
+def test_a_recreated_pod_is_a_new_pod(nodes):
+    """There are two changes: the deletion of the old pod and the addition of the new one."""
     nodes.put(BOUND)
     successor = make_pod("a", uid="other", requests={"cpu": "3"})
     assert [told(c) for c in nodes.put(successor)] == [(BOUND, None), (None, successor)]
@@ -110,8 +110,8 @@ def test_a_successor_of_the_same_name_is_another_pod(nodes):
     ],
     ids=["resized", "relabelled", "told to go"],
 )
-def test_a_newer_version_takes_the_place_of_the_older(nodes, newer, milli_cpu):
-    """Never beside it; a terminating pod still takes its room."""
+def test_a_newer_version_replaces_the_older_version(nodes, newer, milli_cpu):
+    """Only one version counts; a terminating pod still uses its resources."""
     nodes.put(BOUND, newer)
     assert (nodes.on("n1"), nodes.requested("n1")) == (["default/a"], milli_cpu)
     (found,) = nodes.node("n1").pods.values()
@@ -121,15 +121,15 @@ def test_a_newer_version_takes_the_place_of_the_older(nodes, newer, milli_cpu):
 # --- what was decided ------------------------------------------------------------------------
 
 
-def test_an_assumed_pod_takes_room(assumed):
-    """It counts before the binding is confirmed."""
+def test_an_assumed_pod_uses_resources(assumed):
+    """Before the binding is confirmed."""
     pod = assumed.known("default/a")
     assert (assumed.on("n1"), assumed.requested("n1")) == (["default/a"], 1000)
     assert (assumed.cluster.is_assumed(pod), assumed.cluster.node_of(pod)) == (True, "n1")
 
 
-def test_confirmed_is_assumed_no_more(assumed):
-    """And counted once."""
+def test_a_confirmed_pod_is_no_longer_assumed(assumed):
+    """It is counted once."""
     assert [told(c) for c in assumed.put(BOUND)] == [(WAITING, BOUND)]
     assert not assumed.cluster.is_assumed(assumed.known("default/a"))
     assert (assumed.on("n1"), assumed.requested("n1")) == (["default/a"], 1000)
@@ -137,15 +137,15 @@ def test_confirmed_is_assumed_no_more(assumed):
     assert assumed.on("n1") == []
 
 
-def test_forgotten_is_as_if_never_assumed(assumed):
-    """The pod is known and waits."""
+def test_forgetting_reverts_the_assumption(assumed):
+    """The pod is known and pending."""
     assumed.cluster.forget(assumed.known("default/a"))
     assert (assumed.on("n1"), assumed.requested("n1")) == ([], 0)
     assert assumed.cluster.node_of(assumed.known("default/a")) == ""
 
 
-def test_forgetting_twice_or_too_late_does_nothing(assumed):
-    """A refusal may come after another client has bound the pod."""
+def test_forgetting_twice_or_after_the_binding_does_nothing(assumed):
+    """A Bind may fail after another client has bound the pod."""
     pod = assumed.known("default/a")
     assumed.put(make_pod("a", node="n2", requests={"cpu": "1"}))
     assumed.cluster.forget(pod)
@@ -153,15 +153,15 @@ def test_forgetting_twice_or_too_late_does_nothing(assumed):
     assert (assumed.on("n1"), assumed.on("n2")) == ([], ["default/a"])
 
 
-def test_a_pod_bound_by_others_elsewhere_moves_there(assumed):
-    """Nothing of it stays where it was assumed."""
+def test_a_pod_bound_to_another_node_by_a_client_counts_there(assumed):
+    """It does not count on the node where it was assumed."""
     assumed.put(make_pod("a", node="n2", requests={"cpu": "1"}))
     assert (assumed.on("n1"), assumed.on("n2"), assumed.requested("n1")) == ([], ["default/a"], 0)
 
 
 @pytest.mark.parametrize("cpu", ["1", "2"], ids=["same shape", "resized"])
-def test_an_update_that_overtakes_the_bind_takes_no_room_away(assumed, cpu):
-    """It does not know of the node yet."""
+def test_an_update_without_node_name_keeps_the_assumption(assumed, cpu):
+    """The update was made before the Bind."""
     newer = make_pod("a", requests={"cpu": cpu}, labels={"new": "label"})
     assumed.put(newer)
     assert (assumed.on("n1"), assumed.requested("n1")) == (["default/a"], int(cpu) * 1000)
@@ -169,16 +169,16 @@ def test_an_update_that_overtakes_the_bind_takes_no_room_away(assumed, cpu):
     assert (assumed.on("n1"), assumed.requested("n1")) == ([], 0)
 
 
-def test_forget_with_the_version_that_was_assumed(assumed):
-    """The scheduler remembers the pod as it was; the table has a newer version by now."""
+def test_forgetting_works_with_the_assumed_version_after_an_update(assumed):
+    """The scheduler has the assumed version; the table has a newer one."""
     pod = assumed.known("default/a")
     assumed.put(make_pod("a", requests={"cpu": "2"}))
     assumed.cluster.forget(pod)
     assert (assumed.on("n1"), assumed.requested("n1")) == ([], 0)
 
 
-def test_a_pod_deleted_while_assumed_leaves_its_room(assumed):
-    """The refusal of its binding comes later and changes nothing."""
+def test_the_deletion_of_an_assumed_pod_frees_its_resources(assumed):
+    """The later failure of its Bind changes nothing."""
     pod = assumed.known("default/a")
     assumed.gone(WAITING)
     assert (assumed.on("n1"), assumed.cluster.is_assumed(pod)) == ([], False)
@@ -186,8 +186,8 @@ def test_a_pod_deleted_while_assumed_leaves_its_room(assumed):
     assert assumed.requested("n1") == 0
 
 
-def test_a_pod_deleted_before_it_was_assumed_is_forgotten_all_the_same(nodes):
-    """A cycle may end after its pod did."""
+def test_a_pod_deleted_before_its_assumption_can_be_forgotten(nodes):
+    """A cycle may end after the deletion of its pod."""
     nodes.put(WAITING)
     pod = nodes.known("default/a")
     nodes.gone(WAITING)
@@ -197,8 +197,8 @@ def test_a_pod_deleted_before_it_was_assumed_is_forgotten_all_the_same(nodes):
     assert (nodes.on("n1"), nodes.requested("n1")) == ([], 0)
 
 
-def test_a_successor_is_not_taken_for_its_predecessor(assumed):
-    """Both had the same name; the late refusal of the one must not cost the other its room."""
+def test_forgetting_a_pod_does_not_affect_its_recreated_pod(assumed):
+    """Both pods have the same name; the late failure of the first keeps the second assumed."""
     old = assumed.known("default/a")
     assumed.put(make_pod("a", uid="other", requests={"cpu": "3"}))
     assumed.cluster.assume(assumed.known("default/a"), "n1")
@@ -208,8 +208,8 @@ def test_a_successor_is_not_taken_for_its_predecessor(assumed):
     assert assumed.requested("n1") == 3000
 
 
-def test_the_node_of_an_assumed_pod_goes(assumed):
-    """Forgetting works without the node; if it comes back first, the pod is on it again."""
+def test_the_deletion_of_the_node_of_an_assumed_pod(assumed):
+    """Forgetting works without the node; the pod counts again if the node is recreated first."""
     pod = assumed.known("default/a")
     assumed.gone(make_node("n1"))
     assumed.put(make_node("n1"))
@@ -220,8 +220,8 @@ def test_the_node_of_an_assumed_pod_goes(assumed):
     assert assumed.on("n1") == []
 
 
-def test_assuming_on_a_node_that_is_gone(nodes):
-    """A cycle may end after its node did."""
+def test_a_pod_may_be_assumed_on_a_deleted_node(nodes):
+    """A cycle may end after the deletion of its node."""
     nodes.put(WAITING)
     nodes.gone(make_node("n1"))
     nodes.cluster.assume(nodes.known("default/a"), "n1")
@@ -233,7 +233,7 @@ def test_assuming_on_a_node_that_is_gone(nodes):
 
 
 def test_budgets_are_listed_by_namespace_and_name(believer):
-    """Whatever their order of arrival; a change of one is a new version of them all."""
+    """In any order of arrival; a change of one budget changes the version of all."""
     related = believer.cluster.related
     versions = [related.budget_version]
     for budget in (
@@ -250,8 +250,8 @@ def test_budgets_are_listed_by_namespace_and_name(believer):
     assert [b.key for b in believer.cluster.budgets()] == ["default/a"]
 
 
-def test_apply_is_told_once(nodes):
-    """The same version again changes no sum."""
+def test_applying_the_same_version_again_changes_no_sum(nodes):
+    """Updates may be delivered twice."""
     for _ in range(3):
         nodes.cluster.apply(ObjectChanged(BOUND))
     assert nodes.requested("n1") == 1000

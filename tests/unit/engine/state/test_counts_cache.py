@@ -1,4 +1,4 @@
-"""Which live counts are kept."""
+"""CountsCache: which live counts are kept."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def cache():
     return CountsCache(table, rows_max=3 * table.capacity)
 
 
-def test_the_least_recently_used_goes_first(cache):
-    """Asking counts as use."""
+def test_the_least_recently_used_counts_are_dropped_first(cache):
+    """A lookup counts as use."""
     entries = {key: cache.put(key, Entry()) for key in "abc"}
     assert cache.get("a") is entries["a"]
     cache.put("d", Entry())
@@ -34,7 +34,7 @@ def test_the_least_recently_used_goes_first(cache):
 
 
 def test_a_replaced_or_removed_entry_is_dropped(cache):
-    """It would follow the pod_index for ever."""
+    """Otherwise the pod_index would update it for ever."""
     old, new = cache.put("a", Entry()), Entry()
     assert cache.put("a", new) is new
     assert old.dropped

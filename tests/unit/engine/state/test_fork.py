@@ -1,4 +1,4 @@
-"""Fork: whatever is supposed is taken back to the last bit."""
+"""Fork: all hypothetical changes are reverted exactly."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def full(believer):
     return believer
 
 
-def test_what_is_supposed_shows_in_ints_and_columns(full):
-    """Readers of rows and of vectors see the same hypothesis."""
+def test_hypothetical_changes_are_visible_in_integers_and_columns(full):
+    """Readers of rows and readers of columns see the same changes."""
     node, pod = full.node("n2"), full.info(make_pod("c", requests={"cpu": "2"}, host_ports=[80]))
     with fork(full.table) as hypothesis:
         hypothesis.add_pod(node, pod)
@@ -30,8 +30,8 @@ def test_what_is_supposed_shows_in_ints_and_columns(full):
         assert (list(full.node("n1").used_ports), len(node.used_ports)) == ([], 1)
 
 
-def test_leaving_reverts(full, dump):
-    """The change logs have no entry of the hypothesis."""
+def test_leaving_a_fork_reverts_its_changes(full, dump):
+    """The change logs have no entry of the fork."""
     before, log = dump(full.table), full.table.pod_log.position
     with fork(full.table) as hypothesis:
         hypothesis.remove_pod(full.node("n1"), full.known("default/b"))
@@ -48,24 +48,24 @@ def break_down_within_a_hypothesis(full):
         raise ZeroDivisionError
 
 
-def test_an_exception_reverts_too(full, dump):
-    """A plugin that breaks within a hypothesis leaves no trace in the columns."""
+def test_an_exception_reverts_the_changes_of_a_fork(full, dump):
+    """A plugin that fails within a fork does not change the columns."""
     before = dump(full.table)
     with pytest.raises(ZeroDivisionError):
         break_down_within_a_hypothesis(full)
     assert dump(full.table) == before
 
 
-def test_a_port_that_two_pods_share_is_still_used_afterwards(full, dump):
-    """A preemptor supposed beside its victim must not free the victim's port by leaving again."""
+def test_a_host_port_of_two_pods_is_in_use_after_the_fork(full, dump):
+    """The removal of a hypothetical preemptor must not free the port of its victim."""
     before = dump(full.table)
     with fork(full.table) as hypothesis:
         hypothesis.add_pod(full.node("n1"), full.info(make_pod("c", host_ports=[80])))
     assert dump(full.table) == before
 
 
-def test_a_port_of_two_pods_is_free_as_soon_as_one_is_supposed_gone(full, dump):
-    """Upstream's used ports are a set, also in a dry run; the other pod's comes back with it."""
+def test_a_host_port_of_two_pods_is_free_after_the_removal_of_one(full, dump):
+    """Upstream's used ports are a set, also in a dry run; the fork restores the port."""
     full.put(make_pod("c", node="n1", host_ports=[80, 81]))
     before = dump(full.table)
     with fork(full.table) as hypothesis:
@@ -77,8 +77,8 @@ def test_a_port_of_two_pods_is_free_as_soon_as_one_is_supposed_gone(full, dump):
     assert dump(full.table) == before
 
 
-def test_a_hypothesis_within_a_hypothesis(full, dump):
-    """The inner one ends first, and the outer one stands as it was."""
+def test_forks_may_be_nested(full, dump):
+    """The inner fork ends first, and the changes of the outer one are kept."""
     before, node = dump(full.table), full.node("n2")
     with fork(full.table) as outer:
         other = full.info(make_pod("c", requests={"cpu": "2"}, host_ports=[90]))
@@ -91,8 +91,8 @@ def test_a_hypothesis_within_a_hypothesis(full, dump):
     assert dump(full.table) == before
 
 
-def test_a_resource_nobody_had_seen(full, check):
-    """The table grows under the hypothesis; the new column is empty when it is over."""
+def test_a_fork_may_add_a_resource_column(full, check):
+    """The table has a new column, which is empty after the fork."""
     pod = full.info(make_pod("c", requests={GPU: 3}))
     with fork(full.table) as hypothesis:
         hypothesis.add_pod(full.node("n1"), pod)
@@ -102,8 +102,8 @@ def test_a_resource_nobody_had_seen(full, check):
     check(full.table)
 
 
-def test_a_commit_is_kept_and_logged(full):
-    """Only what comes after it is taken back."""
+def test_committed_changes_are_kept_and_logged(full):
+    """Only later changes are reverted."""
     log = full.table.pod_log.position
     with fork(full.table) as hypothesis:
         hypothesis.remove_pod(full.node("n1"), full.known("default/a"))

@@ -1,4 +1,4 @@
-"""ImageTable: one size per image name, that of the first node seen with it."""
+"""ImageTable: one size per image name, that of the first node with the image."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from fairlead.engine.state.node_table import ImageTable
 from fairlead.testing.builders import make_node
 
 
-def test_an_image_that_nobody_has():
-    """Counts for nothing."""
+def test_an_image_without_nodes_has_no_size():
+    """It does not count."""
     assert ImageTable().size_and_nodes("app") == (0, 0)
 
 
-def test_the_first_size_stays_until_the_last_node_is_gone():
-    """Also when the node that brought it goes first."""
+def test_the_first_size_is_kept_until_the_last_node_is_deleted():
+    """Also if the first node is deleted earlier."""
     table = ImageTable()
     table.add({"app": 100})
     table.add({"app": 200, "db": 7})
@@ -36,7 +36,7 @@ def test_every_change_is_a_new_version():
 
 
 def test_nodes_that_keep_their_images_keep_the_version(believer):
-    """A heartbeat must not cost every cached score."""
+    """So a heartbeat does not invalidate cached scores."""
     believer.put(make_node("n1", images={"app": 100}))
     version = believer.table.images.version
     believer.put(make_node("n1", images={"app": 100}, labels={"a": "b"}))

@@ -1,4 +1,4 @@
-"""Loading a cluster at once leads to the same state as observing its objects one by one."""
+"""Loading a cluster at once gives the same state as observing its objects one by one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def state(cluster):
 
 @settings(max_examples=300)
 @given(st.lists(st.one_of(pods, pods, others), max_size=10))
-def test_loading_at_once_is_observing_one_by_one(objects):
+def test_loading_at_once_equals_observing_one_by_one(objects):
     at_once, one_by_one = Cluster(), Cluster()
     at_once.apply(ObjectsLoaded(objects))
     changes = []

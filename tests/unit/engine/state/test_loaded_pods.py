@@ -44,7 +44,7 @@ def test_loaded_replicas_use_their_host_ports(loaded):
 
 
 def test_loaded_replicas_with_their_own_node_affinity_have_their_own_shapes(loaded):
-    """As the pods of a DaemonSet, each of which names its node."""
+    """Like the pods of a DaemonSet, each of which has the name of its node."""
     pods = [
         make_pod(f"p-{name}", node=name, spec={"affinity": affinity_to(name)}) for name in NODES
     ]
@@ -65,7 +65,7 @@ def test_bound_shapes_count_loaded_pods_and_pods_that_were_built(loaded):
     assert loaded.cluster.bound_shapes() == {shape: 3, other: 2}
 
 
-def test_loaded_replicas_repel_others_from_their_nodes(loaded):
+def test_anti_affinity_of_loaded_replicas_repels_other_pods(loaded):
     """Required anti-affinity terms are indexed once for each pod."""
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
@@ -76,16 +76,16 @@ def test_loaded_replicas_repel_others_from_their_nodes(loaded):
     assert index.repelling == 2
 
 
-def test_loaded_pods_of_a_class_that_is_counted_already(loaded):
-    """Their rows are added to the rows of the pods before them."""
+def test_loaded_pods_of_an_existing_class_are_added(loaded):
+    """Their rows are appended to the rows of the earlier pods."""
     load(loaded, *replicas(labels={"app": "web"}))
     load(loaded, *replicas("q", labels={"app": "web"}))
     web = loaded.table.pod_index.pod_class_of(loaded.known("default/q-n1"))
     assert web.where.rows == {loaded.node(name).row: 2 for name in NODES}
 
 
-def test_loaded_pods_stay_known_while_their_node_is_gone(loaded):
-    """They are counted again when the node returns."""
+def test_loaded_pods_stay_known_while_their_node_is_deleted(loaded):
+    """They are counted again when the node is recreated."""
     load(loaded, *replicas(requests={"cpu": "1"}))
     loaded.gone(make_node("n1"))
     assert loaded.known("default/p-n1").pod.spec.node_name == "n1"

@@ -1,4 +1,4 @@
-"""NodeTable: rows come, grow wider, go and are used again; logs say which ones."""
+"""NodeTable: rows are added, extended, removed and reused; change logs list the changed rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GPU = "nvidia.com/gpu"
 GIB = 1 << 30
 
 
-def test_a_node_is_its_columns(believer):
-    """cpu in milli, memory in bytes, pods counted, flags set."""
+def test_the_columns_of_a_node(believer):
+    """cpu in milli, memory in bytes, the number of pods, and flags."""
     believer.put(make_node("n1", taints=["a:NoSchedule"], unschedulable=True, cpu="1500m"))
     table, node = believer.table, believer.node("n1")
     assert table.allocatable[:, node.row].tolist() == [1500, 16 * GIB, 0]
@@ -26,8 +26,8 @@ def test_a_node_is_its_columns(believer):
     )
 
 
-def test_a_pod_is_counted_in_everywhere(believer):
-    """Requests in their columns, defaults for what is not requested, ports, number of pods."""
+def test_the_columns_of_a_node_with_a_pod(believer):
+    """Requests, defaults for missing requests, host ports, and the number of pods."""
     believer.put(make_node("n1"), make_pod("a", node="n1", requests={"cpu": "1"}, host_ports=[80]))
     table, node = believer.table, believer.node("n1")
     assert table.requested[:, node.row].tolist() == [1000, 0, 0]
@@ -37,8 +37,8 @@ def test_a_pod_is_counted_in_everywhere(believer):
 
 
 @pytest.mark.parametrize("first", ["huge", "usual"])
-def test_sums_above_int64_stop_at_its_maximum(first):
-    """The columns are limited, the sums of the NodeInfo are exact, so pods can leave again."""
+def test_columns_are_limited_to_the_maximum_of_int64(first):
+    """The sums of the NodeInfo are exact, so that pods can be removed again."""
     huge = [make_pod(f"h{i}", node="n1", requests={"memory": "7E"}, uid=f"h{i}") for i in range(3)]
     usual = [make_pod(f"u{i}", node="n1", requests={"memory": "1"}, uid=f"u{i}") for i in range(2)]
     pods = [*huge, *usual] if first == "huge" else [*usual, *huge]
@@ -54,7 +54,7 @@ def test_sums_above_int64_stop_at_its_maximum(first):
 
 
 def test_resources_get_columns_when_they_are_first_seen(believer):
-    """From nodes or from pods, and rows known before have none of them."""
+    """For nodes and pods; earlier rows have 0 of them."""
     believer.put(make_node("n1"), make_node("n2", **{GPU: 8}))
     believer.put(make_pod("a", node="n1", requests={"example.com/fpga": 2, GPU: 1}))
     table = believer.table
@@ -65,16 +65,16 @@ def test_resources_get_columns_when_they_are_first_seen(believer):
     assert believer.node("n2").requested_of(fpga) == 0
 
 
-def test_a_resource_that_is_offered_no_longer(believer):
-    """The column stays and reads 0."""
+def test_the_column_of_a_removed_resource_is_zero(believer):
+    """The column is kept."""
     believer.put(make_node("n1", **{GPU: 8}), make_node("n1"))
     column = believer.table.resources.column(GPU)
     assert believer.node("n1").allocatable_of(column) == 0
     assert believer.table.allocatable[column, believer.node("n1").row] == 0
 
 
-def test_a_row_is_used_again(believer):
-    """Nothing of its last tenant shows."""
+def test_a_reused_row_has_no_values_of_the_earlier_node(believer):
+    """All columns are reset."""
     believer.put(make_node("n1", taints=["a:NoSchedule"], labels={"zone": "a"}, **{GPU: 4}))
     believer.put(make_pod("a", node="n1", requests={GPU: 1}, host_ports=[80]))
     zones = believer.table.label_column("zone")
@@ -94,7 +94,7 @@ def test_a_row_is_used_again(believer):
 
 
 def test_the_table_grows_beyond_its_first_capacity(believer):
-    """With labels, pods and wide resources in it."""
+    """With labels, pods and extended resources."""
     count = 2 * _CAPACITY_INITIAL + 3
     zones = believer.table.label_column("zone")
     believer.put(*(make_node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(count)))
@@ -109,7 +109,7 @@ def test_the_table_grows_beyond_its_first_capacity(believer):
 
 
 def test_a_label_column_follows_its_nodes(believer):
-    """Built late or early, it says the same."""
+    """Whether it is built before or after the nodes are added."""
     believer.put(make_node("n1", labels={"zone": "a"}), make_node("n2"))
     column = believer.table.label_column("zone")
     one, two = believer.node("n1").row, believer.node("n2").row
@@ -118,8 +118,8 @@ def test_a_label_column_follows_its_nodes(believer):
     assert [column.values[i] if i >= 0 else None for i in column.ids[[one, two]]] == [None, "a"]
 
 
-def test_the_logs_name_what_changed(believer):
-    """Nodes in one, pods in the other; a node that is put again counts as changed."""
+def test_the_logs_contain_changed_nodes_and_pods(believer):
+    """Each has its own log; a node that is set again counts as changed."""
     table = believer.table
     believer.put(make_node("n1"), make_node("n2"))
     nodes, pods = table.node_log.position, table.pod_log.position
@@ -143,8 +143,8 @@ def test_the_logs_name_what_changed(believer):
     ],
     ids=["conditions", "labels", "priority", "deletion", "start", "requests"],
 )
-def test_a_pod_that_changed_is_logged_where_verdicts_may_depend_on_it(believer, change, is_logged):
-    """A status update must not cost a recomputation; the newest version is kept all the same."""
+def test_a_changed_pod_is_logged_only_if_statuses_may_depend_on_it(believer, change, is_logged):
+    """A status update causes no recomputation, but the newest version is kept."""
     believer.put(make_node("n1"), make_pod("a", node="n1"))
     before = believer.table.pod_log.position
     newer = make_pod("a", node="n1", **change)
@@ -155,7 +155,7 @@ def test_a_pod_that_changed_is_logged_where_verdicts_may_depend_on_it(believer, 
 
 
 def test_validate_finds_a_wrong_sum(new_believer):
-    """It would be worthless otherwise."""
+    """Otherwise the other tests could not rely on it."""
     for spoil in (
         lambda table: np.add.at(table.requested, (0, 0), 1),
         lambda table: np.add.at(table.pod_count, 0, 1),

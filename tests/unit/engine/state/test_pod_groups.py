@@ -1,4 +1,4 @@
-"""The PodGroups of scheduling.k8s.io and their members, as changes and assumptions arrive."""
+"""The PodGroups of scheduling.k8s.io and their members, after changes and assumptions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_pods_are_members_before_their_group_exists():
     assert cluster.pod_groups.group_of(cluster.pods["default/a"]) is not None
 
 
-def test_an_assumption_counts_until_it_is_undone():
+def test_an_assumption_counts_until_it_is_reverted():
     cluster = cluster_with(make_node("n"), make_pod("a", spec=IN_GROUP))
     pod = cluster.pods["default/a"]
     cluster.assume(pod, "n")

@@ -1,4 +1,4 @@
-"""Shapes: what pods share that only differ where scheduling does not look."""
+"""Shapes: pods that do not differ for the scheduler share one shape."""
 
 from __future__ import annotations
 
@@ -61,38 +61,38 @@ def shape_of(believer):
 
 @pytest.mark.parametrize("pod", SAME.values(), ids=SAME)
 def test_one_shape_for_pods_that_differ_in(pod, shape_of):
-    """Such pods are judged alike by everything that is cached per shape."""
+    """All results that are cached by shape are equal for such pods."""
     assert shape_of(pod) is shape_of(make_pod("a", requests={"cpu": "1"}))
 
 
 @pytest.mark.parametrize("pod", OTHER.values(), ids=OTHER)
 def test_two_shapes_for_pods_that_differ_in(pod, shape_of):
-    """A shape too many costs time, a shape too few costs truth."""
+    """With too many shapes scheduling is slower, with too few it is wrong."""
     assert shape_of(pod) is not shape_of(make_pod("a", requests={"cpu": "1"}))
 
 
 def test_one_shape_for_pods_with_other_claims(shape_of):
-    """Each pod of a StatefulSet has claims of its own; the volume plugins look at the pod."""
+    """Pods of a StatefulSet have their own claims; the volume plugins read the pod."""
     one, other = (shape_of(make_pod("a", spec=claiming(name))) for name in ("c-0", "c-1"))
     assert one is other
     assert one.has_volumes
 
 
-def test_the_order_of_a_selector_is_no_difference(shape_of):
-    """JSON objects have none."""
+def test_the_order_of_a_selector_does_not_matter(shape_of):
+    """JSON objects have no order."""
     one = make_pod("a", spec={"nodeSelector": {"a": "1", "b": "2"}})
     other = make_pod("a", spec={"nodeSelector": {"b": "2", "a": "1"}})
     assert shape_of(one) is shape_of(other)
 
 
 def test_a_resize_counts_for_the_load_and_not_for_the_request(shape_of):
-    """What a running pod occupies may be more than a successor would ask for."""
+    """A running pod may use more than a recreated pod would request."""
     shape = shape_of(OTHER["a resize under way"])
     assert (dict(shape.requests)[0], dict(shape.load)[0]) == (1000, 3000)
 
 
 def test_a_resize_of_the_pod_is_another_shape(shape_of):
-    """A pod with resources of its own occupies what its status says."""
+    """A pod with pod-level resources uses those of its status."""
     spec = {"resources": {"requests": {"cpu": "1"}}}
     plain = make_pod("a", spec=spec)
     resized = make_pod("a", spec=spec, status={"resources": {"requests": {"cpu": "3"}}})
@@ -101,7 +101,7 @@ def test_a_resize_of_the_pod_is_another_shape(shape_of):
 
 
 def test_an_infeasible_resize_is_another_shape(shape_of):
-    """It occupies what it has, not what it asked for."""
+    """The pod uses its allocated amounts, not the requested ones."""
     statuses = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
     refusal = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
     asking = make_pod("a", requests={"cpu": "1"}, status={"containerStatuses": statuses})
@@ -136,22 +136,22 @@ def test_plain_statuses_of_init_containers_make_no_difference(shape_of):
     assert shape_of(started) is shape_of(with_sidecar())
 
 
-def test_zero_requests_are_not_wanted(shape_of):
-    """A resource asked for with 0 is never short."""
+def test_zero_requests_need_no_resource(shape_of):
+    """A resource with request 0 is never insufficient."""
     shape = shape_of(make_pod("a", requests={"cpu": "0", "memory": "1"}))
     assert (dict(shape.requests), dict(shape.wanted)) == ({0: 0, 1: 1}, {1: 1})
 
 
-def test_a_quantity_that_is_none_is_refused(shape_of):
-    """And the shape is not half known afterwards."""
+def test_an_invalid_quantity_is_refused(shape_of):
+    """No part of the shape is stored."""
     pod = make_pod("a", requests={"cpu": "much"})
     for _ in range(2):
         with pytest.raises(QuantityError):
             shape_of(pod)
 
 
-def test_a_shape_goes_with_the_last_who_has_it(shape_of):
-    """An equal pod is compiled anew, and the new shape has another id."""
+def test_a_shape_is_dropped_with_its_last_pod(shape_of):
+    """A later equal pod gets a new shape with another id."""
     first, kept = shape_of(make_pod("a")), shape_of(make_pod("a", requests={"cpu": "2"}))
     ids = {first.id, kept.id}
     gone = ref(first)
@@ -198,7 +198,7 @@ CHANGED_PARTS = {
 
 
 @pytest.mark.parametrize("fields", CHANGED_PARTS.values(), ids=CHANGED_PARTS)
-def test_pods_that_share_parts_have_the_shapes_of_pods_that_do_not(fields, believer):
+def test_shared_spec_parts_do_not_change_the_shapes_of_pods(fields, believer):
     """Looked up directly after each other, or with another pod in between."""
     shape_of, changed = believer.cluster.shapes.shape_of, copy_of(LIKE, **fields)
     first = shape_of(LIKE)
@@ -210,7 +210,7 @@ def test_pods_that_share_parts_have_the_shapes_of_pods_that_do_not(fields, belie
     assert is_same_shape(LIKE, changed) == (directly is first)
 
 
-def test_a_version_with_another_resize_has_another_shape():
+def test_an_update_with_another_resize_has_another_shape():
     """Its spec is the same object, or has the same parts."""
     resized = replace(LIKE, status=OTHER["a resize under way"].status)
     assert is_same_shape(LIKE, replace(LIKE))
@@ -252,7 +252,7 @@ def test_a_container_status_that_changes_the_load_changes_the_shape(changed):
     assert not is_same_shape(RESIZED, with_status(RESIZED, replace(status, **changed)))
 
 
-def test_a_resize_that_is_pending_is_another_shape_until_it_is_not():
+def test_a_pending_resize_is_another_shape_until_it_ends():
     """Other conditions make no difference."""
     conditions = {
         name: make_pod("x", status={"conditions": [{"type": name, "status": "True"}]}).status

@@ -1,4 +1,4 @@
-"""Objects of storage among the related ones: what changed, and what was decided about them."""
+"""Storage objects: their observed changes, and decisions about them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from fairlead.engine.state.cluster import StorageChange
 from fairlead.testing.storage_builders import make_claim, make_csi_node, make_volume
 
 
-def test_a_change_is_delivered_with_both_versions(believer):
-    """And with one when it comes or goes."""
+def test_a_change_has_the_old_and_the_new_version(believer):
+    """Additions and deletions have only one."""
     old, new = make_volume("v"), make_volume("v", size="2Gi")
     assert believer.put(old) == [StorageChange(None, old)]
     assert believer.put(new) == [StorageChange(old, new)]
@@ -17,8 +17,8 @@ def test_a_change_is_delivered_with_both_versions(believer):
     assert list(believer.cluster.changes) == [StorageChange(new, None)]
 
 
-def test_the_log_names_what_changed(believer):
-    """By kind and key; other objects' version is left alone."""
+def test_the_log_contains_changed_objects(believer):
+    """By kind and key; the version of other objects is unchanged."""
     related = believer.cluster.related
     position, version = related.storage_log.position, related.version
     believer.put(make_volume("v"), make_claim("c"), make_csi_node("n"))
@@ -32,8 +32,8 @@ def test_the_log_names_what_changed(believer):
     assert related.version == version
 
 
-def test_the_log_names_what_was_decided(believer):
-    """Readers that cache facts per volume read the volume again."""
+def test_the_log_contains_assumed_objects(believer):
+    """Readers with data cached by volume read the volume again."""
     cluster = believer.cluster
     believer.put(make_volume("v"), make_claim("c"))
     position = cluster.related.storage_log.position

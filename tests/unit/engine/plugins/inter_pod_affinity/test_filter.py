@@ -1,4 +1,4 @@
-"""InterPodAffinity: which nodes required terms rule out."""
+"""InterPodAffinity: the nodes that required terms reject."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def open_nodes(scene, plugin, pod, state=None):
     return [name for name, reason in scene.verdicts(plugin, pod, state).items() if not reason]
 
 
-def test_a_pod_that_requires_nothing_is_skipped(zones, plugin):
-    """Preferences do not filter."""
+def test_a_pod_without_required_terms_is_skipped(zones, plugin):
+    """Preferred terms do not filter."""
     wish = {"weight": 1, "podAffinityTerm": term(WEB)}
     soft = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
     assert zones.verdicts(plugin, zones.incoming()) == "skipped"
@@ -88,13 +88,13 @@ def test_every_term_needs_its_own_domain(zones, plugin):
 
 
 def test_terminating_pods_still_attract(zones, plugin):
-    """They count until they are gone."""
+    """They count until they are deleted."""
     zones.pods("a", 1, labels=WEB, leaving=True)
     pod = zones.incoming(affinity=near(term(WEB)))
     assert open_nodes(zones, plugin, pod) == ["a", "b"]
 
 
-def test_the_first_of_its_kind_may_go_anywhere_with_the_keys(zones, plugin):
+def test_the_first_pod_of_a_group_fits_every_node_with_the_keys(zones, plugin):
     """No pod matches anywhere, and the pod matches its own terms."""
     affinity = near(term(WEB))
     assert open_nodes(zones, plugin, zones.incoming(labels=WEB, affinity=affinity)) == [
@@ -106,14 +106,14 @@ def test_the_first_of_its_kind_may_go_anywhere_with_the_keys(zones, plugin):
 
 
 def test_a_match_on_a_node_without_the_key_is_no_match(zones, plugin):
-    """So the pod still is the first."""
+    """So the pod still is the first of its group."""
     zones.pods("bare", 1, labels=WEB)
     pod = zones.incoming(labels=WEB, affinity=near(term(WEB)))
     assert open_nodes(zones, plugin, pod) == ["a", "b", "c"]
 
 
-def test_a_match_for_one_key_ends_being_first_for_all(zones, plugin):
-    """A pod on `bare` counts for the hostname, so z1 and z2 are closed."""
+def test_a_match_for_one_key_ends_the_first_pod_rule_for_all_keys(zones, plugin):
+    """A pod on `bare` counts for the hostname, so z1 and z2 are rejected."""
     zones.pods("bare", 1, labels=WEB)
     pod = zones.incoming(labels=WEB, affinity=near(term(WEB), term(WEB, HOST)))
     assert open_nodes(zones, plugin, pod) == []
@@ -122,7 +122,7 @@ def test_a_match_for_one_key_ends_being_first_for_all(zones, plugin):
 # --- anti-affinity -----------------------------------------------------------------------------
 
 
-def test_anti_affinity_closes_the_domains_of_matching_pods(zones, plugin):
+def test_anti_affinity_rejects_the_domains_of_matching_pods(zones, plugin):
     """Preemption may help; a node without the key passes."""
     zones.pods("a", 1, labels=WEB)
     pod = zones.incoming(affinity=apart(term(WEB)))
@@ -132,7 +132,7 @@ def test_anti_affinity_closes_the_domains_of_matching_pods(zones, plugin):
     assert status.code is Code.UNSCHEDULABLE
 
 
-def test_each_anti_affinity_term_counts_by_itself(zones, plugin):
+def test_one_matching_anti_affinity_term_rejects_a_domain(zones, plugin):
     """A pod that matches one of them is enough."""
     zones.pods("a", 1, labels=WEB)
     zones.pods("c", 1, labels=DB)
@@ -141,7 +141,7 @@ def test_each_anti_affinity_term_counts_by_itself(zones, plugin):
 
 
 @pytest.mark.parametrize("leaving", [False, True])
-def test_anti_affinity_of_placed_pods_holds_as_well(zones, plugin, leaving):
+def test_anti_affinity_of_placed_pods_rejects_their_domains(zones, plugin, leaving):
     """Also while they are terminating."""
     zones.pod("hermit", "a", affinity=apart(term(WEB)), leaving=leaving)
     expected = {"a": BY_EXISTING, "b": BY_EXISTING, "c": "", "bare": ""}
@@ -150,13 +150,13 @@ def test_anti_affinity_of_placed_pods_holds_as_well(zones, plugin, leaving):
 
 
 def test_anti_affinity_on_a_node_without_the_key_matches_no_node(zones, plugin):
-    """PreFilter even skips."""
+    """PreFilter even returns Skip."""
     zones.pod("hermit", "bare", affinity=apart(term(WEB)))
     assert zones.verdicts(plugin, zones.incoming(labels=WEB)) == "skipped"
 
 
-def test_rules_are_asked_in_order(zones, plugin):
-    """Affinity, own anti-affinity, that of others."""
+def test_rules_are_checked_in_order(zones, plugin):
+    """Affinity, anti-affinity of the pod, anti-affinity of placed pods."""
     zones.pods("a", 1, labels=DB)
     zones.pod("hermit", "a", affinity=apart(term(WEB, HOST)))
     wanted = {**near(term(DB)), **apart(term(DB, HOST))}
@@ -190,7 +190,7 @@ def test_rules_are_asked_in_order(zones, plugin):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_namespaces_of_the_incoming_pods_terms(zones, plugin, case, more, attracting):
-    """A namespace that has no object is only covered by name or by `{}`."""
+    """A namespace without an object matches only by name or by `{}`."""
     for name, labels in (("default", {}), ("x", {}), ("y", {"team": "t"})):
         meta = {"name": name, "labels": labels}
         zones.put({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
@@ -223,7 +223,7 @@ def test_the_namespaces_of_the_incoming_pods_terms(zones, plugin, case, more, at
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_the_namespaces_of_placed_pods_terms(zones, plugin, case, more, repelled):
-    """Here the labels of the incoming pod's namespace are looked up."""
+    """The labels of the namespace of the incoming pod are used."""
     for name, labels in (("home", {}), ("x", {"team": "t"})):
         meta = {"name": name, "labels": labels}
         zones.put({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
@@ -236,7 +236,7 @@ def test_the_namespaces_of_placed_pods_terms(zones, plugin, case, more, repelled
     assert found == repelled
 
 
-def test_changed_namespace_labels_count_at_once(zones, plugin):
+def test_changed_namespace_labels_take_effect_at_once(zones, plugin):
     """For the incoming pod's terms and for those of placed pods."""
     selecting = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
     zones.pods("a", 1, labels=WEB, namespace="x")
@@ -254,7 +254,7 @@ def test_changed_namespace_labels_count_at_once(zones, plugin):
 def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(
     scene, plugin, labels, matching
 ):
-    """Label selectors as everywhere."""
+    """As for all label selectors."""
     scene.node("a", "z1")
     found = []
     for candidate in (DB, WEB, {}):
@@ -269,8 +269,8 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(
 # --- hypotheses --------------------------------------------------------------------------------
 
 
-def test_a_hypothesis_counts_who_comes_and_goes(zones, plugin):
-    """All three rules, in that state alone."""
+def test_add_pod_and_remove_pod_change_the_counts_of_their_state(zones, plugin):
+    """For all three rules."""
     friend = zones.pod("friend", "a", labels=DB)
     enemy = zones.pod("enemy", "a", labels={"app": "enemy"})
     hermit = zones.pod("hermit", "a", affinity=apart(term(WEB, HOST)))
@@ -290,8 +290,8 @@ def test_a_hypothesis_counts_who_comes_and_goes(zones, plugin):
     assert zones.verdicts(plugin, pod, state)["a"] == REPELLED
 
 
-def test_a_hypothesis_may_make_the_pod_the_first_of_its_kind(zones, plugin):
-    """Once the only match is gone."""
+def test_remove_pod_may_make_the_pod_the_first_of_its_group(zones, plugin):
+    """After the removal of the only match."""
     twin = zones.pod("twin", "a", labels=WEB)
     pod = zones.incoming(labels=WEB, affinity=near(term(WEB)))
     state = zones.started(plugin, pod)
@@ -300,8 +300,8 @@ def test_a_hypothesis_may_make_the_pod_the_first_of_its_kind(zones, plugin):
     assert open_nodes(zones, plugin, pod, state) == ["a", "b", "c"]
 
 
-def test_a_hypothetical_hermit_is_respected_whatever_its_topology_key(zones, plugin):
-    """Even if no placed pod's term has the key."""
+def test_add_pod_counts_anti_affinity_with_any_topology_key(zones, plugin):
+    """Even if no term of a placed pod has the key."""
     hermit = zones.incoming("hermit", affinity=apart(term(WEB, HOST)))
     pod = zones.incoming(labels=WEB, affinity=apart(term(DB)))
     state = zones.started(plugin, pod)
@@ -309,8 +309,8 @@ def test_a_hypothetical_hermit_is_respected_whatever_its_topology_key(zones, plu
     assert open_nodes(zones, plugin, pod, state) == ["a", "c", "bare"]
 
 
-def test_after_a_skip_nominated_hermits_are_not_seen(zones, plugin):
-    """Upstream asks a skipped plugin nothing more, nominated pods or not."""
+def test_a_skipped_plugin_ignores_the_anti_affinity_of_nominated_pods(zones, plugin):
+    """Upstream does not call a skipped plugin for nominated pods."""
     hermit = zones.incoming("hermit", affinity=apart(term(WEB, HOST)), priority=10)
     zones.nominator.nominate(hermit, "a")
     node = zones.table.find("a")

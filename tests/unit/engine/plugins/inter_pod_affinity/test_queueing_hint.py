@@ -1,4 +1,4 @@
-"""InterPodAffinity: what is worth another attempt."""
+"""InterPodAffinity: the events after which a pod is retried."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ TWO = ({"app": "web"}, {"tier": "fe"})
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_was_placed_may_attract(scene, case, affinity, labels, expected):
+def test_a_placed_pod_that_matches_affinity_wakes_the_pod(scene, case, affinity, labels, expected):
     """Woken if …"""
     pod = scene.incoming(affinity=affinity)
     placed = scene.incoming("placed", node="a", labels=labels)
@@ -74,7 +74,7 @@ def test_a_pod_that_was_placed_may_attract(scene, case, affinity, labels, expect
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_left_may_have_been_in_the_way(
+def test_a_deleted_pod_that_matches_anti_affinity_wakes_the_pod(
     scene, case, affinity, gone_labels, gone_affinity, expected
 ):
     """Woken if …"""
@@ -95,7 +95,9 @@ def test_a_pod_that_left_may_have_been_in_the_way(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_relabelled_pod_may_change_sides(scene, case, affinity, before, after, expected):
+def test_a_placed_pod_with_changed_labels_may_wake_the_pod(
+    scene, case, affinity, before, after, expected
+):
     """A placed pod that …"""
     pod = scene.incoming(affinity=affinity)
     old = scene.incoming("other", node="a", labels=before)
@@ -104,8 +106,8 @@ def test_a_relabelled_pod_may_change_sides(scene, case, affinity, before, after,
     assert woken(scene, pod, event) is expected
 
 
-def test_own_labels_always_count(scene):
-    """The pod may match the anti-affinity of placed pods no longer."""
+def test_changed_labels_of_the_pod_always_wake_it(scene):
+    """The anti-affinity of placed pods may not match the pod any more."""
     pod = scene.incoming()
     event = ClusterEvent(EventKind.POD_LABEL, pod, pod)
     assert woken(scene, pod, event)
@@ -127,7 +129,7 @@ def test_own_labels_always_count(scene):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_node_may_offer_another_domain(scene, case, affinity, before, after, expected):
+def test_a_node_with_a_new_domain_wakes_the_pod(scene, case, affinity, before, after, expected):
     """By the topology keys of the terms."""
     pod = scene.incoming(affinity=affinity)
     kind = EventKind.NODE_ADD if before is None else EventKind.NODE_LABEL
@@ -136,7 +138,7 @@ def test_a_node_may_offer_another_domain(scene, case, affinity, before, after, e
 
 
 def test_pods_in_selected_namespaces_do_not_wake(scene):
-    """Upstream looks no labels up here: only listed namespaces, and all of them, are known."""
+    """Upstream's hint reads no namespace labels, only listed namespaces and `{}`."""
     meta = {"name": "x", "labels": {"team": "t"}}
     scene.put({"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     placed = scene.incoming("placed", node="a", labels=WEB, namespace="x")
@@ -151,8 +153,8 @@ def test_pods_in_selected_namespaces_do_not_wake(scene):
     assert answers == [False, True, True, False]
 
 
-def test_taints_wake_without_being_asked_for(scene):
-    """Taints may have hidden new nodes from the plugin; cordons are taints, too."""
+def test_changed_taints_always_wake_the_pod(scene):
+    """Taints may have excluded new nodes from the plugin; cordons are taints, too."""
     event = ClusterEvent(EventKind.NODE_TAINT, node({}), node({}))
     assert woken(scene, scene.incoming(), event)
     gone = ClusterEvent(EventKind.NODE_DELETE, node({}), None)

@@ -1,4 +1,4 @@
-"""InterPodAffinity: how much the pods around speak for a node."""
+"""InterPodAffinity: the scores of nodes by preferred terms."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def zones(scene):
 
 
 def test_without_any_match_the_plugin_is_skipped(zones, plugin):
-    """Preferences alone are no match."""
+    """A preference without a match does not score."""
     zones.pods("a", 2, labels=DB)
     assert zones.scores(plugin, zones.incoming(affinity=near((5, term(WEB))))) == "skipped"
 
 
-def test_a_pod_without_terms_among_pods_without_terms_scores_alike(zones, plugin):
+def test_without_terms_all_nodes_have_equal_scores(zones, plugin):
     """The plugin reports that before it is called."""
     zones.pods("a", 2, labels=WEB)
     pod = zones.incoming(labels=WEB)
@@ -87,8 +87,8 @@ def test_the_same_preference_twice_counts_twice(zones, plugin):
     assert zones.raw_scores(plugin, zones.incoming(labels=WEB))["c"] == 10
 
 
-def test_preferences_of_placed_pods_count_for_whom_they_mean(zones, plugin):
-    """Like the incoming pod's own preferences."""
+def test_preferences_of_placed_pods_count_for_matching_pods(zones, plugin):
+    """Like the preferences of the incoming pod."""
     zones.pod("fan", "a", affinity=near((5, term(WEB))))
     zones.pod("foe", "c", affinity=apart((2, term(WEB))))
     assert zones.raw_scores(plugin, zones.incoming(labels=WEB)) == {
@@ -109,7 +109,7 @@ def test_required_affinity_of_placed_pods_counts_1_and_anti_affinity_nothing(zon
 
 
 def test_own_required_affinity_does_not_score(zones, plugin):
-    """It has already filtered."""
+    """It is used by Filter only."""
     zones.pods("a", 1, labels=WEB)
     pod = zones.incoming(affinity=must("podAffinity", term(WEB)))
     assert zones.scores(plugin, pod) == "skipped"
@@ -143,14 +143,14 @@ def test_matches_that_cancel_out_are_matches(zones, plugin):
     assert zones.scores(plugin, pod) == {"a": 0, "b": 0, "c": 0, "bare": 0}
 
 
-def test_a_match_on_a_node_without_the_key_is_none(zones, plugin):
-    """It is in no domain."""
+def test_a_match_on_a_node_without_the_key_does_not_count(zones, plugin):
+    """The node is in no domain."""
     zones.pods("bare", 3, labels=WEB)
     assert zones.scores(plugin, zones.incoming(affinity=near((5, term(WEB))))) == "skipped"
 
 
-def test_the_stretched_score_is_cut_off_in_upstreams_order(zones, plugin):
-    """100 × (29 ÷ 100) is 28.999… in floats, so it ends as 28 and not as 29."""
+def test_the_normalized_score_is_truncated_as_in_upstream(zones, plugin):
+    """100 × (29 ÷ 100) is 28.999… as a float, so the score is 28 and not 29."""
     for node, weight in (("a", 100), ("b", 29)):
         zones.pod(f"fan-{node}", node, affinity=near((weight, term(WEB, HOST))))
     pod = zones.incoming(labels=WEB)

@@ -1,4 +1,4 @@
-"""How full a node should be: the three strategies, by numbers worked out by hand."""
+"""NodeResourcesFit: the three scoring strategies, with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ MIB = 1 << 20
     ("used", "offered", "least", "most"),
     [(0, 10, 100, 0), (3, 10, 70, 30), (10, 10, 0, 100), (11, 10, 0, 100), (1, 3, 66, 33)],
 )
-def test_one_resource(used, offered, least, most):
-    """Whole numbers, rounded down; more than full is full."""
+def test_the_score_of_one_resource(used, offered, least, most):
+    """Integers, rounded down; a utilization above 100 % counts as 100 %."""
     assert (least_allocated(used, offered), most_allocated(used, offered)) == (least, most)
 
 
@@ -105,8 +105,8 @@ RISING = ((0, 0), (100, 10))
         "beyond its last point a line is flat",
     ],
 )
-def test_a_strategy(wanted, pod, node, others, expected):
-    """Utilisation counts the incoming pod."""
+def test_the_score_of_each_strategy(wanted, pod, node, others, expected):
+    """The utilization includes the incoming pod."""
     assert score(wanted, pod, node, *others) == expected
 
 

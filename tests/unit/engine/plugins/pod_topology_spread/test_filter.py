@@ -1,4 +1,4 @@
-"""PodTopologySpread: which nodes hard constraints rule out."""
+"""PodTopologySpread: the nodes that hard constraints reject."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def refused(scene, plugin, pod):
 
 @pytest.mark.parametrize("constraints", [[], [spread(when="ScheduleAnyway")]])
 def test_only_hard_constraints_filter(scene, plugin, constraints):
-    """Soft ones, and the system's defaults, never do."""
+    """Soft constraints and the system defaults do not."""
     scene.node("a", "z1")
     assert scene.verdicts(plugin, web(scene, *constraints)) == "skipped"
 
 
-def test_the_emptiest_domain_sets_the_limit(scene, plugin):
+def test_the_domain_with_the_fewest_pods_sets_the_limit(scene, plugin):
     """count + 1 - lowest may be at most maxSkew; a domain without pods counts as 0."""
     for name, zone in (("a", "z1"), ("b", "z2"), ("c", "z3")):
         scene.node(name, zone)
@@ -54,7 +54,7 @@ def test_the_emptiest_domain_sets_the_limit(scene, plugin):
 
 
 def test_a_node_without_the_key_is_unresolvable(scene, plugin):
-    """Removing pods gives no node a label, but may even out a skew."""
+    """The removal of pods adds no label to a node, but may reduce a skew."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.node("bare")
@@ -66,7 +66,7 @@ def test_a_node_without_the_key_is_unresolvable(scene, plugin):
     assert codes == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE]
 
 
-def test_the_first_broken_constraint_is_reported(scene, plugin):
+def test_the_first_violated_constraint_is_reported(scene, plugin):
     """In the order of the spec."""
     scene.node("a", "z1", labels={HOST: None})
     scene.node("b", "z2")
@@ -78,7 +78,7 @@ def test_the_first_broken_constraint_is_reported(scene, plugin):
 
 
 def test_a_node_counts_only_with_the_keys_of_all_hard_constraints(scene, plugin):
-    """The pods on `a`, which lacks one, are not seen for either."""
+    """The pods on `a`, which lacks a key, count for no constraint."""
     scene.node("a", "z1", labels={HOST: None})
     scene.node("b", "z1")
     scene.node("c", "z2")
@@ -104,7 +104,7 @@ def test_nodes_the_pod_may_not_use_count_only_if_affinity_is_ignored(
 
 
 def test_required_node_affinity_is_honored_as_well(scene, plugin):
-    """Also that by name."""
+    """Also affinity by node name."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.pods("b", 1, labels=WEB)
@@ -134,7 +134,7 @@ def test_tainted_nodes_count_unless_taints_are_honored(
 
 
 def test_cordoned_nodes_count(scene, plugin):
-    """Being unschedulable is no taint."""
+    """spec.unschedulable is no taint."""
     scene.node("a", "z1", cordoned=True)
     scene.node("b", "z2")
     scene.pods("b", 1, labels=WEB)
@@ -142,7 +142,7 @@ def test_cordoned_nodes_count(scene, plugin):
 
 
 @pytest.mark.parametrize(("least", "expected"), [(1, []), (2, []), (3, ["a", "b"])])
-def test_with_too_few_domains_the_emptiest_counts_as_empty(scene, plugin, least, expected):
+def test_with_fewer_domains_than_min_domains_the_minimum_is_zero(scene, plugin, least, expected):
     """minDomains; both domains have a pod."""
     scene.node("a", "z1")
     scene.node("b", "z2")
@@ -170,7 +170,9 @@ def test_a_pod_that_is_not_selected_does_not_count_itself(scene, plugin):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_pods_of_the_namespace_that_match_and_stay_are_counted(scene, plugin, case, more, expected):
+def test_only_matching_pods_of_the_namespace_that_do_not_terminate_count(
+    scene, plugin, case, more, expected
+):
     """Other pods do not change the count of a domain."""
     scene.node("a", "z1")
     scene.node("b", "z2")
@@ -198,7 +200,7 @@ def test_an_absent_selector_matches_nothing(scene, plugin):
 
 
 def test_match_label_keys_narrow_the_selector_to_the_pods_own_values(scene, plugin):
-    """As newer API servers write into the selector; here they have not."""
+    """Newer API servers merge them into the selector; here they have not."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.pods("a", 1, labels={**WEB, "version": "1"})
@@ -209,8 +211,8 @@ def test_match_label_keys_narrow_the_selector_to_the_pods_own_values(scene, plug
     assert refused(scene, plugin, new) == []
 
 
-def test_a_hypothesis_counts_who_comes_and_goes(scene, plugin):
-    """AddPod and RemovePod move the counts of that state alone."""
+def test_add_pod_and_remove_pod_change_the_counts_of_their_state(scene, plugin):
+    """Other states and the live counts are unchanged."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     gone = scene.pod("gone", "a", labels=WEB)
@@ -224,8 +226,8 @@ def test_a_hypothesis_counts_who_comes_and_goes(scene, plugin):
     assert scene.verdicts(plugin, pod, state) == {"a": SKEWED, "b": ""}
 
 
-def test_removing_a_terminating_pod_takes_off_what_was_never_counted(scene, plugin):
-    """Upstream's counts fall below the real ones, here to -1."""
+def test_remove_pod_also_subtracts_terminating_pods_that_were_not_counted(scene, plugin):
+    """Upstream's counts become too low, here -1."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     leaving = scene.pod("leaving", "a", labels=WEB, leaving=True)
@@ -236,8 +238,8 @@ def test_removing_a_terminating_pod_takes_off_what_was_never_counted(scene, plug
     assert scene.verdicts(plugin, pod, state) == {"a": "", "b": SKEWED}
 
 
-def test_a_hypothesis_ignores_other_namespaces_and_nodes_that_do_not_count(scene, plugin):
-    """The same conditions as for counting, but for termination and empty selectors."""
+def test_add_pod_ignores_other_namespaces_and_excluded_nodes(scene, plugin):
+    """By the rules of counting, except for terminating pods and empty selectors."""
     scene.node("a", "z1")
     scene.node("b", "z2")
     scene.node("bare")
@@ -250,7 +252,7 @@ def test_a_hypothesis_ignores_other_namespaces_and_nodes_that_do_not_count(scene
     assert scene.verdicts(plugin, pod, state) == {"a": "", "b": "", "bare": NO_LABEL}
 
 
-def test_hard_default_constraints_apply_to_pods_that_something_selects(new_scene):
+def test_hard_default_constraints_apply_to_pods_selected_by_a_service(new_scene):
     """defaultingType List, with the selector of a Service."""
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
     args = {"defaultingType": "List", "defaultConstraints": [constraint]}

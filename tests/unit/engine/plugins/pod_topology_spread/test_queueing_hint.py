@@ -1,4 +1,4 @@
-"""PodTopologySpread: what is worth another attempt."""
+"""PodTopologySpread: the events after which a pod is retried."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def node(labels, *taints):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_pod_that_came_or_left_may_even_the_spread(scene, plugin, kind, case, more, expected):
+def test_an_added_or_deleted_pod_may_reduce_the_skew(scene, plugin, kind, case, more, expected):
     """Woken by a pod …"""
     pod = waiting(scene, spread(), spread(HOST, DB))
     moved = scene.incoming("moved", node="a", **more)
@@ -64,16 +64,18 @@ def test_a_pod_that_came_or_left_may_even_the_spread(scene, plugin, kind, case, 
     [(WEB, DB, True), (DB, WEB, True), (WEB, {**WEB, "x": "y"}, False), (DB, {}, False)],
 )
 @pytest.mark.parametrize("kind", [EventKind.ASSIGNED_POD_LABEL, EventKind.POD_LABEL])
-def test_labels_that_flip_a_match_count(scene, plugin, kind, before, after, expected):
-    """Those of placed pods and its own."""
+def test_changed_labels_wake_the_pod_if_they_change_a_match(
+    scene, plugin, kind, before, after, expected
+):
+    """Labels of placed pods and of the pod itself."""
     pod = waiting(scene, spread())
     old, new = (scene.incoming("other", node="a", labels=labels) for labels in (before, after))
     assert wakes(plugin, pod, ClusterEvent(kind, old, new)) is expected
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Honor", True), ("Ignore", False)])
-def test_a_new_toleration_counts_where_taints_are_honored(scene, plugin, policy, expected):
-    """It may admit nodes to the count."""
+def test_a_new_toleration_wakes_the_pod_if_taints_are_honored(scene, plugin, policy, expected):
+    """More nodes may count."""
     pod = waiting(scene, spread(nodeTaintsPolicy=policy))
     assert wakes(plugin, pod, ClusterEvent(EventKind.POD_TOLERATION, pod, pod)) is expected
 
@@ -94,7 +96,9 @@ def test_a_new_toleration_counts_where_taints_are_honored(scene, plugin, policy,
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_node_that_counts_otherwise_may_help(scene, plugin, case, before, after, expected):
+def test_a_node_that_changes_the_domains_may_wake_the_pod(
+    scene, plugin, case, before, after, expected
+):
     """A node that is …"""
     pod = waiting(scene, spread(), spread(HOST))
     kind = {
@@ -104,8 +108,8 @@ def test_a_node_that_counts_otherwise_may_help(scene, plugin, case, before, afte
     assert wakes(plugin, pod, ClusterEvent(kind, before, after)) is expected
 
 
-def test_soft_constraints_have_no_say(scene, plugin):
-    """They never rejected the pod."""
+def test_soft_constraints_wake_no_pods(scene, plugin):
+    """They do not reject pods."""
     pod = waiting(scene, spread(), spread(HOST, DB, when="ScheduleAnyway"))
     moved = scene.incoming("moved", node="a", labels=DB)
     assert not wakes(plugin, pod, ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, moved))

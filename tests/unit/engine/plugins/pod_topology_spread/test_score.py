@@ -1,4 +1,4 @@
-"""PodTopologySpread: which nodes keep pods spread best by soft constraints."""
+"""PodTopologySpread: the scores of nodes by soft constraints."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def workload(kind, selector, name="rs"):
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec}
 
 
-def test_a_fuller_domain_scores_worse(scene, plugin):
+def test_a_domain_with_more_pods_has_a_lower_score(scene, plugin):
     """count × ln(domains + 2) + maxSkew - 1; the worst gets 100 × lowest ÷ highest."""
     three_zones(scene)
     pod = web(scene, soft(skew=3))
@@ -62,16 +62,16 @@ def test_a_fuller_domain_scores_worse(scene, plugin):
     assert scene.scores(plugin, pod) == {"a": 28, "b": 71, "c": 100}
 
 
-def test_without_anything_to_count_all_are_best(scene, plugin):
-    """All raw scores 0 make all 100."""
+def test_without_matching_pods_all_nodes_have_the_highest_score(scene, plugin):
+    """If all raw scores are 0, all scores are 100."""
     three_zones(scene)
     pod = web(scene, soft(selector={"app": "none"}))
     assert scene.scores(plugin, pod) == {"a": 100, "b": 100, "c": 100}
 
 
 @pytest.mark.parametrize("selector", [None, {}])
-def test_selectors_that_count_nobody_still_score(scene, plugin, selector):
-    """maxSkew - 1 everywhere: not skipped, all equal."""
+def test_selectors_without_matches_give_equal_scores(scene, plugin, selector):
+    """maxSkew - 1 on all nodes; the plugin is not skipped."""
     three_zones(scene)
     pod = web(scene, soft(skew=4, selector=selector))
     assert scene.raw_scores(plugin, pod) == {"a": 3, "b": 3, "c": 3}
@@ -111,7 +111,7 @@ def test_policies_matter_for_zones_but_not_for_hostnames(scene, plugin):
 
 
 def test_nodes_that_lack_a_key_are_ignored(scene, plugin):
-    """They get 0, count no domain and do not spoil the scale; their pods do not count."""
+    """They score 0, and neither their domains nor their pods count."""
     three_zones(scene)
     scene.node("bare")
     scene.node("nameless", "z1", labels={HOST: None})
@@ -123,8 +123,8 @@ def test_nodes_that_lack_a_key_are_ignored(scene, plugin):
     assert scene.scores(plugin, pod) == expected
 
 
-def test_where_every_node_lacks_a_key_all_get_nothing(scene, plugin):
-    """No node can be the best one."""
+def test_if_every_node_lacks_a_key_all_scores_are_zero(scene, plugin):
+    """No node is ranked."""
     scene.node("bare")
     assert scene.scores(plugin, web(scene, soft())) == {"bare": 0}
 
@@ -243,8 +243,8 @@ def test_default_constraints_need_a_selector(scene, plugin, case, objects, owner
     assert (scene.scores(plugin, pod) != "skipped") is is_scored
 
 
-def test_services_and_owner_must_agree(scene, plugin):
-    """Only pods that all of them select are counted."""
+def test_default_constraints_count_pods_that_all_services_and_the_owner_select(scene, plugin):
+    """Only pods that match all of these selectors."""
     three_zones(scene)
     scene.pods("b", 4, labels={**WEB, "tier": "fe", "rev": "1"})
     scene.put(service(WEB, "one"))
@@ -257,8 +257,8 @@ def test_services_and_owner_must_agree(scene, plugin):
     }
 
 
-def test_a_service_that_comes_or_goes_changes_the_defaults_at_once(scene, plugin):
-    """What was deduced holds until a related object changes."""
+def test_an_added_or_deleted_service_changes_the_defaults_at_once(scene, plugin):
+    """The selector is cached until a related object changes."""
     three_zones(scene)
     pod = scene.incoming(labels=WEB)
     assert scene.scores(plugin, pod) == "skipped"

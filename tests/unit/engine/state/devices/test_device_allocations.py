@@ -1,4 +1,4 @@
-"""DeviceLedger: a device has one holder, allocated or assumed; its log names the nodes."""
+"""DeviceLedger: devices and their allocations, shown by the API or assumed, and the change log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ledger():
     return made
 
 
-def test_an_allocation_holds_devices_until_it_is_given_up(ledger):
+def test_devices_are_allocated_until_the_deallocation(ledger):
     ledger.observe(TAKEN)
     assert ledger.holders(GPU_0) == ["default/c"]
     ledger.observe(FREE)
@@ -43,7 +43,7 @@ def test_an_allocation_holds_devices_until_it_is_given_up(ledger):
     assert not ledger.is_taken(GPU_0)
 
 
-def test_an_assumption_holds_devices_until_it_is_reverted(ledger):
+def test_devices_are_allocated_until_the_assumption_is_reverted(ledger):
     ledger.assume(FREE, allocation("gpu-0"))
     assert ledger.is_taken(GPU_0)
     assert ledger.is_assumed(FREE)
@@ -52,8 +52,8 @@ def test_an_assumption_holds_devices_until_it_is_reverted(ledger):
     assert not ledger.is_taken(GPU_0)
 
 
-def test_an_update_that_crossed_an_assumption_does_not_undo_it(ledger):
-    """One that shows an allocation fulfils it, and a take-back after that does nothing."""
+def test_an_older_update_does_not_revert_an_assumption(ledger):
+    """An update with an allocation confirms it, so that reverting it has no effect."""
     ledger.assume(FREE, allocation("gpu-0"))
     ledger.observe(FREE)
     assert ledger.is_taken(GPU_0)
@@ -63,21 +63,21 @@ def test_an_update_that_crossed_an_assumption_does_not_undo_it(ledger):
     assert ledger.is_taken(GPU_0)
 
 
-def test_what_the_api_shows_wins_over_what_was_assumed(ledger):
+def test_an_allocation_in_the_api_replaces_the_assumed_one(ledger):
     """Another client allocated another device."""
     ledger.assume(FREE, allocation("gpu-0"))
     ledger.observe(make_resource_claim("c", status=allocated("a", "gpu-1")))
     assert (ledger.is_taken(GPU_0), ledger.is_taken(GPU_1)) == (False, True)
 
 
-def test_administrators_hold_nothing(ledger):
+def test_allocations_with_admin_access_do_not_use_devices(ledger):
     status = allocated("a", "gpu-0")
     status["allocation"]["devices"]["results"][0]["adminAccess"] = True
     ledger.observe(make_resource_claim("c", status=status))
     assert not ledger.is_taken(GPU_0)
 
 
-def test_a_device_with_two_holders_stays_taken_until_both_are_gone(ledger):
+def test_a_device_with_two_allocations_is_free_after_both_have_ended(ledger):
     """Another writer allocated the device twice."""
     ledger.observe(TAKEN)
     ledger.observe(make_resource_claim("d", status=allocated("a", "gpu-0")))
@@ -97,7 +97,7 @@ def claim_of_share(name, **consumed):
     return make_resource_claim(name, status=status)
 
 
-def test_shares_of_a_device_add_up_until_they_are_released(ledger):
+def test_shares_of_a_device_are_summed_until_they_are_released(ledger):
     """A share does not take the whole device."""
     shares = [claim_of_share("c", memory="2"), claim_of_share("d", memory="3")]
     for share in shares:
@@ -117,8 +117,8 @@ def test_a_share_without_capacity_allocates_the_device(ledger):
     assert ledger.consumed(GPU_0) is None
 
 
-def test_consumers_under_way_are_seen_until_shown_or_taken_back(ledger):
-    """In the order in which they came."""
+def test_assumed_consumers_are_listed_until_confirmed_or_reverted(ledger):
+    """In the order in which they were assumed."""
     for uid in ("p", "q"):
         ledger.assume_reservation(TAKEN, ClaimConsumer(resource="pods", name=uid, uid=uid))
     assert [one.uid for one in ledger.consumers(TAKEN)] == ["p", "q"]
@@ -129,7 +129,7 @@ def test_consumers_under_way_are_seen_until_shown_or_taken_back(ledger):
     assert [one.uid for one in ledger.consumers(shown)] == ["q"]
 
 
-def test_the_log_names_the_nodes_that_changes_concern(ledger):
+def test_the_log_contains_the_nodes_that_changes_affect(ledger):
     """All of them for devices that several nodes reach."""
     log = ledger.pools.log
     start = log.position

@@ -78,8 +78,8 @@ def test_without_the_gate_rules_have_no_effect():
     assert cluster.changes == []
 
 
-def test_a_rule_that_changes_and_goes():
-    """Each time, the slices it selects count as changed, so that waiting pods are tried again."""
+def test_a_rule_that_is_changed_and_deleted():
+    """Each time, the selected slices count as changed, so that pending pods are retried."""
     cluster = cluster_with()
     assert taints(cluster)["gpu-1"] == []
     for rule, expected in [

@@ -1,4 +1,4 @@
-"""Affinity terms of a spec: their order, weights and namespaces."""
+"""The affinity terms of a pod spec: their order, weights and namespaces."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def terms_of(**affinity):
 
 
 def test_a_pod_without_affinity_has_no_terms():
-    """Nor has a pod with affinity to nodes only."""
+    """Neither has a pod with node affinity only."""
     assert terms_of() == ()
     assert terms_of(nodeAffinity={}) == ()
 
@@ -57,7 +57,7 @@ def test_required_terms_come_first_and_anti_affinity_has_a_negative_weight():
     ids=["own", "named", "selected", "all", "named or selected"],
 )
 def test_the_namespaces_that_a_term_matches(fields, matched):
-    """Without namespaces and namespaceSelector, that is the pod's namespace."""
+    """By default, the namespace of the pod."""
     (found,) = terms_of(podAffinity={REQUIRED: [term(**fields)]})
     labels = {"ns": {}, "x": {"team": "a"}, "y": {"team": "a"}}
     assert matched == {

@@ -1,4 +1,4 @@
-"""Counts under a hypothesis: independent copies, and the lowest of them."""
+"""Counts per topology domain: independent copies for dry runs, and the minimum."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ moves = st.lists(st.tuples(st.integers(0, 11), st.integers(-2, 2)), max_size=14)
     present=st.lists(st.integers(0, 11), min_size=1, unique=True),
     moved=moves,
 )
-def test_the_lowest_is_that_of_the_changed_counts(pods, present, moved):
-    """However many domains a hypothesis touches; others are not looked at."""
+def test_the_minimum_is_that_of_the_changed_counts(pods, present, moved):
+    """For any number of changed domains; other domains are not read."""
     domains = np.array(sorted(present), np.int64)
     hypothetical = counts_of(*pods).hypothetical().hypothetical()
     expected = list(pods)
@@ -47,8 +47,8 @@ def test_the_lowest_is_that_of_the_changed_counts(pods, present, moved):
 
 
 @given(pods=st.lists(st.integers(0, 3), min_size=1, max_size=4), moved=moves)
-def test_a_hypothesis_and_its_clones_do_not_know_of_each_other(pods, moved):
-    """Nor do the live counts know of them."""
+def test_a_copy_and_its_clones_are_independent(pods, moved):
+    """The live counts are independent of them, too."""
     live = counts_of(*pods)
     first = live.hypothetical()
     second = first.hypothetical()
@@ -64,7 +64,7 @@ def test_a_hypothesis_and_its_clones_do_not_know_of_each_other(pods, moved):
 
 
 def test_a_copy_does_not_follow_the_live_counts():
-    """It is what was true when it was made."""
+    """It has the counts of the time of its creation."""
     live = counts_of(1, 0)
     where = PodLocations()
     live.attach(where, 10)

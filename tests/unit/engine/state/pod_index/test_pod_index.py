@@ -1,4 +1,4 @@
-"""Where pods are, by what others can say about them."""
+"""PodIndex: counts of pods per node and topology domain, by their labels and terms."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def town():
     return found
 
 
-def test_counts_follow_pods_that_come_and_go(town):
+def test_counts_follow_added_and_deleted_pods(town):
     """Sums count weights, `pods` counts pods; pods outside a zone do not count."""
     counts = town.watch(weight=5)
     first = town.pod("p1", "a")
@@ -94,8 +94,8 @@ def test_counts_follow_pods_that_come_and_go(town):
     town.table.validate()
 
 
-def test_counts_that_come_late_see_who_is_there(town):
-    """They also count later pods with new labels."""
+def test_a_new_count_includes_existing_pods(town):
+    """It also includes later pods with new labels."""
     town.pod("p1", "a")
     counts = town.watch()
     assert town.by_zone(counts) == {"z1": 1}
@@ -104,8 +104,8 @@ def test_counts_that_come_late_see_who_is_there(town):
 
 
 @pytest.mark.parametrize(("counts_terminating", "left"), [(True, {"z1": 1}), (False, {})])
-def test_a_pod_whose_deletion_begins_changes_sides(town, counts_terminating, left):
-    """Where terminating pods do not count."""
+def test_counts_follow_a_pod_that_becomes_terminating(town, counts_terminating, left):
+    """For selectors that ignore terminating pods."""
     counts = town.watch(counts_terminating=counts_terminating)
     town.pod("p", "a")
     assert town.by_zone(counts) == {"z1": 1}
@@ -114,8 +114,8 @@ def test_a_pod_whose_deletion_begins_changes_sides(town, counts_terminating, lef
     town.table.validate()
 
 
-def test_a_pod_that_is_relabelled_changes_sides(town):
-    """Same node, same spec, other labels."""
+def test_counts_follow_a_pod_with_changed_labels(town):
+    """The node and the spec of the pod are unchanged."""
     counts = town.watch()
     town.pod("p", "a", DB)
     assert town.by_zone(counts) == {}
@@ -126,8 +126,8 @@ def test_a_pod_that_is_relabelled_changes_sides(town):
     town.table.validate()
 
 
-def test_a_node_that_moves_takes_its_pods_along(town):
-    """Relabelled, removed and back again, its pods being homeless meanwhile."""
+def test_counts_follow_the_pods_of_a_relabelled_or_recreated_node(town):
+    """While the node is deleted, its pods belong to no domain."""
     counts = town.watch()
     town.pod("p", "a")
     town.node("a", "z3")
@@ -139,8 +139,8 @@ def test_a_node_that_moves_takes_its_pods_along(town):
     town.table.validate()
 
 
-def test_an_unchanged_node_begins_no_new_epoch(town):
-    """So that heartbeats do not cost a recount; labels and taints do."""
+def test_an_unchanged_node_starts_no_new_epoch(town):
+    """So heartbeats cause no recount; changes of labels and taints do."""
     before = town.pod_index.nodes.value
     town.node("a", "z1")
     assert town.pod_index.nodes.value == before
@@ -148,8 +148,8 @@ def test_an_unchanged_node_begins_no_new_epoch(town):
     assert town.pod_index.nodes.value == before + 1
 
 
-def test_a_hypothesis_is_counted_and_taken_back(town):
-    """Forks go through the same book."""
+def test_hypothetical_pods_are_counted_and_reverted(town):
+    """Forks change the same index."""
     counts = town.watch()
     placed, other = town.pod("p", "a"), town.pod("q", "", DB)
     hermit = town.pod("hermit", "", DB, hates=WEB)
@@ -166,7 +166,7 @@ def test_a_hypothesis_is_counted_and_taken_back(town):
     town.table.validate()
 
 
-def test_unwatched_counts_hear_nothing_more(town):
+def test_released_counts_are_not_updated_any_more(town):
     """The index drops them."""
     counts = town.watch()
     pod = town.pod("p", "a")
@@ -177,8 +177,8 @@ def test_unwatched_counts_hear_nothing_more(town):
     assert town.by_zone(counts) == {}
 
 
-def test_selectors_that_match_the_same_pods_add_their_weights(town):
-    """In one sum; each pod still is one head."""
+def test_weights_of_selectors_that_match_the_same_pods_are_summed(town):
+    """Each pod is still counted once."""
     counts = town.watch(weight=3)
     selector = PodSelector([(None, LabelSelector())], counts_terminating=True)
     town.pod_index.watch(selector, counts, 4)
@@ -189,8 +189,8 @@ def test_selectors_that_match_the_same_pods_add_their_weights(town):
     assert town.by_zone(counts) == {"z1": 11}
 
 
-def test_terms_of_placed_pods_are_found_by_whom_they_mean(town):
-    """Pods with the same term share it; a term of no placed pod has no places."""
+def test_terms_of_placed_pods_are_found_by_the_pods_that_they_match(town):
+    """Pods with equal terms share the term; a term without placed pods is on no node."""
     one, two = town.pod("h1", "a", DB, hates=WEB), town.pod("h2", "c", DB, hates=WEB)
     assert town.pod_index.terms_of(one) == town.pod_index.terms_of(two)
     web = town.pod_index.pod_class_of(town.pod("web"))
@@ -202,8 +202,8 @@ def test_terms_of_placed_pods_are_found_by_whom_they_mean(town):
     assert town.pod_index.terms_matching(web, (TermKind.PREFERRED,), {}) == ()
 
 
-def test_the_forgotten_are_met_anew(town):
-    """Once there are too many, those without pods go; counts and terms stay right."""
+def test_classes_and_terms_that_were_dropped_are_added_again(town):
+    """Classes without pods are dropped above a limit; counts and terms stay correct."""
     counts = town.watch()
     hermits = [town.pod(f"h{i}", "a", {"app": f"{i}"}, hates={"a": f"{i}"}) for i in range(4)]
     for hermit in hermits:
@@ -222,7 +222,7 @@ def test_the_forgotten_are_met_anew(town):
 
 
 def test_a_sweep_keeps_classes_and_terms_that_have_pods(town):
-    """A class that goes shares a label with one that stays, which is still found by that label."""
+    """A dropped class shares a label with a kept one, which is still found by the label."""
     stays = town.pod("stays", "a", {**WEB, "rev": "1"}, hates=DB)
     town.gone(town.pod("goes", "a", {**WEB, "rev": "2"}, hates=DB))
     kept, term = town.pod_index.pod_class_of(stays), town.pod_index.terms_of(stays)
@@ -235,8 +235,8 @@ def test_a_sweep_keeps_classes_and_terms_that_have_pods(town):
     town.table.validate()
 
 
-def test_terms_stay_the_same_when_too_many_pods_have_asked_for_theirs(town):
-    """The terms of a shape and a namespace are cached; a full cache is emptied."""
+def test_terms_are_unchanged_after_an_overflow_of_their_cache(town):
+    """Terms are cached by shape and namespace; a full cache is cleared."""
     term = {"topologyKey": ZONE, "namespaces": ["ns"], "labelSelector": {"matchLabels": DB}}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     pod = make_pod("p", node="a", spec={"affinity": {"podAntiAffinity": required}})

@@ -1,4 +1,4 @@
-"""Which pods a rule counts, and which rules are worth trying on a pod."""
+"""Which pods a selector matches, and which selectors are candidates for a pod."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def pods(labels, namespace="here", *, terminating=False):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_all_demands_must_be_met(case, demands, expected):
-    """Each by namespace and labels."""
+def test_a_pod_must_match_all_requirements(case, demands, expected):
+    """Each consists of namespaces and a label selector."""
     selector = PodSelector(demands, counts_terminating=True)
     assert selector.matches(pods({"app": "web", "tier": "fe"})) is expected
 
 
 @pytest.mark.parametrize("counts_terminating", [True, False])
-def test_terminating_pods_count_where_they_are_meant_to(counts_terminating):
-    """For affinity, not for spread."""
+def test_a_selector_states_whether_terminating_pods_match(counts_terminating):
+    """They match for affinity, but not for topology spread."""
     selector = PodSelector([(None, WEB)], counts_terminating=counts_terminating)
     assert selector.matches(pods({"app": "web"}, terminating=True)) is counts_terminating
 

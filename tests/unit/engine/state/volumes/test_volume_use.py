@@ -1,4 +1,4 @@
-"""Who uses which claims and disks, kept current and supposed."""
+"""VolumeUse: the pods that use claims and disks, updated with changes and hypotheses."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def use(believer):
     return believer.table.volume_use
 
 
-def test_a_claim_is_used_while_a_placed_pod_names_it(believer, use):
-    """In its own namespace; as long as the last one is there."""
+def test_a_claim_is_in_use_while_a_placed_pod_mounts_it(believer, use):
+    """In its own namespace, and until the last pod is deleted."""
     waiting = make_pod("waiting", spec=claiming("c"))
     first, second = (make_pod(name, node="n1", spec=claiming("c")) for name in ("a", "b"))
     believer.put(waiting)
@@ -63,7 +63,7 @@ def test_pods_with_volumes_are_counted_by_row(believer, use):
     assert use.pods == {}
 
 
-def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
+def test_the_claim_of_an_ephemeral_volume_is_not_counted(believer, use):
     """No other pod can use it."""
     ephemeral = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]}
     believer.put(make_pod("a", node="n1", spec=ephemeral))
@@ -72,7 +72,7 @@ def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
 
 @pytest.mark.parametrize("kind", sorted(DISKS))
 def test_a_disk_is_found_where_it_is_mounted(kind, believer, use):
-    """It is found for every pod that mounts it."""
+    """For every pod that mounts it."""
     pods = [make_pod(f"p{i}", node=f"n{1 + i % 2}", spec=mounting(kind)) for i in range(3)]
     believer.put(*pods)
     rows = sorted(believer.node(name).row for name in ("n1", "n2"))
@@ -83,8 +83,8 @@ def test_a_disk_is_found_where_it_is_mounted(kind, believer, use):
     assert use.rows_with(NAMES[kind]) == []
 
 
-def test_a_disk_goes_with_its_node(believer, use):
-    """And with the pods that were on it."""
+def test_a_disk_is_not_in_use_after_its_node_is_deleted(believer, use):
+    """The pods of the node do not count any more, either."""
     believer.put(make_pod("a", node="n1", spec=mounting("gce")))
     believer.gone(make_node("n1"))
     assert use.rows_with(NAMES["gce"]) == []
@@ -94,8 +94,8 @@ SPECS = ({}, *map(mounting, DISKS), claiming("c"), claiming("c", "d"), claiming(
 
 
 @given(seed=st.integers(0, 2**32))
-def test_what_is_kept_is_what_counting_anew_would_find(seed, new_believer, check):
-    """Through pods that come, change and go, and what was only supposed."""
+def test_updated_counts_equal_new_counts(seed, new_believer, check):
+    """After added, changed, deleted and hypothetical pods."""
     chance, believer = Chance(seed), new_believer()
     believer.put(make_node("n1"), make_node("n2"))
     for _ in range(12):
