@@ -1,4 +1,4 @@
-"""A world small enough to see through: objects in a dict, commands performed at once."""
+"""A small simulated cluster: objects in a dict, and commands that are performed at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CronJobs: Jobs in time, and Jobs that have had theirs."""
+"""CronJobs: Jobs are created on schedule, and finished Jobs are deleted."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def said(world):
     return [event.reason for event in world.events if event.regarding.kind == "CronJob"]
 
 
-def test_a_job_is_made_when_it_is_due(world, build):
+def test_a_job_is_created_at_its_scheduled_time(world, build):
     """A tenth of a second later, and named after the minute, counted from 1970."""
     world.create(cron_job(build))
     assert jobs(world) == []
@@ -73,7 +73,7 @@ def test_a_job_is_made_when_it_is_due(world, build):
     assert len(world.pods()) == 1
 
 
-def test_finished_jobs_are_told_and_forgotten(world, build):
+def test_finished_jobs_are_reported_and_removed_from_the_status(world, build):
     world.create(cron_job(build, successfulJobsHistoryLimit=2))
     for _ in range(4):
         world.run(seconds(60))
@@ -84,7 +84,7 @@ def test_finished_jobs_are_told_and_forgotten(world, build):
     assert said(world).count("SawCompletedJob") == 4
 
 
-def test_failed_jobs_have_a_history_of_their_own(world, build):
+def test_failed_jobs_have_their_own_history_limit(world, build):
     world.create(cron_job(build, job={"backoffLimit": 0}))
     for _ in range(3):
         world.run(seconds(60))
@@ -92,7 +92,7 @@ def test_failed_jobs_have_a_history_of_their_own(world, build):
     assert jobs(world) == ["tick-16669"]
 
 
-def test_a_job_that_somebody_else_made_for_it_is_not_its_own(world, build):
+def test_a_job_that_another_client_created_is_not_managed(world, build):
     """As `kubectl create job --from=cronjob/tick` does: it runs beside those by the schedule."""
     world.create(cron_job(build, concurrencyPolicy="Forbid"))
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "cron"}
@@ -109,14 +109,14 @@ def test_a_job_that_somebody_else_made_for_it_is_not_its_own(world, build):
     assert status(world)["lastSuccessfulTime"]
 
 
-def test_allowed_to_run_side_by_side(world, build):
+def test_concurrency_policy_allow_runs_jobs_concurrently(world, build):
     world.create(cron_job(build))
     world.run(seconds(180))
     assert len(jobs(world)) == 3
 
 
-def test_forbidden_to_run_side_by_side(world, build):
-    """What was put off runs as soon as it may, once."""
+def test_concurrency_policy_forbid_skips_runs_while_a_job_is_active(world, build):
+    """The last skipped run starts once, as soon as the active Job has finished."""
     world.create(cron_job(build, concurrencyPolicy="Forbid"))
     world.run(seconds(200))
     assert jobs(world) == ["tick-16667"]
@@ -125,7 +125,7 @@ def test_forbidden_to_run_side_by_side(world, build):
     assert jobs(world) == ["tick-16667", "tick-16670"]
 
 
-def test_replacing_what_runs(world, build):
+def test_concurrency_policy_replace_deletes_the_active_job(world, build):
     world.create(cron_job(build, concurrencyPolicy="Replace"))
     world.run(seconds(140.1))
     assert jobs(world) == ["tick-16669"]
@@ -156,7 +156,7 @@ def test_a_running_job_that_is_deleted_is_reported_as_missing(world, build):
     assert "active" not in status(world)
 
 
-def test_too_late_is_not_at_all(world, build):
+def test_a_run_after_its_starting_deadline_is_skipped(world, build):
     world.create(cron_job(build, schedule="0 14 * * *", suspend=True, startingDeadlineSeconds=60))
     world.run(seconds(3600))
     world.patch("CronJob", "tick", {"spec": {"suspend": False}})
@@ -170,7 +170,7 @@ def test_too_late_is_not_at_all(world, build):
         ({"timeZone": "Moon"}, "UnknownTimeZone", 'invalid timeZone: "Moon": unknown time zone'),
     ],
 )
-def test_nonsense_is_told_once(world, build, fields, reason, note):
+def test_an_invalid_schedule_is_reported_once(world, build, fields, reason, note):
     world.create(cron_job(build, **fields))
     world.patch("CronJob", "tick", {"metadata": {"labels": {"x": "y"}}})
     (event,) = world.events
@@ -178,7 +178,7 @@ def test_nonsense_is_told_once(world, build, fields, reason, note):
     assert event.note.startswith(note)
 
 
-def test_a_refused_job_is_tried_again(world, build):
+def test_a_refused_creation_of_a_job_is_repeated(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.FORBIDDEN if down[0] and isinstance(one, CreateObject) else None
@@ -194,8 +194,8 @@ def test_a_refused_job_is_tried_again(world, build):
     assert len(jobs(world)) == 1
 
 
-def test_a_job_that_is_there_although_its_creation_failed_is_kept(world, build):
-    """The server performed the command, and its answer was lost; the Job is seen first."""
+def test_a_job_that_exists_despite_a_failed_creation_is_kept(world, build):
+    """The API server created the Job, but its response was lost."""
     world.create(cron_job(build))
     world.run(seconds(60))
     made = jobs(world)
@@ -252,8 +252,8 @@ def test_a_refused_deletion_is_repeated(world, build):
     assert jobs(world) == []
 
 
-def test_the_last_time_is_not_stored_before_the_job_exists(world, build):
-    """A new process would take the run for done."""
+def test_last_schedule_time_is_not_written_before_the_job_exists(world, build):
+    """Otherwise a restarted controller would skip the run."""
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR
         if isinstance(one, CreateObject) and one.target.kind == "Job"
@@ -265,7 +265,7 @@ def test_the_last_time_is_not_stored_before_the_job_exists(world, build):
     assert not any("lastScheduleTime" in one for one in statuses)
 
 
-def test_with_its_cron_job_everything_goes(world, build):
+def test_jobs_of_a_deleted_cron_job_are_deleted(world, build):
     world.create(cron_job(build))
     world.run(seconds(60))
     world.delete("CronJob", "tick")
@@ -274,7 +274,7 @@ def test_with_its_cron_job_everything_goes(world, build):
     assert world.pods() == {}
 
 
-def test_a_job_lives_as_long_as_it_should(world, build):
+def test_a_finished_job_is_deleted_after_its_ttl(world, build):
     job = build.owned("Job", "sum", uid="job", version="batch/v1", ttlSecondsAfterFinished=100)
     world.create(job)
     finish(world)
@@ -299,8 +299,8 @@ def test_a_refused_deletion_of_a_finished_job_is_repeated(world, build):
     assert jobs(world) == []
 
 
-def test_a_job_that_changes_is_no_news(world, build):
-    """The CronJob goes on naming the version that it made."""
+def test_a_changed_job_does_not_change_the_status(world, build):
+    """The status of the CronJob refers to the version that was created."""
     world.create(cron_job(build))
     world.run(seconds(20))
     before = len([one for one in world.sent(PatchStatus) if one.target.kind == "CronJob"])

@@ -1,4 +1,4 @@
-"""DaemonSets: which nodes want a pod, and that each has one."""
+"""DaemonSets: the nodes that need a pod, and one pod on each of them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ RUNS = NodeEligibility(should_run=True, should_continue=True)
         ("this fixed node", {"nodeName": "n1"}, {}, RUNS),
     ],
 )
-def test_verdict(build, case, spec, node, expected):
+def test_which_nodes_need_a_pod(build, case, spec, node, expected):
     """Short taint names stand for those under node.kubernetes.io/."""
     taints = []
     for text in node.get("taints", ()):
@@ -88,7 +88,7 @@ def test_verdict(build, case, spec, node, expected):
 
 
 def test_every_node_gets_its_pinned_pod(world, build):
-    """In upstream's form, with the tolerations of daemons behind the template's own."""
+    """In upstream's form, with the tolerations of DaemonSets after those of the template."""
     own = {"key": "mine", "operator": "Exists"}
     world.load(build.node("n1"), build.node("n2"), daemon_set(build, tolerations=[own]))
     pods = list(world.pods().values())
@@ -112,7 +112,7 @@ def test_every_node_gets_its_pinned_pod(world, build):
 
 
 def test_existing_pods_count(world, build):
-    """Bound ones by their node, waiting ones by the node they are pinned to."""
+    """Bound pods for their node, pending pods for the node of their node affinity."""
     waiting = build.pod("b", OWNER, node="", phase="Pending")
     waiting["spec"]["affinity"] = {
         "nodeAffinity": {
@@ -129,7 +129,7 @@ def test_existing_pods_count(world, build):
     assert world.log == []
 
 
-def test_preferences_stay_and_other_requirements_have_been_met(world, build):
+def test_preferred_affinity_is_kept_and_required_affinity_is_replaced(world, build):
     affinity = {
         "nodeAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -171,7 +171,7 @@ def test_a_node_that_becomes_eligible_gets_a_pod_and_loses_it_again(world, build
     assert world.sent(DeleteObject)[0].why == "its DaemonSet does not select its node"
 
 
-def test_a_taint_against_new_pods_leaves_the_old_one(world, build):
+def test_a_no_schedule_taint_does_not_delete_the_existing_pod(world, build):
     world.load(build.node("n1"), daemon_set(build))
     (name,) = world.pods()
     tainted = {"spec": {"taints": [taint("x", "NoSchedule")]}}
@@ -190,15 +190,15 @@ def test_a_pod_in_creation_is_not_requested_again(build):
     assert controller.handle(ObjectChanged(relabelled), 0) == []
 
 
-def test_other_changes_of_a_node_ask_nobody(world, build):
+def test_irrelevant_changes_of_a_node_cause_no_sync(world, build):
     world.load(build.node("n1"), daemon_set(build))
     before = len(world.log)
     world.patch("Node", "n1", {"metadata": {"annotations": {"a": "b"}}}, namespace="")
     assert len(world.log) == before
 
 
-def test_a_preempted_pod_comes_back_when_it_is_gone(world, build):
-    """Only then, unlike a replica: its node has room for one."""
+def test_a_preempted_pod_is_replaced_after_its_deletion(world, build):
+    """Not earlier, unlike a replica: its node needs one pod."""
     world.load(build.node("n1"), daemon_set(build), build.pod("a", OWNER))
     world.delete("Pod", "a")
     assert world.pods() == {}
@@ -207,22 +207,22 @@ def test_a_preempted_pod_comes_back_when_it_is_gone(world, build):
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_finished_pod_is_deleted_and_comes_back(world, build, phase):
+def test_a_finished_pod_is_deleted_and_replaced(world, build, phase):
     world.load(build.node("n1"), daemon_set(build), build.pod("a", OWNER))
     world.patch_status("Pod", "a", {"phase": phase})
     assert list(world.replaces().values()) == ["a"]
     assert world.get("Pod", "a") is None
 
 
-def test_of_two_on_a_node_the_older_stays(world, build):
+def test_of_two_pods_on_a_node_the_older_is_kept(world, build):
     young = build.pod("a", OWNER, meta={"creationTimestamp": "2030-01-01T00:00:00Z"})
     old = build.pod("b", OWNER, meta={"creationTimestamp": "2020-01-01T00:00:00Z"})
     world.load(build.node("n1"), daemon_set(build), young, old)
     assert set(world.pods()) == {"b"}
 
 
-def test_a_deleted_node_takes_waiting_pods_with_it(world, build):
-    """Bound ones are the business of pod garbage collection."""
+def test_pending_pods_of_a_deleted_node_are_deleted(world, build):
+    """Bound pods are deleted by the pod garbage collector."""
     world.place = lambda pod: None
     world.load(build.node("n1"), build.node("n2"), daemon_set(build), build.pod("a", OWNER))
     assert len(world.pods()) == 2
@@ -237,7 +237,7 @@ def test_pods_of_an_unknown_daemon_set_are_left_alone(world, build):
     assert world.pods() == {}
 
 
-def test_a_deleted_daemon_set_asks_no_node_again(world, build):
+def test_no_node_is_synced_for_a_deleted_daemon_set(world, build):
     world.load(build.node("n1"), daemon_set(build))
     world.delete("DaemonSet", "agent")
     world.create(build.node("n2"))
@@ -254,7 +254,7 @@ def test_a_deleted_daemon_set_asks_no_node_again(world, build):
     )
 )
 def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
-    """And none elsewhere, whatever nodes and pods come and go."""
+    """And no pods on other nodes, after any changes of nodes and pods."""
     world = new_world(Workloads(), GarbageCollector(), place=pinned_node).load(daemon_set(build))
     for act, name in steps:
         exists = world.get("Node", name, "") is not None
@@ -336,7 +336,7 @@ def test_status_counts_nodes(seen, build):
     }
 
 
-def test_a_pod_where_none_is_wanted_is_misscheduled(seen, build):
+def test_a_pod_on_a_node_that_needs_none_is_misscheduled(seen, build):
     """A NoSchedule taint evicts no pod."""
     seen.create(new_set(build))
     taints = [{"key": "x", "effect": "NoSchedule"}]
@@ -344,7 +344,7 @@ def test_a_pod_where_none_is_wanted_is_misscheduled(seen, build):
     assert (status(seen)["numberMisscheduled"], status(seen)["desiredNumberScheduled"]) == (1, 3)
 
 
-def test_an_update_goes_node_by_node(seen, build):
+def test_an_update_replaces_pods_node_by_node(seen, build):
     seen.create(new_set(build))
     update(seen, build)
     assert len(seen.pods()) == 3
@@ -360,14 +360,14 @@ def test_an_update_goes_node_by_node(seen, build):
     assert labels == {newest["metadata"]["labels"]["controller-revision-hash"]}
 
 
-def test_as_many_at_a_time_as_may_be_missing(seen, build):
+def test_max_unavailable_pods_are_replaced_at_a_time(seen, build):
     seen.create(new_set(build, **rolling(maxUnavailable="50%")))
     update(seen, build)
     assert len(seen.pods()) == 2
 
 
-def test_pods_that_do_not_work_are_replaced_at_once(seen, build):
-    """Their nodes count as unavailable, so no pod that works is deleted."""
+def test_unavailable_outdated_pods_are_replaced_at_once(seen, build):
+    """Their nodes count as unavailable, so no available pod is deleted."""
     seen.create(new_set(build))
     for name in sorted(seen.pods())[:2]:
         seen.start(name, ready=False)
@@ -376,7 +376,7 @@ def test_pods_that_do_not_work_are_replaced_at_once(seen, build):
     assert len(seen.pods()) == 2
 
 
-def test_an_update_waits_for_new_pods_that_do_not_work(seen, build):
+def test_an_update_waits_for_unavailable_new_pods(seen, build):
     seen.create(new_set(build))
     seen.runs = False
     update(seen, build)
@@ -385,7 +385,7 @@ def test_an_update_waits_for_new_pods_that_do_not_work(seen, build):
     assert [image for _, image in images(seen)].count("web:2") == 1
 
 
-def test_new_pods_must_have_been_ready_for_long_enough(seen, build):
+def test_new_pods_are_available_after_min_ready_seconds(seen, build):
     seen.create(new_set(build, minReadySeconds=30))
     assert status(seen)["numberUnavailable"] == 4
     seen.run(seconds(30))
@@ -398,7 +398,7 @@ def test_new_pods_must_have_been_ready_for_long_enough(seen, build):
     assert len(seen.pods()) == 3
 
 
-def test_with_a_surge_the_new_pod_comes_first(seen, build):
+def test_with_a_surge_the_new_pod_is_created_first(seen, build):
     seen.create(new_set(build, **rolling(maxSurge=1, maxUnavailable=0)))
     seen.runs = False
     update(seen, build)
@@ -443,7 +443,7 @@ def test_outdated_pods_that_are_not_ready_are_replaced_beyond_the_surge(seen, bu
     assert [image for _, image in images(seen)].count("web:2") == 4
 
 
-def test_with_a_surge_a_deleted_pod_is_replaced_before_it_is_gone(seen, build):
+def test_with_a_surge_a_terminating_pod_is_replaced_before_its_end(seen, build):
     seen.create(new_set(build, **SURGE))
     seen.delete("Pod", min(seen.pods()))
     assert image_counts(seen) == {f"n{place}": 1 for place in range(4)}
@@ -459,7 +459,7 @@ def test_with_a_surge_nodes_that_need_no_pod_keep_it_until_others_have_one(seen,
     assert images(seen) == [(f"n{place}", "web:2") for place in (0, 2, 3)]
 
 
-def test_without_surge_the_older_of_two_pods_stays_even_if_it_is_outdated(seen, build):
+def test_without_surge_the_older_pod_is_kept_even_if_it_is_outdated(seen, build):
     seen.create(new_set(build, **SURGE))
     seen.runs = False
     update(seen, build)
@@ -468,15 +468,15 @@ def test_without_surge_the_older_of_two_pods_stays_even_if_it_is_outdated(seen, 
     assert sorted(image_counts(seen).values()) in ([1, 1, 1], [1, 1, 1, 1])
 
 
-def test_a_finished_pod_that_is_being_deleted_makes_room_for_a_new_pod(world, build):
+def test_a_terminating_finished_pod_is_replaced(world, build):
     held = build.pod("a", OWNER, phase="Failed")
     held["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["x/y"]}
     world.load(build.node("n1"), daemon_set(build), held)
     assert len(world.pods()) == 1
 
 
-def test_pods_that_fail_again_and_again_are_replaced_less_and_less_often(new_world, build):
-    """A kubelet that turns them away is not flooded."""
+def test_pods_that_fail_repeatedly_are_replaced_with_backoff(new_world, build):
+    """So a kubelet that rejects them does not get too many."""
     world = new_world(Workloads(), place=pinned_node).load(build.node("n1"), new_set(build))
     for _ in range(200):
         for name in world.pods():
@@ -486,7 +486,7 @@ def test_pods_that_fail_again_and_again_are_replaced_less_and_less_often(new_wor
     assert 6 <= made <= 10
 
 
-def test_on_delete_leaves_it_to_others(seen, build):
+def test_on_delete_does_not_delete_outdated_pods(seen, build):
     seen.create(new_set(build, updateStrategy={"type": "OnDelete"}))
     update(seen, build)
     assert len(seen.pods()) == 4
@@ -530,7 +530,7 @@ def test_revisions_of_existing_pods_count_towards_the_history_limit(seen, build)
     assert kept_images(seen) == ["web:1", "web:3", "web:4"]
 
 
-def test_a_snapshot_is_not_rolled_out_again(world, build):
+def test_loaded_pods_are_not_rolled_out_again(world, build):
     """The hash in its pods' labels was made elsewhere."""
     label = {"controller-revision-hash": "59dcf5c", "app": "web"}
     world.load(

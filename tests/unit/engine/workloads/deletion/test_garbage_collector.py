@@ -1,4 +1,4 @@
-"""GarbageCollector: what goes with its owner, before it, or not at all."""
+"""GarbageCollector: dependents are deleted after or before their owner, or orphaned."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def end(world, name, finalizer, kind="ConfigMap"):
     world.patch(kind, name, {"metadata": meta})
 
 
-def test_dependents_go_after_their_owner(world):
-    """And theirs after them, whatever kinds they are of."""
+def test_dependents_are_deleted_after_their_owner(world):
+    """Then the dependents of the dependents, for all kinds."""
     world.load(
         thing("a"),
         thing("b", "uid-of-a", kind="Widget"),
@@ -63,12 +63,12 @@ def test_dependents_go_after_their_owner(world):
     assert names(world) == ["d"]
 
 
-def test_an_owner_that_nobody_saw_is_not_taken_for_deleted(world):
+def test_an_owner_that_was_never_observed_does_not_count_as_deleted(world):
     world.load(thing("a", "uid-of-nobody"))
     assert world.log == []
 
 
-def test_with_another_owner_a_dependent_only_forgets_this_one(world):
+def test_a_dependent_with_another_owner_loses_only_the_reference(world):
     world.load(thing("a"), thing("b"), thing("c", "uid-of-a", "uid-of-b"))
     world.delete("ConfigMap", "a")
     (left,) = world.get("ConfigMap", "c")["metadata"]["ownerReferences"]
@@ -77,15 +77,15 @@ def test_with_another_owner_a_dependent_only_forgets_this_one(world):
     assert names(world) == []
 
 
-def test_a_dependent_made_behind_its_owners_back_goes_at_once(world):
+def test_a_dependent_of_a_deleted_owner_is_deleted_at_once(world):
     world.load(thing("a"))
     world.delete("ConfigMap", "a")
     world.create(thing("late", "uid-of-a"))
     assert names(world) == []
 
 
-def test_in_the_foreground_dependents_go_first(world, build):
-    """The pod takes its time, and the owner waits for it."""
+def test_foreground_deletion_deletes_dependents_first(world, build):
+    """The owner is deleted after the termination of the pod."""
     pod = build.pod("p", ("ConfigMap", "a", "uid-of-a"))
     pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
     world.load(thing("a"), pod, thing("loose", "uid-of-a"))
@@ -96,7 +96,7 @@ def test_in_the_foreground_dependents_go_first(world, build):
     assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
 
 
-def test_foreground_goes_on_below(world):
+def test_foreground_deletion_includes_dependents_of_dependents(world):
     """A dependent with dependents of its own is deleted the same way."""
     world.load(thing("a"), thing("b", "!uid-of-a"), thing("c", "!uid-of-b"))
     end(world, "a", "foregroundDeletion")
@@ -107,9 +107,7 @@ def test_foreground_goes_on_below(world):
 @pytest.mark.parametrize(
     ("has_own", "policy"), [(True, "Foreground"), (False, "Orphan")], ids=["with", "without"]
 )
-def test_who_is_waited_for_is_deleted_in_the_foreground_despite_its_finalizer(
-    world, has_own, policy
-):
+def test_a_blocking_dependent_with_a_finalizer_is_deleted_in_the_foreground(world, has_own, policy):
     """If it has dependents of its own."""
     own = [thing("c", "!uid-of-b")] if has_own else []
     world.load(thing("a"), thing("b", "!uid-of-a", finalizers=["orphan"]), *own)
@@ -118,12 +116,12 @@ def test_who_is_waited_for_is_deleted_in_the_foreground_despite_its_finalizer(
     assert (deletion.target.name, deletion.policy) == ("b", policy)
 
 
-def test_without_dependents_nothing_is_waited_for(world):
+def test_foreground_deletion_without_dependents_does_not_wait(world):
     world.load(thing("a", finalizers=["foregroundDeletion"], deleted=True))
     assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
 
 
-def test_orphans_forget_their_owner_and_stay(world):
+def test_orphaned_dependents_lose_the_reference_and_are_kept(world):
     world.load(thing("a"), thing("b", "uid-of-a"))
     end(world, "a", "orphan")
     assert "finalizers" not in world.get("ConfigMap", "a")["metadata"]
@@ -132,7 +130,7 @@ def test_orphans_forget_their_owner_and_stay(world):
     assert names(world) == ["b"]
 
 
-def test_an_orphan_of_which_the_release_is_refused_stays_and_is_released_later(new_world):
+def test_a_refused_removal_of_an_orphans_owner_reference_is_repeated(new_world):
     refused = []
 
     def once(command):
@@ -168,7 +166,7 @@ def test_a_refused_deletion_is_repeated_with_backoff(new_world):
     assert names(world) == []
 
 
-def test_other_finalizers_are_left_to_others(world):
+def test_other_finalizers_are_not_removed(world):
     world.load(thing("a"))
     world.patch("ConfigMap", "a", {"metadata": {"finalizers": ["example.com/mine"]}})
     end(world, "a", "example.com/mine")
@@ -192,7 +190,7 @@ def test_a_dependent_is_deleted_once(world):
     assert len(world.sent(DeleteObject)) == 1
 
 
-def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
+def test_a_dependent_created_during_foreground_deletion_is_deleted(new_world):
     world = new_world(GarbageCollector(), refuse=lambda command: _refused_for(command, "b"))
     world.load(thing("a"), thing("b", "!uid-of-a"))
     end(world, "a", "foregroundDeletion")
@@ -200,7 +198,7 @@ def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
     assert names(world) == ["a", "b"]
 
 
-def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, build):
+def test_the_status_of_an_owner_is_written_before_pods_are_deleted(new_world, build):
     """The ReplicaSet's status knows of its new generation before its pods are deleted."""
     world = new_world(
         Workloads(environment=served_environment()), GarbageCollector(looks_up_owners=True)
@@ -218,7 +216,7 @@ def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, 
 
 @pytest.mark.parametrize("owner_first", [True, False])
 def test_an_owner_in_another_namespace_is_reported(new_world, owner_first):
-    """Whichever was observed first, and once."""
+    """Once, in whichever order the objects are observed."""
     world = new_world(GarbageCollector(looks_up_owners=True))
     owner, dependent = thing("a"), thing("b", "uid-of-a")
     owner["metadata"]["namespace"] = "elsewhere"

@@ -1,4 +1,4 @@
-"""Storage that is in use stays until it is not."""
+"""Storage objects that are in use are not removed before they are unused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def go(world, kind, name, namespace="ns"):
     [("n1", "Running", False), ("n1", "Succeeded", False), ("", "Pending", True)],
     ids=["in use", "a finished pod counts", "one without a node does not"],
 )
-def test_a_claim_stays_while_a_pod_mounts_it(world, build, node, phase, is_gone):
+def test_a_claim_is_kept_while_a_pod_mounts_it(world, build, node, phase, is_gone):
     world.load(claim(), build.pod("a", node=node, phase=phase, volumes=[MOUNT]))
     assert go(world, "PersistentVolumeClaim", "c") is is_gone
 
@@ -57,7 +57,7 @@ def test_a_claim_stays_while_a_pod_mounts_it(world, build, node, phase, is_gone)
     ],
     ids=["named", "ephemeral", "still stopping"],
 )
-def test_a_pod_that_has_stopped_does_not_hold_its_ephemeral_volumes(
+def test_a_stopped_pod_does_not_protect_its_ephemeral_volumes(
     world, build, volume, claim_name, grace_s, is_gone
 ):
     """A finalizer keeps the pod, which owns the claim."""
@@ -67,7 +67,7 @@ def test_a_pod_that_has_stopped_does_not_hold_its_ephemeral_volumes(
     assert go(world, "PersistentVolumeClaim", claim_name) is is_gone
 
 
-def test_a_claim_goes_after_the_last_pod_that_mounts_it(world, build):
+def test_a_claim_is_removed_after_the_last_pod_that_mounts_it(world, build):
     world.load(claim(), *(build.pod(name, volumes=[MOUNT]) for name in "ab"))
     go(world, "PersistentVolumeClaim", "c")
     world.delete("Pod", "a", grace=0)
@@ -76,7 +76,7 @@ def test_a_claim_goes_after_the_last_pod_that_mounts_it(world, build):
     assert world.get("PersistentVolumeClaim", "c") is None
 
 
-def test_a_volume_goes_when_it_is_not_bound_any_more(world):
+def test_a_volume_is_removed_when_it_is_no_longer_bound(world):
     world.load(volume("Bound"))
     assert not go(world, "PersistentVolume", "pv", "")
     world.patch_status("PersistentVolume", "pv", {"phase": "Released"}, namespace="")
@@ -107,7 +107,7 @@ def test_a_class_without_pods_is_removed(world):
     assert [one.patch for one in sent] == [{"metadata": {"finalizers": None}}]
 
 
-def test_who_is_held_by_others_as_well_loses_this_only(world):
+def test_other_finalizers_are_kept(world):
     more = claim()
     more["metadata"]["finalizers"].append("a.b/c")
     world.load(more)
@@ -116,7 +116,7 @@ def test_who_is_held_by_others_as_well_loses_this_only(world):
 
 
 @pytest.mark.parametrize(("phase", "is_gone"), [("Pending", False), ("Succeeded", True)])
-def test_a_pod_group_stays_while_a_pod_of_it_has_not_finished(world, build, phase, is_gone):
+def test_a_pod_group_is_kept_while_a_pod_of_it_has_not_finished(world, build, phase, is_gone):
     group = {**held("PodGroup", "train"), "apiVersion": "scheduling.k8s.io/v1alpha2"}
     world.load(group, build.pod("a", phase=phase, schedulingGroup={"podGroupName": "train"}))
     go(world, "PodGroup", "train")

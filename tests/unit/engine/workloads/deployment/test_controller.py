@@ -1,4 +1,4 @@
-"""Rollouts as `kubectl rollout` sees them: status, revisions, history, pauses, deadlines."""
+"""Rollouts as shown by `kubectl rollout`: status, revisions, history, pauses and deadlines."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def revisions(world):
     }
 
 
-def test_a_new_deployment_tells_that_it_is_complete(world, build):
+def test_a_new_deployment_gets_a_progressing_condition_when_complete(world, build):
     world.create(build.deployment(3))
     found = status(world)
     assert {key: found[key] for key in found if key.endswith("eplicas")} == {
@@ -72,8 +72,8 @@ def test_a_new_deployment_tells_that_it_is_complete(world, build):
     ]
 
 
-def test_pods_that_never_get_ready_hold_a_rollout_up(world, build):
-    """Two of the four old ones may go at most: what is available stays so."""
+def test_pods_that_never_become_ready_block_a_rollout(world, build):
+    """At most two of the four old pods are deleted, so that the others stay available."""
     world.create(build.deployment(4))
     world.runs = False
     world.set_image("web:2")
@@ -91,7 +91,7 @@ def test_pods_that_never_get_ready_hold_a_rollout_up(world, build):
     assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-def test_a_rollback_takes_the_old_replica_set_as_the_newest_revision(world, build):
+def test_a_rollback_makes_the_old_replica_set_the_newest_revision(world, build):
     world.create(build.deployment())
     world.set_image("web:2")
     assert revisions(world) == {"web:1": "1", "web:2": "2"}
@@ -114,15 +114,15 @@ def test_the_cause_of_a_change_is_kept_with_its_revision(world, build):
     assert kept not in made["metadata"]["annotations"]
 
 
-def test_old_revisions_beyond_the_history_go(world, build):
+def test_revisions_above_the_history_limit_are_deleted(world, build):
     world.create(build.deployment(revisionHistoryLimit=1))
     for number in (2, 3, 4):
         world.set_image(f"web:{number}")
     assert sizes(world) == {"web:3": 0, "web:4": 2}
 
 
-def test_a_paused_rollout_waits(world, build):
-    """It still scales, and a template changed meanwhile counts when it goes on."""
+def test_a_paused_rollout_does_not_continue(world, build):
+    """It still scales; a changed template is rolled out when it is resumed."""
     world.create(build.deployment())
     world.patch("Deployment", "web", {"spec": {"paused": True}})
     assert condition(world, "Progressing")["reason"] == "DeploymentPaused"
@@ -134,8 +134,8 @@ def test_a_paused_rollout_waits(world, build):
     assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-def test_recreate_has_no_two_versions_at_a_time(world, build):
-    """The new ReplicaSet is made when the last old pod is gone, not when it is requested to go."""
+def test_recreate_runs_only_one_version_at_a_time(world, build):
+    """The new ReplicaSet is created after the last old pod has ended."""
     world.create(build.deployment(strategy={"type": "Recreate"}))
     world.set_image("web:2")
     assert sizes(world) == {"web:1": 0}
@@ -145,7 +145,7 @@ def test_recreate_has_no_two_versions_at_a_time(world, build):
     assert sizes(world) == {"web:1": 0, "web:2": 2}
 
 
-def test_pods_count_as_available_when_they_have_been_ready_long_enough(world, build):
+def test_pods_are_available_after_min_ready_seconds(world, build):
     world.create(build.deployment(2, minReadySeconds=10))
     assert status(world)["readyReplicas"] == 2
     assert "availableReplicas" not in status(world)
@@ -154,7 +154,7 @@ def test_pods_count_as_available_when_they_have_been_ready_long_enough(world, bu
     assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
 
 
-def test_a_scaling_in_the_middle_is_shared_out(world, build):
+def test_scaling_during_a_rollout_is_proportional(world, build):
     world.create(build.deployment(8))
     world.runs = False
     world.set_image("web:2")
@@ -165,7 +165,7 @@ def test_a_scaling_in_the_middle_is_shared_out(world, build):
     assert after == {"web:1": 12, "web:2": 8}
 
 
-def test_a_change_of_size_comes_before_a_new_template(world, build):
+def test_scaling_precedes_the_rollout_of_a_new_template(world, build):
     """The old ReplicaSet grows first; there is room for as many new pods as may come on top."""
     world.create(build.deployment(2))
     world.runs = False
@@ -174,7 +174,7 @@ def test_a_change_of_size_comes_before_a_new_template(world, build):
     assert sizes(world) == {"web:1": 3, "web:2": 1}
 
 
-def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
+def test_the_status_reports_a_new_replica_set_before_its_pods(world, build):
     """With the revision comes that it was made, then that it has nothing yet, then its pods."""
     world.create(build.deployment(2))
     told = [
@@ -208,7 +208,7 @@ def _no_replica_sets(command):
     return FailureReason.FORBIDDEN if is_one else None
 
 
-def test_refused_pods_are_told_in_both_status(new_world, build):
+def test_refused_pods_are_reported_in_both_statuses(new_world, build):
     def no_pods(command):
         is_one = isinstance(command, CreateObject) and command.manifest["kind"] == "Pod"
         return FailureReason.FORBIDDEN if is_one else None
@@ -220,7 +220,7 @@ def test_refused_pods_are_told_in_both_status(new_world, build):
     assert condition(world, "ReplicaFailure")["message"] == "refused by the test"
 
 
-def test_nothing_is_written_that_was_written_already(world, build):
+def test_an_unchanged_status_is_not_written_again(world, build):
     world.create(build.deployment(3))
     before = len(world.sent(PatchStatus))
     world.patch("Deployment", "web", {"metadata": {"labels": {"a": "b"}}})
@@ -228,7 +228,7 @@ def test_nothing_is_written_that_was_written_already(world, build):
     assert len(world.sent(PatchStatus)) == before
 
 
-def test_old_pods_go_first_where_new_ones_are(new_world, build):
+def test_old_pods_on_nodes_with_new_pods_are_deleted_first(new_world, build):
     """The node with two pods of the Deployment loses one of them."""
     nodes = iter(["n1", "n2", "n1", "n1", "n1"])
     controller = Workloads(environment=served_environment())
@@ -255,9 +255,7 @@ def test_old_pods_go_first_where_new_ones_are(new_world, build):
     ),
 )
 @settings(deadline=None)
-def test_a_rollout_keeps_its_bounds_whatever_happens(
-    new_world, build, replicas, surge, unavailable, steps
-):
+def test_a_rollout_never_violates_its_bounds(new_world, build, replicas, surge, unavailable, steps):
     """Its own steps never make too many pods, nor take an available one that is needed."""
     bounds = {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
     unavailable = unavailable if surge or unavailable else 1

@@ -1,4 +1,4 @@
-"""Rolling updates: sizes, step by step."""
+"""Rolling updates: the sizes of the ReplicaSets after each step."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def part(key, replicas, available=None, **fields):
         pytest.param(None, None, 0, (0, 0), id="nothing of nothing"),
     ],
 )
-def test_bounds(surge, unavailable, replicas, expected):
+def test_the_bounds_of_a_rolling_update(surge, unavailable, replicas, expected):
     bounds = Bounds.of(strategy(surge, unavailable), replicas)
     assert (bounds.surge, bounds.unavailable) == expected
 
 
 def test_recreate_has_no_bounds():
-    """No surge, and no availability to keep."""
+    """Neither a surge nor a minimum of available pods."""
     bounds = Bounds.of(strategy(5, 5, kind="Recreate"), 4)
     assert (bounds.max_pods, bounds.min_available) == (4, 4)
 
@@ -73,24 +73,24 @@ def test_recreate_has_no_bounds():
     ],
 )
 def test_steps_of_a_rolling_update(new, old, expected):
-    """Four replicas, one more and one less allowed."""
+    """Four replicas, with maxSurge 1 and maxUnavailable 1."""
     steps = rolled(new, old, Bounds(4, 1, 1))
     assert {key: size for step in steps for key, size in step.items()} == expected
 
 
-def test_a_new_one_begins_with_the_surge():
+def test_a_new_replica_set_starts_with_the_surge():
     assert grown(0, 10, Bounds(10, 3, 2)) == 3
     assert grown(0, 0, Bounds(10, 3, 2)) == 10
 
 
-def test_recreate_waits_for_quiet():
+def test_recreate_waits_until_old_pods_have_ended():
     old = [part("a", 3)]
     assert recreated(None, old, 3, is_quiet=False) == {"a": 0}
     assert recreated(part("n", 0), [part("a", 0)], 3, is_quiet=False) == {}
     assert recreated(part("n", 0), [part("a", 0)], 3, is_quiet=True) == {"n": 3}
 
 
-def test_scaling_is_noticed_by_what_the_sets_were_told():
+def test_scaling_is_detected_by_the_desired_replicas_annotation():
     assert is_scaling([part("a", 3, desired=3)], 5)
     assert not is_scaling([part("a", 3, desired=5)], 5)
     assert not is_scaling([part("a", 0, desired=3)], 5)
@@ -136,7 +136,7 @@ def test_proportional_scaling(new, old, replicas, expected):
     assert proportional(new, old, bounds, is_rolling=True, reported=0) == expected
 
 
-def test_nothing_is_shared_out_outside_a_rolling_update():
+def test_only_rolling_updates_scale_proportionally():
     found = proportional(
         part("n", 2), [part("a", 2)], Bounds(9, 0, 0), is_rolling=False, reported=0
     )
@@ -151,7 +151,7 @@ def test_nothing_is_shared_out_outside_a_rolling_update():
     st.integers(0, 4),
     st.integers(0, 4),
 )
-def test_a_step_never_goes_too_far(new, old, available, replicas, surge, unavailable):
+def test_a_step_never_exceeds_its_bounds(new, old, available, replicas, surge, unavailable):
     """It never adds beyond the most, and never takes an available pod below the least."""
     bounds = Bounds(replicas, surge, max(unavailable, 0 if surge else 1))
     available = min(old, available)

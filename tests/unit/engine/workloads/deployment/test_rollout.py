@@ -1,4 +1,4 @@
-"""Deployments: which ReplicaSet is theirs, and how many replicas each has."""
+"""Deployments: which ReplicaSets they own, and how many replicas each has."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def sizes(world):
     }
 
 
-def test_a_new_deployment_makes_its_replica_set(world, build):
+def test_a_new_deployment_creates_its_replica_set(world, build):
     """With the hash in its name, its labels, its selector and its pods."""
     world.load()
     world.create(deployment(build, 3))
@@ -82,8 +82,8 @@ def test_a_new_deployment_makes_its_replica_set(world, build):
     assert [pod["metadata"]["labels"] for pod in pods] == [labels] * 3
 
 
-def test_a_snapshot_with_its_replica_set_is_left_alone(world, build):
-    """Although the stored template spells out what the written one leaves to defaults."""
+def test_a_loaded_deployment_keeps_its_replica_set(world, build):
+    """Although the stored template contains defaults that the manifest omits."""
     template = build.template(dnsPolicy="ClusterFirst", restartPolicy="Always")
     world.load(deployment(build), owned_set(build, template=template), *pods_of(build, 2))
     assert world.log == []
@@ -98,7 +98,7 @@ def test_scaling_scales_the_replica_set(world, build, replicas):
     assert len(world.sent(PatchObject)) == 1
 
 
-def test_a_change_in_the_snapshot_counts_from_the_start(world, build):
+def test_a_changed_template_in_a_loaded_deployment_is_rolled_out(world, build):
     world.load(deployment(build, 4), owned_set(build, 2), *pods_of(build, 2))
     assert sizes(world) == {f"web-{HASH}": 4}
     assert len(world.pods()) == 4
@@ -113,7 +113,7 @@ def test_another_template_moves_all_replicas(world, build):
     assert len(world.pods()) == 2
 
 
-def test_back_to_the_old_template_takes_the_old_replica_set(world, build):
+def test_a_return_to_the_old_template_uses_the_old_replica_set(world, build):
     world.load(deployment(build), owned_set(build), *pods_of(build, 2))
     world.patch("Deployment", "web", {"spec": {"template": build.template("web:2")}})
     world.patch("Deployment", "web", {"spec": {"template": build.template("web:1")}})
@@ -121,7 +121,7 @@ def test_back_to_the_old_template_takes_the_old_replica_set(world, build):
     assert sorted(sizes(world).values()) == [0, 2]
 
 
-def test_the_revision_tells_in_a_snapshot_what_templates_do_not(world, build):
+def test_the_revision_identifies_the_replica_set_of_a_loaded_deployment(world, build):
     """A template changed on its way into the store is not rolled out again."""
     one = deployment(build)
     one["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "7"}
@@ -132,14 +132,14 @@ def test_the_revision_tells_in_a_snapshot_what_templates_do_not(world, build):
     assert sizes(world) == {f"web-{HASH}": 3}
 
 
-def test_a_lost_replica_set_is_made_again(world, build):
+def test_a_deleted_replica_set_is_created_again(world, build):
     world.load(deployment(build), owned_set(build), *pods_of(build, 2))
     world.delete("ReplicaSet", f"web-{HASH}")
     assert len(world.pods()) == 2
     assert f"web-{HASH}" not in sizes(world)
 
 
-def test_with_the_deployment_everything_goes(world, build):
+def test_replica_sets_and_pods_of_a_deleted_deployment_are_deleted(world, build):
     world.load(deployment(build), owned_set(build), *pods_of(build, 2))
     world.delete("Deployment", "web")
     assert sizes(world) == {}
@@ -157,7 +157,7 @@ def test_a_taken_replica_set_name_counts_as_a_collision(world, build):
     assert len(other.pods()) == 1
 
 
-def test_a_refused_replica_set_is_tried_again(world, build):
+def test_a_refused_creation_of_a_replica_set_is_repeated(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.FORBIDDEN if down[0] and isinstance(one, CreateObject) else None
@@ -169,7 +169,7 @@ def test_a_refused_replica_set_is_tried_again(world, build):
     assert len(world.pods()) == 1
 
 
-def test_a_refused_scaling_is_tried_again(world, build):
+def test_a_refused_scaling_is_repeated(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.CONFLICT if down[0] and isinstance(one, PatchObject) else None
@@ -181,7 +181,7 @@ def test_a_refused_scaling_is_tried_again(world, build):
     assert len(world.pods()) == 3
 
 
-def test_a_scaling_under_way_is_not_asked_for_again(build):
+def test_a_scaling_in_progress_is_not_requested_again(build):
     controller = Workloads()
     snapshot = [deployment(build), owned_set(build), *pods_of(build, 2)]
     controller.handle(ObjectsLoaded([decode(one) for one in snapshot]), 0)
@@ -200,7 +200,7 @@ def test_a_scaling_under_way_is_not_asked_for_again(build):
 # --- a dump without the ReplicaSets between ------------------------------------------------------
 
 
-def test_pods_of_an_unknown_replica_set_are_the_deployments(world, build):
+def test_pods_of_an_unknown_replica_set_belong_to_the_deployment(world, build):
     world.load(deployment(build), *pods_of(build, 2))
     assert world.log == []
 
@@ -218,14 +218,14 @@ def test_an_implied_replica_set_scales_with_its_deployment(world, build):
     assert sizes(world) == {}
 
 
-def test_an_implied_replica_set_makes_up_for_losses(world, build):
+def test_an_implied_replica_set_replaces_deleted_pods(world, build):
     world.load(deployment(build), *pods_of(build, 2))
     world.delete("Pod", f"web-{HASH}-0")
     assert list(world.replaces().values()) == [f"web-{HASH}-0"]
     assert len(world.pods()) == 2
 
 
-def test_of_several_implied_ones_the_newest_is_current(world, build):
+def test_the_newest_of_several_implied_replica_sets_is_current(world, build):
     other = ("ReplicaSet", "web-6d58cd5f89", "rs2")
     labels = {"app": "web", "pod-template-hash": "6d58cd5f89"}
     newer = build.pod("n", other, labels=labels, meta={"creationTimestamp": "2030-01-01T00:00:00Z"})
@@ -240,7 +240,7 @@ def test_another_template_replaces_an_implied_replica_set(world, build):
     assert {pod["spec"]["containers"][0]["image"] for pod in world.pods().values()} == {"web:2"}
 
 
-def test_a_deployment_that_comes_later_finds_its_pods(world, build):
+def test_a_deployment_that_is_created_later_adopts_its_pods(world, build):
     """A dump of nodes and pods alone, and a changed number of replicas applied to it."""
     world.load(*pods_of(build, 2))
     world.create(deployment(build, 3))
@@ -248,20 +248,20 @@ def test_a_deployment_that_comes_later_finds_its_pods(world, build):
     assert sizes(world) == {}
 
 
-def test_a_deployment_that_comes_later_with_another_template_takes_over(world, build):
+def test_a_deployment_created_later_with_another_template_replaces_pods(world, build):
     world.load(*pods_of(build, 2))
     world.create(deployment(build, 2, template=build.template("web:2")))
     assert {pod["spec"]["containers"][0]["image"] for pod in world.pods().values()} == {"web:2"}
 
 
-def test_with_the_deployment_implied_replica_sets_go(world, build):
+def test_implied_replica_sets_of_a_deleted_deployment_are_deleted(world, build):
     world.load(deployment(build), *pods_of(build, 2))
     world.delete("Deployment", "web")
     assert world.pods() == {}
     assert len(world.sent(DeleteObject)) == 2
 
 
-def test_somebody_elses_replica_set_is_not_implied(world, build):
+def test_a_replica_set_of_another_owner_is_not_implied(world, build):
     """The name fits, the selector does not."""
     foreign = build.pod("x", OLD, labels=LABELS | {"app": "other"})
     world.load(deployment(build, 1), foreign)

@@ -1,4 +1,4 @@
-"""In which order a Deployment's controller writes, as a watch of it sees that."""
+"""The order of the writes of the deployment controller, as a watch shows them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def numbers(world, since):
     return told
 
 
-def test_each_step_of_a_rolling_update_is_told(world, build):
+def test_each_step_of_a_rolling_update_is_written_to_the_status(world, build):
     """The old ReplicaSet shrinks, the status is written, then the new one grows."""
     one_more = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
     world.create(build.deployment(2, strategy=one_more))
@@ -77,7 +77,7 @@ def test_each_step_of_a_rolling_update_is_told(world, build):
     assert (3, 1, 3) in numbers(world, since)
 
 
-def test_a_rollback_is_numbered_before_it_grows(world, build):
+def test_a_rollback_gets_its_revision_before_it_is_scaled(world, build):
     world.create(build.deployment(2))
     world.set_image("web:2")
     since = len(world.log)
@@ -99,7 +99,7 @@ def test_a_pause_is_reported_first_and_alone(world, build):
     ]
 
 
-def test_a_change_of_size_says_nothing_of_progress(world, build):
+def test_scaling_does_not_update_the_progressing_condition(world, build):
     """The status after it counts, and tells of progress when the pods have come."""
     world.create(build.deployment(2))
     since = len(world.log)
@@ -108,7 +108,7 @@ def test_a_change_of_size_says_nothing_of_progress(world, build):
     assert all(step[1] != ("ReplicaSetUpdated",) for step in written(world, since)[:2])
 
 
-def test_unhealthy_pods_go_in_a_step_of_their_own(world, build):
+def test_unhealthy_pods_are_deleted_in_a_separate_step(world, build):
     """Two that never ran, then one that runs and may be missed."""
     bounds = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 3}}
     world.create(build.deployment(4, strategy=bounds))
@@ -124,7 +124,7 @@ def test_unhealthy_pods_go_in_a_step_of_their_own(world, build):
     assert [note.partition(" from ")[2] for note in notes] == ["4 to 2", "2 to 1"]
 
 
-def test_recreate_waits_until_old_pods_are_gone(world, build):
+def test_recreate_waits_until_old_pods_are_deleted(world, build):
     world.create(build.deployment(1, strategy={"type": "Recreate"}))
     since = len(world.log)
     world.set_image("web:2")
@@ -135,14 +135,14 @@ def test_recreate_waits_until_old_pods_are_gone(world, build):
     assert steps == [("web:1", 0), ("web:2", 1)]
 
 
-def test_a_replica_set_learns_how_long_pods_must_be_ready(world, build):
+def test_min_ready_seconds_are_copied_to_the_replica_set(world, build):
     world.create(build.deployment(1))
     world.patch("Deployment", "web", {"spec": {"minReadySeconds": 7}})
     (one,) = (one for key, one in world.objects.items() if key[0] == "ReplicaSet")
     assert one["spec"]["minReadySeconds"] == 7
 
 
-def test_a_name_that_is_taken_is_counted(new_world, build):
+def test_a_name_collision_is_counted(new_world, build):
     """Another name is tried, and the status counts the collision."""
     taken = []
 
@@ -161,7 +161,7 @@ def test_a_name_that_is_taken_is_counted(new_world, build):
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
-def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
+def test_a_refused_status_is_repeated_with_backoff(new_world, build, kind):
     """Later and later; nothing else waits for it."""
     is_judged, tried = [True], []
 
@@ -182,7 +182,7 @@ def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
     assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
 
 
-def test_a_size_that_somebody_keeps_as_it_is_is_not_asked_for_for_ever(new_world, build):
+def test_a_scaling_that_another_client_reverts_is_not_repeated_for_ever(new_world, build):
     """A patch that came to nothing is sent again only where something else has changed."""
     controller = Workloads(environment=served_environment())
     world = new_world(controller, place=lambda pod: "n1", runs=True).load()

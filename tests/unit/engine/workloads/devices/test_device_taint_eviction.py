@@ -92,7 +92,7 @@ def deleted(commands):
         ((tolerating(60), tolerating(20, key="other")), [taint(), taint(key="other")], 20),
     ],
 )
-def test_when_a_pod_is_evicted(tolerations, taints, after_s):
+def test_the_time_of_the_eviction_of_a_pod(tolerations, taints, after_s):
     """Counted from when the taint was added; None is never."""
     controller, commands = seen(devices(*taints), claim("c", *tolerations), pod())
     if after_s == 0:
@@ -128,12 +128,12 @@ def test_what_an_eviction_writes():
     ],
     ids=["not placed", "another device", "not reserved for it", "terminating", "another claim"],
 )
-def test_pods_that_stay(objects):
+def test_pods_that_are_not_evicted(objects):
     """Only placed pods that use a tainted device are evicted."""
     assert seen(devices(taint()), *objects)[1] == []
 
 
-def test_a_taint_that_appears_and_goes():
+def test_the_eviction_is_cancelled_when_the_taint_is_removed():
     """The eviction is cancelled, with an event."""
     controller, commands = seen(devices(), claim("c", tolerating(60)), pod())
     assert commands == []
@@ -160,7 +160,7 @@ def test_a_taint_without_a_time_counts_from_when_it_was_seen():
     assert controller.next_deadline() == START + seconds(65)
 
 
-def test_a_deletion_that_fails_is_tried_again():
+def test_a_failed_deletion_is_repeated():
     """After a second, unless the pod is gone."""
     controller, commands = seen(devices(taint()), claim(), pod())
     failed = CommandFailed(commands[-1], FailureReason.NOT_FOUND, "gone")
@@ -273,7 +273,7 @@ def test_the_condition_is_written_at_most_every_ten_seconds():
     assert conditions([update])[0][2] == "2 pods need to be evicted in 1 namespace."
 
 
-def test_the_effect_none_says_what_no_execute_would_do():
+def test_the_effect_none_reports_what_no_execute_would_evict():
     """Once, and it evicts no pods."""
     rule = make_device_taint_rule(effect="None", pool="a")
     other = pod("q", claim="d", namespace="other")
@@ -291,7 +291,7 @@ def test_the_effect_none_says_what_no_execute_would_do():
     assert controller.next_deadline() is None
 
 
-def test_a_rule_that_begins_to_evict():
+def test_a_rule_whose_effect_changes_to_no_execute():
     rule = make_device_taint_rule(effect="NoSchedule")
     controller, commands = seen_with_rules(rule, devices(), claim(), pod())
     assert conditions(commands) == [
@@ -302,7 +302,7 @@ def test_a_rule_that_begins_to_evict():
     assert deleted(commands) == ["p"]
 
 
-def test_nothing_is_remembered_of_taints_and_rules_that_are_gone():
+def test_the_state_of_deleted_taints_and_rules_is_dropped():
     """Otherwise a controller that runs for months would grow."""
     bare = {"key": "broken", "effect": "NoExecute"}
     rule, slice_ = make_device_taint_rule(time_added=""), devices(bare)
@@ -315,7 +315,7 @@ def test_nothing_is_remembered_of_taints_and_rules_that_are_gone():
     assert [name for name, value in held.items() if isinstance(value, dict) and value] == []
 
 
-def test_an_undated_taint_that_comes_back_counts_anew():
+def test_a_taint_without_time_that_is_added_again_has_a_new_time():
     bare = {"key": "broken", "effect": "NoExecute"}
     controller, _ = seen(devices(bare), claim("c", tolerating(60)), pod())
     controller.handle(ObjectChanged(devices()), START + seconds(10))

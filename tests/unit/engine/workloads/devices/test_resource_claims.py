@@ -1,4 +1,4 @@
-"""ResourceClaims: made from templates, told to pods, given back when pods end."""
+"""ResourceClaims: created from templates, named in pod statuses, deallocated when pods end."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class World(SimulatedWorld):
 # --- claims for pods -------------------------------------------------------------------------
 
 
-def test_a_claim_is_made_from_a_template_and_told():
+def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
     """It belongs to the pod, and says which of its claims it is."""
     world = World(template()).create(pod("p", wanting(templates=["t"])))
     ((name, made),) = world.claims().items()
@@ -122,7 +122,7 @@ def test_a_claim_is_made_from_a_template_and_told():
     assert told == [{"name": "t0", "resourceClaimName": name}]
 
 
-def test_each_template_of_a_pod_makes_a_claim():
+def test_each_template_reference_of_a_pod_creates_a_claim():
     """Even the same one twice."""
     world = World(template()).create(pod("p", wanting(templates=["t", "t"])))
     told = world.pod("p")["status"]["resourceClaimStatuses"]
@@ -137,14 +137,14 @@ def test_a_pod_waits_for_its_template():
     assert len(world.create(template()).claims()) == 1
 
 
-def test_pods_that_name_claims_need_none():
+def test_no_claims_are_created_for_pods_that_name_claims():
     """Nor do pods without claims, or those that ended."""
     ended = pod("e", wanting(templates=["t"]), node="a", phase="Succeeded")
     world = World(template(), ended).create(pod("p", wanting("c"))).create(pod("q"))
     assert not world.claims()
 
 
-def test_a_pod_of_a_dump_gets_what_it_lacks_and_keeps_what_it_has():
+def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
     """Claims that are there already are only told."""
     made = claim(
         "mine",
@@ -183,7 +183,7 @@ def test_a_refused_claim_is_retried_later():
         lambda world: world.delete(POD, "p", grace=0),
     ],
 )
-def test_the_last_user_gives_the_devices_back(end):
+def test_a_claim_is_deallocated_after_its_last_pod_has_ended(end):
     """The claim itself stays, so that another pod can use it."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.users("c") == ["p"]
@@ -194,7 +194,7 @@ def test_the_last_user_gives_the_devices_back(end):
     assert FINALIZER not in left["metadata"].get("finalizers", [])
 
 
-def test_others_go_on_using_the_devices():
+def test_other_pods_keep_a_shared_allocation():
     """Only the ended pod is removed from reservedFor."""
     pods = [pod(name, wanting("c"), node="a", phase="Running") for name in ("p", "q")]
     world = World(claim("c", "p", "q"), *pods).end("p")
@@ -202,19 +202,19 @@ def test_others_go_on_using_the_devices():
     assert "allocation" in world.claims()["c"]["status"]
 
 
-def test_a_pod_that_is_being_deleted_uses_its_devices_until_it_is_gone():
+def test_a_terminating_pod_uses_its_devices_until_it_is_deleted():
     """If it has a node; without one it will never use them."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.delete(POD, "p", grace=30).users("c") == ["p"]
 
 
-def test_a_dump_with_users_that_are_gone():
+def test_consumers_missing_in_a_dump_are_removed():
     """A pod that the dump does not contain is not a user."""
     world = World(claim("c", "p", "gone"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.users("c") == ["p"]
 
 
-def test_a_claim_goes_with_the_pod_it_was_made_for():
+def test_a_generated_claim_is_deleted_with_its_pod():
     """Also when that has only ended."""
     for end in (lambda w: w.end("p"), lambda w: w.delete(POD, "p", grace=0)):
         world = World(template()).create(pod("p", wanting(templates=["t"])))
@@ -223,19 +223,19 @@ def test_a_claim_goes_with_the_pod_it_was_made_for():
         assert not world.claims()
 
 
-def test_a_claim_that_is_deleted_goes_when_its_devices_are_given_back():
+def test_a_terminating_claim_is_removed_after_its_deallocation():
     """Not before."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert "c" in world.delete(CLAIM, "c").claims()
     assert not world.end("p").claims()
 
 
-def test_an_unused_claim_that_is_deleted_goes_at_once():
+def test_a_terminating_unused_claim_is_removed_at_once():
     """Its allocation was left over."""
     assert not World(claim("c")).delete(CLAIM, "c").claims()
 
 
-def test_consumers_that_are_no_pods_are_left_alone():
+def test_consumers_of_other_kinds_are_kept():
     """Another controller manages them."""
     foreign = claim("c")
     foreign["status"]["reservedFor"] = [
