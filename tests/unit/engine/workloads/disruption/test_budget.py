@@ -1,4 +1,4 @@
-"""The arithmetic of disruption budgets, against upstream's words and against recounting."""
+"""Computations of disruption budgets, compared with upstream and with recounts."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ NOW = seconds(10_000)
         ("50%", 0, 0),
     ],
 )
-def test_scaled(value, total, expected):
+def test_integers_and_percentages_are_scaled(value, total, expected):
     """A number is itself, a percentage is rounded up."""
     assert scaled(value, total) == expected
 
 
 @pytest.mark.parametrize("value", ["5", "", "%", "-5%", "5.5%", "5 %", "five%"])
-def test_what_is_no_percentage(value):
+def test_invalid_percentages_are_refused(value):
     with pytest.raises(IntOrPercentError, match="string is not a percentage"):
         scaled(value, 10)
 
 
 @given(st.integers(0, 400), st.integers(0, 10_000))
-def test_rounding_is_upstreams(percent, total):
+def test_percentages_are_rounded_as_in_upstream(percent, total):
     """Which goes through floats: ceil(percent * total / 100)."""
     assert scaled(f"{percent}%", total) == math.ceil(percent * total / 100)
 
@@ -64,7 +64,7 @@ def test_rounding_is_upstreams(percent, total):
         ({}, 5, 0),
     ],
 )
-def test_desired_healthy(build, spec, expected, desired):
+def test_the_number_of_desired_healthy_pods(build, spec, expected, desired):
     assert desired_healthy(decode(build.budget(**spec)), expected) == desired
 
 
@@ -94,7 +94,7 @@ def budget(build, pods, *, disrupted=None, **spec):
         ("after that it is forgotten", 121, 2, False),
     ],
 )
-def test_evictions_under_way(build, case, age_s, healthy, kept):
+def test_evictions_in_progress_count_as_disruptions(build, case, age_s, healthy, kept):
     stamp = {"a": format_timestamp(NOW - seconds(age_s))}
     one = budget(build, [pod("a"), pod("b")], disrupted=stamp, minAvailable=1)
     status = one.status(0, NOW)
@@ -104,13 +104,13 @@ def test_evictions_under_way(build, case, age_s, healthy, kept):
 
 
 @pytest.mark.parametrize("member", [pod("a", leaving=True), pod("other")])
-def test_an_eviction_that_has_begun_is_forgotten(build, member):
+def test_an_eviction_is_dropped_after_the_pod_is_terminating(build, member):
     one = budget(build, [member], disrupted={"a": format_timestamp(NOW)}, minAvailable=1)
     assert one.status(0, NOW).disrupted_pods == {}
     assert one.next_recheck(NOW) is None
 
 
-def test_nothing_expected_allows_nothing(build):
+def test_without_expected_pods_no_disruption_is_allowed(build):
     """Although minAvailable 0 is met; the first pods must not go unguarded."""
     assert budget(build, [], minAvailable=0).status(0, NOW).disruptions_allowed == 0
     assert budget(build, [pod("a")], minAvailable=0).status(0, NOW).disruptions_allowed == 1

@@ -1,4 +1,4 @@
-"""BudgetRoom: what budgets allow now and at best, and which of them guard a pod."""
+"""BudgetRoom: the disruptions that budgets allow now and at most, and their pods."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def replica_set(build, replicas):
         ({}, 2, (2, 0), "no limit", 0, 2),
     ],
 )
-def test_now_and_at_best(build, *, spec, replicas, are_ready, rule, now, at_best):
+def test_the_allowed_disruptions_now_and_at_most(
+    build, *, spec, replicas, are_ready, rule, now, at_best
+):
     """At best, all pods are ready that controllers want."""
     room = room_of(build.budget(**spec), replica_set(build, replicas), *pods(build, *are_ready))
     (limit,) = room.limits()
@@ -73,7 +75,7 @@ def test_a_budget_that_cannot_be_counted_allows_nothing(build, spec, problem):
     assert (limit.healthy, limit.desired, limit.wanted) == (1, 0 if problem else 1, 1)
 
 
-def test_without_controllers_the_status_knows_how_many_pods_are_wanted(build):
+def test_without_controllers_the_status_gives_the_expected_pods(build):
     """A dump may lack them."""
     written = build.budget(minAvailable="50%", status={"expectedPods": 8})
     (limit,) = room_of(written, *pods(build, 3)).limits()
@@ -127,7 +129,9 @@ def test_a_pod_that_does_not_run_is_not_guarded(build, pod, spec, is_guarded):
         ("AlwaysAllow", 2, False),
     ],
 )
-def test_an_unready_pod_is_spared_where_the_budget_says_so(build, policy, healthy, is_guarded):
+def test_an_unready_pod_is_not_guarded_if_the_policy_allows_its_eviction(
+    build, policy, healthy, is_guarded
+):
     """Or where enough others are healthy: two are desired."""
     budget = build.budget(minAvailable=2, unhealthyPodEvictionPolicy=policy)
     made = pods(build, healthy, unready=1)
@@ -136,7 +140,7 @@ def test_an_unready_pod_is_spared_where_the_budget_says_so(build, policy, health
     assert room.guarding(decode(made[0])) == room.limits()
 
 
-def test_two_budgets_guard_an_unready_pod_too(build):
+def test_two_budgets_also_guard_an_unready_pod(build):
     """The eviction API refuses before it looks at readiness."""
     made = pods(build, 2, unready=1)
     room = room_of(build.budget("a", minAvailable=1), build.budget("b", minAvailable=1), *made)

@@ -1,4 +1,4 @@
-"""The disruption controller in a small world: true, and written only when it is not."""
+"""The disruption controller: correct statuses, written only if they change."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def is_ready(world, name, ready):
     world.patch_status("Pod", name, {"conditions": conditions})
 
 
-def test_a_budget_is_worked_out(world, build):
+def test_the_status_of_a_budget_is_computed(world, build):
     """With the generation it was worked out for, and the condition."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     assert status(world) == (3, 3, 2, 1)
@@ -58,21 +58,21 @@ def test_a_budget_is_worked_out(world, build):
     assert condition(world) == ("True", "SufficientPods")
 
 
-def test_a_true_status_is_left_alone(world, build):
+def test_a_correct_status_is_not_written(world, build):
     true = {"expectedPods": 3, "currentHealthy": 3, "desiredHealthy": 2, "disruptionsAllowed": 1}
     world.load(build.budget(minAvailable=2, status=true), *pods(build, 3))
     world.patch("Pod", "web-0", {"metadata": {"annotations": {"a": "b"}}})
     assert world.log == []
 
 
-def test_a_new_budget_is_always_answered(world, build):
+def test_the_status_of_a_new_budget_is_always_written(world, build):
     """The eviction API waits for status.observedGeneration."""
     world.load()
     world.create(build.budget(maxUnavailable=1))
     assert len(world.sent(PatchStatus)) == 1
 
 
-def test_a_rewritten_budget_is_always_answered(world, build):
+def test_the_status_of_a_new_generation_is_always_written(world, build):
     """Although the numbers stay as they are."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     before = len(world.log)
@@ -81,7 +81,7 @@ def test_a_rewritten_budget_is_always_answered(world, build):
     assert world.get("PodDisruptionBudget", "pdb")["status"]["observedGeneration"] == 2
 
 
-def test_another_selector_guards_other_pods(world, build):
+def test_a_changed_selector_selects_other_pods(world, build):
     world.load(
         build.budget(minAvailable=0),
         *pods(build, 3),
@@ -94,7 +94,7 @@ def test_another_selector_guards_other_pods(world, build):
     assert status(world) == (1, 1, 0, 1)
 
 
-def test_readiness_and_labels_are_followed(world, build):
+def test_changed_readiness_and_labels_update_the_status(world, build):
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     is_ready(world, "web-0", ready=False)
     assert status(world) == (3, 2, 2, 0)
@@ -107,7 +107,7 @@ def test_readiness_and_labels_are_followed(world, build):
     assert status(world) == (1, 1, 2, 0)
 
 
-def test_a_deleted_budget_is_forgotten(world, build):
+def test_a_deleted_budget_is_dropped(world, build):
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     world.delete("PodDisruptionBudget", "pdb")
     before = len(world.log)
@@ -116,7 +116,7 @@ def test_a_deleted_budget_is_forgotten(world, build):
     assert len(world.log) == before
 
 
-def test_budgets_of_other_namespaces_are_none_of_its_business(world, build):
+def test_a_pod_does_not_affect_budgets_of_other_namespaces(world, build):
     elsewhere = build.pod("web-9", OWNER)
     elsewhere["metadata"]["namespace"] = "elsewhere"
     world.load(build.budget(minAvailable=1), *pods(build, 2), elsewhere)
@@ -138,7 +138,7 @@ def replica_set(build, replicas, *, owned=False):
     return made
 
 
-def test_percentages_are_of_what_is_asked_for(world, build):
+def test_percentages_apply_to_the_desired_replicas(world, build):
     """Not of what there is: two of five pods are ready, three must be."""
     world.load(build.budget(minAvailable="50%"), replica_set(build, 5), *pods(build, 2))
     assert status(world) == (5, 2, 3, 0)
@@ -146,7 +146,7 @@ def test_percentages_are_of_what_is_asked_for(world, build):
     assert status(world) == (2, 2, 1, 1)
 
 
-def test_a_deployment_speaks_for_its_replica_sets(world, build):
+def test_a_deployment_gives_the_replicas_of_its_replica_sets(world, build):
     world.load(
         build.budget(maxUnavailable=1),
         deployment(build, 4),
@@ -158,12 +158,12 @@ def test_a_deployment_speaks_for_its_replica_sets(world, build):
     assert status(world) == (6, 4, 5, 0)
 
 
-def test_a_replica_set_speaks_when_its_deployment_is_unknown(world, build):
+def test_a_replica_set_gives_the_replicas_if_its_deployment_is_unknown(world, build):
     world.load(build.budget(maxUnavailable=1), replica_set(build, 4, owned=True), *pods(build, 4))
     assert status(world)[0] == 4
 
 
-def test_a_deployment_speaks_for_replica_sets_that_are_unknown(world, build):
+def test_a_deployment_gives_the_replicas_of_unknown_replica_sets(world, build):
     labels = {"app": "web", "pod-template-hash": "54df9554fd"}
     owner = ("ReplicaSet", "web-54df9554fd", "rs")
     world.load(
@@ -205,14 +205,14 @@ def test_a_controller_without_a_scale_allows_nothing(world, build, kind, message
     assert len(world.log) == 1
 
 
-def test_a_budget_recovers_from_such_a_controller(world, build):
+def test_a_budget_recovers_after_a_controller_without_a_scale_is_gone(world, build):
     """The condition says so, although no number changes."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 1, owner=("Job", "x", "u")))
     world.delete("Pod", "web-0", grace=0)
     assert condition(world) == ("False", "InsufficientPods")
 
 
-def test_unknown_controllers_count_by_their_pods(world, build):
+def test_unknown_controllers_count_with_their_highest_number_of_pods(world, build):
     """At their most: a pod that is away for a while does not lower what is expected."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 3))
     assert status(world) == (3, 3, 2, 1)
@@ -220,14 +220,14 @@ def test_unknown_controllers_count_by_their_pods(world, build):
     assert status(world) == (3, 2, 2, 0)
 
 
-def test_a_pod_that_is_replaced_does_not_raise_what_is_expected(world, build):
+def test_a_replaced_pod_does_not_increase_the_expected_pods(world, build):
     world.load(build.budget(maxUnavailable=1), *pods(build, 3))
     world.delete("Pod", "web-0", grace=0)
     world.create(build.pod("web-9", OWNER))
     assert status(world) == (3, 3, 2, 1)
 
 
-def test_a_controller_that_is_deleted_asks_for_nothing_more(world, build):
+def test_a_deleted_controller_counts_like_an_unknown_controller(world, build):
     """Its pods count as those of an unknown controller."""
     world.load(build.budget(minAvailable="50%"), replica_set(build, 8), *pods(build, 2))
     assert status(world) == (8, 2, 4, 0)
@@ -236,7 +236,7 @@ def test_a_controller_that_is_deleted_asks_for_nothing_more(world, build):
     assert (patch.fields["expectedPods"], patch.fields["desiredHealthy"]) == (2, 1)
 
 
-def test_other_objects_are_none_of_its_business(world, build):
+def test_other_objects_are_ignored(world, build):
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     before = len(world.log)
     controller = world.controllers[0]
@@ -245,7 +245,7 @@ def test_other_objects_are_none_of_its_business(world, build):
     assert len(world.log) == before
 
 
-def test_a_loaded_status_knows_better(world, build):
+def test_a_loaded_status_gives_the_expected_pods(world, build):
     """A dump taken while one of four was away."""
     loaded = {"expectedPods": 4, "currentHealthy": 3, "desiredHealthy": 3, "disruptionsAllowed": 0}
     world.load(build.budget(maxUnavailable=1, status=loaded), *pods(build, 3))
@@ -257,7 +257,7 @@ def test_a_loaded_status_knows_better(world, build):
 # --- evictions -----------------------------------------------------------------------------------
 
 
-def test_an_eviction_is_not_given_back(world, build):
+def test_an_eviction_counts_until_the_pod_is_deleted(world, build):
     """Between the API server's entry and the pod's end the budget stays spent."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     assert world.evict("web-0")
@@ -270,7 +270,7 @@ def test_an_eviction_is_not_given_back(world, build):
     assert status(world) == (3, 3, 2, 1)
 
 
-def test_an_eviction_that_does_not_begin_is_given_up(world, build):
+def test_an_eviction_that_does_not_start_is_dropped(world, build):
     """Two minutes and a bit after the API server noted it."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     noted = {"disruptionsAllowed": 0, "disruptedPods": {"web-0": "1970-01-12T13:46:40Z"}}
@@ -283,7 +283,7 @@ def test_an_eviction_that_does_not_begin_is_given_up(world, build):
     assert world.get("PodDisruptionBudget", "pdb")["status"]["disruptedPods"] == {}
 
 
-def test_only_the_finished_entry_is_taken_away(world, build):
+def test_only_the_finished_entry_of_disrupted_pods_is_removed(world, build):
     world.load(build.budget(minAvailable=1), *pods(build, 4))
     stamp = "1970-01-12T13:46:40Z"
     noted = {"disruptedPods": {"web-0": stamp, "web-1": stamp}}
@@ -301,7 +301,7 @@ def test_a_refused_write_is_repeated(world, build):
     assert status(world) == (3, 3, 2, 1)
 
 
-def test_a_write_to_a_budget_that_is_gone_is_not_repeated(world, build):
+def test_a_write_to_a_deleted_budget_is_not_repeated(world, build):
     """Whether the server says so, or the deletion comes first."""
     controller = world.controllers[0]
     world.refuse = lambda one: FailureReason.NOT_FOUND
@@ -314,7 +314,7 @@ def test_a_write_to_a_budget_that_is_gone_is_not_repeated(world, build):
     assert controller.next_deadline() is None
 
 
-def test_what_happens_during_a_write_is_caught_up_with(new_world, build):
+def test_changes_during_a_write_are_written_after_it(new_world, build):
     """While the answer is out nothing more is written; then everything at once."""
     controller = Disruption()
     world = new_world(controller).load(build.budget(minAvailable=1), *pods(build, 4))
@@ -327,7 +327,7 @@ def test_what_happens_during_a_write_is_caught_up_with(new_world, build):
     assert controller.handle(CommandSucceeded(second), world.now) == []
 
 
-def test_a_charge_made_meanwhile_survives(new_world, build):
+def test_an_eviction_during_a_write_is_kept_in_the_status(new_world, build):
     """Only the entries that were known to be over are taken away."""
     stamp = "1970-01-12T13:46:40Z"
     noted = {"disruptedPods": {"web-0": stamp, "web-1": stamp}}
@@ -350,7 +350,7 @@ def announce(world, name, *, reason="PreemptionByScheduler", since="1970-01-12T1
     world.patch_status("Pod", name, {"conditions": [target]})
 
 
-def test_an_announced_disruption_that_does_not_come_is_taken_back(world, build):
+def test_a_stale_disruption_target_condition_is_reset(world, build):
     world.load(*pods(build, 1))
     announce(world, "web-0")
     world.run(seconds(119))
@@ -360,7 +360,7 @@ def test_an_announced_disruption_that_does_not_come_is_taken_back(world, build):
     assert (one["type"], one["status"]) == ("DisruptionTarget", "False")
 
 
-def test_a_new_announcement_has_its_own_time(world, build):
+def test_a_new_disruption_target_condition_has_its_own_timeout(world, build):
     world.load(*pods(build, 1))
     announce(world, "web-0")
     announce(world, "web-0", since="1970-01-12T13:47:40Z")
@@ -370,7 +370,7 @@ def test_a_new_announcement_has_its_own_time(world, build):
     assert len(world.log) == 1
 
 
-def test_one_that_comes_or_is_the_kubelets_stays(world, build):
+def test_disruption_target_conditions_of_ended_pods_and_kubelets_are_kept(world, build):
     world.load(*pods(build, 2))
     announce(world, "web-0")
     world.delete("Pod", "web-0")
@@ -395,7 +395,7 @@ def test_one_that_comes_or_is_the_kubelets_stays(world, build):
     ),
     knows_its_owner=st.booleans(),
 )
-def test_no_eviction_goes_below_what_is_desired(
+def test_no_eviction_reduces_the_healthy_pods_below_the_desired_number(
     new_world, build, *, replicas, spec, steps, knows_its_owner
 ):
     """With replacements coming and going, whether their owner is known or not."""
@@ -443,7 +443,7 @@ def test_a_budget_without_pods_is_reported_once(new_world, build):
     assert len(world.events) == 2
 
 
-def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_world, build):
+def test_pods_without_a_controller_that_cannot_be_counted_are_reported(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load(build.pod("web-0"))
     world.create(build.budget(maxUnavailable=1))
     ((kind, reason, note),) = notes(world)
@@ -457,7 +457,7 @@ def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_wor
     )
 
 
-def test_a_pod_that_several_budgets_select_is_warned_of(new_world, build):
+def test_a_pod_with_several_budgets_is_reported(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load(
         build.budget("a", minAvailable=1), build.budget("b", minAvailable=1)
     )
@@ -520,13 +520,13 @@ def test_a_failed_count_is_written_once_at_a_time(new_world, build):
     assert written.fields["disruptionsAllowed"] == 0
 
 
-def test_a_simulation_tells_nothing(new_world, build):
+def test_no_events_are_recorded_in_a_simulation(new_world, build):
     world = new_world(Disruption()).load()
     world.create(build.budget(minAvailable=1))
     assert world.events == []
 
 
-def test_conditions_that_people_read_say_of_which_generation_they_are(new_world, build):
+def test_conditions_have_the_observed_generation_if_configured(new_world, build):
     world = new_world(Disruption(Events(), full_conditions)).load(
         build.pod("web-0"), build.pod("web-1")
     )

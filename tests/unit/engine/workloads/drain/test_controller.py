@@ -1,4 +1,4 @@
-"""Drains: who is evicted, what holds them up, and how they are called off."""
+"""Drains: which pods are evicted, what delays a drain, and how it is cancelled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ MIRROR = {"annotations": {"kubernetes.io/config.mirror": "x"}}
         ("one that tolerates everything goes", {"tolerations": [{"operator": "Exists"}]}, True),
     ],
 )
-def test_who_is_evicted(world, build, drain, case, fields, is_evicted):
+def test_which_pods_are_evicted(world, build, drain, case, fields, is_evicted):
     world.load(build.node("n1"), build.pod("a", **fields))
     request(world)
     assert (evicted(world) == ["a"]) is is_evicted, case
@@ -190,7 +190,7 @@ def test_any_other_refusal_is_final(world, build, drain):
     assert [one.pod.name for one in drain.blocked] == ["a"]
 
 
-def test_a_pod_preempted_meanwhile_is_not_asked_again(world, build):
+def test_a_pod_that_was_preempted_is_not_evicted_again(world, build):
     world.refuse = lambda one: (
         FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
     )
@@ -202,8 +202,8 @@ def test_a_pod_preempted_meanwhile_is_not_asked_again(world, build):
 
 
 @pytest.mark.parametrize("patch", [RECALL, {"spec": {"unschedulable": False}}])
-def test_a_drain_is_called_off(world, build, drain, patch):
-    """By taking the request away, or by uncordoning the node."""
+def test_a_drain_can_be_cancelled(world, build, drain, patch):
+    """By removing the request, or by uncordoning the node."""
     world.refuse = lambda one: (
         FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
     )
@@ -229,13 +229,13 @@ def test_a_cancelled_drain_can_be_requested_again(world, build):
     assert len(evicted(world)) == 3
 
 
-def test_a_drain_in_the_snapshot_continues(world, build):
+def test_a_loaded_drain_continues(world, build):
     annotated = build.node("n1", annotations={"fairlead.dev/drain": "requested"})
     world.load(annotated, build.pod("a"))
     assert evicted(world) == ["a"]
 
 
-def test_what_comes_after_the_end_stays(world, build):
+def test_pods_created_after_the_end_of_a_drain_are_kept(world, build):
     """A drain is over when the node is empty once, whatever happens to the node later."""
     world.load(build.node("n1"), build.pod("late", node=""))
     request(world)
@@ -252,7 +252,9 @@ def test_a_deleted_node_is_not_drained(world, build, drain):
 
 
 @pytest.mark.parametrize(("tolerations", "goes"), [([], True), ([{"operator": "Exists"}], False)])
-def test_a_late_arrival_goes_unless_it_would_come_back(world, build, tolerations, goes):
+def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
+    world, build, tolerations, goes
+):
     """Its binding was under way when the node was cordoned."""
     world.load(
         build.node("n1"), build.pod("a"), build.pod("late", node="", tolerations=tolerations)
@@ -268,7 +270,7 @@ def test_a_late_arrival_goes_unless_it_would_come_back(world, build, tolerations
     stop_s=st.integers(1, 20),
     nodes=st.lists(st.sampled_from(["n1", "n2"]), min_size=5, max_size=5),
 )
-def test_a_drain_never_breaks_a_budget_and_ends_if_it_may(
+def test_a_drain_never_violates_a_budget_and_ends_if_possible(
     new_world, build, *, replicas, allowed, stop_s, nodes
 ):
     """The whole workloads and kubelets around it: pods move one budget at a time."""

@@ -1,4 +1,4 @@
-"""Deleted nodes lose their finalizers, those of Karpenter after a drain."""
+"""Finalizers of deleted nodes are removed, that of Karpenter after a drain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def leave(world):
     world.delete("Pod", "a", grace=0)
 
 
-def test_karpenters_finalizer_goes_when_the_node_is_empty(world, build):
+def test_the_finalizer_of_karpenter_is_removed_when_the_node_is_empty(world, build):
     world.load(held(build, TERMINATION, "example.com/other"), build.pod("a"))
     world.delete("Node", "n1", namespace="")
     assert [command.pod.name for command in world.sent(EvictPod)] == ["a"]

@@ -1,4 +1,4 @@
-"""Drains in turn: so many nodes at a time, each back when it has been away for long enough."""
+"""Rolling drains: a limited number of nodes at a time, each uncordoned after some time."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def away(world):
     ]
 
 
-def test_one_at_a_time_each_back_before_the_next(world, build):
+def test_each_node_is_uncordoned_before_the_next_is_drained(world, build):
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
     ask(world, "n1", "n2")
     assert away(world) == ["n1"]
@@ -96,7 +96,7 @@ def test_a_request_that_was_withdrawn_is_not_repeated(world, build):
     assert away(world) == []
 
 
-def test_several_at_a_time(world, build):
+def test_several_nodes_are_drained_at_a_time(world, build):
     world.load(*(build.node(f"n{number}") for number in range(3)))
     annotations = {"fairlead.dev/drain-in-turn": "max-unavailable=2 away=60s"}
     patch = {"metadata": {"annotations": annotations}}
@@ -104,21 +104,21 @@ def test_several_at_a_time(world, build):
     assert away(world) == ["n0", "n1"]
 
 
-def test_who_gives_up_its_turn_lets_the_next_begin(world, build):
+def test_a_cancelled_drain_lets_the_next_node_start(world, build):
     world.load(build.node("n1"), build.node("n2"))
     ask(world, "n1", "n2")
     ask(world, "n1", patch=NO_TURN)
     assert away(world) == ["n1", "n2"]  # n1 stays cordoned, as its drain was called off
 
 
-def test_a_node_that_goes_away_lets_the_next_begin(world, build):
+def test_a_deleted_node_lets_the_next_node_start(world, build):
     world.load(build.node("n1"), build.node("n2"))
     ask(world, "n1", "n2")
     world.delete("Node", "n1", namespace="")
     assert away(world) == ["n2"]
 
 
-def test_a_node_that_was_cordoned_before_stays_so(world, build):
+def test_a_node_that_was_already_cordoned_stays_cordoned(world, build):
     world.load(build.node("n1") | {"spec": {"unschedulable": True}})
     ask(world, "n1")
     world.run(seconds(61))
@@ -134,7 +134,7 @@ def test_a_node_whose_drain_has_ended_is_empty_in_a_rolling_drain(world, build):
     assert "drain" not in str(world.get("Node", "n1", namespace=""))
 
 
-def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
+def test_a_budget_delays_the_drain_and_all_later_drains(world, build):
     budgets = build.budget(minAvailable=1)
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), budgets)
     ask(world, "n1", "n2")
@@ -146,17 +146,17 @@ def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
     "text",
     ["", "1", "max-unavailable=0 away=1s", "max-unavailable=1 away=-1s", "max-unavailable=1"],
 )
-def test_what_says_nothing_is_nobody_s_turn(text):
+def test_invalid_annotations_request_no_rolling_drain(text):
     assert parse_options(text) is None
 
 
-def test_what_is_written_is_read():
+def test_the_annotation_is_read_as_it_was_written():
     turns = RollingDrainOptions(3, seconds(90), "pool=a")
     found = parse_options(str(turns))
     assert (found.at_once, found.away) == (3, seconds(90))
 
 
-def test_a_node_that_stays_away_lets_the_next_begin(world, build):
+def test_a_node_that_stays_cordoned_lets_the_next_node_start(world, build):
     """With away=forever an empty node stays cordoned and counts as gone."""
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
     annotations = {"fairlead.dev/drain-in-turn": str(RollingDrainOptions(1, None))}

@@ -1,4 +1,4 @@
-"""Endpoints of Services, in both forms."""
+"""Endpoints and EndpointSlices of Services."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def addresses(world):
     )
 
 
-def test_a_service_without_pods_says_so(world):
+def test_a_service_without_pods_has_empty_endpoints(world):
     world.create(service(ports=[PORT]))
     (one,) = slices(world)
     assert one["endpoints"] == []
@@ -122,7 +122,7 @@ def listed(first, *, ready, not_ready):
         ([(700, 0), (700, 0), (700, 0)], [(334, 0), (334, 0), (332, 0)]),
     ],
 )
-def test_subsets_share_the_room(before, after):
+def test_subsets_share_the_maximum_of_a_thousand_addresses(before, after):
     def made(numbers):
         return [
             listed(str(index), ready=ready, not_ready=not_ready)
@@ -132,7 +132,7 @@ def test_subsets_share_the_room(before, after):
     assert truncated(made(before)) == (after and made(after))
 
 
-def test_a_pod_on_its_way_out_still_serves(world, build):
+def test_a_terminating_pod_is_a_serving_endpoint(world, build):
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
     world.delete("Pod", "a")
     (entry,) = slices(world)[0]["endpoints"]
@@ -142,7 +142,7 @@ def test_a_pod_on_its_way_out_still_serves(world, build):
     assert addresses(world) == []
 
 
-def test_a_finished_pod_is_none(world, build):
+def test_a_finished_pod_is_no_endpoint(world, build):
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
     world.patch_status("Pod", "a", {"phase": "Failed"})
     assert addresses(world) == []
@@ -215,7 +215,7 @@ def test_a_named_port_is_looked_up_in_the_pod(world, build):
     assert len(world.get("Endpoints", "web")["subsets"]) == 2
 
 
-def test_a_slice_holds_a_hundred(world, build):
+def test_a_slice_has_at_most_a_hundred_endpoints(world, build):
     pods = [pod(build, f"p{place}", f"10.0.{place // 200}.{place % 200}") for place in range(150)]
     world.load(service(ports=[PORT]), *pods)
     assert sorted(len(one["endpoints"]) for one in slices(world)) == [50, 100]
@@ -225,13 +225,13 @@ def test_a_slice_holds_a_hundred(world, build):
     assert len(world.sent(PatchObject)) == before + 2  # one slice, and the Endpoints
 
 
-def test_a_pod_that_changes_its_labels_changes_sides(world, build):
+def test_endpoints_follow_the_labels_of_pods(world, build):
     world.load(service(), pod(build, "a", "10.0.0.1"))
     world.patch("Pod", "a", {"metadata": {"labels": {"app": "db"}}})
     assert addresses(world) == []
 
 
-def test_another_selector_finds_other_pods(world, build):
+def test_endpoints_follow_the_selector_of_the_service(world, build):
     world.load(service(), pod(build, "a", "10.0.0.1"))
     world.patch("Service", "web", {"spec": {"selector": {"app": "db"}}})
     assert addresses(world) == []
@@ -248,28 +248,28 @@ def test_headless_services_and_host_names(world, build):
 
 
 @pytest.mark.parametrize("spec", [{"type": "ExternalName"}, {"selector": {}}])
-def test_services_that_select_nothing_are_left_alone(world, build, spec):
+def test_services_without_a_selector_are_ignored(world, build, spec):
     one = service()
     one["spec"] |= spec
     world.load(one, pod(build, "a", "10.0.0.1"))
     assert world.log == []
 
 
-def test_with_the_service_its_endpoints_go(world, build):
+def test_endpoints_of_a_deleted_service_are_deleted(world, build):
     world.load(service(), pod(build, "a", "10.0.0.1"))
     world.delete("Service", "web")
     assert slices(world) == []
     assert world.get("Endpoints", "web") is None
 
 
-def test_what_is_there_already_is_kept(world, build, new_world):
+def test_existing_endpoints_are_kept(world, build, new_world):
     """After a restart, say."""
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
     other = new_world(ServiceEndpoints()).load(*world.objects.values())
     assert not other.sent(CreateObject | PatchObject | DeleteObject)
 
 
-def test_a_slice_that_would_go_takes_what_a_new_one_would_hold(world, build):
+def test_a_slice_to_be_deleted_is_reused_instead_of_a_new_slice(world, build):
     world.create(service(ports=[PORT]))
     (before,) = slices(world)
     world.create(pod(build, "a", "10.0.0.1"))
@@ -298,7 +298,7 @@ def triggered(world):
     return at
 
 
-def test_what_is_written_says_since_when_it_was_waited_for(world, build):
+def test_the_last_change_trigger_time_is_written(world, build):
     """The Service's creation first, then a pod's readiness; nothing where that has not changed."""
     world.create(service(ports=[PORT]))
     assert triggered(world) == "1970-01-12T13:46:40Z"
@@ -310,7 +310,7 @@ def test_what_is_written_says_since_when_it_was_waited_for(world, build):
     assert triggered(world) == ""
 
 
-def test_what_is_refused_is_tried_again_later_and_later(new_world):
+def test_refused_writes_are_repeated_with_backoff(new_world):
     """A quota of the namespace is full for a while."""
     is_full = [True]
     tried = []

@@ -1,4 +1,4 @@
-"""EndpointSlices for Endpoints that a client writes."""
+"""EndpointSlices that mirror Endpoints written by clients."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_addresses_are_mirrored(world):
     ]
 
 
-def test_it_does_not_matter_what_comes_first(world):
+def test_the_order_of_services_and_endpoints_does_not_matter(world):
     world.create(endpoints("192.0.2.1"))
     assert slices(world) == []
     world.create(service())
@@ -99,14 +99,14 @@ def test_it_does_not_matter_what_comes_first(world):
         ),
     ],
 )
-def test_what_is_not_mirrored(new_world, meta, selector):
+def test_endpoints_that_are_not_mirrored(new_world, meta, selector):
     world = new_world(EndpointMirroring()).load()
     world.create(service(selector=selector))
     world.create(endpoints("192.0.2.1", **meta))
     assert slices(world) == []
 
 
-def test_a_slice_follows_its_endpoints(world):
+def test_a_slice_is_updated_if_its_endpoints_change(world):
     """In place, and only where they say something new."""
     world.create(service())
     world.create(endpoints("192.0.2.1"))
@@ -122,7 +122,7 @@ def test_a_slice_follows_its_endpoints(world):
     assert len(world.sent(PatchObject)) == sent
 
 
-def test_other_ports_take_the_place_of_the_old(world):
+def test_a_slice_follows_the_ports_of_its_endpoints(world):
     world.create(service())
     world.create(endpoints("192.0.2.1"))
     other = {"name": "db", "port": 3306, "protocol": "TCP"}
@@ -132,14 +132,14 @@ def test_other_ports_take_the_place_of_the_old(world):
     assert len(world.sent(CreateObject)) == 1
 
 
-def test_families_are_kept_apart(world):
+def test_each_address_family_has_its_own_slice(world):
     world.create(service())
     world.create(endpoints("192.0.2.1", "2001:db8::1"))
     assert sorted(one["addressType"] for one in slices(world)) == ["IPv4", "IPv6"]
 
 
 @pytest.mark.parametrize("kind", ["Endpoints", "Service"])
-def test_slices_go_with_what_they_mirror(world, kind):
+def test_slices_are_deleted_with_their_endpoints(world, kind):
     world.create(service())
     world.create(endpoints("192.0.2.1"))
     world.delete(kind, "db")
@@ -147,7 +147,7 @@ def test_slices_go_with_what_they_mirror(world, kind):
     assert world.sent(DeleteObject)
 
 
-def test_a_service_that_begins_to_select_is_another_controllers(world):
+def test_a_service_that_gets_a_selector_is_not_mirrored(world):
     world.create(service())
     world.create(endpoints("192.0.2.1"))
     world.patch("Service", "db", {"spec": {"selector": {"app": "db"}}})
@@ -155,7 +155,7 @@ def test_a_service_that_begins_to_select_is_another_controllers(world):
     assert managers == ["endpointslice-controller.k8s.io"]
 
 
-def test_a_slice_that_somebody_deletes_comes_back(world):
+def test_a_deleted_slice_is_created_again(world):
     world.create(service())
     world.create(endpoints("192.0.2.1"))
     (one,) = slices(world)
@@ -163,7 +163,7 @@ def test_a_slice_that_somebody_deletes_comes_back(world):
     assert held(world) == [("192.0.2.1", True)]
 
 
-def test_too_many_addresses_are_told(world):
+def test_too_many_addresses_are_reported(world):
     """A thousand of a subset are mirrored."""
     ips = [f"192.0.{number // 250}.{number % 250 + 1}" for number in range(1002)]
     world.create(service())

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers in a small world: when they sync, what they scale and what they say."""
+"""HorizontalPodAutoscalers: when they sync, how they scale, and their conditions."""
 
 import pytest
 from hypothesis import given
@@ -94,7 +94,7 @@ def happened(world):
     return [(one.type, one.reason, one.note) for one in world.events]
 
 
-def test_it_scales_after_fifteen_seconds_and_says_so(begin):
+def test_an_autoscaler_scales_after_fifteen_seconds_with_an_event(begin):
     world = begin(cores(2000)).load(deployment(), pod(0), pod(1), autoscaler())
     world.run(seconds(14))
     assert replicas(world) == 2
@@ -113,7 +113,7 @@ def test_it_scales_after_fifteen_seconds_and_says_so(begin):
     assert condition(world, "AbleToScale") == ("True", "SucceededRescale", update)
 
 
-def test_without_a_stated_load_it_does_nothing_and_says_why(begin):
+def test_without_a_stated_load_nothing_is_scaled_and_the_reason_is_given(begin):
     """The usage that a simulated pod has by default is not a load."""
     world = begin().load(deployment(), pod(0), pod(1), autoscaler())
     world.run(seconds(15))
@@ -138,7 +138,7 @@ def test_an_annotation_of_the_workload_states_its_load(begin):
     assert status(world)["currentMetrics"][0]["resource"]["current"]["averageUtilization"] == 150
 
 
-def test_it_scales_down_five_minutes_after_the_load_has_gone(begin):
+def test_an_autoscaler_scales_down_five_minutes_after_the_end_of_the_load(begin):
     world = begin(cores(1000, 100)).load(deployment(), pod(0), pod(1), autoscaler())
     world.run(seconds(345))
     assert replicas(world) == 2
@@ -162,7 +162,7 @@ def test_the_limits_apply_without_metrics(begin, count, spec, expected, why):
     assert happened(world)[0][2] == f"New size: {expected}; reason: {why}"
 
 
-def test_it_writes_no_status_that_the_api_server_stores_already(begin):
+def test_an_equal_status_is_not_written_again(begin):
     """The API server omits currentReplicas of 0 and states null metrics."""
     world = begin().load(deployment(replicas=0), autoscaler())
     world.run(seconds(15))
@@ -175,7 +175,7 @@ def test_it_writes_no_status_that_the_api_server_stores_already(begin):
     assert world.log[written:] == []
 
 
-def test_a_target_with_zero_replicas_is_left_alone(begin):
+def test_a_target_with_zero_replicas_is_not_scaled(begin):
     world = begin().load(deployment(0), autoscaler())
     world.run(seconds(60))
     assert replicas(world) == 0
@@ -199,7 +199,7 @@ def test_a_target_without_a_scale_is_reported(begin, reference, message):
     assert happened(world) == [("Warning", "FailedGetScale", message)]
 
 
-def test_a_target_may_come_later(begin):
+def test_a_target_may_be_created_later(begin):
     world = begin(cores(2000)).load(pod(0), pod(1), autoscaler())
     world.run(seconds(15))
     world.create(deployment())
@@ -207,7 +207,7 @@ def test_a_target_may_come_later(begin):
     assert replicas(world) == 4
 
 
-def test_two_autoscalers_of_the_same_pods_stop_each_other(begin):
+def test_two_autoscalers_of_the_same_pods_do_not_scale(begin):
     world = begin(cores(1000)).load(deployment(), pod(0), pod(1), autoscaler(), autoscaler("other"))
     world.run(seconds(30))
     words = "pods by selector app=web are controlled by multiple HPAs: [ns/other ns/web]"
@@ -278,13 +278,13 @@ def test_a_refused_scale_is_reported_and_tried_again(begin):
         ),
     ],
 )
-def test_metrics_of_other_apis_are_not_there(begin, metric, reason, message):
+def test_metrics_of_other_apis_are_not_available(begin, metric, reason, message):
     world = begin().load(deployment(), pod(0), autoscaler(metrics=[metric]))
     world.run(seconds(15))
     assert condition(world, "ScalingActive") == ("False", reason, UNABLE + message)
 
 
-def test_a_simulation_is_quiet_while_nothing_can_change(new_world):
+def test_no_sync_is_due_in_a_simulation_while_nothing_can_change(new_world):
     """No sync is due once the load and the pods stay as they are, and none without a load."""
     config = HorizontalPodAutoscalerConfig(loads=cores(1000, 1040, 1200))
     controller = HorizontalPodAutoscalers(config)

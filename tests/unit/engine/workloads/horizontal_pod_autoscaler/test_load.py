@@ -43,7 +43,7 @@ def test_the_amount_follows_the_points(curve, at_s, amount):
         pytest.param(LoadCurve(((0, 5), (9, 5)), period=10), 0, None, id="always the same"),
     ],
 )
-def test_it_is_known_how_long_the_amount_stays(curve, at_s, until_s):
+def test_the_end_of_a_constant_amount_is_computed(curve, at_s, until_s):
     until = None if until_s is None else seconds(until_s)
     assert curve.constant_until(seconds(at_s)) == until
 
@@ -58,7 +58,7 @@ def test_it_is_known_how_long_the_amount_stays(curve, at_s, until_s):
         pytest.param(DAILY, 85, 100, id="after the last point, up to the next period"),
     ],
 )
-def test_it_is_known_how_long_the_amount_only_rises_or_falls(curve, at_s, until_s):
+def test_the_end_of_a_monotonic_amount_is_computed(curve, at_s, until_s):
     until = None if until_s is None else seconds(until_s)
     assert curve.linear_until(seconds(at_s)) == until
 
@@ -69,7 +69,7 @@ def test_an_annotation_states_a_constant_load():
 
 
 @pytest.mark.parametrize("text", ["gpu=1", "cpu", "cpu=x", "cpu=-1", ""])
-def test_an_unreadable_annotation_states_nothing(text):
+def test_an_invalid_annotation_states_no_load(text):
     assert annotated_load({"fairlead.dev/load": text}) == {}
     with pytest.raises(ValueError, match=r".+"):
         parse_load(text)

@@ -111,7 +111,9 @@ def proposed(selected, target, current, tolerances=TENTH, metered=CPU_OF_PODS):
         ),
     ],
 )  # fmt: skip
-def test_the_average_use_is_brought_to_the_target(selected, target, current, replicas, utilization):
+def test_the_average_utilization_is_brought_to_the_target(
+    selected, target, current, replicas, utilization
+):
     found = proposed(selected, target, current)
     assert (found.replicas, found.utilization) == (replicas, utilization)
 
@@ -122,7 +124,7 @@ def test_each_direction_has_its_tolerance():
     assert proposed(pods(1010, 1010), 100, 2, wide).replicas == 3
 
 
-def test_an_amount_is_a_target_too():
+def test_the_target_may_be_an_amount():
     groups = group_pods(pods(300, 500), CPU_OF_PODS, CONFIG, NOW)
     assert average_proposal(groups, groups.usage(0), 100, TENTH, 2) == Proposal(8, 400)
 
@@ -152,7 +154,7 @@ def test_an_amount_is_a_target_too():
         ),
     ],
 )
-def test_why_nothing_is_proposed(selected, message):
+def test_the_reasons_why_no_replicas_are_proposed(selected, message):
     with pytest.raises(MetricError) as caught:
         proposed(selected, 50, 2)
     assert str(caught.value) == message

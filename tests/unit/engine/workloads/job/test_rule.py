@@ -1,4 +1,4 @@
-"""Jobs: pods until enough have succeeded, and not for ever."""
+"""Jobs: pods are created until enough have succeeded, or the Job has failed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,9 @@ def job(build, *, status=None, **spec):
         ("too many active", {"parallelism": 1}, {}, ["Running", "Running"], 1),
     ],
 )
-def test_wanted(world, build, *, case, spec, status, phases, wanted):
+def test_the_number_of_active_pods_that_a_job_needs(
+    world, build, *, case, spec, status, phases, wanted
+):
     pods = [build.pod(f"sum-{place}", OWNER, phase=phase) for place, phase in enumerate(phases)]
     world.load(job(build, status=status, **spec), *pods)
     assert len(world.pods()) == wanted, case
@@ -97,7 +99,7 @@ def test_pods_carry_the_jobs_labels(world, build):
     }
 
 
-def test_a_preempted_pod_is_replaced_while_it_terminates(world, build):
+def test_a_preempted_pod_is_replaced_after_the_backoff_while_it_terminates(world, build):
     """It counts as a failure, so its successor comes after the wait that follows one."""
     world.load(job(build, completions=1), build.pod("sum-a", OWNER))
     world.delete("Pod", "sum-a")
@@ -128,13 +130,13 @@ def test_success_is_counted_once(world, build):
     assert world.pods() == {}
 
 
-def test_more_parallelism_counts_what_has_succeeded(world, build):
+def test_increased_parallelism_counts_succeeded_pods(world, build):
     world.load(job(build, completions=4, status={"succeeded": 1}))
     world.patch("Job", "sum", {"spec": {"parallelism": 9}})
     assert len(world.pods()) == 3
 
 
-def test_with_its_owner_a_pod_goes(world, build):
+def test_pods_of_a_deleted_job_are_deleted(world, build):
     """As kubectl does it, which asks for background deletion."""
     world.load(job(build))
     world.delete("Job", "sum")
@@ -146,7 +148,7 @@ def test_with_its_owner_a_pod_goes(world, build):
     completions=st.integers(1, 6),
     ends=st.lists(st.tuples(st.sampled_from(["Succeeded", "Failed", "lost"]), st.integers(0, 9))),
 )
-def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completions, ends):
+def test_exactly_the_completions_of_a_job_succeed(new_world, build, parallelism, completions, ends):
     """As many active as are missing, at most its parallelism; exactly its completions succeed."""
     world = new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1")
     world.load(job(build, parallelism=parallelism, completions=completions, backoffLimit=100))
@@ -208,7 +210,7 @@ def of_index(world, index):
     )
 
 
-def test_a_job_tells_how_it_goes_and_ends(seen, build):
+def test_the_status_of_a_job_is_written_until_its_end(seen, build):
     seen.create(new_job(build, completions=2, parallelism=1))
     first = status(seen)
     assert (first["active"], first["ready"], first["terminating"]) == (1, 1, 0)
@@ -226,7 +228,7 @@ def test_a_job_tells_how_it_goes_and_ends(seen, build):
     assert [event.note for event in seen.events][-1] == "Job completed"
 
 
-def test_failures_wait_longer_each_time(seen, build):
+def test_the_backoff_increases_with_each_failure(seen, build):
     seen.create(new_job(build))
     for wait_s in (10, 20, 40):
         end(seen, *seen.pods(), "Failed")
@@ -236,8 +238,8 @@ def test_failures_wait_longer_each_time(seen, build):
         assert len(seen.pods()) == 1
 
 
-def test_too_many_failures_end_a_job(seen, build):
-    """What still runs is let go first, and the end is when it has gone."""
+def test_too_many_failures_fail_a_job(seen, build):
+    """Active pods are deleted first, and the Job has failed after they have ended."""
     seen.create(new_job(build, completions=2, parallelism=2, backoffLimit=0))
     failed, other = sorted(seen.pods())
     end(seen, failed, "Failed")
@@ -248,7 +250,7 @@ def test_too_many_failures_end_a_job(seen, build):
     assert seen.events[-1].note == "Job has reached the specified backoff limit"
 
 
-def test_a_deadline_ends_a_job(seen, build):
+def test_an_active_deadline_fails_a_job(seen, build):
     seen.create(new_job(build, activeDeadlineSeconds=60))
     seen.run(seconds(59))
     assert len(seen.pods()) == 1
@@ -292,7 +294,7 @@ def test_each_index_is_completed_once(seen, build):
     assert conditions(seen)["Complete"] == ("True", "CompletionsReached")
 
 
-def test_an_index_has_failures_of_its_own(seen, build):
+def test_each_index_has_its_own_failures(seen, build):
     indexed = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
     seen.create(new_job(build, **indexed, backoffLimitPerIndex=1))
     for _ in range(2):
@@ -304,7 +306,7 @@ def test_an_index_has_failures_of_its_own(seen, build):
     assert conditions(seen)["Failed"] == ("True", "FailedIndexes")
 
 
-def test_an_index_in_backoff_keeps_its_place(seen, build):
+def test_an_index_in_backoff_counts_towards_the_parallelism(seen, build):
     """The next index starts later, although a pod less than `parallelism` is running."""
     indexed = {"completions": 3, "parallelism": 2, "completionMode": "Indexed"}
     seen.create(new_job(build, **indexed, backoffLimitPerIndex=3))
@@ -373,7 +375,7 @@ def test_an_ignored_failure_delays_the_next_pod_of_its_index(seen, build):
         ("2", "Failed", True),
     ],
 )
-def test_the_failures_of_an_index_go_on_after_a_restart(
+def test_the_failures_of_an_index_are_kept_after_a_restart(
     new_world, build, before, phase, is_given_up
 ):
     """The annotation of its pod tells how many there were before that pod."""
@@ -400,7 +402,7 @@ def test_failed_indexes_come_before_the_success_policy(build):
     assert (found.reason, found.is_success) == ("FailedIndexes", False)
 
 
-def test_some_indexes_may_be_enough(seen, build):
+def test_a_success_policy_may_require_only_some_indexes(seen, build):
     rules = {"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 1}]}
     indexed = {"completions": 4, "parallelism": 4, "completionMode": "Indexed"}
     seen.create(new_job(build, **indexed, successPolicy=rules))
@@ -411,7 +413,7 @@ def test_some_indexes_may_be_enough(seen, build):
     assert conditions(seen)["SuccessCriteriaMet"] == ("True", "SuccessPolicy")
 
 
-def test_disruptions_may_cost_nothing(seen, build):
+def test_a_failure_policy_may_ignore_disruptions(seen, build):
     """And then the next pod waits until this one is really gone."""
     seen.create(new_job(build, backoffLimit=0, podFailurePolicy=policy("Ignore")))
     (name,) = seen.pods()
@@ -427,7 +429,7 @@ def test_disruptions_may_cost_nothing(seen, build):
     assert "failed" not in status(seen)
 
 
-def test_disruptions_may_cost_the_job(seen, build):
+def test_a_failure_policy_may_fail_the_job_after_a_disruption(seen, build):
     seen.create(new_job(build, podFailurePolicy=policy("FailJob")))
     (name,) = seen.pods()
     end(seen, name, "Failed", **TARGET)
@@ -438,7 +440,7 @@ def test_disruptions_may_cost_the_job(seen, build):
     )
 
 
-def test_an_exit_code_may_cost_the_job(seen, build):
+def test_a_failure_policy_may_fail_the_job_after_an_exit_code(seen, build):
     rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
     seen.create(new_job(build, podFailurePolicy={"rules": [rule]}))
     (name,) = seen.pods()
@@ -450,7 +452,7 @@ def test_an_exit_code_may_cost_the_job(seen, build):
     )
 
 
-def test_an_eviction_without_a_policy_costs_a_failure(seen, build):
+def test_without_a_failure_policy_an_eviction_counts_as_a_failure(seen, build):
     seen.create(new_job(build, backoffLimit=0))
     (name,) = seen.pods()
     seen.patch_status("Pod", name, TARGET)
@@ -458,7 +460,7 @@ def test_an_eviction_without_a_policy_costs_a_failure(seen, build):
     assert conditions(seen)["FailureTarget"] == ("True", "BackoffLimitExceeded")
 
 
-def test_somebody_elses_job_is_left_alone(seen, build):
+def test_a_job_of_another_controller_is_ignored(seen, build):
     seen.create(new_job(build, managedBy="example.com/other"))
     assert seen.pods() == {}
     assert not seen.sent(PatchStatus)
@@ -473,11 +475,11 @@ def test_indexes_are_written_as_intervals(text, numbers):
     assert format_indexes(numbers) == text
 
 
-def test_indexes_that_make_no_sense_are_none():
+def test_invalid_indexes_are_ignored():
     assert parse_indexes("a,2-,x-3,4", 8) == [2, 4]
 
 
-def test_indexes_that_no_pod_can_have_are_none():
+def test_indexes_above_the_completions_are_ignored():
     """However many are written, no more come of it than the Job has."""
     assert parse_indexes("1,6-99999999999,99999999998", 8) == [1, 6, 7]
 
@@ -519,7 +521,7 @@ def test_a_pod_is_listed_before_it_is_released_and_counted(seen, build):
     assert held(seen) == []
 
 
-def test_a_deleted_pod_is_there_until_it_is_counted(seen, build):
+def test_a_deleted_pod_keeps_its_finalizer_until_it_is_counted(seen, build):
     seen.create(new_job(build))
     (name,) = held(seen)
     seen.delete("Pod", name, grace=0)
@@ -560,7 +562,7 @@ def test_a_refused_release_without_a_job_is_repeated(new_world, build):
     assert held(world) == []
 
 
-def test_who_loses_the_job_is_let_go(new_world, build):
+def test_pods_of_a_deleted_job_lose_the_finalizer(new_world, build):
     world = new_world(JobOrphans())
     pod = build.pod("sum-a", OWNER, meta={"finalizers": [TRACKING, "example.com/mine"]})
     world.load(job(build), pod)
@@ -569,7 +571,7 @@ def test_who_loses_the_job_is_let_go(new_world, build):
     assert world.get("Pod", "sum-a")["metadata"]["finalizers"] == ["example.com/mine"]
 
 
-def test_who_belongs_to_somebody_else_is_left_to_them(new_world, build):
+def test_the_finalizer_of_a_pod_of_another_controller_is_kept(new_world, build):
     owner = ("Workflow", "sum", "job")
     world = new_world(JobOrphans())
     world.load(build.pod("sum-a", owner, meta={"finalizers": [TRACKING]}))
@@ -581,7 +583,7 @@ def test_who_belongs_to_somebody_else_is_left_to_them(new_world, build):
     [([], "Succeeded", 3), (["uid-gone"], "Succeeded", 4), (["uid-gone"], "Running", 3)],
     ids=["ended meanwhile", "and one was released meanwhile", "none ended"],
 )
-def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total):
+def test_counting_continues_after_a_restart(new_world, build, listed, phase, total):
     """Pods listed in the status are counted, and so are pods that ended during the restart."""
     pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
     told = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
@@ -591,7 +593,7 @@ def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total
     assert status(world)["succeeded"] == total
 
 
-def test_the_end_of_a_job_is_told_after_that_it_comes(seen, build):
+def test_the_interim_condition_of_a_job_precedes_the_final_one(seen, build):
     """This also holds for indexed Jobs, whose pods need not be listed first."""
     seen.create(new_job(build, completionMode="Indexed", completions=1))
     seen.run(seconds(2))
@@ -604,7 +606,7 @@ def test_the_end_of_a_job_is_told_after_that_it_comes(seen, build):
     assert [one["type"] for one in last["conditions"]] == ["SuccessCriteriaMet", "Complete"]
 
 
-def test_a_job_that_is_to_go_holds_no_pod_and_counts_none(seen, build):
+def test_a_terminating_job_removes_finalizers_and_counts_no_pods(seen, build):
     seen.create(new_job(build))
     (name,) = held(seen)
     meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
