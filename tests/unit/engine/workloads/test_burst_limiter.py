@@ -1,4 +1,4 @@
-"""What is undone at once is not done for ever while no time passes."""
+"""BurstLimiter: writes that are undone at once are not repeated without end at one instant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.engine.workloads.work_queue import BURST_MAX, BurstLimiter
 REVISION = "deployment.kubernetes.io/revision"
 
 
-def test_it_counts_by_key_and_at_one_instant():
+def test_writes_are_counted_by_key_and_instant():
     burst_limiter = BurstLimiter()
     burst_limiter.record("a", 1, 3)
     assert burst_limiter.is_exceeded("a", 1, 3)
@@ -24,7 +24,7 @@ def test_it_counts_by_key_and_at_one_instant():
     assert not burst_limiter.is_exceeded("a", 2, 2)
 
 
-def test_a_revision_that_somebody_changes_is_not_written_for_ever(new_world, build):
+def test_a_revision_that_another_client_changes_is_not_written_for_ever(new_world, build):
     """It is tried again a second later."""
     world = new_world(Workloads(environment=served_environment())).load()
     sent = []
@@ -51,7 +51,7 @@ def test_a_revision_that_somebody_changes_is_not_written_for_ever(new_world, bui
     assert world.now == begun + seconds(3)
 
 
-def test_pods_that_somebody_makes_strangers_are_not_made_for_ever(new_world, build):
+def test_pods_that_another_client_relabels_are_not_created_for_ever(new_world, build):
     """Their labels are changed, so that their owner has to let them go, and wants others."""
     world = new_world(Adoption(), Workloads(environment=served_environment())).load()
 

@@ -1,4 +1,4 @@
-"""What owners of pods tell first of a generation: that they have seen it, and what they found."""
+"""The first status of a new generation of a workload, with the numbers before it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def create(observed_world, build):
     return created
 
 
-def test_a_replica_set(create, told):
+def test_the_first_status_of_a_replica_set(create, told):
     """The first status of a generation has the numbers from before it."""
     create("ReplicaSet", 2)
     first, second, *_ = told("ReplicaSet")
@@ -38,7 +38,7 @@ def test_a_replica_set(create, told):
     assert second["replicas"] == 2
 
 
-def test_a_daemon_set(observed_world, create, told, build):
+def test_the_first_status_of_a_daemon_set(observed_world, create, told, build):
     """How many there should be is known before there is any."""
     observed_world.create(build.node("n1"))
     create("DaemonSet")
@@ -54,7 +54,7 @@ def test_a_daemon_set(observed_world, create, told, build):
     assert second["currentNumberScheduled"] == 1
 
 
-def test_a_stateful_set(create, told):
+def test_the_first_status_of_a_stateful_set(create, told):
     """The first of two pods has been requested already, but the status does not count it yet."""
     create("StatefulSet", 2)
     first, second, *_ = told("StatefulSet")
@@ -71,7 +71,7 @@ def test_a_stateful_set(create, told):
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
-def test_of_more_those_are_told_first_that_are_there(observed_world, create, told, kind):
+def test_the_first_status_after_scaling_up_counts_existing_pods(observed_world, create, told, kind):
     create(kind, 1)
     before = len(told(kind))
     observed_world.patch(kind, "web", {"metadata": {"generation": 2}, "spec": {"replicas": 2}})

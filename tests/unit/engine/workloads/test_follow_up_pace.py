@@ -1,4 +1,4 @@
-"""The changes of an owner with many pods are combined for a while."""
+"""Status writes of owners with many pods are combined for some time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fairlead.engine.workloads.follow_up_pace import FollowUpPace
 INTERVAL = 100
 
 
-def test_the_first_change_is_followed_up_immediately_and_later_ones_together():
+def test_the_first_change_is_handled_at_once_and_later_ones_together():
     pace = FollowUpPace(INTERVAL, lambda _: True)
     assert pace.due(["a"], 0) == ["a"]
     assert pace.due(["a"], 10) == pace.due(["a"], 99) == []
@@ -23,12 +23,12 @@ def test_the_first_change_is_followed_up_immediately_and_later_ones_together():
     assert pace.due(["a"], 200) == ["a"]
 
 
-def test_owners_with_few_pods_do_not_wait():
+def test_changes_of_owners_with_few_pods_are_not_delayed():
     pace = FollowUpPace(INTERVAL, lambda _: False)
     assert [pace.due(["a"], now) for now in range(3)] == [["a"]] * 3
 
 
-def test_an_owner_that_became_small_waits_no_longer():
+def test_changes_are_no_longer_delayed_after_scaling_down():
     large = {"a"}
     pace = FollowUpPace(INTERVAL, large.__contains__)
     pace.due(["a"], 0)
@@ -36,7 +36,7 @@ def test_an_owner_that_became_small_waits_no_longer():
     assert pace.due(["a"], 1) == ["a"]
 
 
-def test_a_deleted_owner_does_not_wait():
+def test_the_deletion_of_an_owner_is_not_delayed():
     pace = FollowUpPace(INTERVAL, lambda _: True)
     pace.due(["a"], 0)
     pace.due(["a"], 1)

@@ -1,4 +1,4 @@
-"""Generated names: they have upstream's form and are the same on every machine."""
+"""Generated names have upstream's form and are deterministic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fairlead.engine.workloads.identity import ALPHABET, generated_name, template_hash
 
 
-def test_names_are_the_same_everywhere():
+def test_generated_names_are_deterministic():
     """Fixed values: a change here changes every recorded command log."""
     names = [generated_name("web", "uid-1", serial) for serial in (1, 2)]
     assert names == ["web-l7x7v", "web-l9vhm"]

@@ -1,4 +1,4 @@
-"""The quota controller asks for a recount after each change, and again after a refusal."""
+"""The quota controller requests a recount after each change and each refusal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUOTA = ObjectRef("ResourceQuota", "ns", "q", "uid-q")
     ("reason", "again"),
     [(FailureReason.INTERNAL_ERROR, [UpdateQuotaStatus(QUOTA)]), (FailureReason.NOT_FOUND, None)],
 )
-def test_a_refused_recount_is_repeated_unless_the_quota_is_gone(reason, again):
+def test_a_refused_recount_is_repeated_unless_the_quota_is_deleted(reason, again):
     quotas = ResourceQuotas()
     meta = {"name": "q", "namespace": "ns", "uid": "uid-q"}
     quota = decode({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": meta})
@@ -73,7 +73,7 @@ def terminating(deleted="1970-01-01T00:06:00Z", grace_s=30, phase="Running"):
         ("1970-01-01T00:09:30Z", 0, 900),  # at 10 minutes it still counts
     ],
 )
-def test_a_stuck_pod_is_found_by_the_next_periodic_recount(deleted, start, due):
+def test_a_periodic_recount_is_due_for_a_stuck_terminating_pod(deleted, start, due):
     """The recounts are every five minutes from the start of the controller."""
     quotas, _ = in_quota(start, deleted=deleted)
     assert quotas.next_deadline() == seconds(due)
@@ -81,7 +81,7 @@ def test_a_stuck_pod_is_found_by_the_next_periodic_recount(deleted, start, due):
     assert quotas.next_deadline() is None
 
 
-def test_a_pod_that_is_gone_in_time_needs_no_periodic_recount():
+def test_a_pod_deleted_in_time_needs_no_periodic_recount():
     quotas, doomed = in_quota()
     quotas.handle(ObjectDeleted(doomed), seconds(360))
     quotas.handle_deadline(seconds(360))

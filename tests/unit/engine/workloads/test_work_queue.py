@@ -1,4 +1,4 @@
-"""Which keys a controller is to look at, and when."""
+"""WorkQueue: the keys that a controller has to sync, and when."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def queue():
     return WorkQueue(WorkloadsConfig())
 
 
-def test_each_key_is_taken_once_in_the_order_in_which_they_came(queue):
+def test_each_key_is_taken_once_in_insertion_order(queue):
     for key in (B, A, B):
         queue.add(key)
     assert queue.next_due() == 0
@@ -26,7 +26,7 @@ def test_each_key_is_taken_once_in_the_order_in_which_they_came(queue):
     assert (queue.next_due(), list(queue.pop_due(NOW))) == (None, [])
 
 
-def test_what_comes_while_keys_are_taken_is_for_the_next_time(queue):
+def test_keys_added_while_keys_are_taken_are_taken_next_time(queue):
     queue.add(A)
     for key in queue.pop_due(NOW):
         queue.add(key)
@@ -47,7 +47,7 @@ def refuse(queue, now):
     queue.record_outcome(ref("x"), now)
 
 
-def test_what_was_refused_comes_again_later(queue):
+def test_a_key_is_retried_after_a_refused_write(queue):
     refuse(queue, NOW)
     due = queue.next_due()
     assert due > NOW
@@ -55,7 +55,7 @@ def test_what_was_refused_comes_again_later(queue):
     assert list(queue.pop_due(due)) == [A]
 
 
-def test_refusals_that_are_forgotten_do_not_count(queue):
+def test_forgotten_failures_do_not_count(queue):
     waits = []
     for is_forgotten in (False, False, True):
         if is_forgotten:
@@ -86,13 +86,13 @@ def test_a_key_is_not_taken_while_its_writes_are_in_flight(queue):
     assert (queue.is_pending(A), list(queue.pop_due(NOW))) == (False, [A])
 
 
-def test_a_key_that_did_not_change_meanwhile_is_not_queued_by_the_answer(queue):
+def test_an_outcome_does_not_queue_an_unchanged_key(queue):
     write(queue, A)
     queue.record_outcome(ref("x"), None)
     assert list(queue.pop_due(NOW)) == []
 
 
-def test_answers_to_writes_of_others_and_forgotten_ones_are_ignored(queue):
+def test_outcomes_of_other_and_forgotten_writes_are_ignored(queue):
     queue.record_outcome(ref("x"), NOW)
     write(queue, A)
     queue.forget(A)
@@ -100,7 +100,7 @@ def test_answers_to_writes_of_others_and_forgotten_ones_are_ignored(queue):
     assert (queue.next_due(), queue.is_pending(A)) == (None, False)
 
 
-def test_what_was_written_too_often_at_one_instant_rests(queue):
+def test_a_key_written_too_often_at_one_instant_is_delayed(queue):
     for _ in range(BURST_MAX):
         write(queue, A)
         queue.record_outcome(ref("x"), None)

@@ -1,4 +1,4 @@
-"""Adoption and release: labels decide who belongs to whom."""
+"""Adoption and release: labels and owner references decide which pods belong to an owner."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replica_set(build, replicas=1, **fields):
     return build.owned("ReplicaSet", "web", replicas, uid="rs", **fields)
 
 
-def test_an_orphan_is_adopted_instead_of_making_another(world, build):
+def test_an_orphan_is_adopted_instead_of_creating_a_pod(world, build):
     world.create(build.pod("lonely"))
     world.create(replica_set(build))
     assert owner_of(world, "Pod", "lonely") == "web"
@@ -43,7 +43,7 @@ def test_a_refused_adoption_is_repeated(world, build):
     assert owner_of(world, "Pod", "lonely") == "web"
 
 
-def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(world, build):
+def test_an_orphan_created_later_is_adopted_and_a_surplus_pod_deleted(world, build):
     world.create(replica_set(build))
     world.create(build.pod("lonely"))
     assert len(world.pods()) == 1
@@ -58,13 +58,13 @@ def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(world, build):
     ],
     ids=["not selected", "finished", "static"],
 )
-def test_who_is_not_adopted(world, build, fields):
+def test_pods_that_are_not_adopted(world, build, fields):
     world.create(build.pod("lonely", **fields))
     world.create(replica_set(build))
     assert owner_of(world, "Pod", "lonely") is None
 
 
-def test_a_pod_is_taken_out_by_its_label(world, build):
+def test_a_pod_with_changed_labels_is_released(world, build):
     """Another pod replaces it, and the released pod stays for inspection."""
     world.create(replica_set(build))
     (name,) = world.pods()
@@ -74,7 +74,7 @@ def test_a_pod_is_taken_out_by_its_label(world, build):
     assert world.replaces() == {}
 
 
-def test_a_stateful_set_adopts_only_its_names(world, build):
+def test_a_stateful_set_adopts_only_pods_with_its_names(world, build):
     world.create(build.pod("db-0"))
     world.create(build.pod("other"))
     world.create(build.owned("StatefulSet", "db", 1, uid="sts"))
@@ -82,7 +82,7 @@ def test_a_stateful_set_adopts_only_its_names(world, build):
     assert owner_of(world, "Pod", "other") is None
 
 
-def test_a_deployment_made_again_finds_its_replica_set(world, build):
+def test_a_recreated_deployment_adopts_its_replica_set(world, build):
     world.create(build.owned("Deployment", "web", 2, uid="dep"))
     pods = set(world.pods())
     orphaning = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["orphan"]}
@@ -96,7 +96,7 @@ def test_a_deployment_made_again_finds_its_replica_set(world, build):
     assert world.get("Deployment", "web")["status"]["readyReplicas"] == 2
 
 
-def test_nobody_is_adopted_by_who_is_going(world, build):
+def test_a_terminating_owner_adopts_no_pods(world, build):
     one = replica_set(build)
     one["metadata"] |= {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["x/y"]}
     world.create(one)
@@ -104,7 +104,7 @@ def test_nobody_is_adopted_by_who_is_going(world, build):
     assert owner_of(world, "Pod", "lonely") is None
 
 
-def test_nobody_is_asked_for_twice(world, build):
+def test_no_adoption_is_requested_twice(world, build):
     world.create(build.pod("lonely"))
     world.create(replica_set(build))
     world.patch("Pod", "lonely", {"metadata": {"labels": {"x": "y"}}})

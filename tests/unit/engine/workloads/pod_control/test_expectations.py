@@ -33,7 +33,7 @@ def creations(commands):
     ],
     ids=["ReplicaSet", "StatefulSet", "Job", "indexed Job"],
 )
-def test_as_many_are_under_way_as_upstream_makes_at_once(build, kind, version, spec):
+def test_the_batches_of_creations_are_limited_as_in_upstream(build, kind, version, spec):
     selector = None if kind == "Job" else {"matchLabels": {"app": "web"}}
     owner = build.owned(kind, "web", uid="u", version=version, selector=selector, **spec)
     workloads = Workloads()

@@ -1,4 +1,4 @@
-"""Loading the pods of a snapshot leads to the same pod sets as observing them one by one."""
+"""Loading the pods of a snapshot gives the same pod sets as observing them one by one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pod_sets():
 
 
 @given(st.lists(pods, max_size=8))
-def test_pods_are_loaded_as_they_are_observed(found):
+def test_loaded_pod_sets_equal_observed_pod_sets(found):
     at_once, one_by_one = pod_sets(), pod_sets()
     at_once.load_pods(neighbouring_replicas(found))
     for pod in found:
@@ -161,7 +161,7 @@ def distinct(found):
 
 
 @given(owners, nodes, st.lists(groups, max_size=5).map(distinct), changes)
-def test_controllers_treat_loaded_pods_as_pods_that_are_loaded_one_by_one(
+def test_controllers_decide_equally_about_pods_loaded_together_or_singly(
     workloads, there, found, script
 ):
     """Also after pods, nodes and owners have changed."""
@@ -175,7 +175,7 @@ def test_controllers_treat_loaded_pods_as_pods_that_are_loaded_one_by_one(
 
 
 @given(owners, nodes, st.lists(groups, max_size=5).map(distinct))
-def test_slots_of_replicas_are_those_of_their_pods(workloads, there, found):
+def test_slots_of_replicas_equal_those_of_their_pods(workloads, there, found):
     """For each kind of owner, whether it is known or not."""
     controller = Workloads()
     controller.handle(ObjectsLoaded(LoadedObjects([*there, *workloads], [])), NOW)
@@ -186,7 +186,7 @@ def test_slots_of_replicas_are_those_of_their_pods(workloads, there, found):
             assert list(rule.slots_of(replicas)) == [rule.slot_of(pod) for pod in replicas]
 
 
-def test_no_loaded_pod_is_made_while_nothing_is_to_be_done():
+def test_loaded_pods_are_not_built_while_nothing_has_to_be_done():
     """One pod of each owner is read for all of them."""
     made = []
 

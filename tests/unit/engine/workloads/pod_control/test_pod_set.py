@@ -1,4 +1,4 @@
-"""PodSet: versions of a pod of which only the status differs."""
+"""PodSet: updates of pods in which only the status differs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSIONS = {
 
 @pytest.mark.parametrize("is_deleted_by_owner", [False, True], ids=["kept", "deletion expected"])
 @pytest.mark.parametrize("fields", VERSIONS.values(), ids=VERSIONS)
-def test_a_refreshed_set_is_one_into_which_the_version_was_put(fields, is_deleted_by_owner):
+def test_a_refreshed_set_equals_a_set_with_the_new_version(fields, is_deleted_by_owner):
     """A version that cannot be refreshed leaves the set as it is."""
     first = replace(make_pod("x"), status=ready("True"))
     sets = [

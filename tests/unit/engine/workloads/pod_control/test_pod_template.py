@@ -1,4 +1,4 @@
-"""Pod templates: manifests made from them, and when two mean the same."""
+"""Pod templates: the manifests created from them, and which templates are equal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_pod_carries_its_template_and_its_owner():
     }
 
 
-def test_a_template_is_not_changed_by_what_is_made_from_it():
+def test_changes_of_a_manifest_do_not_change_its_template():
     template = {"metadata": {"annotations": {"a": "b"}}, "spec": {}}
     pod_manifest(template, name="p", namespace="ns", owner=OWNER, replaces="q")
     assert template == {"metadata": {"annotations": {"a": "b"}}, "spec": {}}
@@ -105,7 +105,7 @@ def with_spec(**spec):
         ("a malformed container counts", with_spec(containers=["c"]), PLAIN, False),
     ],
 )
-def test_same_template(case, one, other, same):
+def test_which_templates_are_equal(case, one, other, same):
     assert same_template(one, other) is same, case
     assert same_template(other, one) is same, case
 
@@ -148,7 +148,7 @@ def placed():
     }
 
 
-def test_a_successor_has_the_specification_as_it_was_written():
+def test_a_replacement_has_the_original_specification():
     """What scheduler and admission made of it they will make again."""
     original = placed()
     template = template_of(decode_as(Pod, original))
@@ -158,7 +158,7 @@ def test_a_successor_has_the_specification_as_it_was_written():
     assert template["metadata"] == {"labels": {"app": "web"}, "annotations": {"keep": "this"}}
 
 
-def test_a_successor_reads_as_its_original():
+def test_a_replacement_is_decoded_like_its_original():
     """Through JSON and back, the specification is the same."""
     original = decode_as(Pod, placed())
     successor = decode_as(Pod, without_nulls(template_of(original)))
@@ -167,7 +167,7 @@ def test_a_successor_reads_as_its_original():
     assert successor.spec.node_name == ""
 
 
-def test_resemblance_is_judged_by_where_a_pod_may_run():
+def test_similar_pods_have_equal_scheduling_constraints():
     pod = decode_as(Pod, placed())
     same = template_of(pod)
     assert resembles(same, pod)
@@ -175,6 +175,6 @@ def test_resemblance_is_judged_by_where_a_pod_may_run():
     assert not resembles({"spec": {"containers": [{"name": "c", "image": "other"}]}}, pod)
 
 
-def test_a_template_that_describes_no_pod():
+def test_an_invalid_template_is_refused():
     assert read_template({"spec": {"containers": "none"}}) is None
     assert read_template({}) is not None

@@ -1,4 +1,4 @@
-"""Priority classes read back from the pods of a dump that does not hold them."""
+"""Priority classes derived from the pods of a dump without PriorityClasses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pod(created="2026-01-01T00:00:00Z", **spec):
         ({"priority": 7, "preemptionPolicy": "PreemptLowerPriority"}, "fairlead-priority-7"),
     ],
 )
-def test_class_name(spec, name):
+def test_the_names_of_derived_classes(spec, name):
     assert class_name(pod(**spec).spec) == name
 
 
@@ -41,11 +41,11 @@ def test_class_name(spec, name):
         {"priority": 1_000_000_001},
     ],
 )
-def test_what_no_user_could_have_created_is_not_made_up(spec):
+def test_classes_that_no_user_can_create_are_not_derived(spec):
     assert missing_classes(neighbouring_replicas([pod(**spec)]), []) == []
 
 
-def test_the_newest_pod_saw_the_class_last():
+def test_the_newest_pod_gives_the_fields_of_the_class():
     old = pod(priority=1, priorityClassName="x")
     new = pod("2026-02-01T00:00:00Z", priority=2, priorityClassName="x")
     for pods in ([old, new], [new, old]):

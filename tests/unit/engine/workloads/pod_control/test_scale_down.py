@@ -1,4 +1,4 @@
-"""Which pods go first: upstream's order, and which of its rules decides."""
+"""Which pods are deleted first: upstream's order, and the rule that decides."""
 
 from __future__ import annotations
 
@@ -81,24 +81,24 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rule", "first", "second"), RULES, ids=[rule for rule, *_ in RULES])
-def test_rule(rule, first, second):
-    """The first one goes, in whatever order they come."""
+def test_each_rule_of_the_deletion_order(rule, first, second):
+    """The first pod is deleted, in any order of the pods."""
     assert pods_to_delete([first, second], 1, NOW) == [first]
     assert pods_to_delete([second, first], 1, NOW) == [first]
 
 
-def test_doubled_up_pods_go_first():
+def test_pods_on_nodes_with_more_replicas_are_deleted_first():
     """More neighbours on the node outweigh being ready for longer."""
     pods = [pod("a", node="n1", ready_at=9_000), pod("b", node="n2"), pod("c", node="n2")]
     assert [one.metadata.name for one in pods_to_delete(pods, 1, NOW)] == ["b"]
 
 
-def test_neighbours_may_belong_to_another_replica_set_of_the_deployment():
+def test_replicas_of_other_replica_sets_of_the_deployment_count():
     pods = [pod("a", node="n1", ready_at=9_000), pod("b", node="n2")]
     assert pods_to_delete(pods, 1, NOW, [*pods, pod("new", node="n2")]) == [pods[1]]
 
 
-def test_a_job_looks_at_neither_costs_nor_neighbours():
+def test_a_job_ignores_deletion_costs_and_other_pods_of_the_node():
     """And its younger pods go first without rounding of ages."""
     pods = [pod("a", node="n2", created=11), pod("b", node="n2", created=10, cost="-9")]
     assert [one.metadata.name for one in job_pods_to_delete(pods, 1)] == ["a"]

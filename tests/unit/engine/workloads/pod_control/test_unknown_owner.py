@@ -1,4 +1,4 @@
-"""Owners that are not in the snapshot: a dump of nodes and pods alone is enough."""
+"""Replacements for pods whose owners are missing, as in a dump of nodes and pods."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def world(new_world):
     return new_world(Workloads(), place=lambda pod: "n2")
 
 
-def test_a_snapshot_is_left_alone(world, build):
-    """Also what terminates in it: the real owner has seen to that."""
+def test_loaded_pods_are_not_changed(world, build):
+    """Neither are terminating pods replaced, because the real owner has replaced them."""
     terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(build.pod("a", UNKNOWN), build.pod("b", UNKNOWN, meta=terminating))
     world.delete("Pod", "b", grace=0)
     assert world.log == []
 
 
-def test_a_lost_pod_has_a_successor_like_itself(world, build):
+def test_a_deleted_pod_gets_an_equal_replacement(world, build):
     """Same owner, labels, specification and class; another name, no node."""
     lost = build.pod("web-54df9554fd-abcde", UNKNOWN, priority=7, priorityClassName="urgent")
     world.load(lost)
@@ -43,7 +43,7 @@ def test_a_lost_pod_has_a_successor_like_itself(world, build):
     assert list(world.replaces().values()) == ["web-54df9554fd-abcde"]
 
 
-def test_successors_differ_as_their_originals_do(world, build):
+def test_replacements_differ_like_their_originals(world, build):
     one = build.pod("a", UNKNOWN, schedulerName="one")
     world.load(one, build.pod("b", UNKNOWN, schedulerName="other"))
     world.delete("Pod", "b")
@@ -54,7 +54,7 @@ def test_successors_differ_as_their_originals_do(world, build):
     assert schedulers == {"a": "one", "b": "other"}
 
 
-def test_a_class_that_is_not_in_the_snapshot_is_stood_in_for(world, build):
+def test_a_missing_priority_class_is_created(world, build):
     """The class is created before it is needed; a priority without a class gets its own class."""
     known = {
         "apiVersion": "scheduling.k8s.io/v1",
@@ -97,7 +97,7 @@ def test_a_pod_of_an_unknown_stateful_set_keeps_its_name(world, build):
     assert world.replaces() == {"db-0": "db-0"}
 
 
-def test_a_name_that_is_not_free_in_the_snapshot_is_waited_for(world, build):
+def test_a_stateful_set_pod_is_replaced_after_its_name_is_free(world, build):
     """The real StatefulSet could not have made it again yet."""
     terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(build.pod("db-0", ("StatefulSet", "db", "sts"), meta=terminating))
@@ -107,7 +107,7 @@ def test_a_name_that_is_not_free_in_the_snapshot_is_waited_for(world, build):
 
 
 @pytest.mark.parametrize("kind", ["Rollout", "Workflow", "Job", "ReplicationController"])
-def test_owners_of_any_kind_are_stood_in_for(world, build, kind):
+def test_pods_of_owners_of_any_kind_are_replaced(world, build, kind):
     world.load(build.pod("a", (kind, "x", "uid")))
     world.delete("Pod", "a", grace=0)
     assert list(world.replaces().values()) == ["a"]
@@ -123,28 +123,30 @@ def test_owners_of_any_kind_are_stood_in_for(world, build, kind):
         ("Workflow", "Failed", 0),
     ],
 )
-def test_only_replicas_surely_come_back_after_they_ended(world, build, kind, phase, count):
+def test_deleted_finished_pods_are_replaced_only_if_they_are_replicas(
+    world, build, kind, phase, count
+):
     world.load(build.pod("a", (kind, "x", "uid")))
     world.patch_status("Pod", "a", {"phase": phase})
     world.delete("Pod", "a")
     assert len(world.pods()) == count
 
 
-def test_an_owner_known_by_name_alone_is_known(world, build):
+def test_an_owner_reference_without_uid_matches_by_name(world, build):
     """A hand-written snapshot whose references carry no uid."""
     owner = build.owned("ReplicaSet", "web", 1, uid="given-by-the-store")
     world.load(build.pod("a", ("ReplicaSet", "web", "")), owner)
     assert world.log == []
 
 
-def test_an_owner_of_the_same_name_but_another_uid_is_another(world, build):
+def test_an_owner_with_another_uid_is_a_different_owner(world, build):
     world.load(
         build.owned("ReplicaSet", "web", 1, uid="new"), build.pod("a", ("ReplicaSet", "web", "old"))
     )
     assert len(world.pods()) == 2
 
 
-def test_a_refused_successor_is_tried_again(world, build):
+def test_a_refused_replacement_is_repeated(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.FORBIDDEN if down[0] and isinstance(one, CreateObject) else None
@@ -163,7 +165,7 @@ def test_a_refused_successor_is_tried_again(world, build):
     steps=st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=20),
     flaky=st.integers(2, 9),
 )
-def test_every_lost_pod_is_replaced_exactly_once(new_world, build, kinds, steps, flaky):
+def test_every_deleted_pod_is_replaced_exactly_once(new_world, build, kinds, steps, flaky):
     """However often, under whatever refusals: each original lives once."""
     tries = [0]
 

@@ -1,4 +1,4 @@
-"""ReplicaSets and ReplicationControllers in a small world."""
+"""ReplicaSets and ReplicationControllers: creation, replacement and deletion of pods."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def test_existing_pods_count(world, build):
     assert len(world.sent(CreateObject)) == 1
 
 
-def test_a_replication_controller_has_pods_too(world, build):
+def test_a_replication_controller_creates_pods(world, build):
     owner = build.owned("ReplicationController", "web", 2, uid="rc", version="v1", selector={})
     world.load(owner)
     assert len(world.pods()) == 2
 
 
-def test_a_lost_pod_is_replaced_at_once_under_its_name(world, build):
-    """While it still terminates, and not a second time when it is gone."""
+def test_a_deleted_pod_is_replaced_at_once(world, build):
+    """While it still terminates, and not again after its end."""
     world.load(replica_set(build, 2), build.pod("web-a", OWNER), build.pod("web-b", OWNER))
     world.delete("Pod", "web-a")
     assert "deletionTimestamp" in world.get("Pod", "web-a")["metadata"]
@@ -97,7 +97,7 @@ def test_pods_are_replaced_in_the_order_of_their_loss(world, build):
     assert created == ["web-c", "web-a", "web-b"]
 
 
-def test_a_refused_successor_does_not_lose_its_turn(build):
+def test_a_refused_replacement_keeps_its_position(build):
     """Lost first, refused, and still replaced first, although another was lost meanwhile."""
     controller = Workloads()
     pods = {name: decode(build.pod(name, OWNER)) for name in ("a", "b")}
@@ -121,7 +121,7 @@ def test_a_failed_pod_is_replaced(world, build):
     assert list(world.replaces().values()) == ["web-a"]
 
 
-def test_a_pod_terminating_in_the_snapshot_is_what_is_missing(world, build):
+def test_a_pod_that_is_loaded_as_terminating_counts_as_missing(world, build):
     terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(
         replica_set(build, 2),
@@ -131,14 +131,14 @@ def test_a_pod_terminating_in_the_snapshot_is_what_is_missing(world, build):
     assert list(world.replaces().values()) == ["web-b"]
 
 
-def test_an_extra_replica_replaces_nobody(world, build):
+def test_an_additional_replica_replaces_no_pod(world, build):
     world.load(replica_set(build, 1), build.pod("web-a", OWNER))
     world.patch("ReplicaSet", "web", {"spec": {"replicas": 4}})
     assert len(world.pods()) == 4
     assert world.replaces() == {}
 
 
-def test_scaling_down_is_no_loss(world, build):
+def test_pods_deleted_by_scaling_down_are_not_replaced(world, build):
     """The unassigned pod is deleted first, and is not counted as lost when the set grows again."""
     world.load(
         replica_set(build, 3),
@@ -164,7 +164,7 @@ def test_surplus_pods_are_ranked_again_after_each_five_hundred(world, build):
     assert (nodes.count("a"), nodes.count("b")) == (20, 55)
 
 
-def test_a_loss_that_scaling_down_makes_up_for_is_forgotten(world, build):
+def test_a_deleted_pod_is_not_replaced_after_scaling_down(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, CreateObject) else None
@@ -179,7 +179,7 @@ def test_a_loss_that_scaling_down_makes_up_for_is_forgotten(world, build):
     assert world.replaces() == {}
 
 
-def test_a_taken_name_is_passed_over(world, build):
+def test_a_name_in_use_is_skipped(world, build):
     """The first generated name belongs to a foreign pod."""
     world.load(replica_set(build, 1))
     (name,) = world.pods()
@@ -188,7 +188,7 @@ def test_a_taken_name_is_passed_over(world, build):
     assert other.events == []
 
 
-def test_a_refused_pod_is_tried_again_after_doubling_waits(world, build):
+def test_a_refused_pod_is_created_again_with_exponential_backoff(world, build):
     """One at a time, with an event each, and all the others after the first success."""
     down = [True]
     world.refuse = lambda one: (
@@ -206,7 +206,7 @@ def test_a_refused_pod_is_tried_again_after_doubling_waits(world, build):
     assert len(world.pods()) == 100
 
 
-def test_a_refused_deletion_is_tried_again(world, build):
+def test_a_refused_deletion_is_repeated(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, DeleteObject) else None
@@ -218,14 +218,14 @@ def test_a_refused_deletion_is_tried_again(world, build):
     assert len(world.pods()) == 1
 
 
-def test_with_its_owner_a_pod_goes(world, build):
+def test_pods_of_a_deleted_owner_are_deleted(world, build):
     world.load(replica_set(build, 2), build.pod("web-a", OWNER))
     world.delete("ReplicaSet", "web")
     assert world.pods() == {}
     assert world.sent(DeleteObject)[0].why == "its owner was deleted"
 
 
-def test_a_pod_that_leaves_its_owner_is_made_again(world, build):
+def test_a_released_pod_is_replaced(world, build):
     world.load(replica_set(build, 1), build.pod("web-a", OWNER))
     world.patch("Pod", "web-a", {"metadata": {"ownerReferences": None}})
     assert len(world.pods()) == 2
@@ -237,7 +237,7 @@ def test_an_invalid_pod_template_is_reported(world, build):
     assert world.events[0].note == "Error creating: spec.template describes no pod"
 
 
-def test_pods_without_an_owner_are_nobodys(world, build):
+def test_pods_without_an_owner_are_not_replaced(world, build):
     """A bare pod, and a static one of a node, are gone when they are gone."""
     static = build.pod("static", ("Node", "n1", "node-uid"))
     world.load(build.pod("bare"), static)
@@ -257,7 +257,7 @@ def test_pods_without_an_owner_are_nobodys(world, build):
     ),
     flaky=st.integers(1, 5),
 )
-def test_settled_means_exactly_as_many_as_asked_for(new_world, build, replicas, steps, flaky):
+def test_settled_means_exactly_the_desired_replicas(new_world, build, replicas, steps, flaky):
     """After deletions, failures, refusals and scaling, no pod has two replacements."""
     tries = [0]
 

@@ -1,4 +1,4 @@
-"""StatefulSets: names that come back."""
+"""StatefulSets: pods with stable names, rolling updates and revisions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stateful_set(build, replicas, **fields):
         ("db", "db-", None),
     ],
 )
-def test_ordinal(owner, name, ordinal):
+def test_the_ordinals_of_pods(owner, name, ordinal):
     assert ordinal_of(owner, name) == ordinal
 
 
@@ -56,7 +56,7 @@ def test_missing_ordinals_are_created_with_their_labels(world, build):
     assert world.replaces() == {}
 
 
-def test_a_lost_pod_comes_back_when_its_name_is_free(world, build):
+def test_a_deleted_pod_is_replaced_after_its_name_is_free(world, build):
     world.load(stateful_set(build, 2), build.pod("db-0", OWNER), build.pod("db-1", OWNER))
     world.delete("Pod", "db-0")
     assert set(world.pods()) == {"db-1"}
@@ -65,7 +65,7 @@ def test_a_lost_pod_comes_back_when_its_name_is_free(world, build):
     assert world.replaces() == {"db-0": "db-0"}
 
 
-def test_a_finished_pod_is_deleted_and_comes_back(world, build):
+def test_a_finished_pod_is_deleted_and_replaced(world, build):
     world.load(stateful_set(build, 1), build.pod("db-0", OWNER))
     before = world.pods()["db-0"]["metadata"]["uid"]
     world.patch_status("Pod", "db-0", {"phase": "Failed"})
@@ -73,7 +73,7 @@ def test_a_finished_pod_is_deleted_and_comes_back(world, build):
     assert len(world.sent(DeleteObject)) == 1
 
 
-def test_the_highest_ordinals_go(world, build):
+def test_scaling_down_deletes_the_highest_ordinals(world, build):
     world.load(stateful_set(build, 3), *(build.pod(f"db-{place}", OWNER) for place in range(3)))
     world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
     assert set(world.pods()) == {"db-0", "db-1"}
@@ -83,7 +83,7 @@ def test_the_highest_ordinals_go(world, build):
     assert set(world.pods(alive=False)) == {"db-0"}
 
 
-def test_scaling_down_is_no_loss(world, build):
+def test_pods_deleted_by_scaling_down_are_not_replaced(world, build):
     world.load(stateful_set(build, 2), build.pod("db-0", OWNER), build.pod("db-1", OWNER))
     world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
     world.delete("Pod", "db-1", grace=0)
@@ -92,12 +92,12 @@ def test_scaling_down_is_no_loss(world, build):
     assert world.replaces() == {}
 
 
-def test_pods_of_other_names_are_left_alone(world, build):
+def test_pods_with_other_names_are_ignored(world, build):
     world.load(stateful_set(build, 1), build.pod("db-canary", OWNER))
     assert set(world.pods()) == {"db-canary", "db-0"}
 
 
-def test_a_name_somebody_else_has_is_waited_for(world, build):
+def test_a_pod_is_created_after_another_pod_has_freed_its_name(world, build):
     """A bare pod of that name: refused as taken, tried again later."""
     world.load(build.pod("db-0"), stateful_set(build, 1))
     assert world.sent(CreateObject)
@@ -106,7 +106,7 @@ def test_a_name_somebody_else_has_is_waited_for(world, build):
     assert world.pods()["db-0"]["metadata"]["ownerReferences"][0]["uid"] == "sts"
 
 
-def test_a_refusal_keeps_the_name_of_the_lost(world, build):
+def test_a_refused_pod_is_created_again_with_the_same_name(world, build):
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, CreateObject) else None
@@ -119,7 +119,7 @@ def test_a_refusal_keeps_the_name_of_the_lost(world, build):
     assert world.replaces() == {"db-0": "db-0"}
 
 
-def test_with_its_owner_a_pod_goes(world, build):
+def test_pods_of_a_deleted_stateful_set_are_deleted(world, build):
     world.load(stateful_set(build, 2), build.pod("db-0", OWNER))
     world.delete("StatefulSet", "db")
     assert world.pods() == {}
@@ -165,7 +165,7 @@ def finish_deletion(world):
         world.delete("Pod", name, grace=0)
 
 
-def test_the_next_pod_waits_for_the_one_before(seen, build):
+def test_a_pod_is_created_after_the_previous_pod_is_ready(seen, build):
     seen.create(stateful_set(build, 3))
     assert set(seen.pods()) == {"db-0"}
     seen.start("db-0")
@@ -174,12 +174,12 @@ def test_the_next_pod_waits_for_the_one_before(seen, build):
     assert (status(seen)["replicas"], status(seen)["readyReplicas"]) == (2, 1)
 
 
-def test_in_parallel_nobody_waits(seen, build):
+def test_parallel_pod_management_creates_all_pods_at_once(seen, build):
     seen.create(stateful_set(build, 3, podManagementPolicy="Parallel"))
     assert set(seen.pods()) == {"db-0", "db-1", "db-2"}
 
 
-def test_the_next_pod_waits_until_the_one_before_is_available(seen, build):
+def test_a_pod_is_created_after_the_previous_pod_is_available(seen, build):
     seen.create(stateful_set(build, 2, minReadySeconds=10))
     seen.start("db-0")
     seen.settle()
@@ -188,7 +188,7 @@ def test_the_next_pod_waits_until_the_one_before_is_available(seen, build):
     assert set(seen.pods()) == {"db-0", "db-1"}
 
 
-def test_a_pod_of_a_dead_node_is_waited_for(world, build):
+def test_a_terminating_pod_of_a_stopped_node_delays_higher_ordinals(world, build):
     """The pod stays terminating because its kubelet is down; higher ordinals wait, too."""
     world.load(stateful_set(build, 3), *(build.pod(f"db-{one}", OWNER) for one in range(3)))
     world.delete("Pod", "db-0")
@@ -199,7 +199,7 @@ def test_a_pod_of_a_dead_node_is_waited_for(world, build):
     assert set(world.pods()) == {"db-0", "db-1", "db-2"}
 
 
-def test_without_any_conditions_a_pod_that_runs_is_ready(world, build):
+def test_a_running_pod_without_conditions_counts_as_ready(world, build):
     """As in a dump cut down to what matters."""
     pods = [build.pod(f"db-{one}", OWNER) for one in range(2)]
     for one in pods:
@@ -209,12 +209,12 @@ def test_without_any_conditions_a_pod_that_runs_is_ready(world, build):
     assert set(world.pods()) == {"db-0", "db-1"}
 
 
-def test_ordinals_may_start_elsewhere(world, build):
+def test_the_first_ordinal_can_be_configured(world, build):
     world.load(stateful_set(build, 2, ordinals={"start": 5}))
     assert set(world.pods()) == {"db-5", "db-6"}
 
 
-def test_an_update_goes_from_the_highest_down(seen, build):
+def test_an_update_starts_with_the_highest_ordinal(seen, build):
     seen.runs = True
     seen.create(stateful_set(build, 3))
     first = status(seen)["currentRevision"]
@@ -245,7 +245,7 @@ def test_an_update_waits_for_a_pod_that_is_not_ready(seen, build):
     assert images(seen) == {"db-0": "web:1", "db-1": "web:2"}
 
 
-def test_below_the_partition_nothing_changes(seen, build):
+def test_pods_below_the_partition_are_not_updated(seen, build):
     """Not even for a pod that is lost and comes back."""
     seen.runs = True
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
@@ -266,7 +266,7 @@ def test_the_partition_counts_replicas_from_the_first_ordinal(seen, build):
     assert images(seen) == {"db-5": "web:1", "db-6": "web:2"}
 
 
-def test_on_delete_leaves_it_to_others(seen, build):
+def test_on_delete_does_not_delete_outdated_pods(seen, build):
     seen.runs = True
     seen.create(stateful_set(build, 2, updateStrategy={"type": "OnDelete"}))
     seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
@@ -274,7 +274,7 @@ def test_on_delete_leaves_it_to_others(seen, build):
     assert images(seen) == {"db-0": "web:2", "db-1": "web:1"}
 
 
-def test_an_update_waits_until_surplus_pods_are_gone(seen, build):
+def test_an_update_waits_until_surplus_pods_are_deleted(seen, build):
     """In upstream, scaling precedes updates."""
     seen.runs = True
     seen.create(stateful_set(build, 3))
@@ -308,7 +308,9 @@ def test_the_update_revision_is_current_when_all_pods_are_ready(seen, build):
 @pytest.mark.parametrize(
     ("is_on", "kept"), [(True, {"db-0", "db-1"}), (False, {"db-0", "db-1", "db-2"})]
 )
-def test_several_may_be_replaced_at_a_time_with_the_feature_gate(new_world, build, is_on, kept):
+def test_with_the_feature_gate_max_unavailable_pods_are_replaced_at_a_time(
+    new_world, build, is_on, kept
+):
     config = WorkloadsConfig(max_unavailable_stateful_set=is_on)
     controller = Workloads(config, served_environment())
     world = new_world(controller, place=lambda pod: "n1", runs=True).load()
@@ -340,7 +342,7 @@ def test_revisions_are_kept_for_a_rollback(seen, build):
     assert newest["data"]["spec"]["template"]["$patch"] == "replace"
 
 
-def test_a_revision_of_a_snapshot_is_not_rolled_out_again(world, build):
+def test_a_loaded_revision_is_not_rolled_out_again(world, build):
     """Its name was not made here, and the object that explains it is not in the snapshot."""
     label = {"controller-revision-hash": "db-abc", "app": "web"}
     one = stateful_set(build, 1) | {"status": {"updateRevision": "db-abc"}}
@@ -351,13 +353,13 @@ def test_a_revision_of_a_snapshot_is_not_rolled_out_again(world, build):
     assert labels["controller-revision-hash"] == "db-abc"
 
 
-def test_a_revision_is_known_by_the_pods_if_by_nothing_else(world, build):
+def test_a_revision_without_an_object_is_derived_from_pods(world, build):
     label = {"controller-revision-hash": "db-abc", "app": "web"}
     world.load(stateful_set(build, 1), build.pod("db-0", OWNER, labels=label))
     assert world.log == []
 
 
-def test_creations_and_deletions_are_told_in_upstreams_words(seen, build):
+def test_creations_and_deletions_are_recorded_with_upstreams_messages(seen, build):
     seen.runs = True
     seen.create(stateful_set(build, 1))
     seen.patch("StatefulSet", "db", {"spec": {"replicas": 0}})

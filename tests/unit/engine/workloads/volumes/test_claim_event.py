@@ -1,4 +1,4 @@
-"""If events are recorded, claims without a volume have one that says what they wait for."""
+"""Events of claims without a volume: the reason why they wait, if events are recorded."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def told(world):
         ),
     ],
 )
-def test_a_claim_says_what_it_waits_for(world, case, there, type_, reason, note):
+def test_an_event_has_the_reason_why_a_claim_waits(world, case, there, type_, reason, note):
     world.load(*there)
     assert told(world) == [(type_, reason, "persistentvolume-controller", note)], case
 
@@ -94,7 +94,7 @@ def test_a_claim_says_what_it_waits_for(world, case, there, type_, reason, note)
         ({"capacity": {"storage": "1Mi"}, "volumeMode": "Block"}, "requested PV is too small"),
     ],
 )
-def test_a_claim_says_why_it_cannot_have_the_volume_that_it_names(world, more, why):
+def test_an_event_has_the_reason_why_a_claim_cannot_use_its_volume(world, more, why):
     named, spec = claim(), {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast"}
     named["spec"]["volumeName"] = "v"
     volume = {
@@ -108,14 +108,14 @@ def test_a_claim_says_why_it_cannot_have_the_volume_that_it_names(world, more, w
     assert told(world) == [("Warning", "VolumeMismatch", "persistentvolume-controller", note)]
 
 
-def test_nothing_is_told_twice(world):
+def test_no_event_is_recorded_twice(world):
     """Though the claim is looked at again."""
     world.load(claim("nope"))
     world.patch("PersistentVolumeClaim", "c", {"metadata": {"labels": {"a": "b"}}})
     assert len(world.events) == 1
 
 
-def test_provisioners_tell_of_their_work(world):
+def test_provisioners_record_events(world):
     """The claim notes whose it is."""
     world.load(storage_class(), claim())
     world.run(seconds(60))
@@ -142,7 +142,7 @@ def test_a_chosen_node_ends_the_wait(world):
     ]
 
 
-def test_in_a_simulation_nothing_is_told(new_world):
+def test_no_events_are_recorded_in_a_simulation(new_world):
     world = new_world(Volumes())
     world.load(storage_class(), claim())
     assert world.events == []

@@ -52,7 +52,7 @@ def world(new_world):
     return new_world(Volumes(output=ClaimEvents(), is_complete=True))
 
 
-def test_a_claim_whose_volume_goes_is_lost(world):
+def test_a_claim_whose_volume_is_deleted_is_lost(world):
     world.load(claim(), volume())
     assert status(world)["phase"] == "Bound"
     world.delete("PersistentVolume", "v", namespace="")
@@ -63,7 +63,7 @@ def test_a_claim_whose_volume_goes_is_lost(world):
     assert event.reporting_controller == "persistentvolume-controller"
 
 
-def test_a_lost_claim_gets_a_volume_back(world):
+def test_a_lost_claim_is_bound_again(world):
     """One that names it, as a restored volume does."""
     world.load(claim(), volume())
     world.delete("PersistentVolume", "v", namespace="")
@@ -89,14 +89,14 @@ def test_other_ways_to_lose_a_volume(world, held, others, reason, beginning):
     assert world.events[0].note.startswith(beginning)
 
 
-def test_a_claim_that_was_never_bound_waits(world):
+def test_a_claim_that_was_never_bound_stays_pending(world):
     """For the volume that it asks for by name."""
     world.load(claim(bound=False))
     assert status(world)["phase"] == "Bound"
     assert world.events == []
 
 
-def test_in_a_simulation_a_missing_volume_says_nothing(new_world):
+def test_in_a_simulation_a_missing_volume_does_not_lose_the_claim(new_world):
     """A dump with claims may lack the volumes."""
     world = new_world(Volumes()).load(claim(), volume())
     world.delete("PersistentVolume", "v", namespace="")

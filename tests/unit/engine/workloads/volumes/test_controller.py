@@ -1,4 +1,4 @@
-"""Claims get volumes in a simulated world: at once, when a pod chose a node, or never."""
+"""The binding, provisioning and deletion of volumes in a simulated cluster."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_new_volume_is_available(world):
 
 
 @pytest.mark.parametrize("claim_first", [True, False])
-def test_a_claim_gets_the_smallest_volume_that_suits(claim_first, world):
+def test_a_claim_gets_the_smallest_matching_volume(claim_first, world):
     """Whichever was there first."""
     there = [volume("big", size="9Gi"), volume("mid", size="3Gi"), volume("tiny", size="1Gi")]
     there = [claim(size="2Gi"), *there] if claim_first else [*there, claim(size="2Gi")]
@@ -140,7 +140,7 @@ def test_a_claim_gets_the_smallest_volume_that_suits(claim_first, world):
         pytest.param(volume(status={"phase": "Released"}), id="released"),
     ],
 )
-def test_a_volume_does_not_suit_if_it_is(other, world):
+def test_volumes_that_do_not_match_a_claim(other, world):
     """The claim waits for another one."""
     world.load(other, claim())
     assert volume_of(world) is None
@@ -148,7 +148,7 @@ def test_a_volume_does_not_suit_if_it_is(other, world):
     assert volume_of(world) == "next"
 
 
-def test_a_volume_with_fewer_access_modes_goes_before_a_smaller_one(world):
+def test_a_volume_with_fewer_access_modes_is_preferred_to_a_smaller_one(world):
     """A volume that several nodes can mount is kept for claims that need it."""
     shared = volume("shared", accessModes=["ReadWriteOnce", "ReadWriteMany"])
     world.load(shared, volume("single", size="9Gi"), claim())
@@ -171,7 +171,7 @@ def test_two_claims_do_not_share_a_volume(world):
     assert (volume_of(world, "c"), volume_of(world, "d")) == ("v", None)
 
 
-def test_a_volume_that_is_meant_for_the_claim_goes_first(world):
+def test_a_volume_with_a_claim_reference_is_preferred(world):
     """However big, and of a class that waits, too."""
     world.load(storage_class(waits=True), volume("a"), volume("v", size="9Gi", **meant_for("c")))
     world.create(claim())
@@ -191,7 +191,7 @@ def test_a_claim_that_names_a_volume_gets_it(world):
     assert phase(world, "a") == phase(world, "taken") == "Available"
 
 
-def test_what_is_bound_when_it_is_loaded_stays(world):
+def test_loaded_bound_claims_stay_bound(world):
     """Nothing is written about it."""
     annotations = {"annotations": {BOUND: "yes"}, "uid": "u"}
     bound = claim(meta=annotations, volumeName="v") | {"status": {"phase": "Bound"}}
@@ -202,7 +202,7 @@ def test_what_is_bound_when_it_is_loaded_stays(world):
 # --- volumes are made ------------------------------------------------------------------------
 
 
-def test_a_volume_is_made_after_a_while(new_world):
+def test_a_volume_is_provisioned_after_a_delay(new_world):
     """For a claim that finds none, with what its class says."""
     world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
     world.load(storage_class(reclaimPolicy="Retain"), claim(meta={"uid": "u"}, size="3Gi"))
@@ -217,7 +217,7 @@ def test_a_volume_is_made_after_a_while(new_world):
     assert made["metadata"]["annotations"] == {"pv.kubernetes.io/provisioned-by": "csi.x"}
 
 
-def test_what_happens_meanwhile_delays_nothing(new_world):
+def test_a_changed_claim_does_not_delay_its_provisioning(new_world):
     """The claim is changed before its volume is made."""
     world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
     world.load(storage_class(), claim())
@@ -227,7 +227,7 @@ def test_what_happens_meanwhile_delays_nothing(new_world):
     assert volume_of(world) is not None
 
 
-def test_a_class_may_come_and_go_meanwhile(world):
+def test_the_storage_class_at_the_end_of_the_delay_counts(world):
     """What it says when the volume is to be made is what counts."""
     world.load(claim())
     world.create(storage_class())
@@ -239,7 +239,7 @@ def test_a_class_may_come_and_go_meanwhile(world):
     assert volume_of(world) is not None
 
 
-def test_binding_may_take_time_too(new_world):
+def test_binding_may_have_a_delay(new_world):
     """One that is there already."""
     world = new_world(Volumes(VolumesConfig(bind_delay=seconds(2))))
     world.load(volume(), claim())
@@ -248,7 +248,7 @@ def test_binding_may_take_time_too(new_world):
     assert volume_of(world) == "v"
 
 
-def test_a_volume_that_turns_up_meanwhile_is_taken(world):
+def test_a_volume_created_during_the_delay_is_used(world):
     """Rather than one that would be made."""
     world.load(storage_class(), claim())
     world.create(volume())
@@ -256,14 +256,14 @@ def test_a_volume_that_turns_up_meanwhile_is_taken(world):
     assert (volume_of(world), volumes(world)) == ("v", ["v"])
 
 
-def test_nobody_makes_local_volumes(world):
+def test_local_volumes_are_not_provisioned(world):
     """The class says so."""
     world.load(storage_class(provisioner=NO_PROVISIONER), claim())
     world.run(seconds(60))
     assert volumes(world) == []
 
 
-def test_a_claim_that_went_meanwhile_gets_none(world):
+def test_a_claim_deleted_during_the_delay_gets_no_volume(world):
     """No volume is provisioned for a deleted or terminating claim."""
     terminating = claim("d", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     world.load(storage_class(), claim(), terminating)
@@ -323,7 +323,7 @@ def test_a_claim_waits_until_a_node_is_chosen(more, class_more, expected, world,
     assert reach(world, volume_of(world)) == expected
 
 
-def test_a_node_without_any_such_label_tells_nothing(world, build):
+def test_a_node_without_topology_labels_gives_no_node_affinity(world, build):
     """The volume is reached from everywhere."""
     world.load(build.node("n"), storage_class(waits=True), claim())
     select(world, "n")
@@ -331,7 +331,7 @@ def test_a_node_without_any_such_label_tells_nothing(world, build):
     assert reach(world, volume_of(world)) is None
 
 
-def test_a_node_that_is_gone_is_given_up(world):
+def test_a_deleted_selected_node_is_removed_from_the_claim(world):
     """The scheduler chooses again."""
     world.load(storage_class(waits=True), claim())
     select(world, "gone")
@@ -340,7 +340,7 @@ def test_a_node_that_is_gone_is_given_up(world):
     assert volumes(world) == []
 
 
-def test_the_drivers_of_in_tree_provisioners_make_their_volumes(world, build):
+def test_csi_drivers_provision_for_in_tree_provisioners(world, build):
     """As they do nowadays."""
     ebs = storage_class(provisioner="kubernetes.io/aws-ebs", waits=True)
     world.load(build.node("n"), ebs, claim(meta={"uid": "u"}))
@@ -389,7 +389,7 @@ def test_the_former_annotation_of_a_default_class_counts(world):
 # --- what goes wrong, and what goes ----------------------------------------------------------
 
 
-def test_what_was_refused_is_tried_again(new_world):
+def test_refused_writes_are_repeated(new_world):
     """A second later."""
     left = [FailureReason.INTERNAL_ERROR] * 3
 
@@ -407,7 +407,7 @@ def test_what_was_refused_is_tried_again(new_world):
 @pytest.mark.parametrize(
     ("policy", "expected"), [("Delete", None), ("Retain", "Released"), (None, "Released")]
 )
-def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
+def test_the_volume_of_a_deleted_claim(policy, expected, world):
     """Is deleted or released, as it says."""
     more = {} if policy is None else {"persistentVolumeReclaimPolicy": policy}
     world.load(provisioned(**more), claim())
@@ -432,7 +432,7 @@ def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
         ({"hostPath": {"path": "/tmp/data"}}, None),
     ],
 )
-def test_a_volume_that_nothing_made_fails_to_be_deleted(source, message, world):
+def test_the_deletion_of_a_volume_without_provisioner_fails(source, message, world):
     """Unless it is a directory for temporary files."""
     world.load(volume(persistentVolumeReclaimPolicy="Delete", **source), claim())
     world.delete("PersistentVolumeClaim", "c")
@@ -476,7 +476,7 @@ def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_worl
     assert volumes(new_world(Volumes()).load(one)) == ["v"]
 
 
-def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
+def test_a_claim_deleted_during_its_binding_frees_its_volume(world):
     """Another claim gets the volume only when no binding of it is in progress."""
     world.load(provisioned(persistentVolumeReclaimPolicy="Delete"), storage_class("other"))
     world.stimuli.clear()
@@ -489,7 +489,7 @@ def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
     assert volumes(world) == []
 
 
-def test_a_claim_of_the_same_name_is_another_claim(world):
+def test_a_recreated_claim_does_not_get_the_volume_of_the_old_claim(world):
     """The volume was its predecessor's."""
     world.load(claim(meta={"uid": "new"}))
     world.create(volume(**meant_for("c", "old")))
@@ -516,7 +516,7 @@ def test_nothing_is_written_twice(world):
     assert volumes(world) == ["v"]
 
 
-def test_two_claims_on_their_way_to_one_volume_do_not_both_get_it(world):
+def test_concurrent_bindings_do_not_give_two_claims_one_volume(world):
     """The second gets it if the first does not."""
     world.load(volume())
     controller = world.controllers[0]
@@ -551,7 +551,7 @@ EPHEMERAL = {
 }
 
 
-def test_an_ephemeral_volume_has_a_claim_that_goes_with_the_pod(world, build):
+def test_the_claim_of_an_ephemeral_volume_is_deleted_with_the_pod(world, build):
     """Made under the pod's and the volume's name."""
     world.load(storage_class())
     world.create(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
@@ -611,7 +611,7 @@ def test_a_finished_pod_gets_no_claim(world, build):
     assert world.get("PersistentVolumeClaim", "p-e") is None
 
 
-def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
+def test_claims_of_a_stateful_set_are_kept(new_world, build):
     """The same pod gets the same claim again."""
     world = new_world(Workloads(), Volumes())
     template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
@@ -640,7 +640,7 @@ def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
         ({"whenDeleted": "Delete", "whenScaled": "Delete"}, 1, 0),
     ],
 )
-def test_claims_are_retained_as_their_set_says(
+def test_claims_follow_the_retention_policy_of_the_stateful_set(
     new_world, build, policy, after_scaling, after_deleting
 ):
     world = new_world(Workloads(), Volumes(), GarbageCollector())
@@ -675,7 +675,7 @@ def test_an_older_pod_of_a_stateful_set_has_no_claim(new_world, build):
     assert claims == ["db-0-e"]
 
 
-def test_a_claim_is_made_once(build):
+def test_a_claim_is_created_once(build):
     """However often the pod changes before it is there."""
     controller, now = Volumes(), seconds(1)
     pod = decode(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
@@ -688,14 +688,14 @@ def uses(name):
     return [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
 
 
-def test_a_dump_without_claims_gets_stand_ins(world, build):
+def test_missing_claims_of_a_dump_without_claims_are_created(world, build):
     """Bound to volumes that every node reaches."""
     world.load(build.pod("p", volumes=uses("data")), build.pod("q", node="", volumes=uses("data")))
     assert volume_of(world, "data") == "fairlead-ns-data"
     assert reach(world, "fairlead-ns-data") is None
 
 
-def test_a_dump_without_volumes_gets_stand_ins(world):
+def test_missing_volumes_of_a_dump_without_volumes_are_created(world):
     """For the claims that are bound."""
     bound = claim("data", meta={"annotations": {BOUND: "yes"}}, volumeName="v")
     world.load(bound, claim("open"), storage_class(provisioner=NO_PROVISIONER))
@@ -709,7 +709,7 @@ def test_a_claim_missing_among_others_stays_missing(world, build):
     assert world.get("PersistentVolumeClaim", "data") is None
 
 
-def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
+def test_created_claims_of_a_stateful_set_are_recorded_as_events(new_world, build):
     """They are labelled as the set selects, like upstream's."""
     world = new_world(Workloads(), Volumes(output=ClaimEvents(), is_complete=True))
     meta = {"name": "data", "labels": {"own": "yes"}}
