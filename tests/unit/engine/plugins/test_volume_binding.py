@@ -1,4 +1,4 @@
-"""VolumeBinding: where a pod's volumes are or can be, and what would be done there."""
+"""VolumeBinding: the nodes from which the volumes of a pod are accessible or can be provisioned."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ EPHEMERAL = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}
         ),
     ],
 )
-def test_a_claim_that_cannot_be_used_keeps_the_pod_back(objects, spec, reason, scene, plugin):
+def test_an_unusable_claim_makes_the_pod_unschedulable(objects, spec, reason, scene, plugin):
     """Wherever it would run, and preemption cannot help."""
     scene.tell(*objects)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**spec))
@@ -119,7 +119,7 @@ def test_a_claim_that_cannot_be_used_keeps_the_pod_back(objects, spec, reason, s
         ),
     ],
 )
-def test_an_unbound_claim_keeps_the_pod_back_if(claim, classes, scene, plugin):
+def test_unbound_claims_that_make_the_pod_unschedulable(claim, classes, scene, plugin):
     """Others must bind it first."""
     scene.tell(claim, *classes)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
@@ -143,7 +143,7 @@ def bound(scene, name, volume, **more):
     scene.tell(make_volume(volume, claim=f"default/{name}", **more))
 
 
-def test_a_bound_volume_must_be_in_reach(scene, plugin):
+def test_a_bound_volume_must_be_accessible_from_the_node(scene, plugin):
     """One without node affinity is."""
     bound(scene, "c1", "v1", reach={ZONE: ["z1"]})
     bound(scene, "c2", "v2")
@@ -154,7 +154,7 @@ def test_a_bound_volume_must_be_in_reach(scene, plugin):
     assert volumes_by_node(scene, plugin, "c1", "c2") == told
 
 
-def test_node_affinity_knows_no_names(scene, plugin):
+def test_node_affinity_of_volumes_does_not_match_node_names(scene, plugin):
     """A requirement on metadata.name finds an empty name (CheckNodeAffinity)."""
     fields = [{"key": "metadata.name", "operator": "In", "values": ["a"]}]
     required = {"required": {"nodeSelectorTerms": [{"matchFields": fields}]}}
@@ -165,7 +165,7 @@ def test_node_affinity_knows_no_names(scene, plugin):
     assert volumes_by_node(scene, plugin, "c1") == everywhere("")
 
 
-def test_the_first_bound_claim_that_is_wrong_decides(scene, plugin):
+def test_the_first_conflicting_bound_claim_is_reported(scene, plugin):
     """Out of reach before a missing volume, a missing volume before out of reach."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("stray", volume="gone", bound=True))
@@ -174,7 +174,7 @@ def test_the_first_bound_claim_that_is_wrong_decides(scene, plugin):
     assert volumes_by_node(scene, plugin, "stray", "far") == everywhere(NO_VOLUME)
 
 
-def test_a_migrated_disk_is_reached_by_the_labels_of_its_driver(scene, plugin):
+def test_a_migrated_disk_uses_the_labels_of_its_driver(scene, plugin):
     """On nodes that say so; elsewhere by its own."""
     scene.node("b", "z1", labels={"topology.gke.io/zone": "z2"})
     scene.tell(make_csi_node("b", migrated=["kubernetes.io/gce-pd"]), make_csi_node("c"))
@@ -219,7 +219,7 @@ UNNAMED = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values
     ],
     ids=["either of two", "one that is empty", "only an empty one", "labels and the name"],
 )
-def test_a_volume_is_in_reach_of_the_nodes_that_match_a_term(terms, reached, scene, plugin):
+def test_a_volume_is_accessible_from_nodes_that_match_a_term(terms, reached, scene, plugin):
     """An empty term matches no node."""
     bound(scene, "c1", "v1", spec=where(*terms))
     told = {name: "" if name in reached else OUT_OF_REACH for name in "abc"}
@@ -236,14 +236,14 @@ def waiting(scene, plugin):
     return plugin
 
 
-def test_the_smallest_volume_that_suits_is_taken(scene, waiting):
+def test_the_smallest_matching_volume_is_chosen(scene, waiting):
     """Among equals the first by name; what is too small does not suit."""
     scene.tell(make_volume("big", size="9Gi"), make_volume("small", size="1023Mi"))
     scene.tell(make_volume("y", size="2Gi"), make_volume("x", size="2Gi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
 
 
-def test_each_node_takes_what_it_reaches(scene, waiting):
+def test_each_node_uses_the_volumes_accessible_from_it(scene, waiting):
     """Local disks, a disk of the zone, and nothing."""
     scene.tell(make_volume("local", size="2Gi", reach={HOST: ["a"]}))
     scene.tell(make_volume("zonal", size="3Gi", reach={ZONE: ["z1"]}))
@@ -270,7 +270,7 @@ def test_each_node_takes_what_it_reaches(scene, waiting):
         ),
     ],
 )
-def test_a_volume_does_not_suit_if_it_is(volume, scene, waiting):
+def test_volumes_that_do_not_match_a_claim(volume, scene, waiting):
     """Each reason alone is enough."""
     scene.tell(volume)
     assert volumes_by_node(scene, waiting, "c") == everywhere(NO_MATCH)
@@ -285,7 +285,7 @@ def test_a_volume_does_not_suit_if_it_is(volume, scene, waiting):
     ],
     ids=["either of two", "labels and no name", "labels and a name"],
 )
-def test_a_volume_is_taken_where_the_node_matches_a_term(terms, reached, scene, waiting):
+def test_a_volume_is_chosen_on_nodes_that_match_a_term(terms, reached, scene, waiting):
     scene.tell(make_volume("v", spec=where(*terms)))
     told = {name: "c=v" if name in reached else NO_MATCH for name in "abc"}
     assert volumes_by_node(scene, waiting, "c") == told
@@ -295,7 +295,9 @@ GCE = {"gcePersistentDisk": {"pdName": "d"}}
 
 
 @pytest.mark.parametrize("migrated", [[], ["kubernetes.io/gce-pd"]], ids=["own", "migrated"])
-def test_an_in_tree_disk_without_node_affinity_is_in_reach_of_all(migrated, scene, waiting):
+def test_an_in_tree_disk_without_node_affinity_is_accessible_from_all_nodes(
+    migrated, scene, waiting
+):
     scene.tell(make_csi_node("a", migrated=migrated))
     scene.tell(make_volume("v", driver="", spec=GCE))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=v")
@@ -309,7 +311,7 @@ def test_a_selector_restricts_the_volumes(scene, waiting):
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=y")
 
 
-def test_a_volume_that_is_meant_for_the_claim_goes_first(scene, waiting):
+def test_a_volume_with_a_claim_reference_is_preferred(scene, waiting):
     """Whatever its phase, access modes and labels; or nothing is taken where it is not reached."""
     scene.tell(make_volume("free"))
     meant = {"claim": "default/c", "claim_uid": "", "size": "9Gi", "modes": ["ReadOnlyMany"]}
@@ -318,14 +320,14 @@ def test_a_volume_that_is_meant_for_the_claim_goes_first(scene, waiting):
     assert volumes_by_node(scene, waiting, "c") == told
 
 
-def test_a_volume_that_is_meant_for_the_claim_must_still_hold_it(scene, waiting):
+def test_a_volume_with_a_claim_reference_must_be_large_enough(scene, waiting):
     """If it is too small, another one is looked for."""
     scene.tell(make_volume("free"))
     scene.tell(make_volume("meant", claim="default/c", claim_uid="", size="1Mi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=free")
 
 
-def test_claims_take_volumes_in_order_of_size(scene, waiting):
+def test_claims_get_volumes_in_order_of_size(scene, waiting):
     """The smaller claim first, whatever the order in the pod; nothing is given back."""
     scene.tell(make_claim("big", size="2Gi"), make_claim("small", size="1Gi"))
     scene.tell(make_volume("x", size="2Gi"), make_volume("y", size="3Gi"))
@@ -334,7 +336,7 @@ def test_claims_take_volumes_in_order_of_size(scene, waiting):
     assert volumes_by_node(scene, waiting, "big", "small") == everywhere(NO_MATCH)
 
 
-def test_claims_take_different_volumes_on_every_node(scene, waiting):
+def test_claims_of_a_pod_get_different_volumes(scene, waiting):
     """Local ones where there are any, else those of all."""
     scene.tell(make_claim("c1"), make_claim("c2"))
     scene.tell(make_volume("l1", reach={HOST: ["a"]}), make_volume("l2", reach={HOST: ["a"]}))
@@ -349,7 +351,7 @@ def test_a_claim_named_twice_needs_two_volumes(scene, waiting):
     assert volumes_by_node(scene, waiting, "c", "c") == everywhere("c=meant c=x")
 
 
-def test_volumes_are_followed_as_they_change(scene, waiting):
+def test_results_follow_changes_of_volumes(scene, waiting):
     """Taken, freed, grown, moved to another class, moved to another node, gone."""
     scene.tell(make_volume("x"), make_volume("y", size="2Gi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
@@ -370,7 +372,7 @@ def test_volumes_are_followed_as_they_change(scene, waiting):
 # --- volumes to be made ----------------------------------------------------------------------
 
 
-def test_what_finds_no_volume_is_made(scene, plugin):
+def test_claims_without_a_matching_volume_are_provisioned(scene, plugin):
     """Where the class allows it: terms are alternatives, labels within one all count."""
     scene.tell(make_claim("c"), make_storage_class(topologies=[{ZONE: ["z2"]}, {HOST: ["a"]}]))
     assert volumes_by_node(scene, plugin, "c") == {"a": "c!", "b": NO_MATCH, "c": "c!"}
@@ -380,13 +382,13 @@ def test_what_finds_no_volume_is_made(scene, plugin):
     assert volumes_by_node(scene, plugin, "c") == everywhere(NO_MATCH)
 
 
-def test_a_volume_is_taken_rather_than_made(scene, plugin):
+def test_an_existing_volume_is_preferred_to_provisioning(scene, plugin):
     """Node by node."""
     scene.tell(make_claim("c"), make_storage_class(), make_volume("x", reach={HOST: ["a"]}))
     assert volumes_by_node(scene, plugin, "c") == {"a": "c=x", "b": "c!", "c": "c!"}
 
 
-def test_a_claim_that_is_being_made_for_a_node_is_tied_to_it(scene, plugin):
+def test_a_claim_with_a_selected_node_fits_only_this_node(scene, plugin):
     """It looks for no other volume; two claims may be tied to different nodes."""
     scene.tell(make_storage_class(), make_volume("x"), make_claim("c", node="b"))
     told = {"a": NO_MATCH, "b": "c!", "c": NO_MATCH}
@@ -395,7 +397,7 @@ def test_a_claim_that_is_being_made_for_a_node_is_tied_to_it(scene, plugin):
     assert volumes_by_node(scene, plugin, "c", "d") == everywhere(NO_MATCH)
 
 
-def test_bound_and_unbound_claims_may_both_be_wrong(scene, plugin):
+def test_conflicts_of_bound_and_unbound_claims_are_both_reported(scene, plugin):
     """Both reasons are told, in this order."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("c"), make_storage_class(topologies=[{HOST: ["b"]}]))
@@ -403,7 +405,7 @@ def test_bound_and_unbound_claims_may_both_be_wrong(scene, plugin):
     assert volumes_by_node(scene, plugin, "far", "c") == told
 
 
-def test_capacity_is_asked_for_if_the_driver_tells_it(scene, plugin):
+def test_storage_capacity_is_checked_if_the_driver_publishes_it(scene, plugin):
     """The maximum size of a volume counts for more than what is left."""
     scene.tell(make_claim("c", size="5Gi"), make_storage_class())
     scene.tell(make_capacity("k1", capacity="9Gi", maximum="4Gi", topology={}))
@@ -419,7 +421,7 @@ def test_capacity_is_asked_for_if_the_driver_tells_it(scene, plugin):
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
 
 
-def test_capacities_of_one_place_are_not_summed_up(scene, plugin):
+def test_capacities_of_one_topology_are_not_summed(scene, plugin):
     """The largest counts, by label or by expression."""
     scene.tell(
         make_claim("c", size="5Gi"), make_storage_class(), make_csi_driver(tells_capacity=True)
@@ -441,7 +443,7 @@ def test_a_claim_without_a_size_fits_anywhere(scene, plugin):
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
 
 
-def test_the_first_claim_that_cannot_be_made_decides(scene, plugin):
+def test_the_first_claim_that_cannot_be_provisioned_is_reported(scene, plugin):
     """The smaller one, as it is looked at first."""
     scene.tell(make_storage_class(), make_storage_class("slow", topologies=[{}]))
     scene.tell(make_csi_driver(tells_capacity=True))
@@ -466,18 +468,18 @@ def test_the_first_claim_that_cannot_be_made_decides(scene, plugin):
         ({"bindTimeout": 3}, "bindTimeout"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(args, complaint, new_scene):
+def test_invalid_arguments_are_refused(args, complaint, new_scene):
     """By the name of the field."""
     with pytest.raises(ValueError, match=re.escape(complaint)):
         new_scene({"VolumeBinding": args})
 
 
-def test_ten_minutes_are_waited_by_default():
+def test_the_bind_timeout_is_ten_minutes_by_default():
     """upstream: apis/config/v1/defaults.go."""
     assert VolumeBindingArgs().bind_timeout_seconds == 600
 
 
-def test_the_view_of_a_claim_tells_no_class_from_the_empty_one():
+def test_a_missing_storage_class_differs_from_an_empty_one():
     """The first gets the default class, the second never does."""
     assert [make_claim("c", of_class=name).spec.storage_class_name for name in (None, "")] == [
         PersistentVolumeClaim().spec.storage_class_name,

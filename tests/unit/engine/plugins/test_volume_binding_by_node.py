@@ -251,7 +251,7 @@ def any_change(chance):
 
 
 @given(seed=st.integers(0, 2**32))
-def test_all_at_once_is_one_after_the_other(seed, new_scene):
+def test_results_for_all_nodes_equal_those_of_single_nodes(seed, new_scene):
     """Reasons, volumes taken and claims made, however the storage came to be as it is."""
     chance, scene = Chance(seed), new_scene()
     scene.tell(*(make_storage_class(name) for name in CLASSES))

@@ -1,4 +1,4 @@
-"""VolumeBinding after the choice of a node: what it assumes, writes and waits for."""
+"""VolumeBinding after the choice of a node: its assumptions, its writes and its wait."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def asked(scene, *names):
 # --- assumptions --------------------------------------------------------------------------------
 
 
-def test_an_assumed_volume_is_taken(storage):
+def test_an_assumed_volume_is_in_use(storage):
     """For other claims of the next cycle; until it is taken back."""
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
@@ -87,7 +87,7 @@ def test_an_assumed_volume_is_taken(storage):
     assert asked(storage, "d") == {"a": "", "b": ""}
 
 
-def test_an_assumed_claim_is_tied_to_its_node(storage):
+def test_an_assumed_claim_fits_only_its_node(storage):
     """For other pods with the claim; until it is taken back."""
     placing = Placing(storage, "c").reserve("b")
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
@@ -95,7 +95,7 @@ def test_an_assumed_claim_is_tied_to_its_node(storage):
     assert asked(storage, "c") == {"a": "", "b": ""}
 
 
-def test_what_the_api_shows_is_not_taken_back(storage):
+def test_bindings_in_the_api_are_not_reverted(storage):
     """The placement may fail after it was written."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b"))
@@ -103,7 +103,7 @@ def test_what_the_api_shows_is_not_taken_back(storage):
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
 
 
-def test_an_update_that_crossed_the_decision_does_not_undo_it(storage):
+def test_an_older_update_does_not_revert_an_assumption(storage):
     """A newer version that does not show the decision yet."""
     Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", annotations={"note": "new"}))
@@ -128,7 +128,7 @@ def test_an_assumed_volume_that_is_created_again_is_free(storage):
     assert asked(storage, "d") == {"a": "", "b": ""}
 
 
-def test_a_volume_meant_for_the_claim_shows_the_decision_with_its_uid(storage):
+def test_a_claim_reference_with_uid_confirms_the_assumption(storage):
     """Its name alone stood there before."""
     storage.tell(make_volume("v", claim="default/c", claim_uid=""))
     placing = Placing(storage, "c").reserve()
@@ -136,7 +136,7 @@ def test_a_volume_meant_for_the_claim_shows_the_decision_with_its_uid(storage):
     assert placing.outcome() == WAITING
 
 
-def test_a_pod_with_nothing_to_decide_assumes_nothing(storage):
+def test_no_volumes_are_assumed_for_bound_claims(storage):
     """Its claims are bound."""
     storage.tell(make_claim("c", volume="v", bound=True), make_volume("v", claim="default/c"))
     assert Placing(storage, "c").reserve().pre_bind() is None
@@ -166,7 +166,7 @@ def test_the_claim_is_written_into_the_volume(storage):
     }
 
 
-def test_a_volume_that_was_meant_for_the_claim_is_not_marked(storage):
+def test_a_volume_with_a_claim_reference_is_not_annotated(storage):
     """So it is not freed when the marks are removed."""
     storage.tell(make_volume("v", claim="default/c", claim_uid=""))
     written = Placing(storage, "c").reserve().written()
@@ -174,7 +174,7 @@ def test_a_volume_that_was_meant_for_the_claim_is_not_marked(storage):
     assert written["v"]["metadata"] == {}
 
 
-def test_a_volume_that_names_the_claim_already_is_left_alone(storage):
+def test_a_volume_that_references_the_claim_is_not_written(storage):
     """Only the claim's side is awaited."""
     storage.tell(make_volume("v", claim="default/c"))
     placing = Placing(storage, "c").reserve()
@@ -182,7 +182,7 @@ def test_a_volume_that_names_the_claim_already_is_left_alone(storage):
     assert placing.outcome() == WAITING
 
 
-def test_the_node_is_written_into_a_claim_that_must_be_made(storage):
+def test_the_selected_node_is_written_to_a_claim_to_be_provisioned(storage):
     """Of the version that was read."""
     storage.tell(versioned(make_claim("c"), "8"))
     assert Placing(storage, "c").reserve("b").written("b") == {
@@ -195,7 +195,7 @@ def test_the_node_is_written_into_a_claim_that_must_be_made(storage):
     }
 
 
-def test_a_claim_that_is_being_made_is_left_alone(storage):
+def test_a_claim_with_the_selected_node_is_not_written(storage):
     """For this node already."""
     storage.tell(make_claim("c", node="b"))
     placing = Placing(storage, "c").reserve("b")
@@ -211,7 +211,7 @@ def test_volumes_are_written_before_claims(storage):
 
 
 @pytest.mark.parametrize(("args", "timeout_s"), [(None, 600), (30, 30)])
-def test_the_wait_has_an_end(args, timeout_s, new_scene):
+def test_the_bind_timeout_ends_the_wait(args, timeout_s, new_scene):
     """Ten minutes if nothing else is configured."""
     arguments = {} if args is None else {"VolumeBinding": {"bindTimeoutSeconds": args}}
     scene = new_scene(arguments)
@@ -230,7 +230,7 @@ def bound_to_v():
     return make_claim("c", volume="v", bound=True)
 
 
-def test_a_binding_is_done_when_both_sides_agree(storage):
+def test_a_binding_is_complete_when_volume_and_claim_are_bound(storage):
     """First the volume shows it, then the claim."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
@@ -253,7 +253,7 @@ def test_a_binding_is_done_when_both_sides_agree(storage):
                      id="gone"),
     ],
 )  # fmt: skip
-def test_a_binding_fails_if_its_volume_is(volume, reason, storage):
+def test_volume_states_that_fail_a_binding(volume, reason, storage):
     """After it was written."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
@@ -264,7 +264,7 @@ def test_a_binding_fails_if_its_volume_is(volume, reason, storage):
     assert placing.outcome() == f"binding volumes: {reason}"
 
 
-def test_a_binding_fails_if_somebody_resets_it(storage):
+def test_a_binding_fails_if_a_client_resets_it(storage):
     """The volume showed the claim and does no more."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
@@ -272,7 +272,7 @@ def test_a_binding_fails_if_somebody_resets_it(storage):
     assert placing.outcome() == 'binding volumes: ClaimRef got reset for pv "v"'
 
 
-def test_a_claim_is_made_when_it_is_bound_to_a_volume_in_reach(storage):
+def test_a_claim_is_provisioned_when_it_is_bound_to_an_accessible_volume(storage):
     """Step by step."""
     placing = Placing(storage, "c").reserve("b")
     assert placing.outcome("b") == WAITING
@@ -286,8 +286,8 @@ def test_a_claim_is_made_when_it_is_bound_to_a_volume_in_reach(storage):
     assert placing.outcome("b") == ""
 
 
-def test_a_volume_made_out_of_reach_fails_the_pod(storage):
-    """The provisioner did as it pleased."""
+def test_a_provisioned_volume_that_is_not_accessible_fails_the_binding(storage):
+    """The provisioner has ignored the selected node."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b", volume="v"))
     storage.tell(make_volume("v", claim="default/c", reach={HOST: ["a"]}))
@@ -320,7 +320,7 @@ def test_a_volume_made_out_of_reach_fails_the_pod(storage):
         ),
     ],
 )
-def test_a_claim_will_not_be_made_if(claim, reason, storage):
+def test_claim_states_that_fail_provisioning(claim, reason, storage):
     """After the node was written into it."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b"))
@@ -331,7 +331,7 @@ def test_a_claim_will_not_be_made_if(claim, reason, storage):
     assert placing.outcome("b") == f"binding volumes: {reason}"
 
 
-def test_the_wait_is_over_without_the_node(storage):
+def test_the_wait_ends_if_the_node_is_deleted(storage):
     """There is nowhere to go."""
     placing = Placing(storage, "c").reserve("b")
     storage.untell(make_node("b"))
@@ -340,7 +340,7 @@ def test_the_wait_is_over_without_the_node(storage):
 
 
 @pytest.mark.parametrize("uid", [None, "another"])
-def test_the_wait_is_over_without_the_pod(uid, storage):
+def test_the_wait_ends_if_the_pod_is_deleted(uid, storage):
     """Or if another one has its name now."""
     placing = Placing(storage, "c").reserve("b")
     storage.gone(placing.pod)
@@ -363,7 +363,7 @@ def test_a_migrated_disk_is_checked_by_the_labels_of_its_driver(storage):
     assert placing.outcome() == ""
 
 
-def test_an_assumption_leaves_the_object_as_it_is(storage):
+def test_an_assumption_does_not_change_the_object(storage):
     """It says what will be beside what the API shows."""
     storage.tell(make_volume("v"))
     Placing(storage, "c").reserve()

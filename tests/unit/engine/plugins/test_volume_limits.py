@@ -1,4 +1,4 @@
-"""NodeVolumeLimits: which volumes count on a node, and when there are too many."""
+"""NodeVolumeLimits: which volumes count on a node, and when the limit is exceeded."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_without_a_limit_any_number_fits(scene, plugin):
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, ""), (2, TOO_MANY), (0, TOO_MANY)])
-def test_the_limit_is_the_last_number_that_fits(count, expected, scene, plugin):
+def test_the_limit_is_the_highest_number_that_fits(count, expected, scene, plugin):
     """Two are there, one is wanted."""
     limit(scene, count)
     use(scene, "x", "c1", "c2")
@@ -86,7 +86,7 @@ def test_the_volumes_of_a_pod_are_needed_together(scene, plugin):
     assert verdict(scene, plugin, "new1", "new2") == TOO_MANY
 
 
-def test_a_volume_that_is_there_already_is_free(scene, plugin):
+def test_a_volume_already_used_on_the_node_does_not_count_again(scene, plugin):
     """However many pods use it, and under whatever claim."""
     limit(scene, 1)
     use(scene, "x", "c1")
@@ -107,7 +107,7 @@ def test_a_claim_without_a_volume_counts_under_its_class(scene, plugin):
     assert verdict(scene, plugin, "stray") == ""
 
 
-def test_a_claim_whose_volume_is_gone_counts_under_its_class(scene, plugin):
+def test_a_claim_whose_volume_is_deleted_counts_under_its_class(scene, plugin):
     """As if it had never been bound."""
     limit(scene, 0)
     scene.tell(make_storage_class(), make_claim("c", volume="gone", bound=True))
@@ -155,7 +155,7 @@ def test_pods_without_attachable_volumes_are_skipped(scene, plugin):
     assert scene.verdicts(plugin, scene.incoming(volumes=inline)) == SKIPPED
 
 
-def test_a_claim_that_is_missing_matters_to_the_new_pod_only(scene, plugin):
+def test_only_missing_claims_of_the_incoming_pod_reject_it(scene, plugin):
     """Who is there already runs without it."""
     limit(scene, 1)
     scene.pod("x", "n", **claiming("gone"))
@@ -182,7 +182,7 @@ def test_the_claim_of_another_pod_fails_the_cycle(scene, plugin):
     assert scene.verdicts(plugin, incoming)["n"] == status.message
 
 
-def test_a_disk_whose_name_makes_no_sense_fails_the_cycle(scene, plugin):
+def test_a_disk_with_an_invalid_name_fails_the_cycle(scene, plugin):
     """Upstream cannot translate it either."""
     limit(scene, 5, EBS)
     disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "aws://zone/disk"}}
@@ -190,7 +190,7 @@ def test_a_disk_whose_name_makes_no_sense_fails_the_cycle(scene, plugin):
     assert found.startswith("converting volume(d) from inline to csi: failed to translate")
 
 
-def test_an_unknown_volume_on_a_node_without_limits_does_no_harm(scene, plugin):
+def test_an_unknown_volume_on_a_node_without_limits_is_ignored(scene, plugin):
     """With a limit, the volumes of the node must be counted, and the cycle fails."""
     disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "aws://zone/disk"}}
     scene.pod("x", "n", volumes=[disk])
@@ -218,8 +218,8 @@ def test_a_claim_without_a_name_fails_the_cycle(scene, plugin):
     assert verdict(scene, plugin, "") == "PersistentVolumeClaim had no name"
 
 
-def test_only_the_nodes_of_the_question_are_answered(scene, plugin):
-    """In the order in which they are asked about."""
+def test_only_the_given_nodes_are_filtered(scene, plugin):
+    """The results are in the order of the rows."""
     scene.node("m")
     limit(scene, 0)
     bound(scene, "c")
@@ -275,7 +275,7 @@ def test_nodes_whose_pods_have_no_volumes_are_not_read(scene, plugin, monkeypatc
 
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
-def test_what_is_kept_is_what_counting_anew_would_find(seed, new_scene):
+def test_updated_counts_equal_new_counts(seed, new_scene):
     """After any changes, both forms agree; the one over columns keeps, the other one counts."""
     chance, scene = Chance(seed), new_scene()
     plugin = scene.plugin("NodeVolumeLimits")
@@ -328,7 +328,7 @@ def test_what_is_kept_is_what_counting_anew_would_find(seed, new_scene):
         ),
     ],
 )
-def test_what_wakes_a_pod_with_a_claim(kind, old, new, woken, scene, plugin):
+def test_which_events_wake_a_pod_with_a_claim(kind, old, new, woken, scene, plugin):
     """upstream: csi.go: isSchedulableAfter…"""
     pod = scene.incoming(**claiming("c"))
     assert plugin.is_woken_by(pod, ClusterEvent(kind, old, new)) is woken
@@ -344,7 +344,7 @@ def test_what_wakes_a_pod_with_a_claim(kind, old, new, woken, scene, plugin):
         pytest.param({"volumes": [{"name": "d", "rbd": {}}]}, False, id="with another disk"),
     ],
 )
-def test_a_pod_that_left_wakes_if_it_may_have_had_volumes_attached(gone, woken, scene, plugin):
+def test_a_deleted_pod_with_attachable_volumes_wakes_pods(gone, woken, scene, plugin):
     """Whatever their driver."""
     event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, scene.pod("left", "n", **gone), None)
     assert plugin.is_woken_by(scene.incoming(**claiming("c")), event) is woken
@@ -359,7 +359,7 @@ def test_a_detached_volume_wakes_pods_with_disks_of_its_driver(driver, woken, sc
     assert plugin.is_woken_by(scene.incoming(volumes=[disk]), event) is woken
 
 
-def test_a_pod_that_is_supposed_gone_frees_its_volumes(scene, plugin):
+def test_a_hypothetically_removed_pod_frees_its_volumes(scene, plugin):
     """Dry runs see the node as it would be."""
     limit(scene, 1)
     user = use(scene, "x", "c1")

@@ -1,4 +1,4 @@
-"""VolumeRestrictions: who may not be beside whom, and what preemption can do about it."""
+"""VolumeRestrictions: volumes that pods cannot share, and preemption of their users."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_disks_exclude_each_other_on_a_node(theirs, ours, conflict, scene, plugi
     assert verdicts == {"a": NO_DISK if conflict else "", "b": ""}
 
 
-def test_a_disk_is_free_when_its_last_user_is_gone(scene, plugin):
+def test_a_disk_is_free_after_its_last_pod_is_deleted(scene, plugin):
     """Users are counted, not remembered."""
     pods = [scene.pod(name, "a", volumes=volumes(ebs("d"))) for name in ("x", "y")]
     incoming = scene.incoming(volumes=volumes(ebs("d")))
@@ -110,15 +110,15 @@ def test_a_claim_for_one_pod_is_refused_everywhere_while_in_use(scene, plugin):
     assert scene.verdicts(plugin, incoming) == SKIPPED
 
 
-def test_disks_are_named_before_claims(scene, plugin):
-    """Where both are in the way."""
+def test_conflicts_of_disks_are_reported_before_those_of_claims(scene, plugin):
+    """If both conflict."""
     scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
     scene.pod("user", "a", volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
     incoming = scene.incoming(volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
     assert scene.verdicts(plugin, incoming) == {"a": NO_DISK, "b": IN_USE}
 
 
-def test_a_claim_that_is_not_there_keeps_the_pod_back(scene, plugin):
+def test_a_missing_claim_makes_the_pod_unschedulable(scene, plugin):
     """In the API server's words, and preemption cannot help."""
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
     assert isinstance(answer, Status)
@@ -126,7 +126,7 @@ def test_a_claim_that_is_not_there_keeps_the_pod_back(scene, plugin):
     assert answer.message == 'persistentvolumeclaim "c" not found'
 
 
-def test_preemption_takes_the_claim_from_its_user():
+def test_preemption_of_its_pod_frees_a_read_write_once_pod_claim():
     """On the user's node only: there the last use goes."""
     scene = PluginScene(nodes=[make_node("a"), make_node("b")])
     scene.add(
@@ -141,7 +141,7 @@ def test_preemption_takes_the_claim_from_its_user():
     assert [victim.pod.metadata.name for victim in room.victims] == ["user"]
 
 
-def test_preemption_leaves_a_user_of_equal_priority_alone():
+def test_a_pod_of_equal_priority_keeps_its_claim():
     """Then nothing helps."""
     scene = PluginScene(nodes=[make_node("a")])
     scene.add(
@@ -168,7 +168,7 @@ def test_preemption_leaves_a_user_of_equal_priority_alone():
         ),
     ],
 )
-def test_a_pod_that_left_wakes_those_it_was_in_the_way_of(gone, woken, scene, plugin):
+def test_a_deleted_pod_wakes_pods_with_conflicting_volumes(gone, woken, scene, plugin):
     """Whatever the access mode of a shared claim."""
     left = scene.pod("left", "a", **gone)
     ours = [*volumes(gce("d")), {"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]

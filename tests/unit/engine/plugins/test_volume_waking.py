@@ -1,4 +1,4 @@
-"""What lets a pod that VolumeBinding rejected be tried again."""
+"""VolumeBinding: the events after which a rejected pod is retried."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def woken(scene):
         pytest.param(make_claim("c", namespace="elsewhere"), False, id="another's of that name"),
     ],
 )
-def test_of_claims_the_pods_own_matter(claim, expected, woken):
+def test_only_claims_of_the_pod_wake_it(claim, expected, woken):
     """New or changed."""
     spec = claiming("c")
     assert woken(spec, EventKind.VOLUME_CLAIM_ADD, None, claim) is expected
     assert woken(spec, EventKind.VOLUME_CLAIM_UPDATE, make_claim("c", node="n"), claim) is expected
 
 
-def test_the_claim_of_an_ephemeral_volume_is_its_own(woken):
+def test_the_claim_of_an_ephemeral_volume_wakes_its_pod(woken):
     """By the name it is made under."""
     assert woken(EPHEMERAL, EventKind.VOLUME_CLAIM_ADD, None, make_claim("incoming-e"))
     assert not woken(EPHEMERAL, EventKind.VOLUME_CLAIM_ADD, None, make_claim("e"))
@@ -68,12 +68,12 @@ def test_the_claim_of_an_ephemeral_volume_is_its_own(woken):
         (EventKind.NODE_LABEL, make_node("n"), make_node("n", labels={"a": "b"})),
     ],
 )
-def test_any_of_these_wakes(kind, old, new, woken):
+def test_objects_whose_changes_always_wake_the_pod(kind, old, new, woken):
     """The plugin does not compare the contents."""
     assert woken(claiming("c"), kind, old, new)
 
 
-def test_a_class_that_may_make_volumes_elsewhere_wakes(woken):
+def test_a_storage_class_with_other_topologies_wakes_the_pod(woken):
     """Other changes of it do not."""
     old = make_storage_class(topologies=[{ZONE: ["z1"]}])
     assert woken({}, EventKind.STORAGE_CLASS_UPDATE, old, make_storage_class())
@@ -85,8 +85,8 @@ def test_a_class_that_may_make_volumes_elsewhere_wakes(woken):
     )
 
 
-def test_a_node_on_which_drivers_take_over_wakes(woken):
-    """Not one whose drivers change their limits."""
+def test_a_csi_node_with_changed_migrated_drivers_wakes_the_pod(woken):
+    """A CSINode whose drivers change only their limits does not."""
     old = make_csi_node("n", migrated=[EBS])
     more = make_csi_node("n", migrated=[EBS, GCE])
     assert woken({}, EventKind.CSI_NODE_UPDATE, old, more)
@@ -118,7 +118,7 @@ def test_a_node_on_which_drivers_take_over_wakes(woken):
         ),
     ],
 )
-def test_room_for_bigger_volumes_wakes(before, after, expected, woken):
+def test_capacity_for_larger_volumes_wakes_the_pod(before, after, expected, woken):
     """The size of a single volume is what counts."""
     old, new = make_capacity("k", **before), make_capacity("k", **after)
     assert woken({}, EventKind.STORAGE_CAPACITY_UPDATE, old, new) is expected
@@ -140,7 +140,7 @@ def test_room_for_bigger_volumes_wakes(before, after, expected, woken):
         ),
     ],
 )
-def test_a_driver_that_stops_telling_capacity_wakes(spec, before, after, expected, woken):
+def test_a_driver_that_stops_publishing_capacity_wakes_pods(spec, before, after, expected, woken):
     """Pods with its inline volumes, as kube-scheduler has it, though it matters to claims."""
     old, new = make_csi_driver(tells_capacity=before), make_csi_driver(tells_capacity=after)
     assert woken(spec, EventKind.CSI_DRIVER_UPDATE, old, new) is expected

@@ -1,4 +1,4 @@
-"""VolumeZone: zone and region labels of volumes against those of nodes."""
+"""VolumeZone: zone and region labels of volumes, compared with those of nodes."""
 
 from __future__ import annotations
 
@@ -59,14 +59,12 @@ def verdict(scene, plugin, volume_labels, node_labels):
         pytest.param({OLD_REGION: "r"}, {REGION: "r"}, "", id="a former region"),
     ],
 )
-def test_a_node_suits_if_it_has_what_the_volume_is_labelled_with(
-    volume, node, expected, scene, plugin
-):
+def test_a_node_fits_if_it_has_the_zone_labels_of_the_volume(volume, node, expected, scene, plugin):
     """In both forms of the question."""
     assert verdict(scene, plugin, volume, node) == expected
 
 
-def test_what_changed_is_seen_in_the_next_cycle(scene, plugin):
+def test_changes_take_effect_in_the_next_cycle(scene, plugin):
     """A node that moved, a volume that was labelled anew."""
     assert verdict(scene, plugin, {ZONE: "a"}, {ZONE: "b"}) == NO_ZONE
     assert verdict(scene, plugin, {ZONE: "a"}, {ZONE: "a"}) == ""
@@ -115,7 +113,7 @@ def test_ephemeral_volumes_are_left_to_node_affinity(scene, plugin):
         ),
     ],
 )
-def test_what_keeps_the_whole_pod_back(objects, name, reason, scene, plugin):
+def test_claims_that_make_the_pod_unschedulable(objects, name, reason, scene, plugin):
     """Each in upstream's words."""
     scene.tell(*objects)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming(name)))
@@ -123,7 +121,7 @@ def test_what_keeps_the_whole_pod_back(objects, name, reason, scene, plugin):
     assert answer.message == reason
 
 
-def test_a_claim_that_waits_for_a_node_demands_nothing(scene, plugin):
+def test_a_claim_that_waits_for_first_consumer_rejects_no_node(scene, plugin):
     """Its volume will be made to suit."""
     scene.tell(make_claim("c"), make_storage_class())
     assert scene.verdicts(plugin, scene.incoming(**claiming("c"))) == SKIPPED
@@ -165,7 +163,7 @@ def test_a_claim_that_waits_for_a_node_demands_nothing(scene, plugin):
         ),
     ],
 )
-def test_what_wakes_a_pod(kind, old, new, woken, scene, plugin):
+def test_which_events_wake_a_pod(kind, old, new, woken, scene, plugin):
     """upstream: volume_zone.go: isSchedulableAfter…"""
     event = ClusterEvent(kind, old, new)
     assert plugin.is_woken_by(scene.incoming(**claiming("c")), event) is woken

@@ -1,4 +1,4 @@
-"""DynamicResources: which devices a pod's claims get on each node, and why they get none."""
+"""DynamicResources: the devices that the claims of a pod get on each node, and failures."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ def told(allocation):
 # --- requests --------------------------------------------------------------------------------
 
 
-def test_a_claim_gets_a_device_where_there_is_one(scene, plugin):
+def test_a_claim_gets_a_device_on_a_node_with_devices(scene, plugin):
     """The other node has none."""
     scene.tell(make_slice("a"))
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
 
 
-def test_a_count_is_met_from_one_node(scene, plugin):
+def test_a_count_is_allocated_from_one_node(scene, plugin):
     """The first free devices in order."""
     scene.tell(make_slice("a", ["gpu-0"]), make_slice("b", ["gpu-0", "gpu-1", "gpu-2"]))
     found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
     assert found == {"a": NOT_ENOUGH, "b": ["r=gpu-0 r=gpu-1"]}
 
 
-def test_devices_in_use_are_passed_over(scene, plugin):
+def test_devices_in_use_are_skipped(scene, plugin):
     """By another claim's allocation."""
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b"))
     scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
@@ -106,13 +106,13 @@ def test_all_devices_of_a_node(scene, plugin):
     assert found == {"a": ["r=gpu-0 r=gpu-1"], "b": NOT_ENOUGH}
 
 
-def test_all_of_none_is_none(scene, plugin):
+def test_allocation_mode_all_needs_at_least_one_device(scene, plugin):
     """At least one device is needed."""
     claim = make_resource_claim("c", asking(allocationMode="All"))
     assert devices_by_node(scene, plugin, claim) == NOWHERE
 
 
-def test_all_devices_of_a_pool_that_is_not_whole(scene, plugin):
+def test_all_devices_of_an_incomplete_pool_are_an_error(scene, plugin):
     """Their number is unknown: an error, as upstream."""
     scene.tell(make_slice("a", count=2))
     claim = make_resource_claim("c", asking(allocationMode="All"))
@@ -122,7 +122,7 @@ def test_all_devices_of_a_pool_that_is_not_whole(scene, plugin):
     )
 
 
-def test_the_first_alternative_that_is_there_is_taken(scene, plugin):
+def test_the_first_available_alternative_is_allocated(scene, plugin):
     """Which one that is can differ from node to node."""
     scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
     claim = make_resource_claim("c", either("r", asking("two", count=2), asking("one")))
@@ -141,7 +141,7 @@ def test_earlier_alternatives_score_higher(scene, plugin):
     assert [plugin.score(state, pod, node) for node in scene.table.nodes()] == [8, 7]
 
 
-def test_more_devices_than_a_claim_may_have(scene, plugin):
+def test_a_claim_may_not_exceed_the_maximum_number_of_devices(scene, plugin):
     """The API's limit."""
     claim = make_resource_claim("c", asking(count=33))
     assert devices_by_node(scene, plugin, claim)["a"] == (
@@ -149,7 +149,7 @@ def test_more_devices_than_a_claim_may_have(scene, plugin):
     )
 
 
-def test_administrators_get_devices_that_are_in_use(scene, plugin):
+def test_admin_access_allocates_devices_in_use(scene, plugin):
     """Other claims may still get these devices afterwards."""
     scene.tell(make_slice("a"))
     scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
@@ -157,7 +157,7 @@ def test_administrators_get_devices_that_are_in_use(scene, plugin):
     assert devices_by_node(scene, plugin, claim) == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
 
 
-def test_one_too_many_of_equal_devices_is_found_out_quickly(scene, plugin):
+def test_a_count_above_the_number_of_equal_devices_fails_quickly(scene, plugin):
     """The search does not try every order of thirty devices."""
     scene.tell(make_slice("a", [f"gpu-{i}" for i in range(30)]))
     claim = make_resource_claim("c", asking("r", count=16), asking("s", count=15))
@@ -168,7 +168,7 @@ def test_one_too_many_of_equal_devices_is_found_out_quickly(scene, plugin):
 
 
 @pytest.mark.parametrize("attribute", [f"{DRIVER}/numa", "example.com/numa"])
-def test_devices_of_one_kind(scene, plugin, attribute):
+def test_match_attribute_selects_devices_with_equal_values(scene, plugin, attribute):
     """The first pair with the same value; names without a domain are the driver's."""
     name = attribute if attribute.startswith("example.com") else "numa"
     devices = [make_device(f"gpu-{i}", **{name: numa}) for i, numa in enumerate((0, 1, 1))]
@@ -178,7 +178,7 @@ def test_devices_of_one_kind(scene, plugin, attribute):
     assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2"]
 
 
-def test_a_constraint_concerns_the_requests_it_names(scene, plugin):
+def test_a_constraint_applies_only_to_its_requests(scene, plugin):
     """The third request is free to differ."""
     devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((0, 1, 1))]
     scene.tell(make_slice("a", devices))
@@ -194,7 +194,7 @@ def test_a_constraint_concerns_the_requests_it_names(scene, plugin):
         ("distinctAttribute", "z=gpu-0 x=gpu-1 y=gpu-2"),
     ],
 )
-def test_a_request_that_no_constraint_concerns_gives_its_device_up(
+def test_the_search_tries_other_devices_for_unconstrained_requests(
     scene, plugin, constraint, expected
 ):
     """The search tries another device for z if x and y cannot be satisfied beside it."""
@@ -213,7 +213,7 @@ def test_a_distinct_value_is_searched_for_with_every_device_of_another_request(s
     assert devices_by_node(scene, plugin, claim)["a"] == ["z=gpu-1 x=gpu-0 y=gpu-2"]
 
 
-def test_a_device_that_one_constraint_refuses_counts_for_no_other(scene, plugin):
+def test_a_device_rejected_by_one_constraint_does_not_affect_others(scene, plugin):
     """gpu-0 has no socket, so its NUMA node does not matter to gpu-1."""
     devices = [make_device("gpu-0", numa=0), make_device("gpu-1", numa=1, socket=0)]
     scene.tell(make_slice("a", devices))
@@ -234,7 +234,7 @@ def test_all_devices_must_satisfy_the_constraints(scene, plugin):
     )
 
 
-def test_a_device_without_the_attribute_is_like_no_other(scene, plugin):
+def test_a_device_without_the_attribute_never_matches(scene, plugin):
     """Not even like itself."""
     scene.tell(make_slice("a"))
     same = {"matchAttribute": f"{DRIVER}/numa"}
@@ -271,7 +271,7 @@ def test_tainted_devices(scene, plugin, taint, toleration, fits):
 # --- pools -----------------------------------------------------------------------------------
 
 
-def test_a_pool_that_is_not_whole_gives_nothing(scene, plugin):
+def test_an_incomplete_pool_provides_no_devices(scene, plugin):
     """Until its last slice is there."""
     scene.tell(make_slice("a", ["x"], name="first", count=2))
     claim = make_resource_claim("c")
@@ -337,7 +337,7 @@ def test_slices_for_several_nodes(scene, plugin, spec, nodes):
     assert found == {node: ["r=x"] if node in nodes else NOT_ENOUGH for node in "ab"}
 
 
-def test_a_slice_that_is_gone_takes_its_devices_along(scene, plugin):
+def test_the_devices_of_a_deleted_slice_are_removed(scene, plugin):
     """A slice that changes is read again."""
     slice_of_a = make_slice("a")
     scene.tell(slice_of_a)
@@ -385,7 +385,7 @@ def test_allocated_partitions_leave_less_to_others(scene, plugin):
     assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == NOT_ENOUGH
 
 
-def test_the_search_goes_back_when_a_partition_took_too_much(scene, plugin):
+def test_the_search_backtracks_if_a_partition_uses_too_many_counters(scene, plugin):
     """The whole card comes first by name; the second device is then impossible."""
     devices = [partition("a-whole", "40Gi"), partition("b-half", "20Gi"), partition("c", "20Gi")]
     scene.tell(make_slice("a", devices, spec=MEMORY))
@@ -528,7 +528,7 @@ def test_claims_that_cannot_be_used(scene, plugin, claims, words):
     assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_answers_are_kept_and_given_up_when_they_may_differ(scene, plugin):
+def test_results_are_cached_until_they_may_differ(scene, plugin):
     """Claims with equal requests share them; changes of devices, labels and classes drop them."""
     scene.tell(make_slice("a"), make_slice("", ["x"], spec={"nodeSelector": ZONE_2}))
     small = make_resource_claim("c", asking(of_class="small"))
@@ -546,7 +546,7 @@ def test_answers_are_kept_and_given_up_when_they_may_differ(scene, plugin):
     assert devices_by_node(scene, plugin, small) == NOWHERE
 
 
-def test_an_allocated_claim_ties_the_pod_to_its_node(scene, plugin):
+def test_a_pod_with_an_allocated_claim_fits_only_its_node(scene, plugin):
     """Other pods may use it as well."""
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
     pod = scene.incoming(**wanting("c"))

@@ -1,4 +1,4 @@
-"""DynamicResources: assumed allocations, the writes for a placement, and what failure reverts."""
+"""DynamicResources: assumed allocations, the writes of a binding, and the effects of failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def placed(scene, plugin, pod, node):
     return state
 
 
-def test_an_assumed_device_is_taken_for_others(scene, plugin):
+def test_an_assumed_device_is_in_use_for_other_claims(scene, plugin):
     """Until the assumption is reverted."""
     scene.tell(make_resource_claim("c"), make_resource_claim("d"))
     first, second = (scene.pod(name, **wanting(claim)) for name, claim in (("p", "c"), ("q", "d")))
@@ -104,7 +104,7 @@ def test_other_pods_do_not_share_an_allocation_that_the_api_does_not_show(scene,
     assert answer.message == "resource claim default/c is in the process of being allocated"
 
 
-def test_what_is_written_for_a_new_allocation(scene, plugin):
+def test_the_writes_of_a_new_allocation(scene, plugin):
     """First the finalizer; then devices, node selector and consumer in one write."""
     config = [{"requests": ["r"], "opaque": {"driver": "d", "parameters": {"of": "claim"}}}]
     shared = {"opaque": {"driver": "d", "parameters": {"of": "class"}}}
@@ -171,7 +171,7 @@ def test_the_claims_of_a_pod_as_they_are_after_its_binding(scene, plugin):
     assert plugin.bound_claims(CycleState(), scene.pod("q")) == ()
 
 
-def test_a_node_that_goes_before_reserve_is_an_error(scene, plugin):
+def test_a_node_deleted_before_reserve_is_an_error(scene, plugin):
     """A claim that is allocated already needs no node."""
     scene.tell(make_resource_claim("c"))
     pod = scene.pod("p", **wanting("c"))
@@ -200,7 +200,7 @@ def test_a_pod_joins_those_that_use_an_allocated_claim(scene, plugin):
     assert [one["uid"] for one in status.fields["reservedFor"]] == ["x", pods[1].uid, third.uid]
 
 
-def test_a_pod_that_has_its_claim_needs_nothing_written(scene, plugin):
+def test_a_pod_with_a_reserved_claim_needs_no_writes(scene, plugin):
     """As after a restart."""
     pod = scene.pod("p", **wanting("c"))
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=[pod.uid])))
@@ -221,7 +221,7 @@ def test_reservations_that_are_written_together_do_not_conflict(scene, plugin):
     assert [one["name"] for one in second.fields["reservedFor"]] == ["p", "q"]
 
 
-def test_a_pod_that_is_not_bound_gives_its_claims_back(scene, plugin):
+def test_a_pod_that_is_not_bound_releases_its_claims(scene, plugin):
     """Only what the API shows; the devices stay allocated, and other pods keep the claim."""
     pod = scene.pod("p", **wanting("c", "d"))
     scene.tell(make_resource_claim("c"), make_resource_claim("d"))
@@ -250,7 +250,7 @@ def test_a_pod_that_is_not_bound_gives_its_claims_back(scene, plugin):
         ),
     ],
 )
-def test_claims_that_changed_meanwhile(scene, plugin, later, words):
+def test_changed_claims_fail_the_binding(scene, plugin, later, words):
     """The pod is tried again."""
     scene.tell(make_resource_claim("c"))
     pod = scene.pod("p", **wanting("c"))
@@ -270,7 +270,7 @@ def post_filtered(scene, plugin, *reserved_for):
     return plugin.post_filter(state, pod, None)
 
 
-def test_an_allocation_that_keeps_the_pod_away_is_given_up(scene, plugin):
+def test_an_unused_allocation_that_rejects_all_nodes_is_deallocated(scene, plugin):
     """Only if no pod uses it."""
     answer = post_filtered(scene, plugin)
     assert answer.status.message == "deallocation of ResourceClaim completed"
@@ -279,13 +279,13 @@ def test_an_allocation_that_keeps_the_pod_away_is_given_up(scene, plugin):
     assert command.fields == {"allocation": None, "reservedFor": None, "devices": None}
 
 
-def test_an_allocation_that_others_use_stays(scene, plugin):
+def test_an_allocation_used_by_other_pods_is_kept(scene, plugin):
     """The pod waits."""
     answer = post_filtered(scene, plugin, "x")
     assert (answer.status.message, answer.commands) == ("still not schedulable", ())
 
 
-def test_pods_without_claims_are_told_apart_from_those_never_looked_at(scene, plugin):
+def test_pods_without_claims_and_unexamined_pods_have_different_messages(scene, plugin):
     """Both are upstream's texts, which occur in messages."""
     pod, state = scene.pod("p"), CycleState()
     assert plugin.post_filter(state, pod, None).status.message == "not found"

@@ -59,7 +59,7 @@ def claim_with(*conditions, at=START, reserved_for=("u-p",)):
     return make_resource_claim("c", status=status | ({"devices": [device]} if conditions else {}))
 
 
-def test_an_allocation_says_what_it_waits_for_since_when_and_where(scene, plugin):
+def test_an_allocation_has_binding_conditions_timestamp_and_node(scene, plugin):
     """A device that binds to a node ties the claim to it, although all nodes reach the device."""
     scene.tell(make_resource_claim("c"))
     pod = scene.pod("p", **wanting("c"))
@@ -100,7 +100,9 @@ def test_an_allocation_says_what_it_waits_for_since_when_and_where(scene, plugin
         ((("attached", "True"),), 601, ""),
     ],
 )
-def test_when_a_pod_may_be_bound(scene, plugin, conditions, later, words):
+def test_a_pod_is_bound_when_all_binding_conditions_are_true(
+    scene, plugin, conditions, later, words
+):
     """When all conditions are True and no failure condition is."""
     scene.tell(claim_with())
     pod = scene.pod("p", **wanting("c"))
@@ -117,7 +119,7 @@ def test_when_a_pod_may_be_bound(scene, plugin, conditions, later, words):
         assert bool(answer) is bool(words)
 
 
-def test_a_claim_that_is_ready_is_not_waited_for(scene, plugin):
+def test_a_ready_claim_does_not_delay_the_binding(scene, plugin):
     """The reservation is all that is written; upstream records the event all the same."""
     scene.tell(claim_with(("attached", "True"), reserved_for=()))
     pod = scene.pod("p", **wanting("c"))
@@ -195,7 +197,7 @@ def test_only_devices_with_binding_conditions_must_meet_them(value, is_ready):
     assert is_ready_for_binding(make_resource_claim("c", status=status)) is is_ready
 
 
-def test_a_claim_without_conditions_does_not_hold_up_its_neighbour(scene, plugin):
+def test_a_claim_without_conditions_does_not_delay_another_claim(scene, plugin):
     """The pod is bound when the conditions of the other claim are True."""
     result = {"request": "r", "driver": DRIVER, "pool": "other", "device": "x"}
     used = {"allocation": {"devices": {"results": [result]}}}

@@ -62,7 +62,7 @@ def sharing(amount=None, name="r", **more):
         ({"default": "2500m", "validRange": {"min": "1500m", "step": "1"}}, "2100m", "3"),
     ],
 )
-def test_what_a_request_consumes(policy, wanted, consumed):
+def test_the_capacity_that_a_request_consumes(policy, wanted, consumed):
     """Steps are counted in whole units, rounded up, and written in binary SI (roundUpRange)."""
     requests = {} if wanted is None else {"bandwidth": wanted}
     device = decode_as(Device, card(policy=policy))
@@ -149,7 +149,7 @@ def test_shares_that_the_api_shows_count(scene, plugin):
     assert shares(found) == [[("card", {"bandwidth": "6G"})]]
 
 
-def test_a_device_without_share_id_is_taken_whole(scene, plugin):
+def test_a_device_allocated_without_share_id_is_fully_in_use(scene, plugin):
     """As one that was allocated before sharing was allowed."""
     scene.tell(make_slice("a", [card()]))
     result = {"request": "r", "driver": DRIVER, "pool": "a", "device": "card"}
@@ -172,7 +172,7 @@ def test_requests_of_one_claim_share_but_devices_of_one_request_differ(scene, pl
     assert allocate(scene, plugin, three) == NOT_ENOUGH
 
 
-def test_the_search_goes_back_when_a_share_took_too_much(scene, plugin):
+def test_the_search_backtracks_if_a_share_consumes_too_much(scene, plugin):
     """The first request must go to the smaller card, because the second fits only the larger."""
     scene.tell(make_slice("a", [card("large", total="10G"), card("small", total="4G")]))
     claim = make_resource_claim("c", sharing("4G", "r"), sharing("8G", "s"))
@@ -188,7 +188,7 @@ def test_all_devices_with_enough_capacity(scene, plugin):
     assert shares(allocate(scene, plugin, claim)) == [[("large", {"bandwidth": "4G"})]]
 
 
-def test_a_capacity_request_takes_an_unshared_device_whole(scene, plugin):
+def test_a_capacity_request_allocates_an_unshared_device_fully(scene, plugin):
     """It selects by size; nothing is consumed, and there is no share ID."""
     small, large = make_device("small", "20Gi"), make_device("large", "80Gi")
     scene.tell(make_slice("a", [small, large]))

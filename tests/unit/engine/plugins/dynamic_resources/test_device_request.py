@@ -1,4 +1,4 @@
-"""Requests of claims that no class or allocator can serve, in upstream's words."""
+"""Requests of claims that cannot be satisfied, with upstream's messages."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def classes(**selectors):
         (request(), None),
     ],
 )
-def test_a_request_that_cannot_be_served_is_refused_before_nodes_are_judged(one, text):
+def test_an_invalid_request_is_rejected_before_nodes_are_filtered(one, text):
     refusal = refusal_of(claim_of(one), classes(gpu=[]))
     assert (refusal.message if refusal else None) == text
 
@@ -80,7 +80,7 @@ def test_a_request_that_cannot_be_served_is_refused_before_nodes_are_judged(one,
         ),
     ],
 )
-def test_a_claim_that_cannot_be_resolved_says_where(one, constraints, text):
+def test_the_error_of_an_invalid_claim_names_the_request(one, constraints, text):
     with pytest.raises(AllocationError) as refused:
         resolve_claim(claim_of(one, constraints=constraints), classes(gpu=[]))
     assert str(refused.value) == text

@@ -66,7 +66,7 @@ def both(scene, pod):
     return {node: reason or found[node] for node, reason in fits.items()}
 
 
-def test_devices_stand_in_where_the_node_does_not_list_the_resource(scene, plugin):
+def test_devices_provide_a_resource_that_the_node_does_not_list(scene, plugin):
     """On the node that lists it, its own amount counts."""
     scene.tell(gpu_class())
     assert both(scene, scene.incoming(**asks(1))) == {"a": "", "b": ""}
@@ -83,7 +83,7 @@ def test_the_name_of_a_class_is_a_resource(scene, plugin):
     assert found == {"a": "", "b": "cannot allocate all claims"}
 
 
-def test_without_a_class_the_resource_is_the_nodes_own(scene, plugin):
+def test_without_a_device_class_the_node_provides_the_resource(scene, plugin):
     """And a class that appears or goes changes the answer of a cached node."""
     pod = scene.incoming(**asks(1))
     fit = scene.plugin("NodeResourcesFit")
@@ -98,7 +98,7 @@ def test_without_a_class_the_resource_is_the_nodes_own(scene, plugin):
     assert scene.verdicts(fit, pod, CycleState()) == {"a": f"Insufficient {GPU}", "b": ""}
 
 
-def test_another_resource_that_nothing_provides(scene, plugin):
+def test_a_resource_without_device_class_and_node_capacity(scene, plugin):
     """The node cannot fit it, in the words of either plugin."""
     scene.tell(gpu_class())
     pod = scene.incoming(containers=[container(**{GPU: "1", "example.com/other": "1"})])
@@ -147,7 +147,7 @@ def test_every_container_has_its_own_request(scene, plugin):
     assert mappings == [("x", "container-0-request-1"), ("z", "container-2-request-0")]
 
 
-def test_init_containers_reuse_what_later_containers_have(scene, plugin):
+def test_init_containers_reuse_devices_of_later_containers(scene, plugin):
     """They share one request for the rest: i needs 3 and j 4 of which x and y have 2."""
     scene.tell(gpu_class())
     init = [container("i", **{GPU: "3"}), container("j", **{GPU: "4"})]
@@ -163,7 +163,7 @@ def test_init_containers_reuse_what_later_containers_have(scene, plugin):
     ]
 
 
-def test_sidecars_last_and_do_not_lend_to_earlier_ones_twice(scene, plugin):
+def test_devices_of_sidecars_are_not_reused(scene, plugin):
     """A sidecar has its own request; an init container after it does not reuse it."""
     scene.tell(gpu_class())
     init = [container("side", "Always", **{GPU: "1"}), container("i", **{GPU: "1"})]
@@ -175,7 +175,7 @@ def test_sidecars_last_and_do_not_lend_to_earlier_ones_twice(scene, plugin):
 # --- bindings ----------------------------------------------------------------------------------
 
 
-def test_what_is_written_for_a_special_claim(scene, plugin):
+def test_the_writes_of_a_special_claim(scene, plugin):
     """The claim, its finalizer, its allocation, and its name in the pod's status."""
     scene.tell(gpu_class())
     pod = scene.pod("p", **asks(1))
@@ -218,7 +218,7 @@ def test_the_special_claim_of_a_pod_that_is_not_bound_is_deleted(scene, plugin):
     assert plugin.release_commands(state, pod, "a") == ()
 
 
-def test_the_devices_of_a_special_claim_stay_taken_while_it_is_created(scene, plugin):
+def test_devices_of_a_special_claim_are_in_use_during_its_creation(scene, plugin):
     """The assumption ends with the allocation in the API, or with `unreserve`."""
     scene.tell(gpu_class())
     pod = scene.pod("p", **asks(1))
@@ -233,7 +233,7 @@ def test_the_devices_of_a_special_claim_stay_taken_while_it_is_created(scene, pl
     assert not scene.cluster.devices.is_taken(taken)
 
 
-def test_a_special_claim_that_is_left_over_is_deleted_first(scene, plugin):
+def test_an_earlier_special_claim_is_deleted_first(scene, plugin):
     """The pod waits for its deletion; nothing else of the pod's is deleted."""
     scene.tell(gpu_class())
     pod = scene.pod("p", **asks(1))
@@ -299,7 +299,7 @@ def test_a_pod_with_a_claim_and_an_extended_resource_gets_both(scene, plugin):
         (make_device_class(), gpu_class(), IMPLICIT, False),
     ],
 )
-def test_which_classes_wake_a_pod_that_lacks_a_resource(scene, old, new, resource, woken):
+def test_which_device_classes_wake_a_pod_that_lacks_a_resource(scene, old, new, resource, woken):
     """Those that newly provide it."""
     kind = EventKind.DEVICE_CLASS_ADD if old is None else EventKind.DEVICE_CLASS_UPDATE
     event = ClusterEvent(kind, old, new)
@@ -319,7 +319,7 @@ def test_an_init_container_that_later_containers_cover_has_no_request(scene, plu
 
 
 @pytest.mark.parametrize(("of_class", "woken"), [([gpu_class()], True), ([], False)])
-def test_a_node_with_new_devices_may_look_as_before(scene, plugin, of_class, woken):
+def test_node_changes_wake_pods_that_need_devices(scene, plugin, of_class, woken):
     """So any change wakes a pod that wants devices, but no pod that wants the node's own."""
     scene.tell(*of_class)
     pod = scene.incoming(**asks(1))

@@ -1,4 +1,4 @@
-"""DynamicResources: what keeps a pod out of the queue, and what lets it try again."""
+"""DynamicResources: the claims for which a pod waits, and the events that wake the pod."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(scene, name):
     return PodInfo(pod, scene.cluster.shapes.shape_of(pod))
 
 
-def test_a_pod_waits_until_its_claims_are_there(scene, plugin):
+def test_a_pod_waits_until_its_claims_exist(scene, plugin):
     """Upstream's words."""
     pod = scene.pod("p", **wanting("c"))
     assert plugin.pre_enqueue(pod).message == 'could not find ResourceClaim "default/c"'
@@ -41,7 +41,7 @@ def test_a_pod_waits_until_its_claims_are_there(scene, plugin):
     assert plugin.pre_enqueue(scene.pod("q")) is None
 
 
-def test_a_pod_waits_until_a_claim_was_made_for_it(scene, plugin):
+def test_a_pod_waits_until_its_generated_claim_exists(scene, plugin):
     """And it must be its own."""
     spec = wanting(templates=["t"])
     waiting = plugin.pre_enqueue(scene.pod("p", **spec))
@@ -66,7 +66,7 @@ def test_a_pod_for_which_no_claim_is_needed(scene, plugin):
     assert plugin.pre_filter(CycleState(), info) is SKIP
 
 
-def test_a_claim_of_no_kind(scene, plugin):
+def test_a_claim_reference_without_name_or_template(scene, plugin):
     """A kind of reference that does not exist today."""
     pod = scene.pod("p", resourceClaims=[{"name": "x"}])
     assert plugin.pre_enqueue(pod).message == (
@@ -93,7 +93,7 @@ OTHER_TAKEN = make_resource_claim("x", status=allocated("a", "gpu-0"))
         (EventKind.DEVICE_CLASS_UPDATE, None, None, True),
     ],
 )
-def test_what_wakes_a_pod(scene, plugin, kind, old, new, woken):
+def test_which_events_wake_a_pod(scene, plugin, kind, old, new, woken):
     """Its own claims, and devices that were given back."""
     scene.tell(OWN)
     pod = scene.pod("p", **wanting("c"))
@@ -101,7 +101,7 @@ def test_what_wakes_a_pod(scene, plugin, kind, old, new, woken):
     assert plugin.is_woken_by(pod, ClusterEvent(kind, old, new)) is woken
 
 
-def test_a_pod_whose_claims_are_not_there_sleeps_on(scene, plugin):
+def test_deallocated_devices_do_not_wake_a_pod_without_its_claims(scene, plugin):
     """Devices released by other pods do not wake it."""
     pod = scene.pod("p", **wanting("c"))
     event = ClusterEvent(EventKind.RESOURCE_CLAIM_UPDATE, OTHER_TAKEN, OTHER)

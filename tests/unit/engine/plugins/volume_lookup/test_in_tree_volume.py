@@ -1,4 +1,4 @@
-"""In-tree disks under the names and labels of the CSI drivers that serve them."""
+"""In-tree disks with the names and labels of the CSI drivers that replace their plugins."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def handle(source):
         ),
     ],
 )
-def test_the_name_of_a_disk(source, expected):
+def test_the_volume_handle_of_a_disk(source, expected):
     """What the driver calls it."""
     assert handle(source) == expected
 
@@ -68,21 +68,21 @@ def test_a_gce_disk_is_named_by_its_zone(label, zones, expected):
 
 
 @pytest.mark.parametrize("zones", ["europe-west1-b__asia-east1-a", "here__there"])
-def test_a_gce_disk_in_several_regions_makes_no_sense(zones):
+def test_a_gce_disk_in_several_regions_is_invalid(zones):
     """There is no name for it."""
     with pytest.raises(TranslationError, match="failed to get region from zones"):
         csi_of_volume(make_volume("v", driver="", spec=GCE, labels={ZONE: zones}))
 
 
 @pytest.mark.parametrize("volume_id", ["aws://", "aws://z/disk-1", "aws://z/vol-1/x"])
-def test_an_aws_disk_with_a_strange_url_makes_no_sense(volume_id):
-    """Anything else is taken as it is."""
+def test_an_aws_disk_with_an_invalid_url_is_refused(volume_id):
+    """Other names are used unchanged."""
     inline = decode_as(Volume, {"name": "d", "awsElasticBlockStore": {"volumeID": volume_id}})
     with pytest.raises(TranslationError, match="Invalid format for AWS volume"):
         csi_of_inline(inline)
 
 
-def test_others_have_no_driver():
+def test_other_volumes_have_no_driver():
     """Neither inline nor as volumes; a CSI volume has its own."""
     assert csi_of_inline(decode_as(Volume, {"name": "x", "emptyDir": {}})) is None
     assert csi_of_volume(make_volume("v", driver="")) is None
@@ -138,6 +138,6 @@ def reach_of(source, reach=None, labels=None):
         pytest.param(AZURE, {ZONE: ["a"]}, {ZONE: "a"}, [{ZONE: ["a"]}], id="no label of its own"),
     ],
 )
-def test_a_drivers_label_stands_for_the_zone(source, reach, labels, expected):
+def test_the_topology_label_of_the_driver_replaces_the_zone_label(source, reach, labels, expected):
     """In the affinity, or else from the label."""
     assert reach_of(source, reach, labels) == expected
