@@ -69,6 +69,8 @@ def findings(served, pod):
     """Everything an evaluation says, in names and words."""
     found = evaluate(served, pod)
     plain = {name: getattr(found, name) for name in found.__slots__ if name != "preemption"}
+    if found.room is not None:  # which of several equal nodes it names depends on their order
+        plain["room"] = found.room.by, len(found.room.victims)
     preemption = found.preemption
     if preemption is None:
         return plain
