@@ -49,8 +49,9 @@ class PreemptionExecution:
     """The preemption of one preemptor in progress; call `answer` until `is_done`.
 
     `unbound` cancels the bindings of victims that are not bound yet. `failed` is set if a victim
-    could not be removed, and `erred` if any command failed; NotFound does not count as a failure.
-    If a PodGroup preempts, `group` is that PodGroup and `preemptor` is one of its pods.
+    could not be removed. `erred` is set if any command failed, or if the last victim was not bound
+    yet. NotFound does not count as a failure. If a PodGroup preempts, `group` is that PodGroup and
+    `preemptor` is one of its pods.
     """
 
     is_synchronous: ClassVar[bool] = False
@@ -129,6 +130,10 @@ class PreemptionExecution:
             self._outstanding[uid] = self._delete(victim)
             return [self._outstanding[uid]]
         del self._outstanding[uid]
+        if victim is self.victims[-1] and not victim.pod.spec.node_name:
+            # If its binding fails, its deletion is no event that wakes the preemptor. Upstream's
+            # preemptor then waits until another event.
+            self.erred = True
         return [self._event(victim), *self._advance()]
 
     def _advance(self) -> list[Command]:
