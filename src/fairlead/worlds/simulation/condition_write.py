@@ -151,7 +151,6 @@ def _next_conditions(
     """
     # The same rule for JSON values: apiserver/condition.py: with_conditions
     merged = list(before)
-    differ = False
     for change in changes:
         if not change.status or change.last_heartbeat_time:
             return None
@@ -160,9 +159,6 @@ def _next_conditions(
         since = timestamp
         if old is not None and old.status == change.status:
             since = old.last_transition_time
-            differ = differ or (old.reason, old.message) != (change.reason, change.message)
-        else:
-            differ = True
         after = PodCondition(
             type=change.type,
             status=change.status,
@@ -171,7 +167,8 @@ def _next_conditions(
             last_transition_time=since,
         )
         merged[place : place + 1] = [after]
-    return tuple(merged) if differ else None
+    conditions = tuple(merged)
+    return None if conditions == before else conditions
 
 
 def _with_conditions(before: Pod, conditions: tuple[PodCondition, ...], version: str) -> Pod:
