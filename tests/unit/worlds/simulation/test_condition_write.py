@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.api.codec import decode
@@ -133,7 +133,11 @@ commands = st.one_of(
 )  # fmt: skip
 
 
+TEXT, EMPTY = (Condition("Ready", "True", "", message) for message in ("text", ""))
+
+
 @given(st.lists(commands, max_size=12))
+@example([PatchStatus(ref("b"), conditions=some) for some in ((TEXT,), (EMPTY, TEXT))])
 def test_views_and_values_equal_those_of_writes_to_the_store(script):
     """Whatever else is written or read in between; a write without effect changes no version."""
     plain, fast = PlainWorld(), FastWorld()
