@@ -21,7 +21,6 @@ from fairlead.engine.nodelifecycle.flag import FEATURE_GATES
 from fairlead.whatif.configuration.autoscaling.autoscaler import (
     AUTO,
     CLUSTER_AUTOSCALER,
-    INSTANCE_TYPES,
     KARPENTER,
     OFF,
     OPTION,
@@ -144,12 +143,12 @@ def _named_settings(source: str, folder: Path, settings: Settings) -> Iterator[N
         yield
     except InputError as cause:
         for name, file in files.items():
+            if cause.source == f"--{name}":
+                raise InputError(source, cause.problem, field=f"settings.{name}") from None
             if file is not None and cause.source.startswith(str(folder / file)):
                 raise InputError(source, str(cause), field=f"settings.{name}") from None
         if cause.source == OPTION:
             raise InputError(source, cause.problem, field="settings.autoscale") from None
-        if cause.source == INSTANCE_TYPES:
-            raise InputError(source, cause.problem, field="settings.instance-types") from None
         raise
 
 

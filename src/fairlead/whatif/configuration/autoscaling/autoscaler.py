@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
 
 OPTION: Final = "--autoscale"
-INSTANCE_TYPES: Final = "--instance-types"
 OFF: Final = "off"
 AUTO: Final = "auto"
 CLUSTER_AUTOSCALER: Final = "cluster-autoscaler"

@@ -36,7 +36,6 @@ from fairlead.engine.autoscaling.karpenter.labels import (
 from fairlead.engine.autoscaling.karpenter.scheduling.requirement import requirement
 from fairlead.engine.autoscaling.karpenter.scheduling.requirements import combined
 from fairlead.engine.autoscaling.karpenter.state.statenode import amounts
-from fairlead.whatif.configuration.autoscaling.autoscaler import INSTANCE_TYPES
 from fairlead.whatif.configuration.autoscaling.new_node_validation import amount_problems
 from fairlead.whatif.configuration.autoscaling.open_cost_price import (
     PRICE_MAX,
@@ -47,6 +46,7 @@ from fairlead.whatif.input.document import decode_text, read_bytes
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.input.table import read_table
 
+OPTION: Final = "--instance-types"
 _CORE_PRICE: Final = 0.03
 _GIB_PRICE: Final = 0.004
 _SPOT_SHARE: Final = 0.4
@@ -99,7 +99,7 @@ def read_instance_types(files: str, nodes: Sequence[Node] = ()) -> list[StatedTy
     """
     paths = [files] if Path(files).exists() else files.split(",")
     if not all(path.strip() for path in paths):
-        raise InputError(INSTANCE_TYPES, f"{files!r} has no file before or after a comma")
+        raise InputError(OPTION, f"{files!r} has no file before or after a comma")
     texts = {path: _text(path) for path in paths}
     tables = [path for path in paths if is_price_table(texts[path])]
     found = _types_in({path: text for path, text in texts.items() if path not in tables})
