@@ -77,10 +77,12 @@ def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
         assert len(asked(file, "/api/v1/nodes")["items"]) == 2
         assert run(["clock", "advance", "5m", "--kubeconfig", kubeconfig]) == 0
         assert run(["clock", "speed", "60", "--kubeconfig", kubeconfig]) == 0
+        assert run(["clock", "advance", "-5m", "--kubeconfig", kubeconfig]) == 2
         assert run(["clock", "advance", "never", "--kubeconfig", kubeconfig]) == 2
         shown = capsys.readouterr()
         assert "paused" in shown.out
         assert "advance: 'never' is not a duration" in shown.err
+        assert "advance: must be at least 0" in shown.err
     assert run(["clock", "--kubeconfig", kubeconfig]) == 2
     assert "does not answer" in capsys.readouterr().err
 
