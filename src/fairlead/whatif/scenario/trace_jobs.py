@@ -141,7 +141,11 @@ class _Gang(Struct, frozen=True):
         }
         for member in range(self.members):
             pod = pod_source.make_pod(row, f"{self.name}-{member}")
-            metadata = {**pod["metadata"], "annotations": annotations}
+            metadata = pod["metadata"]
+            metadata = {
+                **metadata,
+                "annotations": {**metadata.get("annotations", {}), **annotations},
+            }
             yield {**pod, "metadata": metadata, "spec": {**pod["spec"], "schedulerName": scheduler}}
 
 

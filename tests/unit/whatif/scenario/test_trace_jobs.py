@@ -21,9 +21,9 @@ PODS = "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli\n3,LS,8000,1024,8,1000\n
 def experiment(tmp_path):
     """What a scenario with these jobs comes to."""
 
-    def made(seed=1, gpus=8, **jobs):
+    def made(seed=1, gpus=8, pods=PODS, **jobs):
         (tmp_path / "nodes.csv").write_text(NODES)
-        (tmp_path / "pods.csv").write_text(PODS)
+        (tmp_path / "pods.csv").write_text(pods)
         trace = {"nodes": "nodes.csv", "pods": "pods.csv", "gpus-at-least": gpus, "jobs": jobs}
         path = tmp_path / "s.yaml"
         whole = {"cluster": {"trace": {**trace, "arrivals": "1h"}}, "seed": seed, "duration": "3h"}
@@ -62,6 +62,14 @@ def test_queues_and_pods_have_the_configured_fields(experiment):
         "scheduling.k8s.io/group-name": "q-0000",
         "fairlead.dev/run-duration": "90s",
     }
+
+
+def test_pods_keep_the_usage_that_the_table_has(experiment):
+    header = "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli,memory_used_mib"
+    queue = {"name": "q", "jobs": 1}
+    found = experiment(members=[1], queues=[queue], pods=f"{header}\n3,LS,8000,1024,8,1000,700\n")
+    (pod,) = (c.manifest for s in found.steps for c in s.commands if c.manifest["kind"] == "Pod")
+    assert pod["metadata"]["annotations"]["fairlead.dev/usage"] == "memory=700Mi"
 
 
 def test_rows_with_fewer_gpus_are_left_out(experiment):
