@@ -194,8 +194,9 @@ class Rebalancer:
                         squares = self._balance().squares
                         if best is None or squares < best[0]:
                             best = squares, info, pod
-            if best is not None:
-                return self._commit(best[1], best[2], waiting)
+            found = self._commit(best[1], best[2], waiting) if best is not None else None
+            if found is not None:
+                return found
         return None
 
     def _even_out(self) -> GainingMove | None:
