@@ -10,6 +10,7 @@ source: https://github.com/kubernetes-sigs/cluster-capacity; quotas and users' p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -32,6 +33,7 @@ from fairlead.engine.kubelet.volume_attachment import SingleNodeVolumes
 from fairlead.engine.scheduling.decision import Failure
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.engine.workloads.devices.resource_claims import claim_manifest
+from fairlead.engine.workloads.disruption.budget_room import BudgetLimit, BudgetRoom
 from fairlead.engine.workloads.volumes.claim_creation import ephemeral_claims
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.planner.cluster_model import ClusterModel
@@ -59,6 +61,7 @@ from fairlead.whatif.snapshot.api_refusal import refusal_of
 
 PODS_MAX: Final = 1_000_000
 _PROGRESS_EVERY: Final = 64
+_BUDGETS_NAMED_MAX: Final = 3
 _TEMPLATE: Final = kind_of({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"})
 
 
@@ -68,8 +71,9 @@ class FitResult(Struct):
     `by_node` counts the new pods by node, in order of first use. `refusals` are the reasons why
     nodes refuse the next pod; `refused_by` is "admission", "scheduling" or "limit". `waiting`
     counts the pending pods of the snapshot, which were placed first. The new pods preempted
-    `victims`. `disks` are the claims that all new pods share, and whose volumes are attached to one
-    node at a time.
+    `victims`, and `breached` are the budgets that allow fewer evictions, each with the number of
+    its victims. `disks` are the claims that all new pods share, and whose volumes are attached to
+    one node at a time.
     """
 
     count: int = 0
@@ -79,6 +83,7 @@ class FitResult(Struct):
     refusals: list[Refusal] = field(default_factory=list)
     waiting: WaitingPodCounts = field(default_factory=WaitingPodCounts)
     victims: list[PodInfo] = field(default_factory=list)
+    breached: list[tuple[BudgetLimit, int]] = field(default_factory=list)
     disks: list[str] = field(default_factory=list)
 
 
@@ -100,6 +105,17 @@ def fit(
     result.waiting = place_waiting_pods(model)
     model.preempts = preempts
     progress.begin(f"placing {source.title}", 0)
+    budgets = BudgetRoom(model.current_objects(), model.now) if preempts else None
+    _place_new_pods(model, source, progress, pods_max, result)
+    if budgets is not None:
+        result.breached = _breached(budgets, result.victims)
+    return result
+
+
+def _place_new_pods(
+    model: ClusterModel, source: NewPods, progress: Progress, pods_max: int, result: FitResult
+) -> None:
+    """Place pods until one is refused or fits no node, or `pods_max` are placed; fill `result`."""
     pods, volumes = _admitted(model, source), SingleNodeVolumes(model.cluster)
     while result.count < pods_max:
         try:
@@ -111,13 +127,13 @@ def fit(
                 title = f"Pod {source.namespace}/{source.name}"
                 raise refusal_of(source.source, title, refused) from None
             result.refused_by, result.stop = "admission", refused.message
-            return result
+            return
         decision = place(model, pod, result.victims)
         if isinstance(decision, Failure):
             result.refused_by, result.stop = "scheduling", decision.message
             # If some new pods fit, the smallest change would often be to delete one of them.
             result.refusals = refusals_of(model, pod, changes=not result.count)
-            return result
+            return
         disks = list(volumes.claims_of(pod.pod))
         result.disks = [one for one in disks if one in result.disks or not result.count]
         node = decision.node.name
@@ -127,7 +143,20 @@ def fit(
             progress.reach(result.count, 0)
     result.refused_by = "limit"
     result.stop = f"--max-limit is {pods_max:,}"
-    return result
+
+
+def _breached(budgets: BudgetRoom, victims: list[PodInfo]) -> list[tuple[BudgetLimit, int]]:
+    """Return the budgets that allow fewer evictions than they have `victims`, with this number.
+
+    Victims that budgets do not protect, such as pods that are not ready, do not count.
+    """
+    limits: dict[str, BudgetLimit] = {}
+    evicted: Counter[str] = Counter()
+    for victim in victims:
+        for limit in budgets.guarding(victim.pod):
+            limits[limit.key] = limit
+            evicted[limit.key] += 1
+    return [(limits[key], evicted[key]) for key in sorted(limits) if evicted[key] > limits[key].now]
 
 
 def _admitted(model: ClusterModel, source: NewPods) -> Iterator[PodInfo]:
@@ -236,6 +265,8 @@ def fit_answer(
     if result.victims:
         pods = counted(len(result.victims), "pod")
         findings.append(f"{pods} of lower priority would be evicted.")
+    if result.breached:
+        findings.append(f"This breaches budgets: {_breaches(result.breached)}.")
     facts: Json = {
         "pod": source.title,
         "namespace": source.namespace,
@@ -246,6 +277,10 @@ def fit_answer(
         "waiting_without_node": result.waiting.without_node,
         "preempted_by_waiting": result.waiting.preempted,
         "preempted_without_node": result.waiting.lost,
+        "breached_budgets": [
+            {"budget": limit.key, "evicted": evicted, "allowed": limit.now}
+            for limit, evicted in result.breached
+        ],
     }
     return TabularAnswer(
         "Fit",
@@ -270,6 +305,13 @@ def _verdict(result: FitResult, source: NewPods) -> str:
     nodes = counted(len(result.by_node), "node")
     more = counted(result.count, "more pod")
     return f"{more} {what} {verb}, on {nodes}{source.in_all(result.count)}."
+
+
+def _breaches(breached: list[tuple[BudgetLimit, int]]) -> str:
+    """Return the names of the first budgets, with their numbers of evicted and allowed pods."""
+    named = [f"{limit.key} ({n:,} evicted, {limit.now:,} allowed)" for limit, n in breached]
+    more = len(named) - _BUDGETS_NAMED_MAX
+    return ", ".join(named[:_BUDGETS_NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _waiting(waiting: WaitingPodCounts) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from tests.unit.whatif.planner.conftest import deployment
+from tests.unit.whatif.planner.conftest import budget, deployment
 
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.change.cluster_change import ClusterChange
@@ -132,6 +132,20 @@ def test_pods_of_lower_priority_are_preempted_only_with_the_option(fitted, make)
     found = fitted("deploy/web", *objects, preempts=True)
     assert found.count == 4
     assert [pod.key for pod in found.victims] == ["default/low"]
+
+
+def test_the_answer_names_budgets_that_preemption_breaches(fitted, make):
+    """Both pods of the budget are preempted, but it allows one eviction."""
+    objects = (
+        make.node(),
+        *deployment(make, "app", ["n", "n"], cpu="2"),
+        budget("app", maxUnavailable=1),
+        make.priority_class("high", 1000),
+        make.workload(replicas=0, priorityClassName="high"),
+    )
+    assert not fitted("deploy/web", *objects, preempts=True, pods_max=2).breached
+    found = fitted("deploy/web", *objects, preempts=True)
+    assert [(limit.key, limit.now, n) for limit, n in found.breached] == [("default/app", 1, 2)]
 
 
 def test_each_pod_of_a_stateful_set_has_a_claim(fitted, make):
