@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
+import fairlead.engine.scheduling.preemption.evaluator  # noqa: F401 - it is imported late
 from fairlead.client.api_resource import ApiResource
 from fairlead.client.connection import ConnectionConfig
 from fairlead.client.credentials import Credentials
