@@ -28,7 +28,7 @@ from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
 
-_NEVER: Final[Instant] = (1 << 63) - 1  # the deadline of a controller that has none
+_NEVER: Final[Instant] = (1 << 63) - 1  # stored for a controller whose `next_deadline` is None
 
 
 class _Member:
@@ -62,9 +62,11 @@ class Engine:
     """
 
     def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
-        """Pass stimuli to `controllers` in this order, which also orders equal deadlines.
+        """Pass stimuli to `controllers` in this order.
 
-        A controller with an attribute `interest` gets only the stimuli that the interest includes.
+        If several controllers have due work, the first of them works first, even if its deadline is
+        later. A controller with an attribute `interest` gets only the stimuli that the interest
+        includes.
         """
         self.cluster = cluster
         self.controllers = tuple(controllers)

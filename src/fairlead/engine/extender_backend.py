@@ -52,7 +52,7 @@ class ExtenderBackend:
         self._usual = self._built[config.profiles[0].scheduler_name]
 
     def put_node(self, node: Node) -> None:
-        """Replace the stored version of `node`."""
+        """Store a new node, or replace the stored version of `node`."""
         self._cluster.apply(ObjectChanged(node))
 
     def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
@@ -78,8 +78,9 @@ class ExtenderBackend:
     def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
         """Return a score from 0 to `score_max` for each of `nodes`.
 
-        Returns 0 if `pod` does not fit the node. `score_max` corresponds to the highest total that
-        the plugins could give. Raises ExtenderBackendError if a plugin fails.
+        The score is 0 for a node that is unknown or that `pod` does not fit. `score_max`
+        corresponds to the highest total that the plugins could give. Raises ExtenderBackendError if
+        a plugin fails.
         """
         scores = dict.fromkeys(nodes, 0)
         evaluation = self._evaluation_of(pod)

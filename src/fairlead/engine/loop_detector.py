@@ -175,7 +175,10 @@ class Cycle(Struct, frozen=True):
 
 
 class Findings(Struct, frozen=True):
-    """The findings after one displacement: a cycle that it closed, and a workload that starves."""
+    """The findings after one displacement: a cycle that it closed, and a workload that starves.
+
+    `cycle` is None and `starving` is "" if there is nothing to report.
+    """
 
     cycle: Cycle | None = None
     starving: str = ""

@@ -1,4 +1,4 @@
-"""PluginChoice: the plugins of a profile, which are the defaults as changed by the file.
+"""PluginChoice: the plugins of a profile, which are the default plugins as changed by the file.
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go: mergePluginSet;
 pkg/scheduler/apis/config/validation/validation.go: validatePluginSetForInvalidPlugins
@@ -21,14 +21,15 @@ from fairlead.engine.plugins.registry import GATED
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"
-# Plugins that upstream removed or has behind feature gates. A configuration may disable them,
-# without effect.
+# Removed plugins that upstream refuses by name.
 REMOVED: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
-# Upstream names the version of the core API here, not that of the configuration.
+# Upstream's text contains the version of the core API, not the version of the configuration.
 # upstream: validation.go: invalidPluginsByVersion
 WAS_INVALID: Final = (
     f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{VERSION}")'
 )
+# Plugins that upstream has removed or that a feature gate adds. A configuration may disable them,
+# without effect.
 _ABSENT: Final = (
     *REMOVED,
     "GangScheduling",
@@ -60,6 +61,7 @@ class PluginChoice(Struct, frozen=True):
     def everywhere(self, form: PluginSetForm) -> tuple[tuple[str, int], ...]:
         """Return (name, weight) of each plugin that is enabled at all points that it implements.
 
+        `form` is the field multiPoint, which changes the default plugins.
         Raises ConfigurationError if a plugin is unknown or enabled twice, or its weight is invalid.
         """
         field = f"{self.where}.multiPoint"
@@ -110,7 +112,8 @@ class PluginChoice(Struct, frozen=True):
     def _weight(self, field: str, entry: PluginForm) -> int:
         """Return the weight of a plugin; 0 for a plugin that does not implement Score.
 
-        If the file states no weight, it is the default weight of a user's plugin, otherwise 1.
+        If the file states no weight, a user's plugin has its default weight, and any other plugin
+        has the weight 1.
         """
         if not 0 <= entry.weight <= WEIGHT_MAX:
             problem = invalid(entry.weight, f"not in valid range [0, {WEIGHT_MAX}]")

@@ -135,7 +135,8 @@ FEATURE_GATES: Final[Mapping[str, Mapping[str, FeatureGate]]] = {
     },
 }
 
-# upstream: defaultKubernetesFeatureGateDependencies: what a gate needs to be switched on
+# The gates that must be on before a gate can be switched on.
+# upstream: kube_features.go: defaultKubernetesFeatureGateDependencies
 REQUIRED_GATES: Final[Mapping[str, tuple[str, ...]]] = {
     GANG_SCHEDULING: (GENERIC_WORKLOAD,),
     WORKLOAD_AWARE_PREEMPTION: (GANG_SCHEDULING,),

@@ -236,7 +236,7 @@ def _strategy(field: str, form: PluginSetForm) -> str:
 def _converted_scores(form: PluginSetForm, strategy: str) -> PluginSetForm:
     """Return `form` with NodeResourcesFit in place of the strategy plugins.
 
-    If `form` names no strategy plugin, it is returned unchanged.
+    If `form` contains no strategy plugin, it is returned unchanged.
     """
     named = {one.name for one in (*form.enabled, *form.disabled)}
     if not named & STRATEGIES.keys():

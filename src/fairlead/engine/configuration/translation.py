@@ -114,7 +114,7 @@ class _ProfileReader(Struct, frozen=True):
         choice = PluginChoice(field, self.user_plugins.usual_weight, default)
         args = {**self.version.args, **self._args()}
         if ignored:
-            # Takes precedence over the arguments (scheduler.go: buildExtenders).
+            # Extenders take precedence over the plugin's arguments (scheduler.go: buildExtenders).
             args[FIT] = {**args.get(FIT, {}), "ignoredResources": list(ignored)}
         own = self.form.percentage_of_nodes_to_score
         if own is not None:

@@ -103,8 +103,8 @@ class ExtenderForm(V1Form, frozen=True, kw_only=True):
 class ConfigurationForm(V1Form, frozen=True, kw_only=True):
     """The fields of a KubeSchedulerConfiguration file.
 
-    kube-scheduler's file has no field `feature_gates`; it reads feature gates from the flag
-    --feature-gates. Here the file may set them as well.
+    kube-scheduler reads feature gates from its flag --feature-gates, and its file has no field
+    `featureGates`. Here the file may set feature gates as well.
     """
 
     api_version: str = ""
