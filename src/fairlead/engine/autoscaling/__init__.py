@@ -3,5 +3,5 @@
 The controllers decide. A cloud provider creates and deletes the instances.
 
 cluster_autoscaler/    Cluster Autoscaler: grows and shrinks node groups
-karpenter/             Karpenter: creates nodes for pending pods, replaces nodes by cheaper nodes
+karpenter/             Karpenter: creates nodes for pending pods, replaces nodes with cheaper nodes
 """

@@ -19,7 +19,7 @@ class EvictionReporter:
         self._nodes: dict[Command, str] = {}  # evictions that have not succeeded yet -> node
 
     def sent(self, commands: Iterable[Command], find: Callable[[str], Pod | None]) -> None:
-        """Record the evictions in `commands`; `find` returns the pod with a key.
+        """Record the evictions in `commands`; `find(key)` returns a pod, None if it is unknown.
 
         The eviction of a terminating pod is not recorded, because the pod has already been evicted
         or deleted.

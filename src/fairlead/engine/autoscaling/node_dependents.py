@@ -2,8 +2,8 @@
 
 The Node owns both kinds of objects. In a cluster, the kubelet and the drivers on the node create
 these objects. A CSINode limits the attached volumes, and ResourceSlices list devices. Here they are
-copied from an existing node. They are created before the Node, so that no pod is placed without
-them, and deleted with the Node.
+copied from an existing node. They are created before the Node, so that no pod is placed on the Node
+before they exist. They are deleted with the Node.
 """
 
 from __future__ import annotations

@@ -180,7 +180,10 @@ class ClusterAutoscaler:
     # --- time ------------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next loop, node deletion or machine event, or None."""
+        """Return the time of the next loop, node deletion or machine event.
+
+        A loop is always scheduled, so the result is never None.
+        """
         dues = (self._next_loop, self.autoscaler.actuator.next_due(), self._provider.next_due())
         return min(due for due in dues if due is not None)
 

@@ -55,9 +55,9 @@ class Listers:
     def put(self, changed: ApiObject) -> None:
         """Store a new or changed object.
 
-        Objects of kinds that the autoscaler does not read are ignored. Finished pods are removed
-        instead. A changed object keeps its position in the order of creation. A pod that was
-        created again under the same name gets a new position.
+        Objects of kinds that the autoscaler does not read are ignored. A finished pod is removed
+        instead of stored. A changed object keeps its position in the order of creation. A pod that
+        was created again under the same name gets a new position.
         """
         if isinstance(changed, Pod):
             self._put_pod(changed)

@@ -170,8 +170,8 @@ def _types() -> dict[str, Any]:
 def parse_options(flags: Mapping[str, Any]) -> AutoscalingOptions:
     """Return the options that `flags` set, with upstream's default for each other option.
 
-    `flags` maps flag names to values, as text or JSON. Raises OptionError for an unknown flag, a
-    bad value, and the expander grpc.
+    `flags` maps flag names to values, as text or JSON. Raises OptionError for an unknown flag, an
+    invalid value, or the expander grpc.
     """
     shared = {name: value for name, value in flags.items() if _field_name(name) in _GROUP_FIELDS}
     own = {name: value for name, value in flags.items() if name not in shared}

@@ -65,7 +65,12 @@ _CALLED: Final = frozenset(
 
 
 class LoopRecord(Struct):
-    """The input and the decisions of one autoscaler loop."""
+    """The input and the decisions of one autoscaler loop.
+
+    `unschedulable` is None if the loop ended before scale-up, and `to_help` are the pods that need
+    new nodes. `took` is the time in ns that upstream would have slept in the loop. `error` is the
+    text of the error that ended the loop, "" if there is none.
+    """
 
     at: Instant
     templates: Mapping[str, Template] | None = None
@@ -177,7 +182,8 @@ class StaticAutoscaler:
                 return
             nodes = self._add_upcoming(nodes, templates, now)
             enforces_min_size = self.context.options.enforce_node_group_min_size
-            # The nodes before scale-up; a salvo adds its new nodes to the snapshot.
+            # The nodes before scale-up. With --salvo-scale-up, scale-up adds new nodes to the
+            # snapshot.
             present = self.context.nodes_with_group() if enforces_min_size else []
             may_scale_down = self._scale_up(record, nodes, templates, deletions.drained, now)
             if record.scale_ups[-1].result is ScaleUpResult.SUCCESSFUL:
@@ -300,7 +306,8 @@ class StaticAutoscaler:
             by_key = {pod.key: pod for pod in pods}
             helped = [by_key.pop(pod.key) for pod in status.triggered]
             pods = list(by_key.values())
-            # Without pods left, no attempt needs the new nodes, and upstream leaves them out.
+            # If no pods are left, no later attempt needs the new nodes, and upstream does not add
+            # them to the snapshot.
             if pods and not self._settle(helped, status, templates):
                 return
 

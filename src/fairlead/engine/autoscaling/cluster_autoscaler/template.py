@@ -154,8 +154,8 @@ class TemplateProvider:
     def _of_node(self, group: str, node: Node, daemon_sets: Sequence[DaemonSet]) -> Template:
         """Return a template from `node`, its mirror pods and its DaemonSet pods.
 
-        With --force-ds, pods of DaemonSets that are missing on `node` are added; without it, only
-        pods of critical DaemonSets.
+        With --force-ds, a pod is added for each DaemonSet that has no pod on `node` but would run
+        there. Without the flag, this is done only for critical DaemonSets.
         """
         info = self._snapshot.node(node.metadata.name)
         running = [] if info is None else self._snapshot.pods_on(info)

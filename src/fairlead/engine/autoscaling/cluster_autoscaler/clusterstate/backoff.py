@@ -34,8 +34,8 @@ class ExponentialBackoff:
     def back_off(self, group: str, now: Instant, code: str = "", message: str = "") -> Instant:
         """Record a failure of `group`; return the end of its backoff.
 
-        `code` and `message` are the provider's. A failure during a backoff keeps the backoff's
-        duration; a later failure doubles it, up to the maximum.
+        `error` returns `code` and `message`. A failure during a backoff starts the backoff again
+        with the same duration. A failure after its end doubles the duration, up to the maximum.
         """
         known = self._failures.get(group)
         duration = self._initial

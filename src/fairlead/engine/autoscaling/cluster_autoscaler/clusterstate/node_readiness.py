@@ -31,7 +31,8 @@ _NOT_READY_TAINTS: Final = frozenset(
 class NodeReadiness(Struct, frozen=True):
     """Whether a node counts as ready, and the time of the last change.
 
-    `last_transition` is the newest transition time of the conditions and taints that are evaluated.
+    `last_transition` is the newest transition time of the conditions and taints that are evaluated;
+    0 if the node has no Ready condition. `is_suspended` is set if its condition Suspended is True.
     """
 
     is_ready: bool

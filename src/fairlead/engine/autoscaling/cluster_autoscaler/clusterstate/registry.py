@@ -147,7 +147,8 @@ class ClusterStateRegistry:
     ) -> None:
         """Record a failed scale-up of `group` and put the group into backoff.
 
-        `code` and `message` are the provider's. A group without a known template is ignored.
+        `code` and `message` describe the failure in the status ConfigMap. A group without a known
+        template is ignored.
         """
         if group in self._known_groups:
             self.backoff.back_off(group, now, code, message)
@@ -325,7 +326,10 @@ class ClusterStateRegistry:
         return unready <= options.ok_total_unready_count or unready <= share
 
     def is_group_healthy(self, group: str) -> bool:
-        """Return False if too many of the group's expected nodes are not ready, else True."""
+        """Return False if too many of the group's expected nodes are not ready, else True.
+
+        Suspended nodes count as ready. Returns False for an unknown group.
+        """
         acceptable = self.ranges.get(group)
         if acceptable is None:
             return False

@@ -19,7 +19,7 @@ Pods = Sequence[PodInfo]
 
 
 def decreasing(groups: Sequence[Pods], node: Node) -> list[Pods]:
-    """Return `groups`, those with the largest pods first.
+    """Return `groups`, sorted by the size of their pods, largest first.
 
     The size of a pod is the share of cpu plus the share of memory that it requests of the
     allocatable resources of `node`. Groups of equal size keep their order.

@@ -1,4 +1,4 @@
-"""The utilization of a node's devices: of the pool with the highest share of devices in use.
+"""The utilization of a node's devices, which is the highest utilization of its device pools.
 
 upstream: simulator/dynamicresources/utils/utilization.go
 """
@@ -65,8 +65,9 @@ def _pool_utilization(slices: Sequence[ResourceSlice], used: set[str]) -> float:
     """Return the average utilization of the pool's devices, between 0 and 1.
 
     A device that consumes shared counters is a partition of a larger device. Each counter set
-    stands for one larger device, the partitioned device. If only whole devices are in use, the
-    average does not include partitioned devices, and the reverse.
+    represents one larger device, the partitioned device. If only whole devices are in use, the
+    average does not include partitioned devices. If only partitions are in use, it does not include
+    whole devices.
 
     Example: a pool of three whole devices, of which one is in use, and one partitioned device, of
     which half is in use. Three quarters of the devices are whole, so the result is

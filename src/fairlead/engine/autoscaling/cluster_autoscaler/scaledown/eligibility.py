@@ -58,7 +58,7 @@ class EligibilityChecker:
         self._unremovable = unremovable
         self.utilizations: dict[str, Utilization] = {}
         self._known: dict[str, tuple[tuple[UtilizationRules, int], Utilization]] = {}
-        # The result of the last loop, by node; it holds until the node or a pod on it changes.
+        # The result of the last loop, by node. It is valid until the node or a pod on it changes.
         self._results: dict[str, tuple[Node, int, Utilization, UnremovableReason | None]] = {}
 
     def filter_out_unremovable(self, candidates: Sequence[Node], now: Instant) -> list[str]:
@@ -84,8 +84,8 @@ class EligibilityChecker:
     def utilization(self, info: NodeInfo, now: Instant) -> Utilization:
         """Return the utilization of the node by the rules of its group.
 
-        If the node has ResourceSlices and is no GPU node, its devices count. Raises
-        UtilizationError.
+        If the node has ResourceSlices and is not a GPU node, the result is the utilization of its
+        devices. Raises UtilizationError if the utilization cannot be computed.
         """
         options, context = self._context.options, self._context
         rules = UtilizationRules(

@@ -182,10 +182,11 @@ class ScaleDownPlanner:
         return [one for one in nodes if not one.has_on_completion_pods]
 
     def _whole_groups(self, nodes: Sequence[NodeToBeRemoved]) -> list[NodeToBeRemoved]:
-        """Return `nodes` without incomplete groups that must be deleted as a whole.
+        """Return `nodes` without the nodes of atomic groups that are incomplete.
 
-        Such a group is complete if the number of its nodes in `nodes` is its target size, or the
-        number of its nodes in the snapshot. The nodes of these groups come last, by group id.
+        An atomic group must be deleted as a whole. It is complete if the number of its nodes in
+        `nodes` is its target size, or the number of its nodes in the snapshot. The nodes of atomic
+        groups come last, by group id.
         upstream: processors/nodes/scale_down_set_processor.go: AtomicResizeFilteringProcessor
         """
         context = self._context

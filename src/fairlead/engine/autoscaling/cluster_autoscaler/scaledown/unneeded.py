@@ -38,7 +38,7 @@ class UnneededNodes:
         self.by_name: dict[str, UnneededNode] = {}
 
     def update(self, removable: Iterable[NodeToBeRemoved], now: Instant) -> None:
-        """Replace the unneeded nodes by `removable`.
+        """Replace the unneeded nodes with `removable`.
 
         Nodes that were already unneeded keep their `since`; for the other nodes, it is `now`.
         """
@@ -53,7 +53,7 @@ class UnneededNodes:
         self.by_name = {}
 
     def threshold(self, node: Node) -> DurationNs:
-        """Return the time for which `node` must be unneeded before its deletion.
+        """Return the time in ns for which `node` must be unneeded before its deletion.
 
         This is `scale_down_unneeded_time` for ready nodes, `scale_down_unready_time` for other
         nodes.

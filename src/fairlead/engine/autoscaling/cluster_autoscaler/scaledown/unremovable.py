@@ -1,4 +1,4 @@
-"""UnremovableNodes: upstream's reasons for keeping nodes, and the nodes not examined again yet.
+"""UnremovableNodes: the nodes that scale-down keeps, with upstream's reasons.
 
 upstream: simulator/cluster.go: UnremovableReason, core/scaledown/unremovable/nodes.go
 """
@@ -86,7 +86,7 @@ class UnremovableNodes:
     def add(
         self, name: str, reason: UnremovableReason, blocking: BlockingPod | None = None
     ) -> None:
-        """Record the reason for keeping the node `name`."""
+        """Record the reason for keeping the node `name`, and the blocking pod if there is one."""
         self.reasons[name] = (
             _BY_REASON[reason] if blocking is None else Unremovable(reason, blocking)
         )

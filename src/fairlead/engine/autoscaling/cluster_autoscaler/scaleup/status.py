@@ -45,7 +45,9 @@ class NoScaleUpInfo(Struct, frozen=True):
 class ScaleUpStatus(Struct):
     """The result of one scale-up attempt.
 
-    Pods are in the order in which they were considered.
+    Pods are in the order in which they were considered. `triggered` are the pods for which groups
+    grow, and `await_evaluation` are the pods that a later scale-up may help. `considered` is the
+    number of node groups. `failed_resize` are the ids of the groups that could not grow.
     """
 
     result: ScaleUpResult

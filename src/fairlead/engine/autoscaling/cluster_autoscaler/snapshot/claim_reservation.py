@@ -22,8 +22,9 @@ from fairlead.engine.state.related_objects import RelatedObjects
 
 
 def reserved_claims(plugin: DynamicResources, pod: PodInfo, node: str) -> tuple[ResourceClaim, ...]:
-    """Return the claims of `pod` with devices of `node`, which `pod` must fit, reserved for `pod`.
+    """Return the claims of `pod` after devices of `node` are allocated and reserved for `pod`.
 
+    The pod must fit the node.
     upstream: predicate_snapshot.go: modifyResourceClaimsForScheduledPod
     """
     state = CycleState()

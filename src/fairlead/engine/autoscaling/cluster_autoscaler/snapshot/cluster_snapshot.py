@@ -115,7 +115,8 @@ class ClusterSnapshot:
     def _note(self, changed: ApiObject) -> None:
         """Give new revisions to the nodes that a change affects.
 
-        Claims do not count, because a pod is bound after its claims have changed.
+        A changed claim needs no new revision, because the binding of its pod follows and causes
+        one.
         """
         if isinstance(changed, Node):
             self._changed(changed.metadata.name)
@@ -233,7 +234,7 @@ class ClusterSnapshot:
         self._rows = None
 
     def replace_node(self, node: Node) -> None:
-        """Replace a node by another version of it; its pods stay."""
+        """Replace a node with another version of it; its pods stay."""
         info = self.table.find(node.metadata.name)
         assert info is not None
         before, revision = info.node, self._changed(info.name)

@@ -31,7 +31,10 @@ class NodeDevices(Struct, frozen=True):
     claims: tuple[ResourceClaim, ...] = ()
 
     def copies(self, node: str) -> Iterator[ResourceSlice | ResourceClaim]:
-        """Yield the slices and claims of a new node `node`; its pools and claims have own names."""
+        """Yield copies of the slices and claims for the new node `node`.
+
+        The copies of slices, pools and claims have names that end with the node's name.
+        """
         for one in self.slices:
             pool = replace(one.spec.pool, name=f"{one.spec.pool.name}-{node}")
             metadata = replace(one.metadata, name=f"{one.metadata.name}-{node}")

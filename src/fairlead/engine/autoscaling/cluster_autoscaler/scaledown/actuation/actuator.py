@@ -1,6 +1,7 @@
 """Actuator: carries out the deletion of nodes.
 
-    start        taint and cordon all chosen nodes; check each node again 5 s later
+    start        taint and cordon all chosen nodes; check each node again after
+                 --node-delete-delay-after-taint
     empty        evict DaemonSet pods if configured ──┐
     drain        evict pods, wait until they are gone ┴─▶ ready ──▶ batch ──▶ the provider deletes
     any failure  remove the taint and the cordon
@@ -208,7 +209,7 @@ class Actuator:
         return listers.in_order(pod for pod in bound if not is_expendable(pod, cutoff))
 
     def _recheck(self, one: _Deletion, now: Instant) -> None:
-        """Drain the node; abort if a pod blocks or an empty node has new pods.
+        """Drain the node; abort if a pod blocks, or an empty node has pods to move or to wait for.
 
         If the Node object is already gone, the deletion continues all the same.
         """

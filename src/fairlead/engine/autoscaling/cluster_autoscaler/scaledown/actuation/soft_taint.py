@@ -2,7 +2,7 @@
 
 A loop uses the versions of nodes that it read at its start. If the loop has since tainted a node
 for deletion, the next write of this node conflicts, and upstream sleeps 0.75 s before it retries.
-Later writes of the loop are delayed, too, and no write happens after 3 s.
+Later writes of the loop are delayed, too, and no write happens after --max-bulk-soft-taint-time.
 
 upstream: core/scaledown/actuation/softtaint.go, utils/taints/taints.go
 """
