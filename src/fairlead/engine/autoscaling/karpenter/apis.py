@@ -77,7 +77,7 @@ class NodeClaimSpec(_KarpenterView, frozen=True):
     taints: tuple[Taint, ...] = ()
     startup_taints: tuple[Taint, ...] = ()
     node_class_ref: NodeClassReference = NodeClassReference()
-    expire_after: str = NEVER  # if missing; an API server sets DEFAULT_EXPIRE_AFTER
+    expire_after: str = NEVER  # an API server sets DEFAULT_EXPIRE_AFTER if the field is missing
     termination_grace_period: str | None = None
 
 
@@ -130,8 +130,9 @@ class NodePoolTemplate(_KarpenterView, frozen=True):
 class NodePoolBudget(_KarpenterView, frozen=True):
     """A disruption budget of a NodePool: spec.disruption.budgets[].
 
-    It limits how many nodes may be disrupted at the same time, in which periods, and for which
-    reasons. Without `reasons` it applies to all disruptions, with an empty list to none.
+    A budget limits how many nodes may be disrupted at the same time. It applies only in the periods
+    that `schedule` and `duration` define; without these fields, it always applies. If `reasons` is
+    None, it applies to disruptions for any reason; otherwise only for the listed reasons.
     """
 
     nodes: str = DEFAULT_BUDGET_NODES
@@ -199,9 +200,10 @@ class NodeOverlay(_KarpenterKind, frozen=True):
 
 
 def with_lifetime(obj: Json) -> Json:
-    """Return `obj` with the lifetime of nodes that the API server sets by default.
+    """Return the NodePool `obj` with the API server's default if it states no expireAfter.
 
-    Only NodePools are changed. upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
+    Objects of other kinds are returned unchanged.
+    upstream: pkg/apis/crds/karpenter.sh_nodepools.yaml
     """
     if obj.get("kind") != "NodePool":
         return obj
@@ -219,5 +221,5 @@ def _with_default(obj: Json, path: tuple[str, ...], field: str, default: str) ->
 
 
 def duration_or_never(text: str) -> int | None:
-    """Return the duration `text` in ns; None for `Never`."""
+    """Return the duration `text` in ns; None for `Never`. Raises ValueError if it is invalid."""
     return None if text == NEVER else parse_duration(text)

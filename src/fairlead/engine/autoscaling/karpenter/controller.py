@@ -119,7 +119,7 @@ class Karpenter:
             case ObjectsLoaded(objects):
                 # NodePools and NodeClaims first, because Nodes are joined with them.
                 for one in sorted(objects, key=lambda one: not isinstance(one, Unstructured)):
-                    # Those of a simulation are in its configuration.
+                    # Without `serves_resources`, custom resources come from the configuration.
                     if self._context.served is not None or not isinstance(one, Unstructured):
                         self._see(one, now)
                 self._claims.continue_launches(now)
@@ -140,7 +140,7 @@ class Karpenter:
     def _see_failure(self, failure: CommandFailed, now: Instant) -> None:
         """Schedule a retry of a failed command.
 
-        A failed eviction is not scheduled here, because the drain retries it.
+        A failed eviction is ignored here, because the drain retries it.
         """
         match failure:
             case CommandFailed(CreateObject() as command, reason, message):
@@ -281,7 +281,8 @@ class Karpenter:
     def _delete_claims_of(self, pool: str, now: Instant) -> None:
         """Delete the NodeClaims of a deleted NodePool, as the garbage collector does.
 
-        The NodeClaims of a simulation need not be in its store.
+        Without `serves_resources`, NodeClaims may not be in the store, so the garbage collector
+        cannot delete them.
         """
         for claim in list(self.cluster.node_claims.values()):
             if claim.node_pool == pool:
@@ -313,7 +314,8 @@ class Karpenter:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do all work that is due at `now`.
 
-        The order is: failed writes, new Nodes, provisioning, conditions, drains, disruption.
+        The order is: failed writes, new Nodes, provisioning, conditions, disruption commands in
+        progress, drains, the disruption loop.
         """
         if self._context.offerings.expire(now):
             self._change(now)

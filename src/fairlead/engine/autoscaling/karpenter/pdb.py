@@ -73,7 +73,10 @@ class PodBudgets:
         return self._blocking(pod, _allows_none, now)
 
     def is_fully_blocked(self, pod: Pod, now: Instant) -> bool:
-        """Return whether the specs of the budgets never allow a disruption of the pod."""
+        """Return whether the specs of the budgets never allow a disruption of the pod.
+
+        Returns True if several budgets select the pod, because the eviction API refuses such pods.
+        """
         # upstream: pdb.go:IsFullyBlocked
         return self._blocking(pod, _never_allows_any, now) is not None
 

@@ -26,7 +26,10 @@ def resources_text(pods: Sequence[Pod]) -> str:
 
 
 def _effective(pod: Pod) -> Quantities:
-    """Return the requests that `fairlead.api.pods.requests` returns, in the quantities' formats."""
+    """Return the pod's effective requests; each quantity keeps the format that the user wrote.
+
+    The amounts are the same as in `fairlead.api.pods.requests`.
+    """
     running: Quantities = {}
     for container in pod.spec.containers:
         _add(running, _requests(container))

@@ -4,8 +4,8 @@
     write   NodeClaims, with the finalizer that keeps a deleted NodeClaim until its drain ends;
             the status of NodePools: resources and conditions
 
-A failed write is retried after RETRY_NS, with the state at that time, until the API server deletes
-the object.
+A failed write is retried after RETRY_NS, with Karpenter's state at that time. When the API server
+has deleted the object, retries end.
 
 The NodeClass of every NodePool counts as Ready. The hash of a NodePool's template is not the number
 that upstream computes; only the equality of two hashes has a meaning.
@@ -71,9 +71,10 @@ _HEALTHY: Final = "NodeRegistrationHealthy"
 
 
 def karpenter_view(obj: Unstructured) -> NodePool | NodeClaim | NodeOverlay | None:
-    """Return the typed view of a custom resource of Karpenter; a NodePool has its template's hash.
+    """Return the typed view of a custom resource of Karpenter.
 
-    Returns None for an object of any other kind, and for an object whose fields are invalid.
+    The view of a NodePool has the annotations with the hash of its template. Returns None for an
+    object of any other kind, and for an object whose fields are invalid.
     """
     view = _VIEWS.get(obj.kind)
     if view is None or not obj.api_version.startswith(f"{GROUP}/"):

@@ -33,7 +33,8 @@ def template_hash(pool: NodePool) -> Mapping[str, str]:
     template: Any = as_json(pool.spec.template)
     for ignored in ("requirements", "resources"):
         template.get("spec", {}).pop(ignored, None)
-    # The encoder omits a default only if it is the same object, and a decoded text may be another.
+    # The encoder omits a field only if its value is the same Python object as the default. A
+    # decoded "Never" may be another object, so the field is always set here.
     template.setdefault("spec", {})["expireAfter"] = pool.spec.template.spec.expire_after
     text = json.dumps(template, sort_keys=True)
     return {NODE_POOL_HASH: str(crc32(text.encode())), NODE_POOL_HASH_VERSION: _HASH_VERSION}

@@ -49,7 +49,7 @@ class Offering(Struct, frozen=True, eq=False):
 
     @property
     def capacity_type(self) -> str:
-        """The capacity type: on-demand, spot or reserved."""
+        """The capacity type: on-demand, spot or reserved; "" if the offering has none."""
         return self.requirements.get(CAPACITY_TYPE).single or ""
 
 
@@ -137,7 +137,8 @@ def unmet_min_values(
 
     The result is (number of types needed, {}). If all types together do not suffice, it is (number
     of types, {label: number of values}) with the labels that fail. Without minValues or without
-    types, it is (0, {}). All values in the types count, even if no offering has them.
+    types, it is (0, {}). The values in the requirements of the types count, even if no offering has
+    these values.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
     asked = requirements.with_min_values()

@@ -187,9 +187,10 @@ class InstanceTypeTable:
         ]
 
     def cheapest_prices(self, requirements: Requirements) -> list[float]:
-        """Return each type's lowest price of an available offering that `requirements` allow.
+        """Return, for each type, the lowest price of its available and allowed offerings.
 
-        The price is NO_PRICE for a type that has no such offering.
+        An offering is allowed if `requirements` allow it. The price is NO_PRICE for a type that has
+        no such offering.
         """
         found = self._orders.get(requirements)
         if found is None:

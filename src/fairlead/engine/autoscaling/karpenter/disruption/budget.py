@@ -48,7 +48,7 @@ def allowed_disruptions(cluster: KarpenterCluster, reason: str, now: Instant) ->
 
 
 def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
-    """Return how many of `nodes` nodes the active budgets allow to be disrupted for `reason`.
+    """Return how many of a pool's `nodes` may be disrupted for `reason` under its active budgets.
 
     Returns UNLIMITED if no budget is active. Returns 0 if the schedule or the duration of any
     budget is invalid, even of a budget for other reasons.
@@ -66,9 +66,11 @@ def allowed(pool: NodePool, nodes: int, reason: str, now: Instant) -> int:
 
 
 def _is_active(budget: NodePoolBudget, now: Instant) -> bool:
-    """Return whether the budget is active: its duration has not ended since its last start.
+    """Return whether the budget is active at `now`.
 
-    A budget is always active if no month has the date of its schedule, such as 30 February.
+    A budget with a schedule is active for its duration after each time of the schedule. A budget is
+    always active if it has no schedule, or if the date of its schedule does not exist, such as
+    30 February.
     """
     # upstream: nodepool.go:Budget.IsActive; for such dates cron's Next returns the zero time
     if budget.schedule is None and budget.duration is None:

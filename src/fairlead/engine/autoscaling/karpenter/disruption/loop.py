@@ -58,7 +58,7 @@ UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
 
 
 class LoopResult(Struct, frozen=True):
-    """The commands of one loop, and the time in ns until the next loop."""
+    """The commands of one loop, and the time in ns after which upstream runs the next loop."""
 
     commands: tuple[DisruptionCommand, ...]
     requeue_ns: DurationNs
@@ -240,9 +240,9 @@ class DisruptionController:
     def _next_check(self, now: Instant) -> Instant | None:
         """Return the time of the next loop if the cluster does not change; None if none is needed.
 
-        The next loop runs when a nomination ends. It also runs if the cluster has changed while the
-        last loop waited, or, if the last loop skipped a method, when all methods run again. The
-        earliest of these times counts, but at least one period passes between loops.
+        The next loop runs at the first of these times, but not earlier than one period after `now`:
+        the end of a nomination; the time scheduled by a change during the last loop; if the last
+        loop skipped a method, the time at which all methods run again.
         """
         cluster = self._context.cluster
         later = [due for due in cluster.nominated_until.values() if due > now]

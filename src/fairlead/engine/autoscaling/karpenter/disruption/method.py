@@ -58,7 +58,7 @@ class DisruptionMethod(Protocol):
     ) -> Waiting:
         """Yield the ns to wait before validation, then return the validated commands.
 
-        `allowed` is the number of nodes that budgets allow to disrupt, by NodePool. The method may
-        lower these numbers.
+        `allowed` is the number of nodes that may be disrupted within budgets, by NodePool. The
+        method may lower these numbers.
         """
         ...

@@ -80,7 +80,7 @@ def validate_empty(
 ) -> DisruptionCommand | None:
     """Return the command with the nodes that are still empty and within budgets.
 
-    Returns None if no node is empty and within budgets any more.
+    Returns None if there is no such node.
     """
     # upstream: validation.go:EmptinessValidator
     allowed = allowed_disruptions(context.cluster, command.reason, now)

@@ -220,7 +220,10 @@ class NodeClaimLifecycle:
         self._terminate(node, now)
 
     def _join(self, node: Node, now: Instant) -> None:
-        """Join a new Node with its NodeClaim; create one for a Node of a NodePool without one."""
+        """Join a new Node with its NodeClaim.
+
+        If a Node of a NodePool has no NodeClaim, create a NodeClaim for it.
+        """
         name = node.metadata.name
         provider_id = node.spec.provider_id
         claims = self._context.cluster.node_claims.values()

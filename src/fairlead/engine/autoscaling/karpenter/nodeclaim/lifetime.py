@@ -33,8 +33,8 @@ def expires_at(claim: NodeClaim) -> Instant | None:
 def is_pod_event(old: Pod | None, new: Pod) -> bool:
     """Return whether a change of a pod postpones the consolidation of its node.
 
-    This holds if the pod was bound, has terminated or is now terminating. DaemonSet pods do not
-    count.
+    The change counts if the pod has just been bound, has terminated, or has begun to terminate.
+    DaemonSet pods do not count.
     """
     if is_owned_by(new, "DaemonSet") or not new.spec.node_name:
         return False

@@ -61,7 +61,7 @@ _SUFFIX_LENGTH: Final = 5
 
 
 class Machines:
-    """Launches NodeClaims, and creates their Nodes at the end of the provision time."""
+    """Launches NodeClaims, and determines when their Nodes register."""
 
     def __init__(
         self,
@@ -113,7 +113,8 @@ class Machines:
     ) -> tuple[NodeClaim, InstanceType, Offering] | None:
         """Launch `claim` with the first of `launches` that no outage affects.
 
-        All offerings before it become unavailable. Returns None if outages affect all offerings.
+        Marks all offerings before this one as unavailable. Returns None if outages affect all
+        offerings.
         """
         active = [one for one in self._config.outages if one.is_active(now - self._start)]
         pool = claim.node_pool

@@ -1,7 +1,8 @@
 """Batcher: decides when provisioning passes run, by a batch window and its triggers.
 
     trigger          pod that is provisionable, or Node with the taint karpenter.sh/disrupted
-    window           opens at a new trigger; closes after an idle second, or ten seconds in all
+    window           opens at a new trigger; by default, closes one second after the last new
+                     trigger, or ten seconds after the first
     repetition       while a trigger is left, a pass runs 10 s after a change
 
 Upstream repeats passes every 10 s while a trigger is left. If nothing has changed, a pass would

@@ -78,15 +78,16 @@ class NodeClaimRequest(Struct, frozen=True):
 
     @property
     def ordered_types(self) -> list[InstanceType]:
-        """The possible types, ordered by their cheapest offering that `requirements` allow."""
+        """The possible types, ordered by the price of their cheapest allowed offering."""
         return ordered_by_price(self.instance_types, self.requirements, self.well_known)
 
     @property
     def labels(self) -> dict[str, str]:
         """The template's labels, and one value for each requirement on a custom label.
 
-        Where upstream picks an arbitrary value, this picks the first allowed value in alphabetical
-        order, or the smallest allowed number.
+        Where upstream picks an arbitrary value, this property picks the first of the listed values
+        in alphabetical order. If no values are listed, it picks the smallest allowed number; the
+        search starts at 0 if there is no lower bound.
         """
         # upstream: nodeclaimtemplate.go:resolveCustomLabelsFromRequirements
         found = template_labels(self.pool)
@@ -159,7 +160,7 @@ def _any_value(one: LabelRequirement) -> str | None:
 def ordered_by_price(
     types: Sequence[InstanceType], requirements: Requirements, well_known: frozenset[str]
 ) -> list[InstanceType]:
-    """Return `types` by their cheapest compatible offering.
+    """Return `types`, ordered by the price of their cheapest compatible offering.
 
     Types of equal price have the order in which Go's sort.Slice leaves them.
     """

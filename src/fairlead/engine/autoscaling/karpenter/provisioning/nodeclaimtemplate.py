@@ -44,7 +44,7 @@ class NodeClaimTemplate(Struct, frozen=True, eq=False):
 
     @property
     def taints(self) -> tuple[Taint, ...]:
-        """The taints of the pool's nodes, without the startup taints, which reject no pods."""
+        """The taints of the pool's nodes, without startup taints: pods need not tolerate these."""
         return self.pool.spec.template.spec.taints
 
 

@@ -93,7 +93,7 @@ class Provisioned(Struct):
     `requests` are NodeClaims to create, `existing` are existing nodes with the pods placed on them.
     `errors` and `ignored` map pods to upstream's texts; ignored pods with the text "" are not
     reported. `dropped_pools` maps NodePools without a usable instance type to the event text about
-    them.
+    them. `has_pools` is False if no NodePool is usable.
     """
 
     queue: list[Pod] = field(default_factory=list)
@@ -259,7 +259,10 @@ class Provisioner:
                 result.requests.append(request)
 
     def usable_pools(self) -> list[NodePool]:
-        """Return the NodePools that may get nodes for pods, in the order in which they are used."""
+        """Return the NodePools that may get nodes for pods, in the order in which they are tried.
+
+        The order is by descending weight, then by descending name.
+        """
         usable = [
             pool
             for pool in self._cluster.node_pools.values()
@@ -422,7 +425,7 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
 def _settle(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
     """Return the pods of `daemons` that run on the pool's nodes.
 
-    Replaces each pod in `daemons` by the result of `_settled`.
+    Replaces each pod in `daemons` with the result of `_settled`.
     """
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):

@@ -169,7 +169,7 @@ class Requirements:
 
 
 def label_requirements(labels: Mapping[str, str]) -> Requirements:
-    """Return `labels` as requirements: each label allows exactly its value."""
+    """Return `labels` as requirements, each of which allows only the value of its label."""
     found: dict[str, LabelRequirement] = {}
     for name, value in labels.items():
         key = normalized_label(name)

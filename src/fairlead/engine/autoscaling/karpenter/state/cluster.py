@@ -41,7 +41,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 
 _NO_PODS: Final = PodsOnNode()
 
-# A change of their spec makes consolidation run again.
+# Consolidation runs again after the spec of an object of these kinds has changed.
 _RECONSIDERED: Final = (NodePool, NodeOverlay)
 
 KarpenterObject = ApiObject | NodeClaim | NodePool | NodeOverlay

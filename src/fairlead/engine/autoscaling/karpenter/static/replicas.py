@@ -1,4 +1,7 @@
-"""Keeps the number of nodes of a static NodePool at `spec.replicas`.
+"""Computes the NodeClaims to create or delete until a static NodePool has `spec.replicas` nodes.
+
+Only conformance tests call these functions. The simulated Karpenter does not maintain the number of
+nodes of a static NodePool.
 
 upstream: pkg/controllers/static/provisioning/controller.go, static/deprovisioning/controller.go
 """

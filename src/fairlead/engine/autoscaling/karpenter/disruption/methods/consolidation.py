@@ -2,10 +2,10 @@
 
     simulate a provisioning pass without the nodes
     all pods fit existing nodes             -> delete
-    one new node would be needed            -> replace, if the new node is surely cheaper
+    one new node would be needed            -> replace, if the new node is certainly cheaper
     more than one new node would be needed  -> nothing
 
-A new node is surely cheaper if even the most expensive offering that its launch may choose is
+A new node is certainly cheaper if even the most expensive offering that its launch may choose is
 cheaper. Spot nodes are replaced by spot nodes only if a feature gate is set. A single spot node is
 replaced by a spot node only if there are enough cheaper types, so that the node is not replaced
 again and again.
@@ -100,7 +100,7 @@ def by_cost(candidates: Sequence[DisruptionCandidate]) -> list[DisruptionCandida
 def _order_by_cost(costs: tuple[float, ...]) -> tuple[int, ...]:
     """Return the indexes of `costs` in the order of Go's sort.
 
-    The result is cached, because most loops have equal costs.
+    The result is cached, because the costs are usually the same in successive loops.
     """
     return tuple(go_sorted(list(range(len(costs))), list(costs)))
 
@@ -115,7 +115,7 @@ class Consolidation:
     def __init__(
         self, context: DisruptionContext, memory: ConsolidationMemory, method: str
     ) -> None:
-        """`method` is the name of the disruption method that the commands state.
+        """`method` is the disruption method's name, which is copied into its commands.
 
         `memory` records searches that found nothing, so that they run again only after a change.
         """
@@ -241,7 +241,7 @@ class Consolidation:
 
 
 def cheaper_than(request: NodeClaimRequest, price: float) -> NodeClaimRequest | str:
-    """Return `request` with only the types that surely launch for less than `price`.
+    """Return `request` with only the types that certainly launch for less than `price`.
 
     If no type remains, or too few types for minValues, return upstream's reason instead.
     """

@@ -39,8 +39,8 @@ class Drift:
     ) -> list[DisruptionCommand]:
         """Return a command for the first node within budgets whose pods fit other or new nodes.
 
-        Returns [] if there is no such node. Empty nodes come first. Empty nodes, and the other
-        nodes, are ordered by the time at which they drifted.
+        Returns [] if there is no such node. Empty nodes are tried first. Within the empty nodes and
+        within the other nodes, the node that drifted first is tried first.
         """
         ordered = go_sorted(list(candidates), [_drifted_at(one) for one in candidates])
         for one in sorted(ordered, key=lambda one: bool(one.pods)):

@@ -129,8 +129,8 @@ def _without_same_type(
     """Return the request without types that save no more than deleting all candidates but one.
 
     If the types of some removed nodes are among the options, all options that cost at least as much
-    as the cheapest of these nodes are dropped. Example: replacing [large, large, small] by a small
-    node is the same as deleting the two large nodes. Returns None if no option remains.
+    as the cheapest of these nodes are dropped. Example: replacing [large, large, small] with a
+    small node is the same as deleting the two large nodes. Returns None if no option remains.
     """
     # upstream: multinodeconsolidation.go:filterOutSameInstanceType
     prices: dict[str, float] = {}

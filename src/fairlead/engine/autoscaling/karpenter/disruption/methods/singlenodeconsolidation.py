@@ -1,4 +1,4 @@
-"""SingleNodeConsolidation: removes one node, or replaces it by a cheaper node.
+"""SingleNodeConsolidation: removes one node, or replaces it with a cheaper node.
 
 Candidates are examined by cost, alternating between NodePools, so that no NodePool has to wait
 until all candidates of another NodePool have been examined.
@@ -61,7 +61,7 @@ class SingleNodeConsolidation:
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
         """Return the command that removes `candidate`, or upstream's reason to keep it.
 
-        The reason is "" if no pass can be simulated.
+        The reason is "" if no pass can be simulated, or the candidate is already being removed.
         """
         # upstream: singlenodeconsolidation.go:ComputeCommands, which logs errors and continues
         try:

@@ -1,4 +1,4 @@
-"""StaticDrift: replaces each drifted node of a static NodePool by one new node.
+"""StaticDrift: replaces each drifted node of a static NodePool with one new node.
 
 upstream: pkg/controllers/disruption/staticdrift.go
 """
@@ -33,7 +33,7 @@ class StaticDrift:
         self._pending = pending
 
     def should_disrupt(self, candidate: DisruptionCandidate) -> bool:
-        """Return whether the candidate is a drifted NodeClaim of a static pool."""
+        """Return whether the candidate's NodeClaim has drifted and its pool is static."""
         return candidate.pool.is_static and candidate.claim.is_true(DRIFTED_CONDITION)
 
     def compute(

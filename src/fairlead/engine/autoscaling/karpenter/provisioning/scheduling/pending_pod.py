@@ -1,6 +1,7 @@
 """PendingPod: a pod in a pass, with the constraints that are left after relaxation.
 
-Relaxation does not change the pod object; it replaces the object by a copy without one preference.
+Relaxation does not change the pod object. It replaces the object with a copy that lacks one
+preference.
 
 upstream: pkg/controllers/provisioning/scheduling/scheduler.go:PodData
 """

@@ -75,10 +75,11 @@ class Topology:
         *,
         respects_preferences: bool,
     ) -> None:
-        """Count the pods that run on `nodes`, except the pods with keys in `moved`.
+        """Count the running pods of `cluster`, except the pods with keys in `moved`.
 
-        The pods to schedule count only after their placement. Preferences form groups only if
-        `respects_preferences` is set.
+        `nodes` are the existing nodes of the pass; their label values count as domains even if no
+        pod runs there. Pods in `moved` count only after their placement. Preferences form groups
+        only if `respects_preferences` is set.
         """
         self._cluster = cluster
         self._nodes = nodes

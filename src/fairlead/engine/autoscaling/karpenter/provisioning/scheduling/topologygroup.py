@@ -73,7 +73,7 @@ class TopologyGroup:
     def selects(self, pod: Pod, shape: Hashable) -> bool:
         """Return whether the term selects `pod`.
 
-        `shape` identifies the pod's namespace and labels; it is no engine.state.shape.Shape.
+        `shape` identifies the pod's namespace and labels. It is not an `engine.state.shape.Shape`.
         """
         found = self._selected.get(shape)
         if found is None:
