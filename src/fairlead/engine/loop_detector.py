@@ -36,7 +36,7 @@ from fairlead.engine.core.reporter import (
 )
 from fairlead.engine.core.stimulus import Stimulus
 
-_COMPONENT = "fairlead-loop-watch"
+_COMPONENT = "fairlead-loop-detector"
 STARVING_AFTER = 5
 WASTED_AFTER = 3
 Key = TypeVar("Key")
@@ -224,6 +224,8 @@ class DisplacementGraph:
             by, victim = next(iter(self._edges))
             del self._edges[by, victim]
             del self._gains[by][victim]
+            if not self._gains[by]:
+                del self._gains[by]
 
     def _closes(self, newest: Displacement) -> Cycle | None:
         path = self._path(newest.victim, newest.by)

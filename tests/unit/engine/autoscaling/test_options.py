@@ -48,7 +48,7 @@ def test_flags_of_groups_set_the_defaults_of_groups():
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        ({"expander": "grpc"}, "expander: grpc asks a server outside"),
+        ({"expander": "grpc"}, "expander: grpc calls an external server"),
         ({"expander": "cheapest"}, "expander: no expander 'cheapest'; known: "),
         ({"expander": "price,price"}, "expander: price,price names an expander twice"),
         ({"scan-interval": "soon"}, "--scan-interval: 'soon' is not a valid value"),

@@ -188,7 +188,7 @@ _EXPANDERS: Final = ("least-waste", "most-pods", "least-nodes", "price", "priori
 def _check_expanders(names: tuple[str, ...]) -> None:
     for name in names:
         if name == "grpc":
-            raise OptionError("expander: grpc asks a server outside; choose among the others")
+            raise OptionError("expander: grpc calls an external server; choose another expander")
         if name not in _EXPANDERS:
             raise OptionError(f"expander: no expander {name!r}; known: {', '.join(_EXPANDERS)}")
     if len(set(names)) != len(names):
@@ -296,7 +296,6 @@ _PARSERS: Final[Mapping[str, _Parser]] = {
     "drain_priority_config": _priorities,
 }
 _TYPE_PARSERS: Final[Mapping[str, _Parser]] = {
-    "scan_interval": _interval,
     "bool": _boolean,
     "int": _integer,
     "float": _ratio,

@@ -84,7 +84,7 @@ def test_the_autoscaler_in_the_dump_sets_limits_and_flags(of_labels, make):
 @pytest.mark.parametrize(
     ("flag", "notes"),
     [
-        ("--expander=grpc", ["is ignored: expander: grpc asks a server outside"]),
+        ("--expander=grpc", ["is ignored: expander: grpc calls an external server"]),
         ("--scale-down-unneeded-time=soon", ["is ignored: --scale-down-unneeded-time: 'soon'"]),
         ("--leader-elect=false", []),
         ("--enable-proactive-scaleup", ["is ignored: --enable-proactive-scaleup is not simulated"]),
@@ -386,7 +386,7 @@ def test_without_a_template_the_first_node_of_a_group_is_the_template(of_file):
             {},
             r"node-groups\[0\].template.taints\[0\].effect: 'Foo' is not a taint effect",
         ),
-        ([GROUP], {"flags": {"expander": "grpc"}}, "flags.expander: grpc asks a server"),
+        ([GROUP], {"flags": {"expander": "grpc"}}, "flags.expander: grpc calls an external server"),
     ],
 )
 def test_a_bad_file_names_the_line_and_the_field(of_file, groups, more, says):

@@ -6,6 +6,7 @@ upstream: expander/{waste/waste,mostpods/mostpods,leastnodes/leastnodes}.go
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import nan
 
 from fairlead.api.objects import Node
 from fairlead.api.quantity import milli_value, whole_value
@@ -21,10 +22,19 @@ class Lowest:
         self._cost = cost
 
     def best_options(self, options: Sequence[Option]) -> list[Option]:
-        """Return all options with the lowest cost."""
-        costs = [self._cost(option) for option in options]
-        lowest = min(costs)
-        return [one for one, cost in zip(options, costs, strict=True) if cost == lowest]
+        """Return all options with the lowest cost.
+
+        If the cost of the first option is NaN, return only this option, as upstream does.
+        """
+        best: list[Option] = []
+        lowest = nan
+        for option in options:
+            cost = self._cost(option)
+            if not best or cost < lowest:
+                lowest, best = cost, [option]
+            elif cost == lowest:
+                best.append(option)
+        return best
 
 
 def wasted_share(option: Option) -> float:
