@@ -28,7 +28,7 @@ def clock(
         Parameter(
             help="For advance: a duration (5m). For speed: simulated seconds per real second (60).",
             show_default=False,
-            allow_leading_hyphen=True,  # The error about a negative duration comes from the cluster.
+            allow_leading_hyphen=True,  # the cluster refuses negative durations
         ),
     ] = "",
     /,
