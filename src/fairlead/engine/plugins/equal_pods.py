@@ -1,14 +1,14 @@
-"""EqualPods: finds pods that the plugins without cached results cannot tell apart.
+"""EqualPods: finds pods that are equal for all plugins whose results are not cached.
 
 A plan (`ShapePlan`) caches the results of plugins that depend only on a node and its pods.
 
-For most pods, the other plugins do nothing: the pods have neither constraints nor claims, and no
-affinity term of another pod matches them. In this case, the plugins do nothing for equal pods
-either, until a node or an object that the plugins read changes. Placing a pod without affinity
-terms is not a change of this kind.
+The results of the other plugins are not cached. These plugins skip most pods, because the pods have
+neither constraints nor claims, and no affinity term of another pod matches them. If the plugins
+skip a pod, they also skip all equal pods, until a node or an object that the plugins read changes.
+Placing a pod without affinity terms is not such a change.
 
-    key       equal for pods that the plugins cannot tell apart
-    version   equal as long as nothing that the plugins read changes
+    key       equal for pods for which these plugins read equal data
+    version   equal as long as nothing that these plugins read changes
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class EqualPods:
         self._table = cluster.table
 
     def key(self, pod: PodInfo) -> Hashable:
-        """Return a key that is equal for pods that the plugins cannot tell apart."""
+        """Return a key that is equal for pods for which the uncached plugins read equal data."""
         meta = pod.pod.metadata
         pods = self._table.pod_index.pod_class_of(pod)
         return pod.shape.id, pods, controller_of(meta) if meta.owner_references else None
 
     def version(self) -> Version:
-        """Return the version of all cluster data that the plugins read."""
+        """Return the version of all cluster data that the uncached plugins read."""
         cluster, table = self._cluster, self._table
         return (
             table.node_log.position,
@@ -59,10 +59,10 @@ class EqualPods:
 
 
 def are_comparable(plan: ShapePlan, pod: PodInfo) -> bool:
-    """Return whether all plugins outside `plan`, except Filters, treat equal pods equally.
+    """Return whether each plugin outside `plan` has one result for all pods with the key of `pod`.
 
-    Equal pods are the pods with the key of `pod`. The result is False if a score depends on the set
-    of feasible nodes (normalisation). The caller must check the Filters that run for the pod.
+    The result is False if a score depends on the set of feasible nodes (normalisation). Filters
+    are not considered: the caller must check those that run for the pod.
     """
     return (
         not plan.static.live

@@ -57,7 +57,8 @@ class GangScheduling:
     def permit(self, _state: CycleState, pod: PodInfo, _node: str) -> Status | Wait | None:
         """Hold the pods of a gang until minCount of them have a node, then allow all of them.
 
-        Returns None for pods that need not wait.
+        Returns Wait if the pod must wait, and None if it need not wait. Returns an ERROR status if
+        the PodGroup does not exist.
         """
         if pod.pod.spec.scheduling_group is None:
             return None

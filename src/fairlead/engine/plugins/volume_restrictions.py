@@ -177,10 +177,10 @@ def in_conflict(disks: list[Volume], other: PodInfo) -> bool:
 
 
 def _exclude(a: Volume, b: Volume) -> bool:
-    """Return whether two volumes use the same disk and therefore exclude each other.
+    """Return whether pods with these volumes conflict, because the volumes use the same disk.
 
-    Two volumes of an EBS disk always exclude each other. Two read-only volumes of another disk
-    never exclude each other.
+    Two volumes of the same EBS disk always conflict. Two volumes of the same disk of another type
+    do not conflict if both are read-only.
     """
     gce, other_gce = a.gce_persistent_disk, b.gce_persistent_disk
     if gce is not None and other_gce is not None and gce.pd_name == other_gce.pd_name:

@@ -2,7 +2,8 @@
 
 A result depends on the requests of the claims, on the devices that the node can use and on which of
 these devices are allocated. A cached result is valid until the change logs show that the node's
-labels or devices changed, or until a DeviceClass changes. Claims with equal requests share results.
+labels, its devices or their allocations changed, or until a DeviceClass changes. Claims with equal
+requests share results.
 
 `allocation_of` builds status.allocation for the chosen devices: results, configuration and node
 selector (allocator_stable.go: the second half of Allocate, createNodeSelector).
@@ -58,7 +59,8 @@ _OPEN: Final = -1
 
 Allocations = tuple[ClaimAllocation, ...]
 _ENCODER: Final = msgspec.msgpack.Encoder()
-# The share ID in cached allocations; each claim gets its own (see `Allocator.with_share_ids`).
+# The placeholder for share IDs in cached allocations, which several claims share.
+# `Allocator.with_share_ids` replaces it.
 PENDING_SHARE: Final = "pending"
 
 
@@ -205,7 +207,7 @@ class Allocator:
         """Return `allocation` with a unique share ID for each allocated share of a device.
 
         Upstream uses random IDs. Fairlead derives each ID from the claim's UID and resourceVersion,
-        and the share's position.
+        and from the position of the share in the allocation results.
         """
         results = allocation.devices.results
         if not any(one.share_id for one in results):
@@ -288,7 +290,7 @@ def _configs(claim: ResolvedClaim, taken: Sequence[Taken]) -> Iterator[Json]:
 
 
 def _config(source: str, names: Sequence[str], config: Json, requests: int) -> Json:
-    """Return one configuration; its `requests` field is omitted if it applies to every request."""
+    """Return one configuration, without its field `requests` if it applies to all requests."""
     own = {key: value for key, value in config.items() if key != "requests"}
     named = {"requests": list(names)} if names and len(names) != requests else {}
     return {"source": source, **named, **own}

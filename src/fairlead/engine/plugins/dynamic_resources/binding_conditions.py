@@ -28,7 +28,7 @@ def has_binding_conditions(claim: ResourceClaim) -> bool:
 
 
 def is_ready_for_binding(claim: ResourceClaim) -> bool:
-    """Return whether all binding conditions of an allocated claim are True.
+    """Return whether the claim is allocated and all its binding conditions are True.
 
     Raises DeviceBindingFailedError if a failure condition is True.
     """

@@ -47,9 +47,9 @@ class ClaimBinder:
     ) -> Writes | Status:
         """Return the commands that allocate and reserve `claims` for `pod`.
 
-        `pending` are claims without an allocation, and `assumed` are their new allocations in that
-        order. The reservations are assumed in the device ledger. Returns an ERROR status if a claim
-        was deleted or allocated elsewhere in the meantime.
+        `pending` are the claims without an allocation, and `assumed` are their new allocations, in
+        the same order. This method also adds the reservations to the device ledger, as assumptions.
+        Returns an ERROR status if a claim was deleted or allocated elsewhere in the meantime.
         """
         keys = (claim.key for claim in pending)
         allocations = dict(zip(keys, assumed, strict=True))
@@ -62,7 +62,7 @@ class ClaimBinder:
         return tuple(commands)
 
     def releases(self, claims: Sequence[ResourceClaim], pod: PodInfo) -> Writes:
-        """Return the commands that end the reservations of `claims` for `pod` in the API."""
+        """Return the commands that remove `pod` from status.reservedFor of `claims`."""
         shown = (self._related.get(ResourceClaim, claim.key) for claim in claims)
         return tuple(
             _release(one, pod)
@@ -73,9 +73,9 @@ class ClaimBinder:
     def bound(
         self, claim: ResourceClaim, pod: PodInfo, allocation: ClaimAllocation | None
     ) -> ResourceClaim:
-        """Return `claim` as it is when `commands` have been performed.
+        """Return `claim` as it is after the result of `commands` was performed.
 
-        It is reserved for `pod`, and has `allocation` unless that is None.
+        It is reserved for `pod`. If `allocation` is not None, it is the allocation of the claim.
         """
         consumers = self._ledger.consumers(claim)
         if not is_reserved_for(claim, pod.pod, self._ledger):
@@ -101,7 +101,7 @@ class ClaimBinder:
             return ()
         # Pods of the same PodGroup may write the claim before this pod does. Upstream's write then
         # fails with a conflict and is repeated with the newer claim (RetryOnConflict). Here, the
-        # write contains the reservations of these pods and states no resourceVersion.
+        # write contains the reservations of these pods, and no resourceVersion.
         is_written = len(self._ledger.consumers(shown)) > len(shown.status.reserved_for)
         self._ledger.assume_reservation(shown, _consumer(pod))
         fields: dict[str, Any] = {
@@ -115,7 +115,7 @@ class ClaimBinder:
 
 
 def _devices(allocation: ClaimAllocation) -> set[tuple[str, str, str, str]]:
-    """Return the devices of `allocation`, each with its driver, pool and share."""
+    """Return (driver, pool, device, share ID) of each device in `allocation`."""
     return {(one.driver, one.pool, one.device, one.share_id) for one in allocation.devices.results}
 
 

@@ -1,4 +1,4 @@
-"""A pod's claims: claims that the pod names, and claims generated from templates for the pod.
+"""A pod's claims: existing claims that its spec names, and claims generated from templates.
 
 upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: Name, IsForPod
 """

@@ -25,7 +25,7 @@ from fairlead.api.objects import (
 )
 from fairlead.api.quantity import NANOS_PER_UNIT, Format, Quantity, parse_quantity
 
-Consumption = Mapping[str, Quantity]  # by capacity
+Consumption = Mapping[str, Quantity]  # keyed by the name of the capacity
 
 _NOTHING: Final[Mapping[str, int]] = {}
 

@@ -44,8 +44,8 @@ class Selector(Struct, frozen=True):
 class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request without alternatives, or one alternative of a request.
 
-    `parent` is the name of the request and `place` the position among its alternatives. `place` is
-    None for a request without alternatives.
+    `parent` is the name of the whole request, and `place` the position of this alternative in the
+    request. `place` is None for a request without alternatives.
     """
 
     parent: str
@@ -78,7 +78,7 @@ class ResolvedClaim(Struct, frozen=True, eq=False):
 
 
 def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
-    """Return the status that rejects `claim` on every node without a search, or None.
+    """Return the status with which PreFilter rejects `claim`; None if it does not reject it.
 
     upstream: dynamicresources.go: PreFilter
     """

@@ -65,7 +65,7 @@ from fairlead.engine.state.devices.device_pools import (
     is_usable_on,
 )
 
-# Far more than real claims need; upstream stops after ten seconds.
+# Real claims need far fewer steps. Upstream stops a search after ten seconds instead.
 STEPS_MAX: Final = 20_000
 
 Taken = tuple[ResolvedRequest, PoolDevice, Consumption | None]  # None: the whole device
@@ -118,7 +118,9 @@ class DeviceSearch:
     def run(self) -> list[list[Taken]] | None:
         """Return the devices of each claim, or None if there is no solution.
 
-        Raises AllocationError if a claim is invalid, SearchTooLongError after STEPS_MAX steps.
+        Raises AllocationError if a claim is invalid or a selector fails. Raises it also if a pool
+        is incomplete or invalid, or a constraint is violated, for a request with allocationMode
+        All. Raises SearchTooLongError after STEPS_MAX steps.
         """
         for at, claim in enumerate(self._claims):
             least = sum(min(map(self._count, request), default=0) for request in claim.requests)
@@ -215,8 +217,9 @@ class DeviceSearch:
         Yields nothing if fewer than `lacking` candidates remain. With allocationMode All, there is
         only one combination, so only the candidate at `start` is yielded.
 
-        A candidate with a broken selector raises its error when the search reaches it. Candidates
-        before it are therefore yielded even if fewer than `lacking` remain.
+        If a selector failed for a candidate, its error is raised when the search reaches this
+        candidate. Therefore, the candidates before it are yielded even if fewer than `lacking`
+        remain.
         """
         is_all = request.spec.allocation_mode == ALL
         candidates = self._all(request) if is_all else self._free(request)
@@ -324,8 +327,8 @@ class DeviceSearch:
     def _all(self, request: ResolvedRequest) -> list[Candidate]:
         """Return every device that matches `request`, free or in use.
 
-        Raises AllocationError if a pool is incomplete or invalid, or if a selector fails. A device
-        that does not have the requested capacity does not match.
+        A device that does not have enough of a requested capacity left does not match. Raises
+        AllocationError if a pool is incomplete or invalid, or if a selector fails.
         """
         found = self._candidates.get(request)
         if found is None:
@@ -356,7 +359,7 @@ class DeviceSearch:
         )
 
     def _consider(self, request: ResolvedRequest, one: PoolDevice, found: list[Candidate]) -> None:
-        """Add the device to `found` if it matches, or the error if a selector is broken."""
+        """Add the device to `found` if it matches `request`; add the error if a selector fails."""
         try:
             if self._is_selectable(request, one):
                 found.append(one)
@@ -417,13 +420,15 @@ class SharedCapacity:
         self._shares: dict[DeviceId, int] = {}
 
     def is_in_use(self, device: PoolDevice) -> bool:
-        """Return whether shares of the device are on the current path or already use capacity."""
+        """Return whether shares of the device are on the current path or allocated to claims."""
         return device.id in self._shares or self._ledger.consumed(device.id) is not None
 
     def consumption(self, request: ResolvedRequest, device: PoolDevice) -> Consumption | None:
         """Return the amounts that the request consumes of the device's capacities.
 
-        Returns None if too little of a capacity is left.
+        Returns {} if the device cannot be shared and the request states no capacity. Returns None
+        if the device lacks a requested capacity, if its policy does not allow a requested amount,
+        or if too little is left.
         """
         wanted = request.spec.capacity
         if wanted is None and not _is_shared(device):

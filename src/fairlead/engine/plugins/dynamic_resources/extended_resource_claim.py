@@ -1,14 +1,14 @@
 """The special claim for a pod's extended resources that devices provide.
 
 A pod can request devices as an extended resource, such as `example.com/gpu: 2`. A DeviceClass can
-be mapped to that resource (`engine.state.devices.extended_resources`). On a node that does not list
-the resource, DynamicResources allocates devices of the class to a special ResourceClaim. This claim
-exists only in memory until the pod is placed. PreBind creates the claim and writes its name into
-the pod's status.
+be mapped to that resource (`engine.state.devices.extended_resources`). If a node's
+status.allocatable does not list the resource, DynamicResources allocates devices of the class to a
+special ResourceClaim. This claim exists only in memory until the pod is placed. PreBind creates the
+claim in the API and writes its name into the pod's status.
 
-Each container gets its own request. An init container that terminates before other containers start
-uses the devices of these containers until then. All init containers of this kind share one request
-for the additional devices that they need.
+Each container gets its own request. An init container that is not restartable terminates before
+later containers start, so it uses their devices first. All init containers of this kind share one
+request for the devices that they need in addition.
 
 Example: init container i needs 3 GPUs; containers a and b need 1 each. The requests are
 `container-1-request-0` (a: 1), `container-2-request-0` (b: 1) and `container-0-request-0` (1 more
@@ -68,12 +68,12 @@ from fairlead.engine.state.resource_columns import FIRST_SCALAR, ResourceColumns
 NAME_IN_MEMORY: Final = "<extended-resources>"
 CANNOT_FIT: Final = unresolvable("cannot fit resource")
 STALE: Final = unresolvable("cannot schedule extended resource claim")
-_NAME_MAX: Final = 58  # without the suffix of 5
-_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of generateName
+_NAME_MAX: Final = 58  # without the suffix, which has 5 characters
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"  # of the suffixes that generateName adds
 
 
 class SpecialClaim(Struct, frozen=True):
-    """The special claim of a pod for all nodes that leave the same extended resources unlisted.
+    """The special claim of a pod on nodes where devices provide the same extended resources.
 
     `mappings` contains the requests that each container uses.
     """
@@ -83,7 +83,7 @@ class SpecialClaim(Struct, frozen=True):
 
 
 class ExtendedResourceRequests:
-    """The extended resources of a pod, of which devices of a DeviceClass provide at least one."""
+    """The extended resources of a pod; a DeviceClass is mapped to at least one of them."""
 
     def __init__(self, pod: Pod, columns: Mapping[str, int], classes: ExtendedResources) -> None:
         """Store the pod; `columns` maps its extended resources to their resource columns."""
@@ -95,8 +95,8 @@ class ExtendedResourceRequests:
     def claim_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim for the resources that `node` must provide as devices.
 
-        Returns None if the node lists all resources. Returns a Status if the node does not list a
-        resource, and no DeviceClass provides it.
+        Returns None if the node lists all resources. Returns the status CANNOT_FIT if the node does
+        not list a resource, and no DeviceClass is mapped to it.
 
         upstream: filterExtendedResources
         """
@@ -209,7 +209,7 @@ class _ResourceRequests:
         )
 
     def _share_largest(self, passing: Sequence[DeviceRequest], first: int) -> DeviceRequest | None:
-        """Return the largest request in `passing`, and use it in place of the others.
+        """Return the largest request in `passing`, and map all its containers to this request.
 
         `passing` are the requests of the init containers that terminate before later containers
         start. `self.mappings[first:]` are the mappings of these init containers; in each of them, a
@@ -234,7 +234,7 @@ class _ResourceRequests:
 
 
 def named_in_api(special: SpecialClaim, pod: Pod) -> SpecialClaim:
-    """Return the claim `special` with a name, but without a UID, to be created in the API.
+    """Return `special` with the name that the claim will have in the API, and without a UID.
 
     In upstream, the API server generates a random name suffix. Fairlead derives the suffix from the
     pod's UID and resourceVersion.

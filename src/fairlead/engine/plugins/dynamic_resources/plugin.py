@@ -5,7 +5,7 @@ PreFilter did not run, PostFilter fails with upstream's error "not found", and p
 attempted (dynamicresources.go: getStateData).
 
 There is one difference from upstream. If a pod has its own claims, and the node lists all extended
-resources that the pod requests, the pod needs no special claim here; upstream 1.36 creates an empty
+resources that the pod requests, Fairlead creates no special claim. Upstream 1.36 creates an empty
 special claim and then fails to bind the pod.
 """
 
@@ -152,13 +152,15 @@ _PRE_FILTER_RAN: Final = _PreFilterRan()
 class _Claims:
     """One pod's claims in one scheduling cycle.
 
-    `all` are the claims that the pod names, and `pending` are the claims without an allocation.
-    `extended` are the pod's extended resources to which DeviceClasses are mapped. `stale` is the
-    special claim of an earlier attempt. `unready` are the indexes in `all` of claims whose binding
-    conditions failed or timed out. `unavailable` are the indexes in `all` of claims for which
-    Filter rejected a node. `shared` are the keys of claims whose allocation another pod of the same
-    PodGroup assumed; they have this allocation in `all`. `placed` are the claims, including
-    `special`, that Reserve allocated; `assumed` holds their allocations in the same order.
+    `all` are the claims of the pod's spec, and `pending` are those without an allocation.
+    `extended` are the pod's extended resources, None if no DeviceClass is mapped to any of them.
+    `stale` is the special claim of an earlier attempt. `demands` caches the results of `_demand`.
+    `unready` are the indexes in `all` of claims whose binding conditions failed or timed out.
+    `unavailable` are the indexes in `all` of claims because of which Filter rejected a node.
+    `shared` are the keys of claims whose allocation another pod of the same PodGroup assumed; in
+    `all`, these claims have that allocation. Reserve sets `special`, the special claim for the
+    chosen node, and `placed`, the claims that it allocated, including `special`. `assumed` holds
+    the allocations of `placed` in the same order.
     """
 
     __slots__ = (
@@ -196,7 +198,8 @@ class _Claims:
     def special_for(self, node: NodeInfo) -> SpecialClaim | Status | None:
         """Return the special claim that the pod needs on `node`, None if it needs none.
 
-        Returns the status STALE if a special claim of an earlier attempt exists.
+        Returns the status STALE if a special claim of an earlier attempt exists. Returns the status
+        CANNOT_FIT if neither the node nor a DeviceClass provides an extended resource of the pod.
         """
         if self.stale is not None:
             return STALE
@@ -389,11 +392,11 @@ class DynamicResources:
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
-        """Deallocate a claim that makes nodes unavailable, if no other pod uses the claim.
+        """Return the commands that deallocate a claim because of which Filter rejected nodes.
 
-        If no claim makes nodes unavailable, delete the special claim of an earlier attempt. If
-        several claims make nodes unavailable, upstream picks one at random; Fairlead picks the
-        first.
+        A claim is deallocated only if no other pod uses it. If there are several such claims,
+        upstream picks one at random; Fairlead picks the first. If there is none, the commands
+        delete the special claim of an earlier attempt, if it exists.
         """
         if state.find(_PreFilterRan) is None:
             return PostFilterResult(error("not found"))
@@ -419,10 +422,10 @@ class DynamicResources:
         return not pod.shape.spec.resource_claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        """Return the node's score, which is higher if earlier alternatives of requests were chosen.
+        """Return the node's score, which is higher if earlier entries of firstAvailable are chosen.
 
         upstream: computeScore. If some claims are already allocated, upstream 1.36 reads the
-        alternatives of the wrong claim.
+        alternatives of the wrong claim; Fairlead does not.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -477,7 +480,7 @@ class DynamicResources:
             self._ledger.revert_reservation(claim.key, pod.uid)
 
     def release_commands(self, state: CycleState, pod: PodInfo, node: str) -> Writes:
-        """Return the commands that end the pod's reservations and delete its special claim.
+        """Return the commands that remove the pod's reservations and delete its special claim.
 
         upstream: Unreserve, unreserveExtendedResourceClaim
         """
@@ -491,10 +494,10 @@ class DynamicResources:
         return released if shown is None else (*released, *deletion_of(shown))
 
     def bound_claims(self, state: CycleState, pod: PodInfo) -> tuple[ResourceClaim, ...]:
-        """Return the claims that `pod` names as they are after its binding.
+        """Return the claims in the spec of `pod`, in the state that they have after its binding.
 
-        They have an allocation and are reserved for `pod`. Reserve must have succeeded; the claim
-        for extended resources is not returned.
+        Each claim has an allocation and is reserved for `pod`. Reserve must have succeeded. The
+        special claim for extended resources is not returned.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -506,9 +509,9 @@ class DynamicResources:
     def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
         """Return the commands that write the pod's allocations and reservations.
 
-        If devices have binding conditions, an event says so, and the pod waits for them. Returns
-        None if there is nothing to write, and an ERROR status if a claim was deleted or allocated
-        elsewhere in the meantime.
+        If devices have binding conditions, the commands also record an event, and the pod waits
+        until the conditions are True. Returns None if there is nothing to write, and an ERROR
+        status if a claim was deleted or allocated elsewhere in the meantime.
         """
         claims = state.find(_Claims)
         if claims is None:
@@ -534,7 +537,7 @@ class DynamicResources:
         return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def _must_wait(self, claims: _Claims) -> bool:
-        """Return whether any binding condition of the claims is not yet True."""
+        """Return whether any binding condition of the claims is not True yet, or has failed."""
         if any(r.binding_conditions for one in claims.assumed for r in one.devices.results):
             return True
         try:
@@ -545,7 +548,9 @@ class DynamicResources:
             return True
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """Return None if all binding conditions are True, WAIT if one is not yet True, or an error.
+        """Return None if all binding conditions are True, and WAIT if one is not True yet.
+
+        Returns an ERROR status if a binding failure condition is True or the timeout has expired.
 
         upstream: isPodReadyForBinding
         """
@@ -597,10 +602,11 @@ def _is_below(field: str, given: str | None, least: int) -> bool:
 def is_schedulable_after(pod: PodInfo, event: ClusterEvent, related: RelatedObjects) -> bool:
     """Return whether `event` may make `pod` schedulable.
 
-    A claim event counts only if all claims of the pod can be used. In addition, the claim must have
-    released its devices, or it must be a claim of the pod that was added or whose status changed. A
-    deletion counts only for the pod's special claim, which upstream deletes when a binding fails. A
-    pod event counts if it changes this pod and all its claims can be used. All other events count.
+    The addition or update of a claim counts only if all claims of the pod can be used. In addition,
+    the claim must have been deallocated, or it must be a claim of the pod that was added or whose
+    status changed. The deletion of a claim counts only for the pod's special claim, which upstream
+    deletes when a binding fails. A pod event counts if it concerns this pod and all its claims can
+    be used. All other events count.
     """
     match event.old, event.new:
         case ResourceClaim() as gone, None:

@@ -42,8 +42,8 @@ class OwnTerms:
 
     `affinity` selects the pods that match all required affinity terms, and `attracted` counts them.
     `anti_affinity` holds (selector, topology key) of each required anti-affinity term, and
-    `repelled` counts the pods that match these terms. `preferred` sums the weights of the preferred
-    terms.
+    `repelled` counts the pods that match these terms. For each pod that matches a preferred term,
+    `preferred` adds the weight of this term.
     """
 
     __slots__ = (

@@ -10,9 +10,9 @@ A node is rejected in the following cases, which are checked in this order:
 upstream: interpodaffinity/filtering.go: Filter
 
 The result depends only on whether the count of each domain is positive. Most placements do not
-change the result. If the topology key is the hostname, a placement changes the result of one node
-at most. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse nearly
-all of them.
+change the result. If the topology key is the hostname, a placement changes the result of at most
+one node. So `CachedCodes` caches the results for all rows, and pods with the same terms reuse
+nearly all of them.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ class IncomingPodTerms:
 class AffinityState:
     """The data that PreFilter computes, updated for pods that a dry run adds or removes.
 
-    Each field counts pods by topology key and domain. `attracted` counts the pods that match all
-    required affinity terms of the incoming pod. `repelled` counts the pods that match one of its
-    required anti-affinity terms. `existing` counts the placed pods with a required anti-affinity
-    term that matches the incoming pod.
+    Each field except `incoming` counts pods by topology key and domain. `attracted` counts the pods
+    that match all required affinity terms of the incoming pod. `repelled` counts the pods that
+    match one of its required anti-affinity terms. `existing` counts the placed pods with a required
+    anti-affinity term that matches the incoming pod.
     """
 
     __slots__ = ("incoming", "attracted", "existing", "repelled")
@@ -125,9 +125,10 @@ class AffinityState:
         )
 
     def reach(self) -> frozenset[str] | None:
-        """Return the topology keys whose domains contain all pods that affect a node's verdict.
+        """Return the topology keys by which pods affect a node's verdict.
 
-        Returns None if any pod in the cluster may affect it; see `InterPodAffinity.reach`.
+        Only pods in the node's domains of these keys affect the verdict. Returns None if any pod in
+        the cluster may affect it; see `InterPodAffinity.reach`.
         """
         if self.incoming.own.attracted.by_key:
             return None
@@ -155,7 +156,7 @@ class AffinityState:
             self.existing.change(key, row, by)
 
     def concerns(self, pods: PodClass, terms: Iterable[PlacedTerm]) -> bool:
-        """Return whether moving a pod of `pods` with `terms` changes the counts."""
+        """Return whether adding or removing a pod of `pods` with `terms` changes the counts."""
         near, far = self.incoming.keys_of(pods)
         return bool(near or far) or any(True for _ in self.incoming.keys_repelling(terms))
 
@@ -226,7 +227,7 @@ class CachedCodes:
     """The cached verdicts on all rows, shared by all pods whose verdicts use the same counts."""
 
     def __init__(self, table: NodeTable, sources: tuple[KeyedCounts, ...]) -> None:
-        """Start without verdicts."""
+        """Start without verdicts; `sources` are the counts that determine the verdicts."""
         self._table = table
         self._sources = sources
         self._counted = [item for source in sources for item in source.by_key.items()]
@@ -261,8 +262,8 @@ class CachedCodes:
     def _changed_rows(self) -> dict[int, None] | None:
         """Return the rows in domains that changed since the last call of `codes`.
 
-        Returns None if so many rows changed that computing all rows is faster, or if they are
-        unknown.
+        Returns None if so many rows changed that computing all rows is faster, or if the log does
+        not contain all changes.
         """
         rows: dict[int, None] = {}
         for (key, counts), seen in zip(self._counted, self._seen, strict=True):

@@ -166,11 +166,12 @@ class InterPodAffinity:
         return Verdicts(codes.take(rows, mode="wrap"), STATUSES)
 
     def reach(self, state: CycleState) -> frozenset[str] | None:
-        """Return the topology keys whose domains contain all pods that can affect a node's verdict.
+        """Return the topology keys by which pods affect a node's verdict.
 
-        Returns None if the pod has required affinity. Then any pod in the cluster can affect the
-        verdict: if no pod matches the affinity, the incoming pod may be the first of its group. The
-        first pod is accepted by every node with the topology keys.
+        Only pods in the node's domains of these keys affect the verdict. Returns None if the pod
+        has required affinity. Then any pod in the cluster can affect the verdict: if no pod matches
+        the affinity, the incoming pod may be the first pod of its group, and every node with the
+        topology keys accepts the first pod.
         """
         return state.read(AffinityState).reach()
 

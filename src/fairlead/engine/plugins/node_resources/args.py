@@ -90,11 +90,11 @@ class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 
     @property
     def ignores_anything(self) -> bool:
-        """True if the scheduler ignores some resources because extenders manage them."""
+        """True if the arguments contain a resource or a resource group to ignore."""
         return bool(self.ignored_resources or self.ignored_resource_groups)
 
     def ignores(self, name: str) -> bool:
-        """Return whether the plugin ignores resource `name`; it never ignores native resources."""
+        """Return whether the plugin ignores resource `name`; False for native resources."""
         if not is_extended_resource(name):
             return False
         group, _, _ = name.partition("/")

@@ -20,7 +20,7 @@ from fairlead.engine.state.node_info import NodeInfo
 
 
 class DeviceTotals:
-    """Counts devices, and has the scores of a node computed again when its devices change."""
+    """Counts devices, and invalidates the cached scores of a node when its devices change."""
 
     def __init__(self, handle: Handle) -> None:
         """Count the devices of the cluster of `handle`."""
@@ -31,7 +31,7 @@ class DeviceTotals:
         self._ledger.pools.subscribe(self._note)
 
     def of(self, resource: str, node: NodeInfo) -> tuple[int, int]:
-        """Return (number of devices that provide `resource`, number of those in use).
+        """Return (number of devices that provide `resource`, number of these devices in use).
 
         A device is in use if a claim holds it or a share of it. Devices of incomplete pools count,
         too. Returns (0, 0) if no DeviceClass is mapped to the resource, or if a selector fails.
@@ -58,7 +58,7 @@ class DeviceTotals:
         )
 
     def _note(self, name: str) -> None:
-        """Write the node to the pod log, so that its cached scores are renewed."""
+        """Write the node `name` to the pod log, so that its scores are computed again."""
         found = self._table.find(name)
         nodes = self._table.nodes() if name == EVERYWHERE else () if found is None else (found,)
         for node in nodes:

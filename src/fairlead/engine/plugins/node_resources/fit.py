@@ -1,4 +1,4 @@
-"""NodeResourcesFit: the pod's requests must be free on the node (plugins/noderesources/fit.go).
+"""NodeResourcesFit: a node needs free resources for the pod (plugins/noderesources/fit.go).
 
 Filter reports every insufficient resource. If the pod would not even fit the empty node, the
 rejection is UnschedulableAndUnresolvable. A DeviceClass can be mapped to an extended resource. On

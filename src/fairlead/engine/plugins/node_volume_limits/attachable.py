@@ -2,8 +2,8 @@
 
 A claim counts under the driver and handle of its volume. A claim without a volume counts under the
 provisioner of its storage class, with a handle made from the claim's name. In-tree volumes count
-under the CSI driver to which they are migrated. This is correct on every node with limits, because
-the limits are in its CSINode, and in-tree volumes are migrated on every node that has a CSINode.
+under the CSI driver to which they are migrated. This is correct on every node with limits: the
+limits are in its CSINode, and in-tree volumes are migrated on every node that has a CSINode.
 upstream: csi.go: filterAttachableVolumes, getCSIDriverInfo
 """
 

@@ -189,8 +189,8 @@ class AttachedVolumes:
         found = Attached()
         note = None if sources is None else sources.append
         there = node.pods
-        # Entries that are tuples are loaded pods without a PodInfo. Those have no volumes, because
-        # a pod with volumes gets its PodInfo when it is loaded (cluster.py: _load_replicas).
+        # Entries that are tuples are loaded pods without a PodInfo. These pods have no volumes: a
+        # pod with volumes gets its PodInfo when it is loaded (cluster.py: _load_replicas).
         for pod in there.raw() if isinstance(there, LateDict) else there.values():
             if not isinstance(pod, tuple) and pod.shape.has_volumes:
                 answer = self._attachables.of(pod, note, is_new=False)

@@ -34,11 +34,12 @@ SYSTEM_CONSTRAINTS: Final = (
 
 
 class Constraint(Struct, frozen=True, eq=False):
-    """One topology spread constraint, which limits the difference between domains to `max_skew`.
+    """One topology spread constraint.
 
-    If there are fewer than `min_domains` domains, the lowest count is taken to be 0. A node does
-    not count if the pod's node affinity excludes it (`honors_affinity`) or the pod does not
-    tolerate its taints (`honors_taints`).
+    The number of matching pods in a domain may exceed the lowest number in any domain by at most
+    `max_skew`. If there are fewer than `min_domains` domains, the lowest number is taken to be 0.
+    A node does not count if the pod's node affinity excludes it (`honors_affinity`) or the pod does
+    not tolerate its taints (`honors_taints`).
     """
 
     max_skew: int

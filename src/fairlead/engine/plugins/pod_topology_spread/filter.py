@@ -115,11 +115,11 @@ class SpreadState:
                 one.move(row, by)
 
     def concerns(self, pods: PodClass) -> bool:
-        """Return whether moving a pod of `pods` may change the counts."""
+        """Return whether adding or removing a pod of `pods` may change the counts."""
         return pods.namespace == self._namespace and any(self._selecting(pods))
 
     def concerned(self, classes: Iterable[PodClass]) -> list[PodClass]:
-        """Return the classes in `classes` whose pods may change the counts when they move."""
+        """Return the classes in `classes` whose pods may change the counts if added or removed."""
         namespace = self._namespace
         return [
             pods for pods in classes if pods.namespace == namespace and any(self._selecting(pods))

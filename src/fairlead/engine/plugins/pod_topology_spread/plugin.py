@@ -173,7 +173,9 @@ class PodTopologySpread:
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
 
     def removal_effect(self, state: CycleState) -> RemovalEffect:
-        """Return the effect of removing pods: it can only help, and only selected pods matter.
+        """Return the effect of removing pods.
+
+        A removal can only help, and only the removal of pods that a constraint selects matters.
 
         A removal lowers the count of the node's own domain at least as much as it lowers the lowest
         count of all domains. A node whose own domain has the lowest count accepts a pod, because

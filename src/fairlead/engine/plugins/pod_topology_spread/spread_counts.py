@@ -79,7 +79,7 @@ class ConstraintCounts:
         return labels, lacks
 
     def number_of_domains(self, rows: Rows) -> int:
-        """Return the number of distinct domains of `rows`, by the domains used for counting.
+        """Return the number of distinct domains of `rows` in `ids`.
 
         The result is cached if `rows` is a read-only array.
         """
@@ -120,7 +120,7 @@ class SpreadCounts:
 
     def _start(self, index: int, constraint: Constraint) -> ConstraintCounts:
         pod_index = self._table.pod_index
-        # Which nodes count depends on their taints only if the constraint says so.
+        # Taints determine which nodes count only if nodeTaintsPolicy is Honor.
         epoch = pod_index.nodes if constraint.honors_taints else pod_index.labels
         counts = DomainCounts(epoch, partial(self._domains, index))
         if constraint.counts_existing:

@@ -350,7 +350,7 @@ class FreeVolumes:
 
 
 def _differ(old: PersistentVolume, new: PersistentVolume) -> bool:
-    """Return whether the volume's class, or its place or eligibility in the class, changed."""
+    """Return whether the volume's class changed, or its order or eligibility within the class."""
     return (
         class_name(old) != class_name(new)
         or old.spec.capacity != new.spec.capacity

@@ -5,7 +5,8 @@ They are determined in these steps:
     1 bound claims      their volumes must be reachable
     2 tied claims       a claim that is being provisioned for a node fits only that node
     3 matching          each other claim, smallest first, takes the smallest free volume that fits
-    4 provisioning      a claim without a match is provisioned if its class allows it and has room
+    4 provisioning      a claim without a match is provisioned if its class permits this on the node
+                        and has enough capacity there
 
 Each claim takes the best volume for itself, even if a later claim then finds none.
 upstream: binder.go: FindPodVolumes

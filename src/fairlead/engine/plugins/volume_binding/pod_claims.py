@@ -1,6 +1,7 @@
 """PodClaims: a pod's bound claims, and its claims that still need a volume.
 
-An unbound claim rejects the pod, unless its class has volumeBindingMode WaitForFirstConsumer.
+A pod with an unbound claim is rejected, unless the claim's class has the volumeBindingMode
+WaitForFirstConsumer.
 upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
 """
 
@@ -75,7 +76,7 @@ def _usable_claim(
 
 
 def _is_delayed(lookup: VolumeLookup, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the claim gets a volume once a node is chosen; False if it names a volume."""
+    """Return whether the claim is bound only after a node is chosen; False if volumeName is set."""
     found = lookup.class_of(claim)
     if found is None or claim.spec.volume_name:
         return False

@@ -33,7 +33,7 @@ class VolumeLookup:
         return self._related.get(CSINode, name)
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
-        """Return the claim's storage class, None if none is named or it does not exist."""
+        """Return the claim's storage class, None if it is not set or does not exist."""
         name = class_name(claim)
         return self._related.get(StorageClass, name) if name else None
 
