@@ -179,7 +179,7 @@ def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[s
 
 
 def _zero(form: Any, origin: Any) -> Any:
-    """Return what Go decodes from a null in a list or map, or as a whole body: the zero value."""
+    """Return the value that Go decodes from a null in a list or map, or from a null body."""
     if form is str:
         return ""
     return [] if origin in (list, tuple) else {}

@@ -1,4 +1,4 @@
-"""Facts about single fields that the published schemas leave out: values, defaults, bounds.
+"""Facts about single fields that the tables of `apiserver.schema` lack: enums, defaults, bounds.
 
 The facts are rows of the text files in `data/facts`. There is one file per API group and one block
 per type:
@@ -25,7 +25,7 @@ fields are checked. Some enums are read with `values_of` instead.
     zero                 an absent number counts as 0; with `required` it must not be 0
     format               the format of a string, see `validation.meta.format`
     maxLength, maxItems  maximum length of a string or a list; `maxProperties` of a map
-    immutable            an update may not change it; ="..." is the detail of the error. Further
+    immutable            an update must not change the field; ="..." is the error detail. Further
                          words: `forbids` leaves the value out of the error, `shape` names the
                          internal Go type with which the error prints the value, `called` is
                          upstream's name of the field
@@ -113,7 +113,10 @@ def facts_of(type_name: str) -> TypeFacts:
 
 
 def values_of(type_name: str, name: str) -> tuple[str, ...]:
-    """Return the allowed values of field `name` of the type; raises KeyError if there are none."""
+    """Return the allowed values of field `name` of the type; () if any value is allowed.
+
+    Raises KeyError if there are no facts about the field.
+    """
     return _all_facts()[type_name].fields[name].values
 
 

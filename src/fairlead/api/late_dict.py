@@ -92,7 +92,7 @@ class LateDict(dict[str, Value]):
         return found.values()
 
     def sample(self, key: str) -> Value | None:
-        """Return what `samples` yields for `key`; None if `key` is missing."""
+        """Return the value that `samples` yields for `key`; None if `key` is missing."""
         value: Any = dict.get(self, key)
         return self.make(value[0], 0) if type(value) is tuple else value
 
@@ -139,7 +139,7 @@ class LateDict(dict[str, Value]):
         return self._made(key, value) if type(value) is tuple else value
 
     def setdefault(self, key: str, default: Any = None, /) -> Any:
-        """Return the value of `key`, which is `default` if there was none."""
+        """Return the value of `key`; if `key` is missing, enter `default` and return it."""
         value: Any = dict.setdefault(self, key, default)
         return self._made(key, value) if type(value) is tuple else value
 

@@ -438,7 +438,7 @@ class PodExtendedResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """The status of a pod, which describes the spec of generation `observed_generation`."""
+    """The status of a pod; it describes the spec of the generation `observed_generation`."""
 
     observed_generation: int = 0
     phase: str = ""
@@ -665,7 +665,7 @@ class WorkloadSpec(_View, frozen=True):
     """The spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates are kept as JSON.
 
     Only Deployments have a strategy, a deadline and `paused`. StatefulSets and DaemonSets have
-    `update_strategy`. The fields after it exist only in StatefulSets.
+    `update_strategy`. The fields after `update_strategy` exist only in StatefulSets.
     """
 
     replicas: int = 1

@@ -78,7 +78,10 @@ class QuantityError(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Quantity:
-    """An exact amount; quantities are compared by amount, regardless of notation."""
+    """An exact amount in nanos; quantities are compared by amount, regardless of notation.
+
+    `written` is the original text if upstream keeps it unchanged, otherwise "".
+    """
 
     nano: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)

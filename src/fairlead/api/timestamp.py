@@ -23,7 +23,7 @@ SECONDS_KEPT: Final = 64
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_SECOND: Final = timedelta(seconds=1)
-# First and last second of the calendar, since 1970.
+# The first and the last second of the years 1 to 9999, in seconds since 1970.
 _FIRST_SECOND: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 _LAST_SECOND: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 LAST_INSTANT: Final = _LAST_SECOND * NANOSECONDS_PER_SECOND  # 9999-12-31T23:59:59Z
@@ -67,15 +67,18 @@ def parse_timestamp(text: str) -> int:
 
 
 def format_timestamp(instant: int) -> str:
-    """Format `instant` (ns) as metav1.Time: whole seconds in UTC, truncated.
+    """Format `instant` (ns since 1970) as metav1.Time: whole seconds in UTC, truncated.
 
-    Raises ValueError beyond the year 9999, which cannot be formatted.
+    Raises ValueError outside of the years 1 to 9999.
     """
     return f"{_utc_second(instant)}Z"
 
 
 def format_micro_time(instant: int) -> str:
-    """Format `instant` (ns) as metav1.MicroTime: six decimals in UTC, truncated."""
+    """Format `instant` (ns since 1970) as metav1.MicroTime: six decimals in UTC, truncated.
+
+    Raises ValueError outside of the years 1 to 9999.
+    """
     micros = instant % NANOSECONDS_PER_SECOND // NANOSECONDS_PER_MICROSECOND
     return f"{_utc_second(instant)}.{micros:06}Z"
 

@@ -16,8 +16,7 @@ HostPort = tuple[str, str, int]
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
     """Return the host ports of containers and sidecars without duplicates, in order of appearance.
 
-    Ports of ordinary init containers do not count, because these containers end before another pod
-    could use the port.
+    As in upstream, the ports of ordinary init containers do not count.
     """
     # upstream: pkg/scheduler/util/utils.go:GetHostPorts
     return tuple(

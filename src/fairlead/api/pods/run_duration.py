@@ -12,7 +12,7 @@ FOREVER: Final = "forever"
 
 
 def run_duration(pod: Pod) -> int | None:
-    """Return the time from the pod's start to its success in ns; None if it never succeeds.
+    """Return the time in ns from the pod's start to its success; None if it never succeeds.
 
     The annotation is a Go duration or `forever`. An absent or invalid annotation means `forever`.
     """

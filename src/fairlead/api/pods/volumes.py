@@ -39,7 +39,7 @@ def is_migratable(volume: Volume) -> bool:
     )
 
 
-# All fields that is_claimed, is_exclusive and is_migratable read; one look-up for all volumes.
+# Reads, in one call, all fields that is_claimed, is_exclusive and is_migratable read.
 _placing_sources: Final = attrgetter(
     "persistent_volume_claim",
     "ephemeral",

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
-_LENGTH_MAX: Final = 4000  # Python rejects longer texts, which fit only if they consist of zeros
+_LENGTH_MAX: Final = 4000  # int() rejects longer texts; their numbers fit only with leading zeros
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 

@@ -12,9 +12,9 @@ The parts between the placeholders are compared as bytes, which takes a tenth of
 decoding. To find the strings' places in the decoded value, the template is decoded once with a
 marker in each placeholder; `places` are the places of these markers.
 
-A string with a backslash or an unprintable character never matches, because its text in JSON
-differs from its value. Only values can vary: texts that differ in keys or numbers have different
-templates.
+The method `strings` does not accept a string with a backslash or an unprintable character, because
+its text in JSON differs from its value. The method `extended` accepts differences only in values:
+texts that differ in keys or numbers need different templates.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return the texts that have these strings; `rows` has one entry per text, at least one."""
+        """Return the texts with the strings in `rows`; each row, at least one, makes one text."""
         return cls(template, tuple(zip(*rows, strict=True)), len(rows))
 
     def __len__(self) -> int:
@@ -182,7 +182,7 @@ class TemplateRows:
         return TemplateRows(self.template, columns, end - begin)
 
     def sorted_by(self, number: int) -> TemplateRows:
-        """Return the texts, sorted by the string `number`; these texts if they are sorted."""
+        """Return the texts sorted by the string `number`; returns `self` if they are sorted."""
         key = self.columns[number]
         order = sorted(range(self._count), key=key.__getitem__)
         if order == list(range(self._count)):

@@ -7,8 +7,8 @@ constructors are not used, because Kubernetes objects need different rules:
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
 - nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
-Building the values here also takes half the time. YAML 1.1's yes/no/on/off are booleans, as in
-kubectl.
+This also takes only half the time of PyYAML's constructors. YAML 1.1's yes/no/on/off are booleans,
+as in kubectl.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def documents(
 ) -> Iterator[Any]:
     """Yield the value of each document in `text`; an empty document is None. Raises YamlError.
 
-    If `values_max` is given, a document with more values than that is refused as soon as the limit
-    is exceeded. Keys do not count. A string counts as one value, plus one for every 64 characters.
+    If `values_max` is given, TooManyValuesError is raised as soon as a document has more values.
+    Keys do not count. A string counts as one value, plus one for every 64 characters.
 
-    A duplicate key is reported to `on_repeat` and its last value is used; without `on_repeat`, it
-    is an error.
+    A duplicate key is reported to `on_repeat`, and its last value is used. Without `on_repeat`, a
+    duplicate key is an error.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used

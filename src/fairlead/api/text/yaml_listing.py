@@ -64,8 +64,8 @@ class _OtherLayoutError(Exception):
 def split_listing(text: str) -> tuple[dict[str, Any], list[bytes]] | None:
     """Return (the List without its items, the JSON text of each item).
 
-    Returns None if `text` has another layout or is invalid; only the general parser can read it
-    then.
+    Returns None if `text` has another layout or is invalid; the caller must then use the general
+    parser.
     """
     if _UNUSUAL.search(text):
         return None
@@ -285,7 +285,7 @@ def _tokenized(line: str) -> _Token | None:
 
 
 def _scalar(text: str) -> str | None:
-    """Return the YAML `text` as JSON; None if it is no simple scalar and no empty collection."""
+    """Return the YAML `text` as JSON; None if it is neither a simple scalar nor {} or []."""
     if text in _EMPTY:
         return text
     quoted = _QUOTED.fullmatch(text)

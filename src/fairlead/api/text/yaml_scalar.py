@@ -27,7 +27,7 @@ _MAY_BE_A_NUMBER: Final = frozenset("0123456789+-.")
 _DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _OTHER_BASE: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-# If it begins with a point, underscores may be between digits only.
+# In a float that begins with a point, underscores are allowed only between digits.
 _POINTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
 _NOT_JSON: Final = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), "+Inf"),
@@ -123,5 +123,6 @@ def _float(plain: str, text: str) -> float | str:
 
 
 def _float_key(number: float) -> str:
-    # upstream formats it as a 32-bit float; few such keys need more digits
+    # Upstream formats the key as a 32-bit float. Here it gets six significant digits, which is
+    # the same text for most keys.
     return str(int(number)) if number.is_integer() and abs(number) < 1 << 63 else f"{number:g}"
