@@ -49,7 +49,7 @@ def device_environment() -> CelEnvironment:
 
 
 def read_selector(expression: str) -> Checked:
-    """Compile an expression about a device. Raises ExpressionError."""
+    """Return the checked expression that selects devices. Raises ExpressionError."""
     fields = {_DEVICE: {name: parse_type(type_) for name, type_ in _FIELDS.items()}}
     return compiled(expression, {"device": CelType(_DEVICE)}, fields, has_bindings=True)
 

@@ -79,8 +79,8 @@ class Program(Struct, frozen=True):
         if run.cost > run.limit:
             value, problem = None, CALL_LIMIT
         if problem == CALL_LIMIT:
-            # If the limit of uncounted work or of the stack ended the evaluation, a whole call is
-            # charged, too.
+            # The maximum cost of a call is charged, also if the evaluation ended because of the
+            # limit of uncounted work or the recursion limit.
             run.cost = CALL_COST_MAX
         budget.spend(run.cost)
         return EvaluationResult(value, problem, run.cost)

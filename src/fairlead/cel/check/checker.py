@@ -1,7 +1,8 @@
 """Checks types: finds the type of each node, the overloads that it may call, and type errors.
 
-A call is well typed if its arguments fit one overload of its function. If the type of an argument
-is known only at run time, several overloads may fit; the result then has their common type, or dyn.
+A call is well typed if its arguments fit at least one overload of its function. If the type of an
+argument is known only at run time, several overloads may fit. The type of the call is then their
+common result type, or dyn if their result types differ.
 The cost estimate uses the overloads found here.
 
 upstream: cel-go's checker/checker.go, errors.go
@@ -88,7 +89,8 @@ class Checked(Struct):
 def checked(tree: Tree, variables: Mapping[str, CelType], fields: Fields) -> Checked:
     """Check an expression over `variables`; `fields` maps structured types to their fields.
 
-    `problems` of the result are ordered by position.
+    `problems` of the result are ordered by position. Raises TypeSizeError if a type becomes too
+    large.
     """
     checker = _Checker(tree, dict(variables), fields)
     checker.check(tree.root)

@@ -39,7 +39,7 @@ _PLAIN: Final = frozenset(
 
 
 class TypeSizeError(Exception):
-    """A type contains too many other types."""
+    """Raised if a type would contain more than TYPE_SIZE_MAX types."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,9 @@ class TypeSubstitution:
     def final(self, type_: CelType, known: dict[int, CelType]) -> CelType:
         """Return `filled(type_, is_final=True)`; `known` caches the results by Python identity.
 
-        A type contains the type objects of its items, so each object is filled only once. Filling
-        the types of all nodes takes time linear in the number of nodes, regardless of type sizes.
+        Types share the objects of the types inside them, and each object is filled only once.
+        Filling the types of all nodes takes time linear in the number of nodes, regardless of type
+        sizes.
         """
         found = known.get(id(type_))
         if found is None:

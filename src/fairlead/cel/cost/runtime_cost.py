@@ -37,14 +37,14 @@ _CHARACTERS_A_STEP: Final = 16
 
 
 class OutOfBudgetError(Exception):
-    """The cost budget is used up."""
+    """Raised if an evaluation or a check needs more units than its budget has left."""
 
 
 class CostBudget:
     """The cost units that one request has left, for its CEL evaluations or for one kind of check.
 
     A check needs a budget if its cost is a product of several sizes: each size can be within its
-    own limit while the product is huge. The meaning of a unit depends on the budget.
+    own limit although the product is huge. Each kind of check defines what a unit is.
     """
 
     __slots__ = ("left",)

@@ -8,7 +8,7 @@ its own function, without an accumulator and at the same cost:
     accumulator + [value], test ? … : accumulator     `_collected`: appends to one list
     cel.@mapInsert(accumulator, …)                    `_inserted`: adds to one map
     test ? accumulator + 1 : accumulator              `_counted`
-    a loop over [] that names a value                 `_bound`
+    a loop over [], made by `cel.bind`                `_bound`
 
 An error in one round does not end a loop: it is the accumulator's next value. A later round may
 decide the result, or its test may fail with another error. If no round decides the result, the
@@ -223,7 +223,7 @@ def _inserted(rounds: _Rounds, test: Evaluate | None, new: list[Evaluate]) -> Ev
             except CelError as cause:
                 problem = cause
                 continue
-            # The arguments after an accumulator that is an error are not evaluated.
+            # If the accumulator is an error, the arguments after it are not evaluated.
             if not is_passed or (problem is not None and len(new) > 1):
                 run.cost += 1
                 continue

@@ -60,7 +60,10 @@ def _no_version(text: str) -> str:
 
 
 def loose_version(text: str) -> str:
-    """Convert a nearly semantic version: `v01.2` to `1.2.0`. Raises ValueError.
+    """Return the semantic version for a text that is nearly one: `1.2.0` for `v01.2`.
+
+    Raises ValueError if a text with fewer than three parts has a suffix. Other invalid texts are
+    not detected here.
 
     upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
     """

@@ -209,7 +209,8 @@ def _dates() -> Iterator[Function]:
     yield member("getMilliseconds", (Duration,), lambda value: _whole(value.nanos, 1_000_000))
 
 
-# Optional values; `or` and `orValue`, which may leave out an argument, are in `evaluator`.
+# Optional values. `or` and `orValue` are in `evaluator`, because they evaluate their argument only
+# if the optional value is absent.
 
 
 def _dereferenced(value: OptionalValue) -> Any:

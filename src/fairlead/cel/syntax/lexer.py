@@ -112,14 +112,14 @@ def _unknown(expression: str, at: int, report: Callable[[int, str], None]) -> in
 
 
 def text_of(token: LexicalToken) -> str:
-    """Return the value of a string literal. Raises ValueError."""
+    """Return the value of a string literal. Raises ValueError for an invalid code point."""
     return "".join(_characters(token.text))
 
 
 def bytes_of(token: LexicalToken) -> bytes:
     """Return the value of a bytes literal; hexadecimal and octal escapes are one byte each.
 
-    Raises ValueError.
+    Raises ValueError if the literal contains a Unicode escape.
     """
     body, is_raw = _body(token.text[1:])
     if is_raw:

@@ -30,7 +30,7 @@ _TARGET, _SORTED = "@target", "@__sortBy_input__"
 
 
 class MacroError(ValueError):
-    """The arguments of a macro are invalid; `node` is the node with the error."""
+    """Raised if the arguments of a macro are invalid; `node` is the node with the error."""
 
     def __init__(self, node: Node, why: str) -> None:
         """`why` is the message that the compiler prints."""

@@ -97,7 +97,7 @@ def parsed(expression: str, *, has_bindings: bool = True) -> Tree:
 
 
 class _TooDeepError(Exception):
-    """The expression is nested more deeply than the limit."""
+    """Raised if the expression is nested more than DEPTH_MAX levels deep."""
 
 
 def _without_place(why: str) -> ExpressionError:

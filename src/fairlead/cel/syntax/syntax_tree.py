@@ -89,7 +89,7 @@ Node = Literal | Identifier | Select | Call | ListLiteral | MapLiteral | Compreh
 
 
 class Tree(Struct, frozen=True):
-    """A parsed expression: its root, and the position of each node."""
+    """A parsed expression: its root, and the position of each node in characters, by node id."""
 
     root: Node
     places: dict[int, int]
