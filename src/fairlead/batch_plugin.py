@@ -1,4 +1,4 @@
-"""The stable public interface for batch plugins and actions, which import only from here.
+"""The stable public interface for batch plugins and actions, which import only this module.
 
 docs/batch.md is the guide; docs/python-api.md lists every name. A plugin is a class with a `name`
 and with a method for each decision that it influences:

@@ -1,4 +1,4 @@
-"""The stable public interface for scheduler plugins, which import only from here.
+"""The stable public interface for scheduler plugins; plugins import only from this module.
 
 docs/plugins.md is the guide and lists every name. A plugin is a class:
 
