@@ -1,4 +1,4 @@
-"""quantity_check: finds quantities that do not parse in the views of objects.
+"""quantity_check: finds invalid quantities in the views of objects.
 
 client-go parses quantities while it decodes an object (quantity.go: UnmarshalJSON). Views keep them
 as text, which is parsed when a decision needs the amount. But custom resources and edited dumps can

@@ -48,7 +48,7 @@ class Replicas:
 
     They may differ in name, uid, version, affinity, the names of their volumes, their nodes,
     addresses and times. All or none of them have a node, and all or none a start time. The affinity
-    may differ because the pods of a DaemonSet state their nodes there.
+    may differ because the node affinity of a DaemonSet's pod contains the name of its node.
 
     The columns have one entry for each pod. A column is computed when it is first read.
     """
@@ -82,18 +82,18 @@ class Replicas:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """The names."""
+        """The names of the pods."""
         return [pod.metadata.name for pod in self]
 
     @cached_property
     def keys(self) -> Sequence[str]:
-        """The keys, `namespace/name`."""
+        """The keys of the pods, `namespace/name`."""
         prefix = f"{self[0].metadata.namespace}/"
         return [prefix + name for name in self.names]
 
     @cached_property
     def uids(self) -> Sequence[str]:
-        """The uids."""
+        """The UIDs of the pods."""
         return [pod.metadata.uid for pod in self]
 
     @cached_property
@@ -103,7 +103,7 @@ class Replicas:
 
     @cached_property
     def created(self) -> Sequence[str]:
-        """The creationTimestamps."""
+        """The creationTimestamps of the pods."""
         return [pod.metadata.creation_timestamp for pod in self]
 
     @cached_property
@@ -155,7 +155,7 @@ def _to_pods(affinity: Affinity | None) -> tuple[PodAffinity | None, PodAffinity
 
 
 class LoadedObjects(Sequence[ApiObject]):
-    """All objects at the start: `others`, and then the pods in `replicas`."""
+    """All objects loaded at the start of a run: `others`, and then the pods in `replicas`."""
 
     def __init__(self, others: Iterable[ApiObject], replicas: Iterable[Replicas]) -> None:
         """Store `others` and `replicas`; their order is kept."""

@@ -1,7 +1,7 @@
 """JsonTemplate: a JSON text with placeholders for strings, used to decode similar texts quickly.
 
-The JSON texts of a workload's pods differ only in a few strings: names, addresses, times. Once one
-of these texts is decoded, other texts need not be decoded: their value is a copy in which these
+The JSON texts of a workload's pods differ only in a few strings: names, addresses, times. Only one
+of these texts is decoded. The value of any other text is a copy of the decoded value in which these
 strings are replaced.
 
     sample     {"name": "web-x2k", "image": "web:1", "nodeName": "n1"}

@@ -124,7 +124,11 @@ class ByNode:
         *,
         skip_zero: bool,
     ) -> None:
-        """Score resources by `rate(used, offered)`; `skip_zero` omits resources that score 0."""
+        """Score each resource by `rate(used, offered)`.
+
+        `skip_zero` leaves out resources that score 0, and rounds the node's score to the nearest
+        integer instead of down.
+        """
         self._columns = columns = handle.cluster.table.resources
         self._resources = [
             (columns.column(spec.name), spec.effective_weight)

@@ -48,7 +48,8 @@ class Attachables:
         """Return the drivers of the pod's attachable volumes, keyed by unique name, or a rejection.
 
         `note`, if given, is called with the key of each claim, volume and class that the result
-        depends on. `is_new` is True for a pod to schedule; only then is a missing claim an error.
+        depends on. `is_new` is True for a pod to schedule; only then does a missing claim reject
+        the pod.
         """
         found: dict[str, str] = {}
         for volume in pod.pod.spec.volumes:
