@@ -10,7 +10,7 @@ from fairlead.api.pods.facts import is_sidecar
 ALL_ADDRESSES: Final = "0.0.0.0"  # noqa: S104 - compared, never bound
 
 HostPort = tuple[str, str, int]
-"""(address, protocol, port); the address is `0.0.0.0` when the pod names none."""
+"""(address, protocol, port); the address is `0.0.0.0` if the pod does not set hostIP."""
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
