@@ -65,7 +65,8 @@ def volume_providers(
 ) -> tuple[Controller, ...]:
     """Return the controllers that do the work of CSI drivers.
 
-    If `provisions` is not set, the volume controller itself provisions volumes.
+    If `provisions` is set, they also provision volumes. This is needed if another program's volume
+    controller runs instead of `Volumes`, which provisions volumes itself.
     """
     provisioner = (ExternalProvisioner(config),) if provisions else ()
     if not workloads.serves_clients:

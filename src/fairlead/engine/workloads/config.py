@@ -1,4 +1,4 @@
-"""Settings of the workload controllers; the defaults are upstream's."""
+"""Settings of the workload controllers and the volume controller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
     max_unavailable_stateful_set: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:
-        """Return the backoff after the given number of consecutive failures (1, 2, ...)."""
+        """Return the backoff (ns) after the given number of consecutive failures (1, 2, ...)."""
         doublings = min(failures - 1, self.retry_max.bit_length())
         return min(self.retry_initial << doublings, self.retry_max)
 
@@ -40,7 +40,7 @@ class WorkloadsConfig(Struct, frozen=True, kw_only=True):
 class VolumesConfig(Struct, frozen=True, kw_only=True):
     """Delays (ns) for binding a claim, provisioning a volume, and retrying.
 
-    If `provisions` is False, external provisioners create the volumes of claims.
+    If `provisions` is False, `Volumes` only binds claims. External provisioners create volumes.
     """
 
     bind_delay: DurationNs = 0

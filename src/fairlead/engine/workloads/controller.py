@@ -1,9 +1,10 @@
-"""Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
+"""Workloads: the controllers of Deployments and of all kinds that control pods.
 
-An *owner* is an object that controls pods, such as a ReplicaSet. Each owner has an `OwnerRule` that
-decides about its pods, and each Deployment has a `Rollout`. This controller finds the owners
-affected by a stimulus and runs their rules. The objects that exist at the start (a *snapshot*) are
-all stored before any rule runs, so that pods listed after their owner are counted.
+These kinds are ReplicaSet, ReplicationController, StatefulSet, DaemonSet and Job. An object of
+these kinds is an *owner*. Each owner has an `OwnerRule` that decides about its pods, and each
+Deployment has a `Rollout`. This controller finds the owners affected by a stimulus and runs their
+rules. The objects that exist at the start (a *snapshot*) are all stored before any rule runs, so
+that pods listed after their owner are counted.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ from fairlead.engine.workloads.pod_control.unknown_owner import NoOpRule
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
-# An owner with as many pods is large (see `FollowUpPace`).
+# An owner with at least this many pods is large (see `FollowUpPace`).
 LARGE: Final = 100
 # the kinds whose status is written
 _WITH_STATUS: Final = ("Deployment", *(owner.__name__ for owner in API_VERSIONS))
@@ -178,7 +179,10 @@ class Workloads:
         return commands
 
     def failed_jobs(self) -> Iterator[tuple[ObjectRef, FinishedCondition]]:
-        """Yield the Jobs that failed since they were first seen, with the reason, by key."""
+        """Yield (reference, condition) of each Job that has failed, sorted by key.
+
+        Jobs that had failed before they were first observed are left out.
+        """
         rules, sets = self._pod_sets.rules, self._pod_sets.sets
         jobs = [(key, rule) for key, rule in rules.items() if isinstance(rule, JobRule)]
         for key, rule in sorted(jobs, key=lambda one: sets[one[0]].ref.key):
@@ -192,9 +196,9 @@ class Workloads:
         return earliest(*(rule.deadline for rule in rules if rule.progress.finished is None))
 
     def _is_large(self, key: str) -> bool:
-        """Return whether the owner `key` has many pods, and its rule does not follow each of them.
+        """Return whether the owner `key` has many pods, and its rule does not read readiness.
 
-        Only the rules of StatefulSets and DaemonSets follow the changes of every pod.
+        Only the rules of StatefulSets and DaemonSets read the readiness of pods.
         """
         pods = self._pod_sets.sets.get(key)
         is_large = pods is not None and len(pods.pods) >= LARGE

@@ -76,7 +76,7 @@ def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
     return owner_event(owner, "SuccessfulDelete", f"Deleted pod: {name}")
 
 
-# upstream: plugin/pkg/admission/namespace/lifecycle/admission.go:Admit
+# upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go:Admit
 _NAMESPACE_TERMINATING: Final = "because it is being terminated"
 
 

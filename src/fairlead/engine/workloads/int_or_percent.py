@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.text.integer import capped_integer
 
-# of a percentage; an amount has no more bits
+# A higher percentage counts as this one, which is the highest number of an IntOrString (int32).
 PERCENT_MAX: Final = 2**31 - 1
 _PERCENT: Final = re.compile(r"([0-9]+)%")
 

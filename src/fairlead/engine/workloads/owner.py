@@ -90,7 +90,7 @@ class OwnerRules(Struct, frozen=True):
                 return before.changed(owner)
             return JobRule.of(owner, pods, is_tracked=self.tracks_jobs).changed(owner)
         if isinstance(owner, StatefulSet):
-            # its status names the revisions, even while it is being deleted
+            # the status contains the revisions, even while the StatefulSet is being deleted
             history = self.histories.of(pods.key, owner)
             history.resolve(owner, pods.pods.samples())
         if owner.metadata.deletion_timestamp:

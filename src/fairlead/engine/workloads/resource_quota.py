@@ -59,7 +59,8 @@ class ResourceQuotas(Struct):
     _quotas: dict[str, dict[str, ObjectRef]] = field(default_factory=dict)  # by namespace, name
     _changed: dict[str, None] = field(default_factory=dict)  # namespaces
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # namespaces
-    # namespaces of terminating pods, by the periodic recount that finds them stuck, then by key
+    # namespaces of terminating pods, by the time of the first periodic recount after the grace
+    # period, then by pod key
     _stuck_at: dict[Instant, dict[str, str]] = field(default_factory=dict)
     _recount_of: dict[str, Instant] = field(default_factory=dict)  # by key of a terminating pod
 
@@ -100,7 +101,7 @@ class ResourceQuotas(Struct):
         return earliest(self._retries.next_due(), *self._stuck_at)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return a recount for each quota of a namespace that has changed or is due."""
+        """Return a recount of each quota in the namespaces that have changed or need a recount."""
         changed = self._changed | dict.fromkeys(self._retries.pop_due(now))
         for due in [due for due in self._stuck_at if due <= now]:
             stuck = self._stuck_at.pop(due)

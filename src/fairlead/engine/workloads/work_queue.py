@@ -86,7 +86,7 @@ class WorkQueue:
                 yield key
 
     def sent(self, key: Key, commands: Iterable[Write], now: Instant) -> None:
-        """Record the writes of a sync of `key` at `now`; `record_outcome` takes their outcomes."""
+        """Record the writes of a sync of `key` at `now`; report outcomes to `record_outcome`."""
         targets = [command.target for command in commands]
         self._burst_limiter.record(key, now, len(targets))
         if targets:
@@ -94,7 +94,7 @@ class WorkQueue:
             self._writers |= dict.fromkeys(targets, key)
 
     def is_pending(self, key: Key) -> bool:
-        """Return True if writes of `key` are in flight."""
+        """Return whether writes of `key` are in flight."""
         return key in self._in_flight
 
     def record_outcome(self, target: ObjectRef, refused_at: Instant | None) -> None:

@@ -1,4 +1,4 @@
-"""CronJobs: the controller that syncs each CronJob when it has changed, and after it is due."""
+"""CronJobs: the controller that syncs each CronJob after a change and at its scheduled times."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fairlead.engine.workloads.identity import owner_event
 from fairlead.engine.workloads.status_writer import StatusWriter
 
 RETRY_AFTER = seconds(10)
-# upstream: cronjob_controllerv2.go:nextScheduleDelta, so that no scheduled time is in the future
+# The delay of a sync after the scheduled time. upstream: cronjob_controllerv2.go:nextScheduleDelta
 SYNC_LAG = seconds(0.1)
 
 
@@ -74,9 +74,9 @@ class CronJobs:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next CronJob is due, or 0 if a CronJob has changed.
+        """Return the time of the next scheduled sync or retry, or 0 if a CronJob has changed.
 
-        Returns None if no CronJob is scheduled.
+        Returns None if no sync is needed.
         """
         return 0 if self._changed else self._timers.next_due()
 
@@ -158,7 +158,7 @@ class CronJobs:
         return []
 
     def _creators_of(self, target: ObjectRef) -> list[CronJobState]:
-        """Return the CronJobs that are creating or own the Job `target`, at most one."""
+        """Return the CronJob that is creating or controls the Job `target`, or [] if none is."""
         if target.kind != "Job":
             return []
         return [

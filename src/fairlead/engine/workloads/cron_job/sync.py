@@ -55,7 +55,8 @@ class CronJobState(Struct):
     contain names of Jobs: `creating` (creation in flight), `running` (unfinished), `deleting`
     (deletion requested), `ended` (finished) and `missing` (deleted by others while unfinished, not
     yet reported). `undeleted` contains the refused deletions, by Job name. `reported` is the note
-    of the last event, which is not repeated. `due` is the time of the next sync.
+    of the last event, which is not repeated. `successful_at` is lastSuccessfulTime, "" if no Job
+    has succeeded. `due` is the next scheduled time.
     """
 
     view: CronJob
@@ -130,13 +131,14 @@ class CronJobState(Struct):
         return commands
 
     def status(self) -> Json:
-        """Return the current status of the CronJob."""
+        """Return the status that the CronJob should have now."""
         running = sorted(self.active, key=lambda job: job.metadata.name)
         # References keep the resourceVersion from the creation of the Job.
         known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
         active = [known.get(job.metadata.uid) or _reference(job) for job in running]
         status: Json = {"active": active} if active else {}
-        # Not before the Job exists: a restarted controller regards lastScheduleTime as done.
+        # lastScheduleTime is written only after the Job exists. Otherwise, a controller that is
+        # restarted in between would never create the Job.
         last = self.before if self.creating else self.last
         if last is not None:
             status["lastScheduleTime"] = format_timestamp(last)

@@ -1,9 +1,9 @@
 """DaemonSetRule: one pod on every eligible node.
 
-A required node affinity on the node's name pins each pod to its node; the scheduler places it. An
-update first replaces outdated pods that are not available. It then replaces available pods while at
-most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created before the
-old pod is deleted.
+A required node affinity on the node's name pins each pod to its node, and the scheduler binds the
+pod. An update first replaces outdated pods that are not available. It then replaces available pods
+while at most maxUnavailable nodes lack an available pod. With maxSurge, the new pod is created
+before the old pod is deleted.
 
 upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
@@ -54,7 +54,7 @@ HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", NO_S
 
 
 def daemon_template(template: Json) -> Json:
-    """Return `template` with the tolerations that the controller adds to all daemon pods."""
+    """Return `template` with the tolerations that the controller adds to daemon pods."""
     spec = template.get("spec", {})
     added = [*TOLERATIONS, *((HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
     own = spec.get("tolerations", [])
@@ -178,7 +178,7 @@ class DaemonSetRule:
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
         """Return the nodes to which `replicas` are bound or pinned."""
-        is_bound = replicas[0].spec.node_name != ""  # then all of them are
+        is_bound = replicas[0].spec.node_name != ""  # replicas are all bound or all unbound
         return replicas.nodes if is_bound else [target_node(pod) for pod in replicas]
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:
@@ -217,7 +217,8 @@ class DaemonSetRule:
         there = self._available(pods, now)
         old = [name for name in self.stale if name in pods.active]
         broken = [name for name in old if name not in there]
-        # Nodes whose outdated pod is not available count, although this pod is replaced anyway.
+        # Nodes whose outdated pod is not available count as unavailable nodes, too, although this
+        # pod is replaced in any case.
         occupied, wanted = pods.by_slot, self.wanted
         empty = sum([wanted[name] for name in wanted if name not in occupied])
         spare = max(0, unavailable - max(0, len(occupied) + empty - len(there)))
@@ -254,10 +255,11 @@ class DaemonSetRule:
     def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
         """Return a plan that creates new pods beside outdated pods.
 
-        An outdated pod that is not ready gets a new pod at once. At most `surge` nodes with a ready
-        outdated pod have an unavailable new pod. An outdated pod is deleted once it is not ready or
-        the new pod on its node is available. On a node that needs no new pod, an available outdated
-        pod is deleted once enough nodes have an available pod.
+        If an outdated pod is not available, a new pod is created on its node at once. At most
+        `surge` nodes with a ready outdated pod have an unavailable new pod. If a node has both
+        pods, the outdated pod is deleted once it is not ready or the new pod is available. On a
+        node that should run no daemon pod, an outdated pod that is not available is deleted at
+        once. An available one is deleted only if enough other nodes have an available pod.
         """
         delete: list[Pod] = []
         superfluous: list[Pod] = []
@@ -309,7 +311,7 @@ class DaemonSetRule:
         wanted = None if node is None else node_eligibility(self.daemon, node)
         if wanted is not None and wanted.should_continue and self._has_one_active(pods, name):
             self.wanted[name] = wanted.should_run
-            return NOTHING  # the usual case; a loaded pod is not made for it
+            return NOTHING  # the usual case, checked without creating Pod objects of replicas
         existing = [pod for pod in pods.in_slot(name) if not _is_released(pod)]
         there = [pod for pod in existing if not _is_going(pods, pod)]
         if wanted is None:
@@ -340,8 +342,8 @@ class DaemonSetRule:
     def _extra(self, pods: PodSet, running: list[Pod], now: Instant) -> list[Pod]:
         """Return the pods to delete of those `running` on one node; the oldest is kept.
 
-        With surge, the oldest pod of the update revision and the oldest outdated pod are kept, as
-        long as only the outdated pod is available.
+        With surge, the oldest pod of the update revision and the oldest outdated pod are kept. The
+        outdated pod is deleted once it is not ready or the other pod is available.
         """
         by_age = sorted(running, key=_age_order)
         if not self._allows_surge:

@@ -67,8 +67,8 @@ class _Dependent(Struct):
     """An object with owner references.
 
     `keys` identify the owners: each key is the owner's uid, or its kind, namespace and name if the
-    uid is unknown. `is_going` is set if the object's deletion was requested or has begun.
-    `is_ending` is set only once the deletion has begun.
+    uid is unknown. `is_going` is set once the object's deletion was requested. `is_ending` is set
+    once the object has a deletionTimestamp.
     """
 
     ref: ObjectRef
@@ -108,10 +108,11 @@ class GarbageCollector(Struct):
     # uids of owners that were observed to be deleted
     _gone: dict[str, None] = field(default_factory=dict)
     _present: dict[str, str] = field(default_factory=dict)  # namespaces of all objects, by uid
-    _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)  # by uid
-    # owners whose dependents lose the reference, by uid; they may be gone
+    # dependents whose owners may have to be looked up, by uid
+    _unconfirmed: dict[str, _Dependent] = field(default_factory=dict)
+    # owners with the finalizer `orphan`, by uid; entries are kept after the owner's deletion
     _orphaning: dict[str, ApiObject] = field(default_factory=dict)
-    _sent: dict[tuple[type, str], Command] = field(default_factory=dict)  # unanswered, by uid
+    _sent: dict[tuple[type, str], Command] = field(default_factory=dict)  # without an outcome
     _failures: dict[str, int] = field(default_factory=dict)  # consecutive failures, by uid
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)  # uids
 
@@ -220,7 +221,7 @@ class GarbageCollector(Struct):
         time.
         """
         ending: list[ApiObject] = []
-        indexed: set[str] = set()  # keys of owners with dependents that are not only listed
+        indexed: set[str] = set()  # keys of owners whose dependents are indexed
         for some in loaded.grouped:
             alike: _Alike = some if isinstance(some, Replicas) else (some,)
             meta = alike[0].metadata
@@ -305,7 +306,7 @@ class GarbageCollector(Struct):
         self._report_foreign_owner(known)
         gone = [key for key in known.keys if key in self._gone or key in self._waiting]
         commands = self._abandon(known, gone[0]) if gone else []
-        # It may no longer block the deletion of an owner.
+        # `one` may have blocked the deletion of its previous owners.
         waiting = [self._waiting[key] for key in before if key in self._waiting]
         return commands + [
             command for owner in waiting for command in self._end_in_foreground(owner)
@@ -326,11 +327,11 @@ class GarbageCollector(Struct):
         for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
             self._file_loaded(owner)
             dependents = self._dependents.pop(owner, {})
-            # objects created for a pod are created after the pod was observed
+            # `_gone` needs no pods: controllers create a pod's dependents only while it exists.
             if owner == ref.uid and not isinstance(one, Pod):
                 self._gone[owner] = None
             for dependent in dependents.values():
-                if owner in self._orphaning:  # the patch that releases it was refused, or is late
+                if owner in self._orphaning:  # the patch of its owners failed or is in flight
                     commands.append(_disowned(dependent, owner))
                 else:
                     commands += self._abandon(dependent, owner)

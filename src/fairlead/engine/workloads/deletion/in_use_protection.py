@@ -64,9 +64,9 @@ class InUseProtection(Struct):
     interest: ClassVar[Interest] = Interest(succeeded=(), failed=(PatchObject,), readiness=False)
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
-    _sent: dict[Key, ApiObject] = field(default_factory=dict)  # those that lose their finalizer
+    _sent: dict[Key, ApiObject] = field(default_factory=dict)  # finalizer is being removed
     _retries: TimerQueue[Key] = field(default_factory=TimerQueue)
-    _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # by uid
+    _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # uids of users
     _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -112,7 +112,7 @@ class InUseProtection(Struct):
     def _load(self, loaded: ObjectsLoaded) -> list[Command]:
         """Record the users of all objects before any finalizer is removed."""
         for some in loaded.replicas:
-            if _may_use(some[0]):  # as the other replicas
+            if _may_use(some[0]):  # replicas use equal claims
                 for pod in some:
                     list(self._use(pod.metadata.uid, _used_by(pod)))
         for one in loaded.others:
@@ -187,7 +187,7 @@ def _used_by(one: ApiObject) -> tuple[Key, ...]:
 
 
 def _may_use(pod: Pod) -> bool:
-    """Return False for a pod without claims and PodGroup, which uses nothing."""
+    """Return whether `pod` has claims or a PodGroup."""
     return any(map(is_claimed, pod.spec.volumes)) or pod.spec.scheduling_group is not None
 
 

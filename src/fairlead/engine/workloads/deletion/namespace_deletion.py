@@ -143,7 +143,7 @@ class NamespaceDeletion(Struct):
         name, is_about_pods = namespace.metadata.name, answer.command.kind == POD
         if is_about_pods and not answer.remaining:
             return [DeleteCollection(name)]
-        # in the first step, upstream reports remaining pods as if none remained
+        # upstream's conditions do not list the pods that remain after the first step
         reported = () if is_about_pods else answer.remaining
         commands: list[Command] = [self._report(namespace, reported)]
         if answer.remaining:
@@ -175,8 +175,8 @@ class NamespaceDeletion(Struct):
 def _estimate_s(answer: CollectionDeleted, namespace: Namespace, now: Instant) -> int:
     """Return the estimated seconds until the remaining objects are deleted.
 
-    This is the pods' grace period until it has passed, or a fixed estimate for objects with
-    finalizers.
+    This is the maximum of two estimates: the pods' grace period if it has not passed, and a fixed
+    number of seconds if objects have finalizers.
     """
     begun = parse_timestamp(namespace.metadata.deletion_timestamp)
     grace_s = answer.grace_period_s if now < begun + seconds(answer.grace_period_s) else 0

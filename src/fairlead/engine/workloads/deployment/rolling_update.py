@@ -168,7 +168,7 @@ def _shrunk(new: ReplicaSetState, old: Sequence[ReplicaSetState], bounds: Bounds
         return []
     old = [one for one in old if one.replicas]
     if any(one.available > one.replicas for one in old):
-        return []  # its pod count is older than its size
+        return []  # the status of a ReplicaSet is older than its size
     before = {one.key: one.replicas for one in old}
     healthy: Sizes = {}
     # Unavailable pods first (upstream: cleanupUnhealthyReplicas), because deleting them has no

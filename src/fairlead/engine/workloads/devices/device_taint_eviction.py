@@ -13,8 +13,8 @@ Example: `gpu-0` was tainted at 10:00. A pod whose claim tolerates the taint for
 10:05. A pod without a toleration is evicted immediately. If the taint is removed at 10:03, the
 first eviction is cancelled.
 
-Differs from upstream: an API server would have set timeAdded on every taint. A taint without
-timeAdded counts from the time at which it is first observed.
+Differs from upstream: a taint without timeAdded counts from the time at which it is first
+observed. Upstream's API server sets timeAdded on every taint.
 
 upstream: pkg/controller/devicetainteviction/device_taint_eviction.go
 """
@@ -136,7 +136,7 @@ class DeviceTaintEviction:
         return self._evaluate(self._see(pod, now), now)
 
     def next_deadline(self) -> Instant | None:
-        """Return the time of the next eviction or status update of a rule, or None."""
+        """Return the time of the next eviction, retry or status update of a rule, or None."""
         due = self._timers.next_due()
         if not self._status_at:
             return due

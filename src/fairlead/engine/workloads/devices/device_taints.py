@@ -40,7 +40,7 @@ class DeviceTaints:
         self.rules: dict[str, DeviceTaintRule] = {}
         self._rule_seen: dict[str, Instant] = {}
         self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
-        # By slice: when its taints without timeAdded were first seen.
+        # By slice: the times at which its taints without timeAdded were first observed.
         self._seen: dict[str, dict[tuple[str, DeviceTaint], Instant]] = {}
 
     def put_slice(self, changed: ResourceSlice, now: Instant) -> bool:
@@ -69,7 +69,7 @@ class DeviceTaints:
             self._slices.pop(pool_of(gone), None)
 
     def put_rule(self, rule: DeviceTaintRule, now: Instant) -> None:
-        """Store `rule`."""
+        """Store `rule`; a new or changed taint without timeAdded exists since `now`."""
         before = self.rules.get(rule.key)
         if before is None or before.spec.taint != rule.spec.taint:
             self._rule_seen[rule.key] = now

@@ -3,7 +3,7 @@
     a pod references a template ──▶ create a claim ──▶ write its name to the pod's status
     a consumer finishes or is deleted ──▶ remove it from status.reservedFor; if it was the last
                                           consumer, deallocate the claim
-    a pod with a generated claim will not run any more ──▶ delete the claim
+    a pod with a generated claim has finished or is gone ──▶ delete the claim
 
 Each version of a claim is written at most once; the write creates the next version. A snapshot is
 stored completely before any claim is synced, so that pods listed after their claim are counted.
@@ -281,7 +281,7 @@ class ResourceClaims:
         return pod is not None and not is_done(pod)
 
     def _is_orphan(self, claim: ResourceClaim) -> bool:
-        """Return whether the claim was created for a pod that does not run any more."""
+        """Return whether the claim was generated for a pod that has finished or is gone."""
         owner, notes = owner_of(claim), claim.metadata.annotations
         if not owner or (POD_CLAIM_NAME not in notes and CLAIM_ANNOTATION not in notes):
             return False

@@ -50,7 +50,10 @@ class Member(Struct, frozen=True, gc=False):
 
 
 class BudgetStatus(Struct, frozen=True):
-    """The computed status of a budget."""
+    """The computed status of a budget.
+
+    `disrupted_pods` maps the name of each pod with a granted eviction to the time of the grant.
+    """
 
     expected_pods: int
     desired_healthy: int
@@ -60,7 +63,7 @@ class BudgetStatus(Struct, frozen=True):
     @property
     def disruptions_allowed(self) -> int:
         """Number of healthy pods that may be evicted now."""
-        # A budget without pods must not allow the eviction of its first pods.
+        # If no pods are expected, the first pods must not be evicted before they are counted.
         return max(0, self.current_healthy - self.desired_healthy) if self.expected_pods else 0
 
     def is_written_in(self, budget: PodDisruptionBudget) -> bool:

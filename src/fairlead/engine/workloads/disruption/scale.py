@@ -1,8 +1,9 @@
 """Scales: the desired number of pods of each controller.
 
-    Deployment > ReplicaSet, ReplicationController, StatefulSet     spec.replicas
-    DaemonSet, Job, Node                                            no scale: an error
-    other kinds, and owners missing from the snapshot               the peak number of active pods
+    ReplicaSet of a Deployment                            spec.replicas of the Deployment
+    other ReplicaSet, ReplicationController, StatefulSet  spec.replicas
+    DaemonSet, Job, Node                                  no scale: an error
+    other kinds, and owners missing from the snapshot     the highest number of active pods so far
 
 Upstream fails if it does not find a controller. Snapshots often lack owners. For a missing owner,
 the highest number of simultaneously active pods is used as the scale, unless the status of a budget
@@ -63,7 +64,7 @@ class Scales(Struct):
     _without_scale: dict[str, None] = field(default_factory=dict)
 
     def learn(self, budget: PodDisruptionBudget) -> None:
-        """Store the resource without a scale that the loaded status of `budget` names, if any."""
+        """Store the resource that has no scale according to a condition of `budget`, if any."""
         for one in budget.status.conditions:
             resource, is_named, _ = str(one.get("message", "")).partition(_NO_SCALE.format(""))
             if is_named:
@@ -138,7 +139,7 @@ class Scales(Struct):
 
     def _check_kind(self, kind: str) -> None:
         """Raise BudgetError if the controllers of `kind` have no scale."""
-        singular = kind.lower().removesuffix("y")  # policy, policies
+        singular = kind.lower().removesuffix("y")  # also matches plurals such as "policies"
         named = (one for one in self._without_scale if one.startswith(singular))
         resource = UNSCALABLE.get(kind) or next(named, None)
         if resource is not None:

@@ -101,7 +101,7 @@ class Drain:
         # share the values, so a value is copied when it is first needed.
         self._loaded: dict[str, LateDict[Pod]] = {}
         self._drains: dict[str, _Drain] = {}  # by node
-        self._finished: dict[str, None] = {}  # drains that ended, but whose request is not removed
+        self._finished: dict[str, None] = {}  # nodes with an ended drain that is still requested
         self._evicting: dict[ObjectRef, str] = {}  # evictions in flight -> node
         self._to_cordon: set[str] = set()  # names of nodes; never iterated
         self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()

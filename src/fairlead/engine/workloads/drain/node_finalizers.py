@@ -1,8 +1,9 @@
-"""NodeFinalizers: removes the finalizers of deleted nodes, which keep them from being removed.
+"""NodeFinalizers: removes the finalizers of nodes that are being deleted.
 
 The programs that add finalizers to nodes, such as Karpenter and Rancher, also remove them after a
-deletion. A simulation has none of these programs. Without this controller, a deleted node would
-stay, and its pods would not move. What it does depends on the finalizer:
+deletion request. A simulation has none of these programs. Without this controller, a deleted node
+would continue to exist, and its pods would not be replaced on other nodes. The action depends on
+the finalizer:
 
     karpenter.sh/termination   drains the node first (`drain.controller`), as Karpenter does
     others                     removes them at once
@@ -33,7 +34,7 @@ class NodeFinalizers:
     interest: ClassVar[Interest] = Interest(changed=(Node,), deleted=(), succeeded=(), failed=())
 
     def __init__(self, *, drains: bool) -> None:
-        """Leave the finalizer of Karpenter alone unless `drains` is set."""
+        """Keep Karpenter's finalizer, and do not drain the node, unless `drains` is set."""
         self._drains = drains
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

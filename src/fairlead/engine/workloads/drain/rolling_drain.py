@@ -63,7 +63,10 @@ class RollingDrainOptions(Struct, frozen=True):
 
 
 def parse_options(text: str) -> RollingDrainOptions | None:
-    """Return the options in an annotation's value, or None if the value cannot be parsed."""
+    """Return the options in an annotation's value, or None if the value cannot be parsed.
+
+    `which` of the result is always "".
+    """
     matched = _FORM.fullmatch(text)
     if matched is None:
         return None
@@ -131,7 +134,7 @@ class RollingDrains:
         return self._back.next_due() is not None
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Return the nodes that were down for long enough to service; retry refused changes."""
+        """End the drains of nodes that were down for the time `away`; retry refused changes."""
         back = [
             _return(name, was_cordoned=group.begun[name])
             for group, name in self._back.pop_due(now)

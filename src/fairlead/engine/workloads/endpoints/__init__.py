@@ -1,1 +1,4 @@
-"""Controllers of Endpoints and EndpointSlices (upstream: pkg/controller/endpointslice)."""
+"""Controllers of Endpoints and EndpointSlices.
+
+upstream: pkg/controller/endpoint, endpointslice, endpointslicemirroring
+"""

@@ -203,7 +203,10 @@ class ServiceEndpoints:
             state.slices[one.metadata.name] = one
 
     def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
-        """Drop a slice that no longer belongs to a Service according to its labels and owner."""
+        """Remove the slice `one` from all Services except its current Service `key`.
+
+        `key` is None if this controller does not manage the slice.
+        """
         namespace = one.metadata.namespace
         for name in self._services.get(namespace, ()):
             former = (namespace, name)

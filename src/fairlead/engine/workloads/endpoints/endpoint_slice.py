@@ -6,7 +6,7 @@ Example with 101 endpoints: slices x (100) and y (1). If a pod in x ends, x is w
 endpoints, and y keeps its endpoint. The next new pod is put into x, the first slice with room.
 
 upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping,
-trace/trigger_time_tracker.go
+util/trigger_time_tracker.go
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TriggerTime(Struct):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """Metadata with the trigger time annotation for a new object, {} without a trigger time."""
+        """The entry `annotations` for the metadata of a new object; {} without a trigger time."""
         return {"annotations": {TRIGGERED_AT: self.at}} if self.at else {}
 
 

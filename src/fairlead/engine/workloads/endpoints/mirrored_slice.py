@@ -26,7 +26,7 @@ from fairlead.engine.workloads.endpoints.endpoint_slice import (
     ref_of,
 )
 
-MirroredPorts = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
+MirroredPorts = tuple[tuple[str, int, str, str], ...]  # name, port, protocol, appProtocol
 
 MIRROR_CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"
 ADDRESSES_MAX: Final = 1_000

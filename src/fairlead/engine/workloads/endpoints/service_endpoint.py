@@ -20,7 +20,7 @@ from fairlead.api.objects import Pod, Service, ServicePort
 from fairlead.api.pods.facts import is_sidecar, is_terminal, is_terminating
 from fairlead.engine.workloads.pod_control.scale_down import is_ready
 
-Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, application's
+Ports = tuple[tuple[str, int, str, str | None], ...]  # name, port, protocol, appProtocol
 
 HEADLESS: Final = "None"
 EXTERNAL: Final = "ExternalName"
@@ -112,7 +112,7 @@ def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
     `zone` is the zone of its node, "" if unknown. Returns None if the pod has no address or has
     finished.
     """
-    # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
+    # upstream: staging/src/k8s.io/endpointslice/util/controller_utils.go:ShouldPodBeInEndpoints
     if not pod.status.pod_ip or is_terminal(pod):
         return None
     meta, spec = pod.metadata, pod.spec

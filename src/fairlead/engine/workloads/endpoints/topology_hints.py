@@ -29,7 +29,7 @@ from fairlead.api.well_known_label import ZONE
 from fairlead.engine.workloads.work_queue import Key
 
 OVERLOAD: Final = 0.2
-# A zone gives and receives an endpoint only if at least half an endpoint is too much or missing.
+# A zone gives (receives) an endpoint only if it has at least half an endpoint too many (too few).
 _GIVEN_MIN: Final = 0.5
 ENABLED: Final = "Topology Aware Hints has been enabled"
 DISABLED: Final = "Topology Aware Hints has been disabled"
@@ -48,14 +48,14 @@ Entries = list[Json]
 
 
 class NodeShare(Struct, frozen=True):
-    """The zone of a node and its allocatable CPU in thousandths; "" and 0 if unknown."""
+    """The zone of a node and its allocatable CPU in millicores; "" and 0 if unknown."""
 
     zone: str
     milli_cpu: int
 
 
 class HintsError(ValueError):
-    """Raised if a Service can have no hints; the message is in upstream's words."""
+    """Raised if a Service cannot have hints; the message is in upstream's words."""
 
 
 class _Share(Struct):

@@ -198,7 +198,7 @@ class HorizontalPodAutoscalers:
             one = self._namespace(namespace).autoscalers.get(name)
             if one is None or one.due is None or one.due > now:
                 continue  # deleted, or another entry has its next sync
-            if one.pending is not None:  # the previous scale is still in flight
+            if one.pending is not None:  # the previous scale patch is in flight
                 one.due = now + self._config.sync_period
             else:
                 register = partial(self._register, one, now)
@@ -226,7 +226,7 @@ class HorizontalPodAutoscalers:
                 namespace = self._namespace(one.metadata.namespace)
                 namespace.autoscalers.pop(one.metadata.name, None)
                 namespace.forget_selectors()
-                self._wake_all(namespace, now)  # it may have stopped one of them
+                self._wake_all(namespace, now)  # its selector may have overlapped
             case _ if is_scale_target(one):
                 self._targets.forget(one)
                 self._wake_autoscalers_of(one, now)
@@ -321,7 +321,7 @@ class HorizontalPodAutoscalers:
             one.selector = selector
             one.pods = namespace.matching(selector)
             one.is_stale = True
-            self._wake_all(namespace, now)  # it may select their pods, too
+            self._wake_all(namespace, now)  # `one` may now select their pods, too
         return partial(_rivals, one, namespace)
 
     def _answered(self, command: PatchObject, problem: str | None) -> list[Command]:

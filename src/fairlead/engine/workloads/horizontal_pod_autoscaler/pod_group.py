@@ -38,7 +38,7 @@ from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.workloads.horizontal_pod_autoscaler.config import HorizontalPodAutoscalerConfig
 from fairlead.engine.workloads.horizontal_pod_autoscaler.load import CPU, RESOURCES
 
-# upstream: metrics-server's --metric-resolution
+# upstream: --metric-resolution in metrics-server's manifest
 WINDOW: Final[DurationNs] = seconds(15)
 NO_METRICS: Final = "no metrics returned from resource metrics API"
 

@@ -81,7 +81,7 @@ class _ScaleEvent(Struct, frozen=True):
 class ScaleHistory(Struct):
     """The earlier recommendations of an autoscaler and its changes of the number of replicas.
 
-    Old recommendations are dropped when new ones are added; a new change replaces an old one.
+    A sync drops the recommendations that are too old. A new change replaces an outdated change.
     """
 
     downscale_stabilization: DurationNs
@@ -107,7 +107,7 @@ class ScaleHistory(Struct):
     def normalize(
         self, spec: HorizontalPodAutoscalerSpec, current: int, desired: int, now: Instant
     ) -> NormalizedReplicas:
-        """Return the number of replicas to set if `desired` are recommended; record `desired`."""
+        """Return the number of replicas to set if `desired` is recommended; record `desired`."""
         behavior = spec.behavior
         if behavior is None:
             cutoff = now - self.downscale_stabilization

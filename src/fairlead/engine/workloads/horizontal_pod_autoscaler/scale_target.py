@@ -104,7 +104,7 @@ def is_scale_target(obj: ApiObject) -> TypeGuard[ScalableWorkload]:
 def _scale(workload: ScalableWorkload) -> Scale:
     meta = workload.metadata
     if isinstance(workload, ReplicationController):
-        # upstream: pkg/registry/core/replicationcontroller/storage: the labels of the template
+        # upstream: pkg/registry/core/replicationcontroller/storage/storage.go:scaleFromRC
         selector = map_selector(workload.spec.selector)
     else:
         selector = workload.spec.selector or LabelSelector()

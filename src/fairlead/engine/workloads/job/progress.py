@@ -64,7 +64,7 @@ class Backoff(Struct):
 
     @property
     def until(self) -> Instant:
-        """Time from which the next pod may be created."""
+        """Time from which the next pod may be created; 0 without a failure."""
         # upstream: backoff_utils.go:getRemainingTimeForFailuresCount
         if not self.failures:
             return 0
@@ -72,7 +72,7 @@ class Backoff(Struct):
 
 
 class IndexBackoff(Backoff):
-    """The backoff of one index; `counted` are the failures that its pod failure policy counts.
+    """The backoff of one index; `counted` is the number of failures that podFailurePolicy counts.
 
     The wait before the next pod depends on all failures, including failures that the policy
     ignores.
@@ -87,7 +87,7 @@ class IndexBackoff(Backoff):
 
     @property
     def ignored(self) -> int:
-        """The number of failures that the pod failure policy ignores."""
+        """The number of failures that podFailurePolicy ignores."""
         return self.failures - self.counted
 
 
@@ -186,7 +186,7 @@ class JobProgress(Struct):
         return uid in self._counted or uid in self._dismissed
 
     def replaces(self, pod: Pod, job: Job) -> bool:
-        """Return whether `job` goes on and replaces `pod` if this active pod fails now.
+        """Return whether `job` continues and replaces the active pod `pod` if this pod fails now.
 
         upstream: job_controller.go: syncJob, indexed_job_utils.go: isIndexFailed
         """
@@ -201,7 +201,7 @@ class JobProgress(Struct):
         return not self.is_past_limit(job, further=1)
 
     def is_past_limit(self, job: Job, *, further: int = 0) -> bool:
-        """Return whether the number of failed pods, and `further` ones, exceeds backoffLimit."""
+        """Return whether the number of failed pods plus `further` exceeds backoffLimit."""
         limit = job.spec.backoff_limit
         if limit is None:
             if job.spec.backoff_limit_per_index is not None:

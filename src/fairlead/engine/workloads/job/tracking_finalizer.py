@@ -115,7 +115,7 @@ class JobOrphans(Struct):
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Remove the finalizers of pods that have lost their Job by `stimulus`."""
+        """Remove the finalizers of pods that have lost their Job because of `stimulus`."""
         match stimulus:
             case ObjectChanged(Job() as job):
                 self._jobs[job.metadata.uid] = None

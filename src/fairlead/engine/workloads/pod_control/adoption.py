@@ -74,7 +74,7 @@ class Adoption:
         self._patched_owners: dict[
             str, OwnerReference | None
         ] = {}  # uid of a child -> its owner after the patch in flight
-        self._unanswered: dict[str, Child] = {}  # by uid, their newest versions
+        self._unanswered: dict[str, Child] = {}  # by uid; patch in flight or refused
         self._retries: TimerQueue[str] = TimerQueue()  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -94,11 +94,11 @@ class Adoption:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """Return the time at which the next refused patch is reconsidered, or None."""
+        """Return the time at which the next refused patch is retried, or None."""
         return self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Reconsider the pods and ReplicaSets whose patches were refused."""
+        """Return new patches for the pods and ReplicaSets whose patches were refused."""
         due = dict.fromkeys(self._retries.pop_due(now))
         children = [one for uid in due if (one := self._unanswered.get(uid)) is not None]
         return [command for one in children for command in self._see_child(one)]
@@ -129,7 +129,7 @@ class Adoption:
         reference = controller_of(meta)
         if self._patched_owners.get(meta.uid, reference) != reference:
             self._unanswered[meta.uid] = one
-            return []  # the patch in flight will change it
+            return []  # the patch in flight changes the owner
         self._patched_owners.pop(meta.uid, None)
         self._unanswered.pop(meta.uid, None)
         if reference is None:

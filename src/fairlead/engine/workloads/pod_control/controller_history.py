@@ -31,7 +31,7 @@ from fairlead.engine.workloads.pod_control.pod_template import same_template
 Revised = StatefulSet | DaemonSet
 
 REVISION_LABEL: Final = "controller-revision-hash"
-# StatefulSets label their revisions with the hash under this key, DaemonSets under the pods' key.
+# Label of a StatefulSet's revisions with the hash; a DaemonSet's revisions have REVISION_LABEL.
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 CONTROLLER_REVISION: Final = "ControllerRevision"
 WHY_HISTORY: Final = "older than the revision history"

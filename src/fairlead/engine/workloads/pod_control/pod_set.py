@@ -95,7 +95,7 @@ class Slots(Protocol):
         ...
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`, as `slot_of` does, but without making the pods."""
+        """Return the slot of each of `replicas`, as `slot_of` does, but create no Pod objects."""
         ...
 
 
@@ -149,7 +149,7 @@ class PodSet:
     ready: LateDict[Instant] = field(default_factory=lambda: LateDict(_ready_since))
     creations_expected: dict[str, ExpectedCreation] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)  # slot -> name of the pod being created
-    deletions_expected: dict[str, str] = field(default_factory=dict)
+    deletions_expected: dict[str, str] = field(default_factory=dict)  # name -> uid
     replacements: dict[str, deque[Replacement]] = field(default_factory=dict)  # by slot
     replacements_requested: int = 0
     succeeded: int = 0

@@ -155,7 +155,7 @@ def same_template(left: Json, right: Json) -> bool:
     """Return whether two templates are equal except for nulls, defaults and IGNORED fields."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash
     if _images(left) != _images(right):
-        return False  # as most templates of old revisions
+        return False  # usual for old revisions, and faster
     return _are_alike(_without_restart_default(left), _without_restart_default(right))
 
 

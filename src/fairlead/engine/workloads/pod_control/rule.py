@@ -62,7 +62,7 @@ class OwnerRule(Protocol):
         ...
 
     def slots_of(self, replicas: Replicas) -> Sequence[str]:
-        """Return the slot of each of `replicas`, as `slot_of` does, but without making the pods."""
+        """Return the slot of each of `replicas`, as `slot_of` does, but create no Pod objects."""
         ...
 
     def needs_replacement(self, pod: Pod, after: PodState | None) -> bool:

@@ -1,1 +1,4 @@
-"""Rule and status of ReplicaSets, ReplicationControllers (upstream: pkg/controller/replicaset)."""
+"""Rule and status of ReplicaSets and ReplicationControllers.
+
+upstream: pkg/controller/replicaset
+"""

@@ -1,6 +1,6 @@
 """ReplicaSetRule: keeps a number of interchangeable pods of one template.
 
-The rule serves ReplicaSets, ReplicationControllers, and ReplicaSets that a dump lacks but that its
+The rule is for ReplicaSets, ReplicationControllers, and ReplicaSets that a dump lacks but that its
 Deployments and pods imply. Terminating and finished pods do not count as replicas, so their
 replacements are created immediately.
 

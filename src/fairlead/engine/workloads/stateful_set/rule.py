@@ -134,7 +134,7 @@ class StatefulSetRule:
         if pods.creations_expected or self.owner.spec.update_strategy.type == ON_DELETE:
             return plan
         if self.is_ordered and self._surplus(pods):
-            return plan  # a pod beyond `replicas` is awaited; scaling precedes updates
+            return plan  # scaling down is not complete, and precedes updates
         return Plan(delete=tuple(self._outdated(pods, now)), why=WHY_UPDATED)
 
     # --- replicas in range -----------------------------------------------------------------------
@@ -168,7 +168,7 @@ class StatefulSetRule:
             return Plan(delete=tuple(surplus), why=WHY_TOO_MANY)
         if not names or _is_deleting(pods, names[0]):
             return Plan()
-        # An unhealthy pod may be deleted only if it has the lowest ordinal.
+        # An unhealthy pod may be deleted only if no unhealthy pod has a lower ordinal.
         unhealthy = [name for name in names if not pods.is_available(name, self.min_ready, now)]
         if names[0] in unhealthy and names[0] != unhealthy[-1]:
             return Plan()

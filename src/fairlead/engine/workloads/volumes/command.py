@@ -119,7 +119,7 @@ def reclaim(volume: PersistentVolume, *, deletes: bool) -> list[Command]:
 
 
 def _deletion_problem(volume: PersistentVolume) -> str:
-    """Return the reason why a volume that no provisioner made cannot be deleted; "" if it can."""
+    """Return the reason why `volume`, which was not provisioned, cannot be deleted, else ""."""
     # upstream: pkg/volume/hostpath/host_path.go:Delete
     if volume.spec.host_path is None:
         return (
@@ -150,8 +150,8 @@ def provision(
 ) -> CreateObject:
     """Return the creation of a volume for `claim`, accessible from the topology of `node`.
 
-    `csi_node` tells which labels of `node` are topology labels of the driver. If `node` is None or
-    has no topology labels, the volume is accessible from every node.
+    `csi_node` contains the driver's topology keys, which are labels of `node`. If `node` is None
+    or has none of these labels, the volume is accessible from every node.
     """
     driver = driver_of(storage_class)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"

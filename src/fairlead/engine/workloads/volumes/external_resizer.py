@@ -56,7 +56,7 @@ class ExternalResizer:
     )
 
     def __init__(self, config: VolumesConfig) -> None:
-        """Start empty; `config` contains the delays: an expansion takes as long as a new volume."""
+        """Start empty; an expansion takes as long as provisioning a volume does in `config`."""
         self._config = config
         self._index = VolumeIndex()
         self._begun: dict[str, None] = {}  # claims whose volume is being expanded, by key
@@ -124,7 +124,7 @@ class ExternalResizer:
         ]
 
     def _finish(self, claim: PersistentVolumeClaim) -> list[Command]:
-        """Return the writes that tell the claim the capacity of its expanded volume, or []."""
+        """Return the writes that copy the volume's new capacity to the claim's status, or []."""
         volume = self._volume_of(claim)
         if volume is None or not _is_less(claim.status.capacity, volume.spec.capacity):
             return []
@@ -147,7 +147,7 @@ class ExternalResizer:
 
 
 def _is_less(has: ResourceList, wanted: ResourceList) -> bool:
-    """Return whether `has` is less storage than `wanted`; amounts that are missing are not less."""
+    """Return whether `has` is less storage than `wanted`; False if one of them is missing."""
     if _STORAGE not in has or _STORAGE not in wanted:
         return False
     return parse_quantity(has[_STORAGE]).nano < parse_quantity(wanted[_STORAGE]).nano

@@ -144,7 +144,7 @@ def claim_key(volume: PersistentVolume) -> str | None:
 
 
 def is_volume_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Return whether the volume's claimRef refers to `claim`, not to an earlier namesake."""
+    """Return whether the volume's claimRef refers to `claim`, not to a deleted one of its name."""
     reference = volume.spec.claim_ref
     return (
         reference is not None
