@@ -6,7 +6,7 @@ A session on an unchanged cluster would make the same decisions. So a session ru
 change, or when a gang reaches a time limit. A gang has such limits if it waits, or if it lost
 members while it ran. After a change, no session runs if no job has changed and no task is pending.
 
-upstream: pkg/scheduler/scheduler.go (runs a session every second regardless)
+upstream: pkg/scheduler/scheduler.go (runs a session every second, even without changes)
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Batch:
             case CommandFailed(command=Bind() as bind):
                 self._take_back(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=DeleteObject() as delete, reason=reason):
-                # a deleted pod gets its own stimulus
+                # NOT_FOUND needs no action: the deletion of the pod is a separate stimulus
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
                     self._note(is_news=self.jobs.eviction_failed(target.uid or target.key))
@@ -144,7 +144,7 @@ class Batch:
         return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Check the preparations that are due; if none is due, run a session if one is needed."""
+        """Check the preparations that are due. If none is due, run a session if it is needed."""
         check = self._preparations.next_deadline()
         if check is not None and check <= now:
             return [one for sent in self._preparations.check(now) for one in self._send(sent)]

@@ -37,8 +37,8 @@ class Defect(Enum):
     RECLAIM_VICTIM_ORDER = "reclaim-victim-order"
     # Preemption within jobs runs for all queues after each queue.
     PREEMPT_PHASE2 = "preempt-phase2"
-    # Within a job, a task can evict one of higher priority; if jobs have priorities, no task can
-    # evict.
+    # Within a job, a task can evict a task of higher priority. With the plugin `priority`, no task
+    # can evict a task of its own job.
     INTRA_JOB_PRIORITY = "intra-job-priority"
     # Victims are checked one by one against the gang's minimum, not together.
     GANG_VICTIMS_NOT_CUMULATIVE = "gang-victims-not-cumulative"
@@ -58,7 +58,7 @@ class Defect(Enum):
     CAPABILITY = "capability"
     # An empty result of one plugin makes the result of all lower tiers empty.
     TIER_CARRY = "tier-carry"
-    # Only the first tier that names victims counts.
+    # Only the first tier that returns victims counts.
     TIER_FIRST_WINS = "tier-first-wins"
     # A queue above its share in only one resource gives nothing back.
     RECLAIM_ALL_DIMS = "reclaim-all-dims"

@@ -315,7 +315,7 @@ def without_gang_protection(voters: Voters) -> Voters:
 def vote(
     voters: Iterable[tuple[Any, ...]], allowed_by: AllowedBy, defects: BatchDefects
 ) -> list[TaskInfo]:
-    """Return the victims that the plugins agree on, in the order of the first plugin's answer.
+    """Return the victims that the plugins agree on, in the order of the first plugin's result.
 
     Each plugin returns the candidates that may be evicted. By default every plugin can veto: the
     victims are the candidates that all plugins return. With kube-batch's defect tier-first-wins,

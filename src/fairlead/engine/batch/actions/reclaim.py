@@ -80,7 +80,7 @@ def _pending_tasks(session: Session, job: JobInfo) -> Tasks:
 
 
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], waiting: _WaitingJobs) -> bool:
-    """Evict tasks for one task of the first job; return whether it has room now (kube-batch).
+    """Evict tasks for one task of the first job; return whether that task has room (kube-batch).
 
     After a failure, the queue gets no further turn.
     """

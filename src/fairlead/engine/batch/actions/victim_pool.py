@@ -1,10 +1,10 @@
 """VictimPools: the jobs that may lose members to another job, and what these members occupy.
 
 Before a search examines single members, plugins exclude whole jobs. Hundreds of gangs may search
-for victims among the same thousands of jobs. If each plugin's answer depends only on the job, or
-only on its queue, the answers are kept. The next search calls the plugins only for jobs whose tasks
-have moved since the last search, so its cost depends on the number of changes. Otherwise every
-search calls the plugins for every job.
+for victims among the same thousands of jobs. If each plugin's result depends only on the job, or
+only on its queue, the results are cached. The next search calls the plugins only for jobs whose
+tasks have moved since the last search, so its cost depends on the number of changes. Otherwise
+every search calls the plugins for every job.
 
 Example: 500 gangs reclaim from queue a, which has 1,000 jobs. The result of the plugin `gang`
 depends only on the job, that of `proportion` only on the queue. The first search calls `gang` for

@@ -33,7 +33,7 @@ _IS_READY: Final = tuple(
 class TaskInfo:
     """One task, identified by `PodInfo.id`; `node` is the name of its node, "" if it has no node.
 
-    Only `JobTable` (observed changes) and `Session.move` (decisions) change a task.
+    Only `JobTable` (observed changes) and `Session` (decisions) change a task.
     """
 
     __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
@@ -83,7 +83,8 @@ class JobInfo:
     `broken_since` is the time at which a session first found that too few of its members run. Each
     of the two is None if its condition does not hold now; `broken_since` is also None if no grace
     period is configured. `reserved_nodes` are the nodes with resources reserved for the job. Only
-    `JobTable` and `Session.move` change its tasks; sessions set the other fields.
+    `JobTable` and `Session` change its tasks. Sessions also set `waiting_since`, `broken_since`
+    and `reserved_nodes`.
     """
 
     __slots__ = (
@@ -129,7 +130,7 @@ class JobInfo:
         self._count(task, -1)
 
     def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
-        """Change the status of a member. No other method changes it."""
+        """Change the status of a member, and update all sums of the job."""
         before, by_status = task.status, self.by_status
         del by_status[before][task.id]
         task.status = status

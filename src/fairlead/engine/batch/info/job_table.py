@@ -226,9 +226,9 @@ class JobTable:
     def _job_of(self, pod: Pod) -> JobInfo | None:
         """Return the job of `pod`, which is created if it is missing, and mark the job as changed.
 
-        Returns None for a pod that this scheduler does not own. A pending pod is owned if it names
-        this scheduler. A pod with a node belongs to its group, whichever scheduler placed it
-        (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        Returns None for a pod that this scheduler does not own. A pending pod is owned if its
+        schedulerName is in `scheduler_names`. A pod with a node belongs to its group, whichever
+        scheduler placed it (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
         """
         ours = pod.spec.scheduler_name in self._ownership.scheduler_names
         name = group_name(pod)

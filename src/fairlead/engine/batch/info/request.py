@@ -44,7 +44,7 @@ class Slack(Struct, frozen=True):
         return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
 
 
-# not a resource that kube-batch supports (resource_info.go: NewResource)
+# resources that kube-batch does not support (resource_info.go: NewResource)
 _NOT_COUNTED: Final = (PODS, "ephemeral-storage")
 _KNOWN_MAX: Final = 1 << 14
 _MIB: Final = 1024 * 1024
@@ -155,7 +155,7 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
-    """Return (millicores, memory bytes) as the scorers of 1.16 count them (util/non_zero.go)."""
+    """Return (millicores, memory bytes) as Kubernetes 1.16's scorers count them (non_zero.go)."""
     asked = [_requests(container) for container in pod.spec.containers]
     return (
         sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),

@@ -75,7 +75,7 @@ class Preparations:
         self._jobs = jobs
         self._framework = choice.framework
         self._held: dict[str, _Held] = {}
-        self._groups: dict[str, DispatchGroup] = {}  # by task that is not bound yet
+        self._groups: dict[str, DispatchGroup] = {}  # by id of an unbound task
         self._preparing = PreparingPods()
 
     # --- within a session ------------------------------------------------------------------

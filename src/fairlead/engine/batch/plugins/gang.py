@@ -21,7 +21,7 @@ class Gang:
 
     name = "gang"
     exclusion_scope = ExclusionScope.JOB
-    # Evicting a gang as a whole does not break it, so this plugin has no vote then
+    # Evicting a whole gang does not leave a broken gang, so this plugin has no vote in that case
     # (`without_gang_protection`).
     protects_gangs = True
 

@@ -2,8 +2,8 @@
 
     deserved      amount that a queue may use while other queues request the remaining resources:
                   water filling by weight
-    allocated     sum of the requests of the tasks that have a node, in the queue and in the queues
-                  below it
+    allocated     sum of the requests of the tasks that have a node or are pipelined, in the queue
+                  and in the queues below it
     share         largest allocated ÷ deserved of any resource; smaller shares are served first
     overused      allocated covers deserved in every resource: the queue gets no more resources
 

@@ -1,8 +1,8 @@
 """The Protocols that batch plugins implement.
 
 A plugin is a class with a `name` and the methods of one or more Protocols. `Tiers` checks which
-Protocols it implements. Protocols and methods have the names of the functions that a plugin of
-kube-batch or Volcano registers with the session:
+Protocols the plugin implements. Protocols and methods have the names of the functions that a
+plugin of kube-batch or Volcano registers with the session:
 
     AddJobOrderFn          JobOrder.job_order
     AddPreemptiveFn        Preemptive.preemptive

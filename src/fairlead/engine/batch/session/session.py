@@ -147,7 +147,14 @@ class Policy(Struct, frozen=True, kw_only=True):
 
 
 class Session:
-    """One scheduling pass over all jobs, on one snapshot of the cluster."""
+    """One scheduling pass over all jobs, on one snapshot of the cluster.
+
+    `jobs` are the jobs with a group and a queue. Of these, the jobs in `outside` are not admitted,
+    and `objections` contains the reasons to exclude jobs. `failures` contains the reason why tasks
+    of a job were not placed, and `shortfalls` the resources that its last pipelined task lacks.
+    `changed` contains the jobs whose tasks or admission this session changed. All these fields are
+    keyed by job id.
+    """
 
     def __init__(
         self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant

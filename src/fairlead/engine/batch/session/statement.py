@@ -241,7 +241,7 @@ class Statement:
     def displace(
         self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
     ) -> None:
-        """Count `victims` as releasing until a commit deletes them; pipeline `task` to `node`."""
+        """Count `victims` as releasing until a commit deletes them; pipeline `task` on `node`."""
         for victim in victims:
             self.evict(victim, why)
         self.pipeline(task, node)
