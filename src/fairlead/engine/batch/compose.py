@@ -1,4 +1,4 @@
-"""Builds the plugins, actions and node filters that a batch configuration names."""
+"""Builds the plugins, actions and node filters of a batch configuration."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Composition(Struct, frozen=True):
 def compose(
     config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
 ) -> Composition:
-    """Return the plugins and actions that `config` names, built for `cluster`.
+    """Return the plugins and actions of `config`, built for `cluster`.
 
     `extensions` replaces `config.extensions`. Raises BatchConfigurationError if an action or plugin
     is unknown.

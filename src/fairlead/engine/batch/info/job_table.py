@@ -73,7 +73,7 @@ class JobTable:
 
     @property
     def default_queue(self) -> str:
-        """Queue of the groups that do not name a queue."""
+        """Name of the queue for groups whose spec has no queue."""
         return self._ownership.default_queue
 
     # --- stimuli ---------------------------------------------------------------------------

@@ -5,8 +5,8 @@ finalizer
 
     PersistentVolumeClaim    while a bound pod mounts it, even a finished pod
     PersistentVolume         while it is bound
-    VolumeAttributesClass    while the spec of a claim or volume names it
-    PodGroup                 while a pod that names it has not finished
+    VolumeAttributesClass    while the spec of a claim or volume refers to it
+    PodGroup                 while a pod that belongs to it has not finished
 
 The finalizer is removed as soon as this use ends.
 
@@ -201,7 +201,7 @@ def _mounted(pod: Pod) -> Iterator[Key]:
 
 
 def _group(pod: Pod) -> Iterator[Key]:
-    """Yield the key of the PodGroup that `pod` names, unless the pod has finished."""
+    """Yield the key of the PodGroup of `pod`, unless the pod has none or has finished."""
     group = pod.spec.scheduling_group
     if group is not None and not is_terminal(pod):
         yield GROUP_KIND, pod.metadata.namespace, group.pod_group_name or ""

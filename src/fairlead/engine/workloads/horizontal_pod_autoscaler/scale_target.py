@@ -77,7 +77,7 @@ class ScaleTargets(Struct):
         self._scales.pop(_scale(workload).key, None)
 
     def find(self, reference: CrossVersionObjectReference, namespace: str) -> Scale:
-        """Return the scale of the workload that `reference` names, in `namespace`.
+        """Return the scale of the workload in `namespace` to which `reference` refers.
 
         Raises ScaleError if there is no such workload.
         """

@@ -248,7 +248,7 @@ def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObjec
 def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
     """Return creations of the storage objects that a dump lacks, sorted by name.
 
-    If the dump has no claims, these are all claims that its pods name, with their volumes. If it
+    If the dump has no claims, these are all claims that its pods use, with their volumes. If it
     has claims but no volumes, these are the volumes of its bound claims. If it has no
     StorageClasses and no volumes that a claim could bind, these are the classes of the claims that
     its StatefulSets and pods with ephemeral volumes need.

@@ -181,7 +181,7 @@ def _events(
 
 
 def _mismatch(index: VolumeIndex, claim: PersistentVolumeClaim) -> list[Command]:
-    """Return the event about the free volume that `claim` names, if the claim cannot have it."""
+    """Return an event if `claim` cannot be bound to the free volume in its volumeName, else []."""
     volume = index.volumes.get(claim.spec.volume_name)
     if volume is None or volume.spec.claim_ref is not None:
         return []

@@ -1,6 +1,6 @@
 """Volumes: the persistent volume controller, and the external provisioners.
 
-    claim ── names a volume, or a volume names it ───────────────────▶ bound
+    claim ── refers to a volume, or a volume refers to it ───────────▶ bound
       ├──── Immediate: a suitable volume is free ────────────────────▶ bound
       │                no volume is free: provisioned after a delay ─▶ bound
       ├──── WaitForFirstConsumer: provisioned for the selected node ─▶ bound

@@ -182,7 +182,7 @@ def _rank(volume: PersistentVolume) -> tuple[int, int, str]:
 
 
 def why_unsuitable(volume: PersistentVolume, claim: PersistentVolumeClaim) -> str:
-    """Return the reason why `claim`, which names `volume`, cannot have it; "" if it can.
+    """Return why `claim` cannot be bound to `volume`, its volumeName; "" if it can be bound.
 
     upstream: pv_controller.go:checkVolumeSatisfyClaim
     """
