@@ -28,7 +28,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.inventory import Inventory
 from fairlead.whatif.snapshot.manifest import Manifest
 
-# upstream: plugin/pkg/admission/namespace/lifecycle/admission.go:NewLifecycle
+# upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go: NewLifecycle
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
 _SIMULATED_FINALIZERS: Final = frozenset(
     (*FINALIZERS.values(), TERMINATION, TRACKING, FOREGROUND, ORPHAN)

@@ -191,13 +191,10 @@ class RolloutWriter(Struct, frozen=True):
     ) -> list[Command]:
         """Write `status`; if `revision` has changed, write both in one patch."""
         deployment = rollout.deployment
-        before, write_deployment_revision = deployment.status, str(revision)
-        if (
-            not revision
-            or deployment.metadata.annotations.get(REVISION) == write_deployment_revision
-        ):
+        before, wanted = deployment.status, str(revision)
+        if not revision or deployment.metadata.annotations.get(REVISION) == wanted:
             return self.writer.write(rollout.ref, before, status)
-        patch: Json = {"metadata": {"annotations": {REVISION: write_deployment_revision}}}
+        patch: Json = {"metadata": {"annotations": {REVISION: wanted}}}
         if status != before:
             patch["status"] = status_patch(before, status)
         return [PatchObject(rollout.ref, patch)]

@@ -125,8 +125,8 @@ class TopologyHints(Struct):
         """Drop the hints of `service`; return whether it had hints."""
         return self._hints.pop(service, None) is not None
 
-    def add(self, service: Key, slices: HintedSlices) -> bool:
-        """Add hints to the `slices` of `service`; return whether it had no hints before.
+    def add(self, service: Key, slices: HintedSlices) -> None:
+        """Add hints to the `slices` of `service`.
 
         If hints are not possible, remove the hints of `slices` and raise HintsError.
         """
@@ -136,9 +136,7 @@ class TopologyHints(Struct):
             self.forget(service)
             slices.remove_hints()
             raise
-        is_new = service not in self._hints
         self._hints[service] = hints
-        return is_new
 
     def _weigh(self) -> list[Key]:
         """Compute each zone's share of the CPU; return the Services with an overloaded zone."""
