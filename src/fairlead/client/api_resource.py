@@ -32,6 +32,9 @@ class ApiResource(Struct, frozen=True):
         return f"{root}/namespaces/{inside}/{self.plural}" if inside else f"{root}/{self.plural}"
 
     def path(self, namespace: str, name: str, subresource: str = "") -> str:
-        """Return the path of an object or of its subresource."""
+        """Return the path of an object or of its subresource.
+
+        `namespace` is ignored if the resource is cluster-scoped.
+        """
         collection = self.collection(namespace if self.is_namespaced else "")
         return f"{collection}/{name}/{subresource}" if subresource else f"{collection}/{name}"

@@ -80,9 +80,10 @@ class ConnectionConfig(Struct, frozen=True, kw_only=True):
 
 
 def in_cluster() -> ConnectionConfig:
-    """Return the connection of a pod's service account.
+    """Return the connection of the service account of the pod in which this process runs.
 
-    Raises ConnectionConfigError outside of a pod.
+    Raises ConnectionConfigError outside of a pod, and if the files of the service account cannot
+    be read.
     """
     # upstream: client-go/rest/config.go:InClusterConfig
     source = "--in-cluster"
@@ -106,7 +107,8 @@ def in_cluster() -> ConnectionConfig:
 def read_text(source: str, field_path: str, path: str) -> str:
     """Return the text of the file `path`, which is named in the field `field_path` of `source`.
 
-    Raises ConnectionConfigError, also for a file longer than FILE_BYTES_MAX.
+    Raises ConnectionConfigError if the file cannot be read, is not UTF-8, or is longer than
+    FILE_BYTES_MAX.
     """
     unread = "cannot be read" if path == source else f"cannot read {path}"
     try:
@@ -129,13 +131,16 @@ def host_of(url: str, schemes: Sequence[str]) -> str:
         is_valid = parts.scheme in schemes and parts.port != 0
     except ValueError:  # such as a port over 65535
         return ""
-    # Such characters would end the first line of a request.
+    # White space and control characters would corrupt the request line.
     has_space = any(character.isspace() or not character.isprintable() for character in url)
     return (parts.hostname or "") if is_valid and not has_space else ""
 
 
 def require_proxy(source: str, field_path: str, url: str) -> None:
-    """Raise ConnectionConfigError if `url`, named in `field_path` of `source`, is not a proxy."""
+    """Raise ConnectionConfigError if `url` is not an http, https or socks5 URL.
+
+    `url` is the value of the field `field_path` of `source`.
+    """
     if not host_of(url, _PROXY_SCHEMES):
         problem = f"{url!r} is not an http, https or socks5 URL"
         raise ConnectionConfigError(source, problem, field_path)
@@ -147,7 +152,7 @@ def tls_context(
     """Return the TLS settings of a connection; None if its URL is plain HTTP.
 
     `authority`, `certificate` and `key` replace the values in `config`, unless they are empty.
-    Raises ConnectionConfigError.
+    Raises ConnectionConfigError if one of these PEM texts cannot be used.
     """
     if not config.server.startswith("https:"):
         return None

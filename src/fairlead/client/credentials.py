@@ -1,7 +1,7 @@
 """Credentials: the headers and client certificate of a user, renewed when they expire.
 
 An exec plugin may take a minute. So it runs in a thread, before the current credential expires.
-Until then, requests use the current credential.
+While the plugin runs, requests use the current credential.
 
 upstream: client-go/plugin/pkg/client/auth/exec/exec.go, client-go/transport/token_source.go,
 client-go/transport/cert_rotation.go
@@ -25,19 +25,22 @@ from fairlead.client.exec_plugin import Credential, run_exec_plugin
 
 TOKEN_FILE_SECONDS: Final = 60.0  # upstream: token_source.go:NewCachedFileTokenSource
 TLS_FILE_SECONDS: Final = 60.0
-# The files of TLS are also read again after a failed connection, at most this often.
+# TLS files are also read again after a failed connection, but not within this time of the last
+# read.
 # upstream: client-go/transport/transport.go: cachingCertificateLoader
 FAILED_TLS_SECONDS: Final = 1.0
-# An exec plugin runs again this long before its credential expires, or when four fifths of the time
-# until then are over.
+# An exec plugin runs again AHEAD_SECONDS_MAX before its credential expires, or when only
+# AHEAD_SHARE of the credential's validity is left, whichever is later.
 AHEAD_SECONDS_MAX: Final = 90.0
 AHEAD_SHARE: Final = 0.2
-# An exec plugin runs at most this often; it may fail, or return the same credential again.
+# While its credential is valid, an exec plugin runs at most once in this time, because a run may
+# fail or return the same credential again.
 EXEC_PAUSE_SECONDS: Final = 10.0
-# After the server refused a credential, the plugin runs again after this pause. The pause doubles
-# with each refusal, until no credential was refused for REFUSALS_END_SECONDS. So a leader keeps
-# its Lease if two of its credentials are refused, for example because the plugin has cached the
-# old one.
+# If the server refuses a credential, the plugin runs again immediately. If the server refuses the
+# new credential too, the plugin runs again only after this pause. The pause doubles with each
+# refusal, up to EXEC_PAUSE_SECONDS, and is short again if no credential was refused for
+# REFUSALS_END_SECONDS. So a leader keeps its Lease if two of its credentials are refused, for
+# example because the plugin has cached the old one.
 FIRST_REFUSAL_SECONDS: Final = 1.0
 REFUSALS_END_SECONDS: Final = 60.0
 _LONG_AGO: Final = float("-inf")
@@ -76,7 +79,7 @@ class Credentials:
         self._valid_until = self._renew_at = self._refused_at = _LONG_AGO
         self._refusal_pause_s = FIRST_REFUSAL_SECONDS
         self._execution: asyncio.Task[Credential] | None = None
-        self._headers: tuple[str, list[tuple[str, str]]] | None = None  # with their token
+        self._headers: tuple[str, list[tuple[str, str]]] | None = None  # (token, its headers)
 
     def prepare(self) -> bool:
         """Return whether requests can be sent now, without running the exec plugin first.
@@ -126,9 +129,9 @@ class Credentials:
     def tls_texts(self) -> TlsTexts:
         """Return the certificate authority, and the client certificate with its key.
 
-        Files are read again every minute, and after `connection_failed`; a file that cannot be read
-        keeps its last text. The result is the same object until a text changes. Raises
-        ConnectionConfigError if the exec plugin fails.
+        Files are read again every minute, and after `connection_failed` or `renew`. If a file
+        cannot be read, its last text is used. The result is the same Python object until a text
+        changes. Raises ConnectionConfigError if the exec plugin fails.
         """
         if self._has_tls_files and not self._is_recent(self._tls_files_read_at, TLS_FILE_SECONDS):
             self._read_tls_files()
@@ -146,7 +149,7 @@ class Credentials:
         def read(path: str, before: str) -> str:
             try:
                 return (read_text(config.name, "", path) or before) if path else before
-            except ConnectionConfigError:  # being replaced
+            except ConnectionConfigError:  # the file is being replaced
                 return before
 
         found = TlsTexts(
@@ -158,16 +161,20 @@ class Credentials:
             self._tls_texts = found
 
     def connection_failed(self) -> None:
-        """Read the TLS files again before the next request; the server may require new ones."""
+        """Cause the next request to read the TLS files again; the server may require new ones.
+
+        Has no effect if the files were read less than FAILED_TLS_SECONDS ago.
+        """
         if not self._is_recent(self._tls_files_read_at, FAILED_TLS_SECONDS):
             self._tls_files_read_at = _LONG_AGO
 
     def renew(self, refused: list[tuple[str, str]]) -> bool:
-        """Discard credentials that the server refused; return whether new ones can be obtained.
+        """Discard credentials that the server refused; return whether to send the request again.
 
-        `refused` is the result of `headers` for the request. If it has been replaced meanwhile, the
-        present credentials are kept. While refusals repeat, the pause before the exec plugin runs
-        again doubles each time, from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
+        `refused` is the list that `headers` returned for the request. If newer headers exist, the
+        credentials are kept and the result is True. While refusals repeat, the pause before the
+        exec plugin runs again doubles each time, from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
+        During this pause, the result is False unless credentials can be read from files.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO
@@ -251,7 +258,7 @@ class Credentials:
 
     def _end_execution(self, task: asyncio.Task[Credential]) -> None:
         self._execution = None
-        # The failure of a run before the credential expired is not reported: another run follows.
+        # A failure is reported only by `wait`. Before the credential expires, another run follows.
         if not task.cancelled() and task.exception() is None:
             self._keep(task.result())
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-# What decoding a text of a server may raise: RecursionError if the text is nested too deeply.
+# The exceptions of decoding a response; RecursionError means that the JSON is nested too deeply.
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # The reason of a RequestError about a response that is longer than the client's limit.
 TOO_LONG: Final = "TooLong"
@@ -15,8 +15,8 @@ TOO_LONG: Final = "TooLong"
 class ConnectionConfigError(ValueError):
     """The configuration of a connection cannot be used.
 
-    `source` is the kubeconfig, file or option that contains the error. `field` is a path in it,
-    such as `users[admin].exec`.
+    `source` is the kubeconfig, file or option that contains the error, or the name of the
+    connection. `field` is a path in the kubeconfig, such as `users[admin].exec`, or "".
     """
 
     def __init__(self, source: str, problem: str, field: str = "") -> None:
@@ -28,10 +28,10 @@ class ConnectionConfigError(ValueError):
 
 
 class RequestError(Exception):
-    """A request failed; `code` is the HTTP status, or 0 if the server did not respond.
+    """A request failed; `code` is the HTTP status, or 0 if no complete response arrived.
 
-    `reason` and `message` come from the Status in the response. `reason` is TOO_LONG if the
-    response was longer than the client's limit.
+    `reason` and `message` come from the Status in the response. If `code` is 0, the client sets
+    them: `reason` is TOO_LONG if the response was longer than the client's limit, otherwise "".
     """
 
     def __init__(self, server: str, code: int, reason: str, message: str) -> None:

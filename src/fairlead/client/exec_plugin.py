@@ -21,14 +21,15 @@ from fairlead.client.connection import FILE_BYTES_MAX, ExecPlugin
 from fairlead.client.error import ConnectionConfigError
 
 EXEC_SECONDS_MAX: Final = 60
-# A process that a plugin leaves behind may keep the output open.
+# How long to wait for the end of the output after the plugin has ended: a process that the plugin
+# leaves behind may keep the output open.
 _OUTPUT_AWAITED_S: Final = 1.0
 _RUNNING: Final[set[subprocess.Popen[bytes]]] = set()
 
 
 @atexit.register
 def _kill_plugins() -> None:
-    """Kill the plugins that run in daemon threads when the process ends."""
+    """When this process ends, kill the plugins for which daemon threads still wait."""
     for process in tuple(_RUNNING):
         process.kill()
 
@@ -48,8 +49,9 @@ class Credential(Struct, frozen=True):
 def run_exec_plugin(source: str, plugin: ExecPlugin) -> Credential:
     """Run a credential plugin and return its credential.
 
-    Raises ConnectionConfigError with the given `source`, also after EXEC_SECONDS_MAX seconds. A
-    plugin that can ask the user has no limit.
+    Raises ConnectionConfigError with the given `source` if the plugin fails, does not print a
+    valid ExecCredential, or runs for more than EXEC_SECONDS_MAX seconds. A plugin that can prompt
+    the user has no time limit.
     """
     is_interactive = plugin.interactive_mode != "Never" and sys.stdin.isatty()
     if plugin.interactive_mode == "Always" and not is_interactive:
@@ -133,7 +135,7 @@ def _read_credential(source: str, plugin: ExecPlugin, output: bytes) -> Credenti
     try:
         value = json.loads(output)
     except (ValueError, RecursionError):
-        # The output is not shown, because it may be a token without its ExecCredential.
+        # The output is not shown, because it may be a bare token.
         what = f"{len(output)} bytes of other text" if output.strip() else "nothing"
         raise refuse(f"printed {what} instead of JSON") from None
     match value:

@@ -54,12 +54,15 @@ class BodyLimit:
             raise TooLongAnswerError(f"the connection failed: the answer has more than {size_max}")
 
 
-# Returns the limit of a response that begins.
+# Called when a response begins; returns the limit of its body.
 NewBodyLimit = Callable[[], BodyLimit]
 
 
 class HttpResponse(Struct):
-    """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent."""
+    """A response; `date` and `retry_after` are the Date and Retry-After headers, "" if absent.
+
+    If the response has the header Fairlead-Time, `date` is the value of this header.
+    """
 
     status: int = 0
     date: str = ""
@@ -79,11 +82,12 @@ class HttpConnection(asyncio.Protocol):
     ) -> None:
         """Start without a transport; `clock` returns the loop's time in seconds.
 
-        A response with a body longer than the limit that `new_limit` returns fails its request. A
-        request without a deadline fails if no byte of the response arrives for `read_seconds_max`.
+        A request fails if the body of its response is longer than the limit that `new_limit`
+        returns. A request without a deadline fails if no byte of the response arrives for
+        `read_seconds_max` seconds.
         """
         self.is_closed = False
-        self.has_answered = False  # whether bytes of the response in progress have arrived
+        self.has_answered = False  # whether bytes of the response to the last request have arrived
         self.tls: ssl.SSLContext | None = None
         self.deadline = 0.0  # of the request in flight, in the loop's time
         self._new_limit = new_limit
@@ -143,7 +147,8 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Store the transport."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's has no common class
+        # uvloop's class is not a subclass of asyncio.Transport.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Parse bytes of a response; unexpected bytes without a request close the connection."""
@@ -195,13 +200,14 @@ class HttpConnection(asyncio.Protocol):
         self._begin_response()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Store the headers that HttpResponse contains."""
+        """Store the headers for HttpResponse, and those that describe the body."""
         match name.lower():
             case b"content-length" | b"transfer-encoding":
                 self._has_end = True
             case b"content-encoding":
                 self._encoding = value.strip().lower()
-            # The server of fairlead up sends its own time after the header Date.
+            # `fairlead up` sends its virtual time in Fairlead-Time, after Date: the later one is
+            # kept.
             case b"date" | b"fairlead-time":
                 self._response.date = value.decode("latin-1")
             case b"retry-after":
@@ -267,7 +273,7 @@ def decompressed(body: bytes, encoding: bytes, limit: BodyLimit) -> bytes:
             try:
                 limit.count(len(part))
             except TooLongAnswerError:
-                del part  # the exception refers to this frame
+                del part  # the traceback of the exception keeps this frame's variables alive
                 parts.clear()
                 raise
             body = stream.unconsumed_tail

@@ -2,10 +2,10 @@
 
 A request uses the idle connection that was used last. If no connection is idle, a new connection is
 opened, up to a maximum. `send` waits for the response. `begin`, which needs an idle connection,
-passes the response to a function, so that no task is needed for each request. A binding costs less
-than a third of what it costs with a general HTTP client. This matters when thousands of bindings
-are sent. Proxies and streams are not supported: RestClient uses HttpSession for such requests.
-Redirects are not followed.
+passes the response to a function, so that no task is needed for each request. Sending a Binding
+costs less than a third of the CPU time that a general HTTP client needs. This matters when
+thousands of pods are bound. Proxies and streams are not supported: RestClient uses HttpSession for
+such requests. Redirects are not followed.
 
 upstream: net/http/transport.go
 """
@@ -33,7 +33,7 @@ from fairlead.client.http_connection import (
 
 FALLBACK_DELAY_S: Final = 0.3  # upstream: net/dial.go: fallbackDelay
 _PLAIN_TARGET: Final = re.compile(r"[A-Za-z0-9\-._~/:?&=%+]*")
-# Methods whose effect is the same once or twice.
+# Methods for which sending a request twice has the same effect as sending it once.
 IDEMPOTENT: Final = ("GET", "PUT", "DELETE")
 
 
@@ -103,9 +103,10 @@ class HttpPool:
         `head` is the result of the method `head`, and `body` is None for a request without a body.
         `tls` is None for plain HTTP.
 
-        The request fails after `seconds_max`; None sets no limit. If the server has closed an idle
-        connection, a GET, PUT or DELETE is repeated on another connection. Raises UnreachableError
-        or TimeoutError.
+        The request fails after `seconds_max`. If `seconds_max` is None, the request fails only if
+        no byte of the response arrives for the pool's `read_seconds_max`. If the server has closed
+        an idle connection, a GET, PUT or DELETE is repeated on another connection. Raises
+        UnreachableError or TimeoutError.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()
@@ -169,7 +170,7 @@ class HttpPool:
                     await turn
             except BaseException:
                 if turn.done() and not turn.cancelled():
-                    self._wake_next()  # this request does not use its turn
+                    self._wake_next()  # this request gives up after it was woken
                 raise
         self._in_flight += 1
 
@@ -188,7 +189,7 @@ class HttpPool:
 
     def _take_idle(self, tls: ssl.SSLContext | None) -> HttpConnection | None:
         """Return the idle connection that was used last; None if there is none."""
-        if tls is not self._tls:  # another client certificate
+        if tls is not self._tls:  # the TLS settings have changed
             self._close_idle()
             self._tls = tls
         while self._idle:

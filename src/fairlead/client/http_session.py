@@ -44,9 +44,9 @@ class HttpSession:
     ) -> None:
         """Prepare the session; `proxy` is the URL of the proxy, "" for none.
 
-        The event loop must be running. `seconds_max` limits the time to connect, and the time in
-        which no byte of a response arrives. A response with a body longer than the limit that
-        `new_limit` returns counts as a failed connection.
+        The event loop must be running. The first of `seconds_max` limits the time to connect, the
+        second the time in which no byte of a response arrives. A response with a body longer than
+        the limit that `new_limit` returns counts as a failed connection.
         """
         self._server = config.server
         self._new_limit = new_limit

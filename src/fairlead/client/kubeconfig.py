@@ -3,7 +3,8 @@
 Several files are merged as kubectl merges them: the first file that defines a cluster, user or
 context takes precedence. A relative path is relative to the file that contains it.
 
-upstream: client-go/tools/clientcmd/{loader,client_config}.go, api/v1/types.go
+upstream: client-go/tools/clientcmd/{loader,client_config}.go,
+client-go/tools/clientcmd/api/v1/types.go
 """
 
 from __future__ import annotations
@@ -130,9 +131,9 @@ class Kubeconfig:
             self._current = self._current or file.current_context
 
     def connection(self, context: str = "") -> ConnectionConfig:
-        """Return the connection of a context.
+        """Return the connection of `context`; "" means the current context.
 
-        "" is the current context. Raises ConnectionConfigError.
+        Raises ConnectionConfigError if a part of the context is missing or cannot be used.
         """
         name = context or self._current
         if not name:
@@ -216,7 +217,7 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
     if not server:
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
-        server = f"http://{server}"  # as upstream interprets it
+        server = f"http://{server}"  # upstream's default, but not if TLS is configured
     if not host_of(server, ("http", "https")):
         problem = f"{server!r} is not an http or https URL"
         raise ConnectionConfigError(path, problem, f"{place}.server")
@@ -299,7 +300,7 @@ def _exec_plugin(
     if plugin.interactive_mode not in ("", "Never", "IfAvailable", "Always"):
         problem = f"{plugin.interactive_mode!r}: expected Never, IfAvailable or Always"
         raise ConnectionConfigError(path, problem, f"{place}.interactiveMode")
-    # A plain name is searched on the PATH.
+    # A command without a folder is looked up in $PATH.
     has_folder = Path(plugin.command).name != plugin.command
     return ExecPlugin(
         command=_located(path, plugin.command) if has_folder else plugin.command,
@@ -335,7 +336,7 @@ def _data(path: str, place: str, data: str, file: str) -> str:
 
 
 def _file(path: str, data: str, file: str) -> str:
-    """Return the path of the file that is read; "" if `data` is used instead."""
+    """Return the resolved path of `file`; "" if `data` is used instead."""
     return "" if data else _located(path, file)
 
 

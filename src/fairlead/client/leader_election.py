@@ -1,11 +1,11 @@
 """LeaderElection: elects one of several replicas as leader, by means of a Lease.
 
 A replica that does not lead reads the Lease every `retry_period`, plus a random time. It takes the
-Lease if the Lease has no holder, or if the holder has not renewed it for the duration in the Lease.
-This time is measured with this replica's clock. The holder may be configured differently from this
-replica, such as a kube-scheduler with a longer lease. The clocks of different replicas are never
-compared. A leader that has not renewed the Lease for `renew_deadline` loses leadership, so it stops
-before another replica can start.
+Lease if the Lease has no holder, or if the Lease has not changed for the duration that it states.
+The stated duration counts, because the holder may be configured differently from this replica,
+such as a kube-scheduler with a longer lease. A replica measures the duration with its own clock;
+the clocks of different replicas are never compared. A leader that has not renewed the Lease for
+`renew_deadline` loses leadership, so it stops before another replica can start.
 
 This state machine does no I/O: `begin` returns the request of an attempt, and its caller passes the
 response to `read` or `written`, or calls `failed`. Times are in ns.
@@ -41,7 +41,7 @@ class ElectionConfig(Struct, frozen=True, kw_only=True):
     retry_period: int = 2 * NANOSECONDS_PER_SECOND
 
     def problem(self) -> str:
-        """Return the text of the error in the durations, "" if they are valid."""
+        """Return what is wrong with the durations; "" if they are valid."""
         # upstream: leaderelection.go:NewLeaderElector
         if self.lease_duration <= self.renew_deadline:
             return "leaseDuration must be greater than renewDeadline"
@@ -100,7 +100,7 @@ class LeaderElection:
         return self._renewed_at is not None and not self.is_leader(now)
 
     def deadline(self) -> int | None:
-        """Return the time (ns) when leadership ends unless renewed; None before the first write."""
+        """Return the time (ns) when leadership ends unless renewed; None before it first began."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline
 
     def next_attempt(self) -> int:
@@ -126,8 +126,8 @@ class LeaderElection:
     def read(self, body: bytes | None, now: int) -> WriteLease | None:
         """Process the Lease in `body`; return the write that follows.
 
-        `body` is None if there is no Lease. Returns None if another replica holds the Lease, or if
-        `body` is not a Lease.
+        `body` is None if there is no Lease. Returns None if another replica holds the Lease and it
+        has not expired, or if `body` is not a Lease.
         """
         if body is None:
             return WriteLease(self._object(self._record(now, now, 0), ""), creates=True)
@@ -202,7 +202,7 @@ class LeaderElection:
         return self.config.lease_duration
 
     def _transitions(self) -> int:
-        """Return how often the Lease was taken; 0 if the Lease does not state this."""
+        """Return the Lease's leaseTransitions; 0 if it has none."""
         known = self._spec.get("leaseTransitions")
         return known if isinstance(known, int) else 0
 

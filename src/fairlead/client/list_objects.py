@@ -15,7 +15,8 @@ from fairlead.client.error import UNDECODABLE, RequestError
 from fairlead.client.rest_client import RestClient
 
 PAGE_OBJECTS: Final = 2_000
-# A page may be empty if all of its objects have been filtered out, but hardly so many in a row.
+# A page may be empty if all of its objects have been filtered out. A list with more empty pages in
+# a row than this is treated as endless.
 EMPTY_PAGES_MAX: Final = 100
 _EXPIRED: Final = 410
 _OBJECT_START: Final = ord("{")
@@ -37,8 +38,8 @@ async def list_objects(
 ) -> list[Raw]:
     """Return the JSON texts of all objects in the collection at `path`, from one resource version.
 
-    The items of typed lists omit kind and apiVersion. Raises RequestError, whose message names the
-    path.
+    The items of typed lists omit kind and apiVersion. Raises RequestError; its message contains
+    the path if the server responded.
     """
     return await list_by_page(client, path, list, query)
 
@@ -51,9 +52,9 @@ async def list_by_page(
 ) -> list[Kept]:
     """Pass the items of each page of the collection at `path` to `keep`; return all its results.
 
-    The text of a page is freed before the next one is read, unless `keep` returns its items. If the
-    resource version expires between two pages, the whole list is read again immediately, as
-    client-go does. Raises RequestError.
+    The text of a page is freed before the next page is read, unless `keep` returns items of the
+    page. If the continue token expires, the whole list is read again in one response, as client-go
+    does, and earlier results of `keep` are discarded. Raises RequestError.
     """
     query = dict(query or {})
     items: list[Kept] = []

@@ -12,7 +12,7 @@ from fairlead.client.error import TOO_LONG, RequestError
 from fairlead.client.reflector import ObjectUpdate, OpenWatch, PauseUntil, ReadPage, Reflector
 from fairlead.client.rest_client import ApiRequest, RestClient
 
-# a watch that lasts this much longer than agreed is half-open
+# A watch that lasts this much longer than its timeoutSeconds has a half-open connection.
 GRACE_SECONDS: Final = 5
 LIST_SECONDS_MAX: Final = 60
 
@@ -29,9 +29,10 @@ class ListWatch:
         on_updates: OnUpdates,
         clock: Callable[[], int],
     ) -> None:
-        """`on_updates` is called with the changes of the objects; the list can be empty.
+        """`on_updates` is called with the changes in each page of a list or part of a watch.
 
-        `clock` returns the time in ns.
+        It is also called with an empty list before a pause and at the end of a watch, because the
+        reflector's state may have changed. `clock` returns the time in ns.
         """
         self._reflector = reflector
         self._client = client

@@ -9,8 +9,9 @@ to `listed`, `watched`, `ended` or `failed`. `listed` and `watched` return the d
 known objects. A repeated list also yields only differences, including deleted objects. Events and
 lists that are older than the known objects are ignored. So a repeated event or the list of a
 lagging server does not revert changes. After STALE_LISTS_MAX older lists, an older list is
-accepted, because the server may have been restored from a backup. A watch of such a server shows
-only bookmarks, whose versions are older than that of the watch.
+accepted, because the server may have been restored from a backup. If a restored server continues a
+watch, it sends only bookmarks with older versions than the one requested. After OLD_BOOKMARKS_MAX
+such bookmarks, the resource is listed again.
 
 If the server supports it, a list is streamed as events (`sendInitialEvents`). An object that cannot
 be decoded keeps its last known version until it is deleted.
@@ -42,14 +43,16 @@ PAGE_OBJECTS: Final = 500  # upstream: client-go/tools/pager/pager.go:defaultPag
 WATCH_SECONDS: Final = 30
 NOT_SERVED_NS: Final = 120_000_000_000
 FORBIDDEN_NS: Final = 60_000_000_000
-# A list may be older than the known objects after the server was restored from a backup.
+# Lists older than the known objects that are rejected, before such a list is accepted: the server
+# may have been restored from a backup.
 STALE_LISTS_MAX: Final = 5
-# Bookmarks in a row that are older than the watch, after which the resource is listed again.
+# The resource is listed again after this many bookmarks in a row with a version that is older than
+# the version of the watch.
 OLD_BOOKMARKS_MAX: Final = 2
-# Watches in a row that the server answers with one of _NO_VERSION, after which the resource is
-# listed again. Such a status may mean that the server does not know the version: "Too large
-# resource version" has status 504. The same limit applies to failures in a row that the content of
-# a watch causes, because another watch from the same version would have the same content.
+# If a watch fails with one of _NO_VERSION after at least this many failures in a row, the resource
+# is listed again. Such a status may mean that the server does not know the version: "Too large
+# resource version" has status 504. The same applies to a watch that fails because of its content,
+# because another watch from the same version would have the same content.
 REFUSED_WATCHES_MAX: Final = 3
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 _FORBIDDEN, _NOT_FOUND, _GONE = 403, 404, 410
@@ -120,7 +123,7 @@ class Reflector:
         self._version = ""  # "" requests a list
         self._token = ""
         self._listed: set[str] | None = None  # the keys of the list in progress
-        self._lists_whole = False  # because a page had expired
+        self._lists_whole = False  # whether to list without pages: a continue token has expired
         self._stale_lists = 0
         self._old_bookmarks = 0  # in a row
         self._not_before = 0
@@ -211,7 +214,7 @@ class Reflector:
             if bookmark.metadata.annotations.get(INITIAL_EVENTS_END) != "true":
                 return []
             if self._is_stale(version):
-                self.failed(0, now, problem=_OLD_LIST)  # it is read in pages next
+                self.failed(0, now, problem=_OLD_LIST)  # the next list is read in pages
                 return None
             return self._end_list(version)
         if is_newer(version, self._version):
@@ -242,11 +245,11 @@ class Reflector:
     ) -> None:
         """Record that a request failed with HTTP status `code`; pause before the next request.
 
-        `code` is 0 if there was no response; `problem` says why. `repeats` means that the server
-        answered with an event or a page that cannot be used, so the same request may fail every
-        time. In this case, the resource is listed again after REFUSED_WATCHES_MAX watches, and the
-        next page is half as long. After a refusal to stream a list, the first page of the list is
-        requested without a pause.
+        `code` is 0 if there was no usable response; `problem` says why. `repeats` means that the
+        server answered with an event or a page that cannot be used, so the same request may fail
+        every time. In this case, a watch that fails after REFUSED_WATCHES_MAX failures in a row
+        causes a new list, and pages of a list become half as long. If the server refuses to stream
+        a list, the first page of the list is requested without a pause.
         """
         was_streaming = self._listed is not None and self._can_stream
         if repeats and self._listed is not None and not self._can_stream:
@@ -258,7 +261,7 @@ class Reflector:
             if not self.has_listed:
                 self._absent(code, now)
                 return
-            # An API server that starts refuses requests until it has read the roles and the
+            # While an API server starts, it refuses requests until it has read the roles and the
             # custom resources. The known objects are kept.
             self.refusal = code
         is_unknown = (repeats or code in _NO_VERSION) and self._failures >= REFUSED_WATCHES_MAX

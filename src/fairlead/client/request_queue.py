@@ -1,7 +1,7 @@
 """RequestQueue: requests that wait until priorities, order and limits allow sending them.
 
-    priority    requests of a lower number are sent first
-    order       requests with the same target are sent one after another, first come first served
+    priority    requests with a lower priority number are sent first
+    order       requests with the same target are sent one after another, in the order of `add`
     rate        on average at most `qps` a second, in bursts of `burst` (a token bucket)
     in flight   at most `in_flight_max` simultaneously
 
@@ -48,7 +48,8 @@ class RequestQueue(Generic[Item]):
         self._tokens = float(limits.burst)
         self._filled_at = now
         self._ready: tuple[deque[_Waiting[Item]], ...] = tuple(deque() for _ in range(PRIORITIES))
-        # requests behind another one with the same target, which is in flight or ready
+        # Keyed by the target of each request that is in flight or ready: the requests that wait
+        # for its response.
         self._behind: dict[str, deque[_Waiting[Item]]] = {}
         self._in_flight = 0
 

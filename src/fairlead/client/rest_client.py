@@ -1,9 +1,9 @@
 """RestClient: sends requests to one API server.
 
 `get` and `post` repeat a request if the server is overloaded (429 or 503, with Retry-After). `get`
-also repeats it if an open connection is closed before a response. `exchange` sends a request once,
-and its caller handles the response; `begin` does the same without a task. `get`, `post` and
-`exchange` repeat a request once after status 401, if the credentials can be renewed.
+also repeats it if an open connection is closed before a response. `exchange` returns every
+response, and its caller decides whether to try again; `begin` does the same without a task. `get`,
+`post` and `exchange` repeat a request once after status 401, if the credentials can be renewed.
 
 upstream: client-go/rest/{request,with_retry}.go
 """
@@ -47,8 +47,8 @@ CONNECT_SECONDS_MAX: Final = 30
 READ_SECONDS_MAX: Final = 120
 RETRY_SECONDS_MAX: Final = 30.0
 USER_AGENT: Final = f"fairlead/{__version__}"
-# After a read of less than _FEW_LINES lines of a stream, the next read is this much later, so that
-# it returns several lines at once, which costs less CPU than a read for each.
+# After a read of fewer than _FEW_LINES lines of a stream, the next read is this much later, so
+# that it returns several lines at once, which costs less CPU time than a read for each line.
 READ_GAP_S: Final = 0.002
 _FEW_LINES: Final = 16
 LINE_BYTES_MAX: Final = 64 << 20
@@ -80,11 +80,11 @@ class ApiRequest(Struct, frozen=True):
 
 
 class ApiAnswer(Struct, frozen=True):
-    """The response to a request; status 0 means no response, and `message` is the reason.
+    """The response to a request; status 0 means no complete response, and `message` says why.
 
     The server may have performed a request to which it did not respond. `retry_after_s` is 0 if
-    there is no Retry-After header, and at most RETRY_SECONDS_MAX. `reason` and `message` come from
-    the Status in the response.
+    there is no Retry-After header with a number, and at most RETRY_SECONDS_MAX. `reason` and
+    `message` come from the Status in a response with an error.
     """
 
     status: int
@@ -95,7 +95,7 @@ class ApiAnswer(Struct, frozen=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether the server performed the request."""
+        """Whether the status is 2xx."""
         return 200 <= self.status < 300
 
 
@@ -137,7 +137,7 @@ class RestClient:
         self._new_limit = new_limit
         self._observe = observe
         self._read_seconds_max = read_seconds_max
-        self.date = ""  # from the latest response's Date header
+        self.date = ""  # `date` of the latest response, except those of streams
         self._credentials = _credentials(config) if credentials is None else credentials
         self._tls: ssl.SSLContext | None = None
         self._tls_texts: TlsTexts | None = None
@@ -170,7 +170,8 @@ class RestClient:
         """Close all connections."""
         if self._pool is not None:
             self._pool.close()
-            await asyncio.sleep(0)  # aborted transports are closed in the next round of the loop
+            # The event loop closes aborted transports in its next iteration.
+            await asyncio.sleep(0)
         if self._session is not None:
             await self._session.close()
 
@@ -201,11 +202,11 @@ class RestClient:
         return await self._request(ApiRequest("POST", path, body))
 
     async def exchange(self, request: ApiRequest, seconds_max: float) -> ApiAnswer:
-        """Send a request once and return its response.
+        """Send a request and return its response, whatever the status.
 
         The status is 0 if the connection fails, or if `seconds_max` pass without a response. The
-        request is repeated after 401, if the credentials can be renewed. A PUT or DELETE is also
-        repeated if an idle connection was closed. Raises ConnectionConfigError.
+        request is repeated only once after 401, if the credentials can be renewed, and, for a GET,
+        PUT or DELETE, if the server has closed an idle connection. Raises ConnectionConfigError.
         """
         if self._observe is None:
             return await self._exchange(request, seconds_max)
@@ -228,11 +229,11 @@ class RestClient:
             return self._answer(response)
 
     def begin(self, request: ApiRequest, seconds_max: float, on_answer: OnAnswer) -> bool:
-        """Send a request once, as `exchange` does; `on_answer` is called with the response later.
+        """Send a request without waiting; `on_answer` is called with the response later.
 
         Returns False, and sends nothing, in these cases; use `exchange` instead:
 
-        - no connection is idle
+        - no connection is idle, or other requests wait for a connection
         - the client has a proxy or an observer
         - the request has no body, or has a query
         - the request is a PUT or a DELETE
@@ -327,7 +328,8 @@ class RestClient:
         known = self._heads.get(content_type)
         if known is None or known[0] is not headers:
             lines = self._headers(content_type)
-            if not content_type:  # a read; upstream: net/http/transport.go: requestedGzip
+            # A request without a body is a read. upstream: net/http/transport.go: requestedGzip
+            if not content_type:
                 lines.append(("Accept-Encoding", "gzip"))
             known = self._heads[content_type] = headers, pool.head(lines)
         return known[1]
@@ -366,7 +368,7 @@ class RestClient:
                         raise RequestError(self.config.server, 0, TOO_LONG, "a line is too long")
                     if lines:
                         yield lines
-                    # A stream that never pauses must not block others.
+                    # A stream that never pauses must not block other tasks.
                     await asyncio.sleep(READ_GAP_S if len(lines) < _FEW_LINES else 0)
         except _FAILURES as cause:
             raise self._unreachable(cause) from None
@@ -437,9 +439,10 @@ class RestClient:
 
 
 def usable_credentials(config: ConnectionConfig) -> Credentials:
-    """Return credentials for the clients of the server in `config`, after trying to use them.
+    """Return credentials for the clients of the server in `config`, after checking them.
 
-    Raises ConnectionConfigError if the credentials, the TLS settings or the proxy cannot be used.
+    Runs the exec plugin, if it is needed. Raises ConnectionConfigError if the credentials, the TLS
+    settings or the proxy cannot be used.
     """
     _system_proxy(config.server)
     credentials = _credentials(config)
@@ -482,7 +485,7 @@ def _target(path: str, query: Mapping[str, str] | None) -> str:
 def _system_proxy(server: str) -> str:
     """Return the URL of the environment's proxy for `server`, "" if there is none."""
     parts = urlsplit(server)
-    # upstream: golang.org/x/net/http/httpproxy: never for this machine
+    # A proxy is never used for localhost. upstream: golang.org/x/net/http/httpproxy: useProxy
     if not parts.hostname or parts.hostname == "localhost" or parts.hostname.startswith("127."):
         return ""
     has_settings = sys.platform in ("darwin", "win32")  # outside of the environment
@@ -495,6 +498,6 @@ def _system_proxy(server: str) -> str:
         return ""
     # upstream: golang.org/x/net/http/httpproxy: parseProxy
     url = found if "://" in found else f"http://{found}"
-    known = url.replace("socks5h:", "socks5:", 1)  # both let the proxy resolve names
+    known = url.replace("socks5h:", "socks5:", 1)  # with both, the proxy resolves names
     require_proxy(f"{parts.scheme.upper()}_PROXY", "", known)
     return url

@@ -1,6 +1,7 @@
 """RetryBackoff: the pause after each consecutive failure.
 
-upstream: apimachinery/pkg/util/wait/backoff.go, client-go/tools/cache/reflector.go:NewReflector
+upstream: apimachinery/pkg/util/wait/backoff.go,
+client-go/tools/cache/reflector.go:NewReflectorWithOptions
 """
 
 from __future__ import annotations
