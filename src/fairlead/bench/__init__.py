@@ -1,4 +1,5 @@
-"""Upstream's scheduler benchmarks by name, run on the engine only.
+"""Benchmarks: upstream's scheduler_perf workloads by name, and Fairlead's own workloads.
 
-Upstream measures with a real API server. Fairlead measures without an API server.
+Upstream measures its workloads with a real API server. Fairlead measures them on the engine only,
+without an API server. Each workload runs in its own process.
 """

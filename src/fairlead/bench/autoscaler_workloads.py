@@ -7,8 +7,8 @@
     …/Day                        a day in which a fifth of the workloads doubles and halves every
                                  twelve hours in steps of ten minutes, with API objects,
                                  controllers and kubelets
-    …/LoadCurve                  the same day, but HorizontalPodAutoscalers scale the workloads to
-                                 loads that change all the time
+    …/LoadCurve                  the same day, but HorizontalPodAutoscalers scale the workloads,
+                                 because their loads change all the time
 
 upstream: karpenter pkg/controllers/provisioning/scheduling/scheduling_benchmark_test.go
 """
@@ -85,8 +85,8 @@ class AutoscalingWorkload(Struct, frozen=True):
     """An autoscaling benchmark.
 
     `prepare` builds the cluster and returns a function. This function executes the measured part
-    and returns the number of pods. `virtual_s` is the simulated time of a benchmark that simulates
-    a day.
+    and returns the number of pods. `virtual_s` is the simulated time in seconds, None for a
+    benchmark that does not simulate a day.
     """
 
     name: str
@@ -393,8 +393,8 @@ def _share(after_s: int) -> float:
 def _loads(elastic: int) -> WorkloadLoads:
     """Return loads that make the autoscalers double and halve the elastic workloads.
 
-    At the peak, a load needs a fifth more pods than the maximum. Otherwise the tolerance would stop
-    the scale-up before the maximum.
+    At the peak, a load needs a tenth more pods than maxReplicas. Otherwise the tolerance of the
+    HorizontalPodAutoscaler would stop the scale-up before maxReplicas.
     """
     target = REQUEST_MILLI * TARGET_PERCENT // 100
     points = tuple(

@@ -53,8 +53,11 @@ class BareWorld:
         self._enqueued.extend(stimuli)
 
     def run(self, cycles_max: int | None = None) -> int:
-        """Run until nothing is due, at most `cycles_max` cycles; return the number of cycles."""
-        settled: list[Instant] = []  # The first churn step comes before any cycle.
+        """Run until the engine has no work left; return the number of cycles.
+
+        At most `cycles_max` cycles run; None means no maximum.
+        """
+        settled: list[Instant] = []  # one entry before the first cycle, and one after each cycle
         stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
         self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
         return len(settled) - 1
@@ -64,7 +67,8 @@ class BareWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Change the pods according to the command, and return None.
 
-        `poll` returns the changes and the outcome.
+        `poll` returns the changes and the outcome. Raises NotImplementedError for a command that
+        schedulers do not issue.
         """
         del now
         command = issued.command

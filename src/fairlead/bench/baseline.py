@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 
-# Runs on one machine differ by some percent.
+# The results of two runs on the same machine differ by a few percent.
 TOLERANCE: Final = 0.15
 _COMPARED: Final = (("cpu_seconds", "s of CPU time"), ("peak_mib", "MiB at the peak"))
 
@@ -20,7 +20,11 @@ def is_result(found: object) -> bool:
 
 
 def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[str]:
-    """Return a sentence for each value that is more than 15 % above its earlier value."""
+    """Return a line for each value that is more than 15 % above its earlier value.
+
+    `earlier` has the earlier results, keyed by workload. Values without an earlier value are
+    ignored.
+    """
     found: list[str] = []
     for result in results:
         before = earlier.get(result["workload"], {})

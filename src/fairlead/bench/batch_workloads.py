@@ -1,9 +1,9 @@
 """BATCH_WORKLOADS: gangs of a hundred pods in an empty cluster, with thresholds from kube-batch.
 
 Nodes have 32 CPU and 64Gi. Pods request 1 CPU and 1Gi. The configuration is kube-batch's built-in
-default. The thresholds are kube-batch's own rates on two cores, in process and without an API
-server. Both measurements of kube-batch were stopped after two minutes, long before all pods were
-placed.
+default. The thresholds are the rates (pods/s) of kube-batch itself on two cores, in one process
+and without an API server. Both measurements of kube-batch were stopped after two minutes, long
+before all pods were placed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ SchedulingMixed     pods with different requests alternate, so each placement ch
 PreemptionFull      each node is full of pods of five priorities, and every new pod preempts; the
                     pods of some workloads also have topology spread, anti-affinity or volumes
 Reclaim             a queue holds the whole cluster, and gangs of another queue reclaim half of it
-SchedulingBasic     upstream's workload with twenty times as many nodes
+SchedulingBasic     upstream's workload with twenty times as many nodes, and without initial pods
 """
 
 from __future__ import annotations

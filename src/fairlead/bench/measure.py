@@ -18,9 +18,9 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 from fairlead.worlds.driver import CommandSource
 
 _NS_PER_MS: Final = 1_000_000
-# Two readings of the CPU time of a process take 3 µs, as long as a tenth of a cycle. So only one of
-# seven cycles is measured if there are this many. Seven has no factor in common with the numbers
-# of shapes that alternate.
+# Reading the CPU time of the process twice takes 3 µs, a tenth of the time of a cycle. So with at
+# least _MANY_PODS measured pods, only every seventh cycle is measured. Seven has no factor in
+# common with the numbers of shapes that alternate in SchedulingMixed.
 _MANY_PODS: Final = 5_000
 _EVERY_SEVENTH: Final = 7
 
@@ -84,7 +84,7 @@ class TimedEngine:
     def __init__(self, engine: CommandSource) -> None:
         """Start without cycles."""
         self._engine = engine
-        self.handle = engine.handle  # not measured, and frequent
+        self.handle = engine.handle  # called directly, because it is frequent and not measured
         self.next_deadline = engine.next_deadline
         self.cycles_ns: list[int] = []
         self._every = 1
@@ -95,7 +95,7 @@ class TimedEngine:
         self.cycles_ns, self._every, self._skipped = [], every, every
 
     def handle_deadline(self, now: Instant) -> Sequence[Issued]:
-        """Do one unit of work that is due at `now`, and measure it if it is its turn."""
+        """Do one unit of work that is due at `now`, and measure it unless it is to be skipped."""
         self._skipped += 1
         if self._skipped < self._every:
             return self._engine.handle_deadline(now)
@@ -107,14 +107,14 @@ class TimedEngine:
 
 
 def first_ms(cycles_ns: Sequence[int]) -> float | None:
-    """Return the time of the first cycle, None without cycles."""
+    """Return the time of the first cycle in ms; None if there are no cycles."""
     return cycles_ns[0] / _NS_PER_MS if cycles_ns else None
 
 
 def p99_of_later_ms(cycles_ns: Sequence[int]) -> float | None:
-    """Return the 99th percentile of all cycles but the first, None without such cycles.
+    """Return the 99th percentile in ms of all cycles but the first; None if there are none.
 
-    With fewer than a hundred later cycles, this is the longest of them.
+    With fewer than a hundred such cycles, this is the longest of them.
     """
     later = sorted(cycles_ns[1:])
     return later[-(len(later) // 100) - 1] / _NS_PER_MS if later else None

@@ -13,13 +13,16 @@ class Measurement(Struct, frozen=True):
     """The result of one run of a benchmark.
 
     `pods_per_second` counts bound pods. For Outage workloads it counts evicted pods, and for WhatIf
-    and autoscaling workloads it counts all pods of the cluster. `seconds` and `cpu_seconds` are
-    wall-clock and CPU time of the measured part. `peak_mib` is the peak resident set size of the
-    process. `growth_mib` is the part of this peak that the measured pods added. It is set only for
-    workloads that build a cluster before the measurement. `virtual_seconds_per_second` is the ratio
-    of simulated to real time. It is set only for workloads that simulate a day. `first_cycle_ms` is
-    the CPU time of the first scheduling cycle or batch session, and `p99_cycle_ms` is the 99th
-    percentile of all later ones. Both are set only for workloads that run only a scheduler.
+    and autoscaling workloads it counts all pods of the cluster. `upstream_threshold` is the value
+    of `pods_per_second` that upstream requires, None if upstream requires none. `seconds` and
+    `cpu_seconds` are wall-clock and CPU time of the measured part. `peak_mib` is the peak resident
+    set size of the process. `virtual_seconds_per_second` is the ratio of simulated to real time.
+    It is set only for workloads that simulate a day.
+
+    The other fields are set only for workloads that run only a scheduler. `growth_mib` is the part
+    of the peak that the measured pods added. `first_cycle_ms` is the CPU time of the first
+    scheduling cycle or batch session, and `p99_cycle_ms` is the 99th percentile of the later ones
+    that were measured.
     """
 
     workload: str

@@ -1,10 +1,10 @@
 """Outage benchmarks: a simulated day of a cluster in which one of three zones fails for an hour.
 
 Every node has ten pods, every ReplicaSet has fifty pods, and each pod tolerates a failed node for
-the default five minutes. At six o'clock, the machines of the first zone are switched off for an
-hour. No other changes happen, so the run measures only the outage: nodes are marked not ready,
-nodes are tainted at the zone's rate, and pods are evicted, recreated and scheduled on other nodes.
-Then a third of the cluster returns.
+the default five minutes. Six hours after the start, the machines of the first zone are switched
+off for an hour. No other changes happen, so the run measures only the outage: nodes become not
+ready, nodes are tainted at the zone's rate, and pods are evicted, recreated and scheduled on other
+nodes. Then a third of the cluster returns.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 The dump has the form that `kubectl get -A -o json` prints: nodes in three zones, 20 pods per node,
 and Deployments with their ReplicaSets, of 50 pods each. One more Deployment has a pod on every
-node; its pods exclude each other from a node. The benchmarks are:
+node; required anti-affinity keeps its pods on different nodes. The benchmarks are:
 
     Drain     a node is drained
     Zone      one of three zones fails for twenty minutes
     Scale     the Deployment with a pod on every node gets 200 more pods, which stay pending
 
-For 100,000 nodes and a million pods, the cluster is a snapshot file. Only `Drain` exists there, and
-it is measured only if it is named.
+For 100,000 nodes and a million pods, the cluster is read from a snapshot file. Only `Drain` exists
+in this size, and it runs only if it is requested by name.
 
 Each command runs in its own process, so that starting, parsing and printing are measured too.
 """

@@ -40,9 +40,9 @@ class Workload(Struct, frozen=True):
 
     `threshold` is the rate in pods/s that upstream requires, None if upstream requires none.
     `churn_interval_s` is upstream's interval between churn steps. Because there is no real time
-    here, one churn step follows every interval × threshold measured pods, which is the same ratio
-    as upstream's. `engine` creates the engine to measure. If `is_long` is set, the workload runs
-    only if it is requested by name.
+    here, there is one churn step for every interval × threshold measured pods. This is the ratio
+    of an upstream run that just reaches the threshold. `engine` creates the engine to measure. If
+    `is_long` is set, the workload runs only if it is requested by name.
     """
 
     name: str
