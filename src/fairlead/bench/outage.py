@@ -45,7 +45,7 @@ NAMESPACE: Final = "bench"
 class OutageWorkload(Struct, frozen=True):
     """A day with `nodes` nodes and an outage of `duration_s` seconds.
 
-    The run may take at most `seconds_max` seconds on two cores.
+    A test requires that the run takes less than `seconds_max` seconds of CPU time.
     """
 
     name: str

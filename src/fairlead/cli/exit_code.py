@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 SUCCESS: Final = 0
-DIFFERENCE: Final = 1  # whatif found a difference, conformance a mismatch
+DIFFERENCE: Final = 1  # for example: whatif found a difference, or a check of doctor failed
 NO: Final = 1  # The answer is no: for example, a node cannot be drained.
 BAD_INPUT: Final = 2
 CONDITION_HOLDS: Final = 3  # A condition of --fail-on is true.

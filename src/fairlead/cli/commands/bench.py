@@ -1,4 +1,4 @@
-"""`fairlead bench`: runs kube-scheduler's benchmark workloads, and simulated outages."""
+"""`fairlead bench`: runs kube-scheduler's benchmark workloads, and Fairlead's own workloads."""
 
 from __future__ import annotations
 

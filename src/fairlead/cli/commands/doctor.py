@@ -19,7 +19,7 @@ from fairlead import __version__
 from fairlead.cli import exit_code
 from fairlead.cli.options.connection import NO_CONNECTION, ConnectionOptions
 
-# A served cluster needs a file descriptor for each client connection.
+# `fairlead up` needs a file descriptor for each client connection.
 _OPEN_FILES: Final = 1024
 _MEMORY_BYTES_PER_POD: Final = 20 << 10  # Memory of a what-if, per pod (docs/performance.md).
 _KUBECTL_SECONDS: Final = 10
@@ -82,7 +82,7 @@ def _findings(connection: ConnectionOptions) -> Iterator[_Finding]:
 
 
 def _libraries() -> Iterator[_Finding]:
-    """Yield one finding if all libraries are installed, else one for each missing one."""
+    """Yield one finding if all libraries are installed, else one for each missing library."""
     try:
         required = metadata.requires("fairlead") or ()
     except metadata.PackageNotFoundError:

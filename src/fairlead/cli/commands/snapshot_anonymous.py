@@ -1,4 +1,4 @@
-"""Writes snapshot files, anonymises them with a key, and reveals pseudonyms in texts."""
+"""Writes snapshot files, anonymises them with a key, and restores original names in texts."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def rewrite(
     as_list: bool,
     max_input: int | None = None,
 ) -> int:
-    """Write the snapshot `source`, anonymised if requested, or reveal the pseudonyms in a text.
+    """Write the snapshot `source`, anonymised if requested, or a text with the original names.
 
-    Raises InputError.
+    Returns the exit code. Raises InputError.
     """
     if reveal is not None:
         if source is None or anonymise is not None:
@@ -81,7 +81,8 @@ def write_anonymised(
     encode = encode_list if as_list else encode_columns
     with AtomicFile(file) as written:
         written.write(encode(texts, {"annotations": annotations}))
-        # The key is written last: a failed snapshot leaves no key, a failed key no snapshot.
+        # If the snapshot cannot be written, no key is written. If the key cannot be written, the
+        # `with` block discards the snapshot.
         _write_key(key_file, found.pseudonyms)
     print(f"snapshot: {file} ({len(found.objects):,} objects; key: {key_file})", file=sys.stderr)
     print(PUBLISHED, file=sys.stderr)

@@ -148,8 +148,8 @@ def connection_of(options: ConnectionOptions) -> ConnectionConfig:
 def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tuple[str, ...]:
     """Return the kubeconfig files that a command with `options` reads.
 
-    These include the default files only if `options` name a cluster, or if the command reads the
-    current cluster `by_default`.
+    `by_default` means that the command reads the current cluster if no option names a cluster. The
+    result is empty if the command reads no kubeconfig, or if the files are missing.
     """
     if options.in_cluster or not (options.is_given or by_default):
         return ()

@@ -83,7 +83,7 @@ def _sections(
 ) -> Iterator[Section]:
     """Yield the sections of the answer in the order in which they are printed.
 
-    Nodes that are out of service without the change, too, have only one line.
+    All nodes that are out of service without the change, too, share one line.
     """
     effect, changed = answer.effect, answer.changed
     start = changed.started_at

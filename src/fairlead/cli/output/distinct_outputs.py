@@ -79,7 +79,7 @@ def _holds(source: Path, file: Path) -> bool:
         return True
     try:
         is_below = source.is_dir() and file.resolve().is_relative_to(source.resolve())
-    except (OSError, ValueError):  # The text is no possible file name.
+    except (OSError, ValueError):  # The text cannot be a file name.
         return False
     return is_below and file.suffix in {*TEXT_SUFFIXES, *PACKED_SUFFIXES}
 

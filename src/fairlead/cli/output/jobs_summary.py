@@ -1,4 +1,4 @@
-"""The sections of a summary about queues, and about groups that wait."""
+"""The sections of a summary about queues and waiting groups."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _share(queue: QueueAllocation | None) -> str:
 def amounts_text(amounts: Mapping[str, float]) -> str:
     """Return a text such as `4 cpu, 8.0Gi memory`, without amounts of 0.
 
-    A resource name is shortened to the part after its last `/`.
+    A resource name is shortened to the part after its last `/`. If all amounts are 0, the text is
+    `nothing`.
     """
     parts = (
         f"{amount_text(resource, amount)} {resource.rpartition('/')[2]}"
@@ -84,7 +85,7 @@ def amounts_text(amounts: Mapping[str, float]) -> str:
 def waiting_groups(jobs: JobsOutcome, start: Instant) -> Section:
     """Return the section with the reason why each group waits, and when it may start.
 
-    The expected start is a delay after `start`.
+    The table shows the expected start as the time since `start`.
     """
     rows = [_group_row(group, start) for group in jobs.waiting]
     title = f"waiting groups ({len(rows):,})"

@@ -12,7 +12,7 @@ from fairlead.whatif.answer import WhatIfAnswer
 from fairlead.whatif.outcome.assessment.fail_on import ConditionResult
 
 SUITE: Final = "fairlead whatif"
-# XML 1.0 allows no other control characters.
+# The characters that XML 1.0 does not allow.
 _NOT_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

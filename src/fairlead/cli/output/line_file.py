@@ -13,7 +13,10 @@ from pathlib import Path
 
 
 class LineFile:
-    """Appends lines to `file`; messages name the option and the `path`."""
+    """Appends lines to `file`; messages name the option and the `path`.
+
+    `is_incomplete` is True if a line was dropped.
+    """
 
     def __init__(self, option: str, path: Path, file: FileIO) -> None:
         """`file` has no buffer."""

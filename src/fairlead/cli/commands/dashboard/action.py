@@ -1,7 +1,7 @@
-"""Actions: performs the dashboard's buttons as requests to the cluster's API server.
+"""Actions: sends a request to the cluster's API server for each button of the dashboard.
 
-The requests are made as the cluster's administrator. The API server authorizes and audits them like
-the requests of any other client.
+The user of the requests is the cluster's administrator. The API server authorizes and audits them
+like the requests of any other client.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Actions:
         self._store = store
 
     async def control_clock(self, body: Any) -> Json:
-        """Advance, pause, resume or speed up the clock; see ClockControl."""
+        """Advance, pause or resume the clock, or set its speed; see ClockControl.
+
+        Raises ValidationError if the server refuses the request.
+        """
         await self._request("POST", clock_control.PATH, body, _JSON)
         return {"message": ""}
 
@@ -75,7 +78,7 @@ class Actions:
         return {"message": await self._evict_pods(wish.node)}
 
     async def _evict_pods(self, node: str) -> str:
-        """Evict the pods of `node` once, as `kubectl drain` does.
+        """Try once to evict each pod that `kubectl drain` would evict from `node`.
 
         Return a sentence about the result.
         """

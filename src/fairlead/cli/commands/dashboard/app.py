@@ -11,9 +11,9 @@
 
 /clock and /node exist only on the dashboard of a local cluster.
 
-Every request must name a loopback address as its Host, against DNS rebinding. Every request except
-`/login` needs a session. A POST also needs the Origin of this server and a JSON body, which a form
-or a script of another site cannot send.
+The Host header of every request must be a loopback address, which prevents DNS rebinding. Every
+request except `/login` needs a session. A POST also needs the Origin of this server and a JSON
+body, which a form or a script of another site cannot send.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _Revision = tuple[
 ]  # (revision of the recording, speed of the clock, time of a paused clock)
 
 
-class _Refusal(Exception):  # noqa: N818 - the answer to a request, not an error of the server
+class _Refusal(Exception):  # noqa: N818 - the response to a request, not an error of the server
     """Ends the handling of a request, with a status code and a line of text as the response."""
 
     def __init__(self, status: int, text: str) -> None:

@@ -1,7 +1,8 @@
 """LiveRecording: records a running cluster, and returns the data of a report about it.
 
-Like a simulation, it uses a Recorder, which receives changes of objects and decisions of the
-engine. After a large number of records, the recording starts again from the current state.
+LiveRecording uses a Recorder, as a simulation does. The Recorder receives changes of objects and
+decisions of the engine. After SAMPLES_MAX samples, the recording starts again from the current
+state.
 """
 
 from __future__ import annotations

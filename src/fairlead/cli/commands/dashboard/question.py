@@ -45,7 +45,11 @@ class Questions:
     """Answers questions about a cluster, one at a time; keeps the newest REPORTS_MAX reports."""
 
     def __init__(self, cluster_arguments: ClusterArguments) -> None:
-        """Answer questions about the cluster that the arguments from `cluster_arguments` name."""
+        """Start without reports.
+
+        `cluster_arguments` is called for each question. It returns the arguments by which
+        `fairlead whatif` and `fairlead explain` read the cluster.
+        """
         self._cluster_arguments = cluster_arguments
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
@@ -99,7 +103,7 @@ class Questions:
         except TimeoutError:
             raise InputError(command, "takes too long") from None
         if completed.code not in _ANSWERED:
-            # The message names a temporary file, which the reader does not know.
+            # The message contains the path of a temporary file, which means nothing to the user.
             text = completed.error.removeprefix("fairlead: ")
             text = text.replace(str(folder / SNAPSHOT), "the cluster")
             raise InputError(command, text)

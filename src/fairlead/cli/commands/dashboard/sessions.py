@@ -1,4 +1,4 @@
-"""Sessions: opens sessions of the dashboard, by a link that works once and then by a cookie.
+"""Sessions: the login links and the session cookies of the dashboard.
 
 A link contains a login code. The response to the first request with the code sets a cookie with a
 session token; then the code is invalid. Only digests of codes and tokens are kept, so that a memory

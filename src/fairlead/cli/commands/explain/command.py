@@ -1,4 +1,4 @@
-"""`fairlead explain`: explains the placement of a pod, the blockers of a node, or a budget."""
+"""`fairlead explain`: explains a pod, workload, node, budget, autoscaler or pod group."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from fairlead.whatif.explain.group import ExplainedGroup
 from fairlead.whatif.input.duration import for_readers
 from fairlead.whatif.outcome.deserved_amount import deserved_amounts
 
-# Pods that end remove none of these obstacles, so no start is estimated.
+# The end of running pods removes none of these obstacles, so no start time is estimated.
 _WITHOUT_ESTIMATE: Final = (
     Obstacle.NOTHING,
     Obstacle.NO_GROUP,

@@ -21,7 +21,7 @@ from fairlead.whatif.input.error import InputError
 
 _PATH: Final = "/fairlead/explain"
 _SECONDS_MAX: Final = 30.0
-_BYTES_MAX: Final = 64 << 20  # An explanation has some 300 bytes for each node.
+_BYTES_MAX: Final = 64 << 20  # An explanation has about 300 bytes for each node.
 _WORDS: Final = {
     0: "",
     401: "the token is missing or not valid; --token-file names one",
@@ -37,10 +37,11 @@ def explain_by_process(
     output: AnswerFormat,
     all_nodes: bool,
 ) -> int:
-    """Print the explanation of the pod `target` by a running process; return the exit code.
+    """Print how a running `fairlead run` explains the pod `target`; return the exit code.
 
     `incompatible` contains the names of options that the user gave, but that do not work with
-    --process. Raises InputError, also if there is such an option.
+    --process. Raises InputError if there is such an option, or if the process does not explain the
+    pod.
     """
     if options.process is None:
         others = "--token-file, --certificate-authority and --insecure-skip-tls-verify"

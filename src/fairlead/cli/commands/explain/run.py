@@ -66,7 +66,7 @@ from fairlead.whatif.snapshot.snapshot import Snapshot
 
 NAMES_MAX = 10
 NODES_MAX = 20  # more nodes are grouped by reason
-BEST_MAX = 10  # of more feasible nodes than NODES_MAX
+BEST_MAX = 10  # rows to print if there are more than NODES_MAX feasible nodes
 _START_COLUMNS: Final = (
     ResultColumn("subject", "waiting", NAME),
     ResultColumn("pods", "pods", NUMBER),

@@ -39,8 +39,8 @@ _IN_BACKOFF: Final = (QueueName.BACKOFF, QueueName.ERROR_BACKOFF)
 def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
     """Return the scheduler's explanation of a pod, as text or JSON.
 
-    The response has status 503 if this replica is not the leader or runs no scheduler, and 404 if
-    the scheduler does not have the pod. Extenders are not called.
+    The response has status 503 if this replica is not the leader, runs no scheduler, or runs with
+    --shadow. It has status 404 if the scheduler does not know the pod. Extenders are not called.
     """
     if not isinstance(runner.engine, Engine):
         return PodAnswer(503, b"this replica waits for the Lease, or compares only")

@@ -57,7 +57,10 @@ class OtlpExporter:
         self._provider.shutdown()
 
     def add(self, span: Span, parent: Any) -> Any:
-        """Send a span; see `SpanExporter.add`. Span contexts are the SDK's SpanContexts."""
+        """Send a span; see `SpanExporter.add`.
+
+        `parent` and the result are SpanContexts of the SDK.
+        """
         api = self._api
         above = None if parent is None else api.set_span_in_context(api.NonRecordingSpan(parent))
         begun = self._tracer.start_span(

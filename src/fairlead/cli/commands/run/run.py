@@ -96,7 +96,8 @@ _BATCH_DEFAULT: Final = "fairlead"
 class RunRequest:
     """The arguments of `fairlead run`.
 
-    `batch` is (--batch-config, --batch-plugin), and `dashboard` is (--dashboard, --dashboard-port).
+    `batch` is (--batch-config, --batch-plugin), `certificate` is (--tls-cert-file,
+    --tls-private-key-file), and `dashboard` is (--dashboard, --dashboard-port).
     """
 
     controllers: Names
@@ -218,8 +219,9 @@ def print_roles(request: RunRequest) -> int:
 
 
 def run_shadow(request: RunRequest) -> int:
-    """Compare until a signal, a failure or the end of --for, then print a summary.
+    """Compare placements until a signal, a failure or the end of --for; then print a summary.
 
+    Returns the exit code.
     Raises InputError.
     """
     options = request.shadow
@@ -257,7 +259,7 @@ def run_shadow(request: RunRequest) -> int:
         period = began, _time()
     print(json.dumps(record.summary(), indent=2), flush=True)
     if options.report is not None:
-        # Imported only where it is written: the page needs the modules of reports.
+        # Imported only if --report is given: the page needs the modules of reports.
         from fairlead.cli.commands.run.shadow_page import render_shadow
 
         page = render_shadow(connection.name, period, record.summary())
@@ -474,7 +476,7 @@ def _http_options(request: RunRequest, opened: ExitStack) -> HttpOptions | None:
         raise InputError("--tls-private-key-file", "needs --tls-cert-file")
     if request.listen == NOTHING:
         return None
-    # The kubelet's probes come from outside the pod, so every address is allowed.
+    # Kubelets send probes from outside of the pod, so every address is allowed.
     address = listen_address(request.listen, beyond_loopback=True)
     listening = opened.enter_context(open_listener(address))
     options = HttpOptions(listening, certificate, key)

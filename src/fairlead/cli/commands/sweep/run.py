@@ -50,7 +50,11 @@ _LOSS: Final = re.compile(r"(zone|node)@(.+)")
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """The arguments of a sweep, named like the options of the command."""
+    """The arguments of a sweep.
+
+    `sample` and `sample_seed` are --random and --random-seed, `folder` is --out, and `place` is
+    --on. The other fields have the names of their options.
+    """
 
     scenario: str
     vary: Names
@@ -107,7 +111,7 @@ def _cases(request: SweepRequest) -> list[Case]:
         raise InputError("--random", f"{request.sample} is not 1 or more")
     if request.sample is None and request.sample_seed:
         raise InputError("--random-seed", "needs --random")
-    # The sweep writes the files itself, so that its cases do not overwrite each other's files.
+    # The cases have no outputs, because they would overwrite each other's files.
     plain = {key: value for key, value in document.value.items() if key != "outputs"}
     cases = cases_of(plain, variations, request.sample, request.sample_seed)
     for case in cases:
@@ -124,7 +128,7 @@ def _require_valid(path: str, case: Case) -> None:
 
 
 def _losses(text: str, path: str, scenario: Scenario) -> LossVariation:
-    """Return the failures of `--lose`, one for each zone or node. Raises InputError."""
+    """Return the failures of `--lose`: none, and one for each zone or node. Raises InputError."""
     found = _LOSS.fullmatch(text)
     if found is None:
         raise InputError("--lose", f"{text!r} is not zone@TIME or node@TIME, such as zone@10m")
@@ -177,7 +181,7 @@ def _results(request: SweepRequest, cases: Sequence[Case], execute: Executor) ->
 
 
 def _require_outside(request: SweepRequest, files: ScenarioFiles) -> None:
-    """Raise InputError if the scenario reads files from the folder to which the sweep writes."""
+    """Raise InputError if the sweep would write into a directory that the scenario reads."""
     out = request.folder.resolve()
     for name in files.names:
         place = (Path(request.scenario).parent / name).resolve()
@@ -187,7 +191,7 @@ def _require_outside(request: SweepRequest, files: ScenarioFiles) -> None:
 
 
 def _require_distinct(request: SweepRequest, files: ScenarioFiles) -> None:
-    """Raise InputError if a file that the sweep writes is one that it reads."""
+    """Raise InputError if the sweep would overwrite a file that it reads."""
     inputs = [request.scenario, [Path(request.scenario).parent / name for name in files.names]]
     for name in ("cases.csv", "cases.parquet", "report.html", WORST):
         if (request.folder / name).exists():
@@ -214,7 +218,8 @@ def _results_in(
                 problems[number] = result.problem
             else:
                 write_atomically(places[number], result.text)
-            # The first invalid case is named, whichever ends first.
+            # The error is about the invalid case with the lowest number, whichever case ends
+            # first.
             if problems and min(problems) < min(left, default=len(cases) + 1):
                 raise InputError("case", f"{titles[min(problems)]}: {problems[min(problems)]}")
             progress.reach(len(cases) - len(left), 0)

@@ -26,7 +26,7 @@ from fairlead.engine.nodelifecycle.well_known import TRUE, ready_status
 SECTIONS: Final = 4
 ROWS_MIN: Final = 3
 LINES_BESIDE_ROWS: Final = 3 + 2 * SECTIONS  # the head, and a title and headings for each table
-NODE_SHARE: Final = 0.4  # of the rows of all tables together
+NODE_SHARE: Final = 0.4  # the share of nodes in the rows of all tables together
 POD_SHARE: Final = 0.3
 NO_LIMIT: Final = 10
 _NOTHING: Final = Usage(0, 0)
@@ -66,7 +66,10 @@ class FrameOptions:
 
 @dataclass(frozen=True, slots=True)
 class _NodeLoad:
-    """A node with the sums over its pods; each amount is (cpu in millicores, memory in bytes)."""
+    """A node with the number of its pods, their requests, and the node's usage and allocatable.
+
+    `used` is None if the usage is unknown.
+    """
 
     node: Node
     pods: int

@@ -30,7 +30,7 @@ View = TypeVar("View")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The resource usage of a node or pod: cpu in millicores, memory in bytes."""
+    """Used, requested or allocatable resources: cpu in millicores, memory in bytes."""
 
     cpu: int
     memory: int
@@ -62,7 +62,7 @@ class Event(Struct, rename="camel"):
 
     @property
     def at(self) -> Instant:
-        """The time of the last occurrence."""
+        """The time of the last occurrence; 0 if it is unknown."""
         text = self.last_timestamp or self.event_time or self.metadata.creation
         return parse_timestamp(text) if text else 0
 
@@ -79,10 +79,10 @@ class _Metrics(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A cluster at the time `now`.
+    """A cluster at the time `now`, which is 0 if unknown.
 
-    Usage is keyed by the node's name or the pod's key; it is empty if the Metrics API is not
-    served.
+    `name` identifies the connection. Usage is keyed by the node's name or the pod's key; it is
+    empty if the Metrics API is not served.
     """
 
     name: str

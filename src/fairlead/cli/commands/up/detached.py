@@ -1,8 +1,8 @@
 """A cluster in the background: `fairlead up --detach` starts it, `fairlead down` ends it.
 
 Each user can have one such cluster. Its state file contains the process id and the line that `up`
-printed. The process holds a lock on the state file while it runs. So the state file of a killed
-process is recognised by its free lock.
+printed. The process holds a lock on the state file while it runs. So if no process holds the lock,
+the state file is that of a killed process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def start_detached(options: UpOptions) -> int:
     with _opened(".json") as state, _opened(".log") as log:
         if not _is_locked_by_us(state):
             raise InputError(DETACH, f"a cluster is already running ({_described(_read(state))})")
-        if not os.fstat(state).st_nlink:  # `fairlead down` removed it after it was opened here
+        # `fairlead down` has removed the file since it was opened here.
+        if not os.fstat(state).st_nlink:
             raise InputError(DETACH, "the last cluster is just ending; try again")
         os.ftruncate(log, 0)
         arguments = [each for each in sys.argv[1:] if each != DETACH]

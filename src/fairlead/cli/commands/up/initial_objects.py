@@ -12,7 +12,8 @@ from fairlead.apiserver.registry.dumped_object import DumpedObject
 from fairlead.whatif.snapshot.manifest import Manifest
 from fairlead.whatif.snapshot.snapshot import Snapshot
 
-# The new cluster's components create such objects themselves; old ones describe other processes.
+# The new cluster's components create such objects themselves. Those in the snapshot belong to
+# components of the other cluster.
 _WRITTEN_ANEW: Final = (
     LEASE.resource,
     "events",

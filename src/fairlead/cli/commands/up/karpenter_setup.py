@@ -1,7 +1,7 @@
 """The instance types that Karpenter can create in `fairlead up --autoscale karpenter`.
 
 NodePools and NodeClaims are custom resources of the cluster. Without a file of instance types, the
-types of the snapshot's nodes are used; without a snapshot, Fairlead's own types.
+types of the snapshot's nodes are used. If there are none, Fairlead's own types are used.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _FAMILIES: Final = (("compute", 2), ("general", 4), ("memory", 8))
 def karpenter_setup(
     file: str | None, zones: Iterable[str], snapshot: Snapshot | None, provider: ProviderSettings
 ) -> KarpenterConfig:
-    """Return Karpenter's configuration for the cluster of `snapshot`, or for one with `zones`.
+    """Return Karpenter's configuration for the cluster of `snapshot`.
 
-    `file` contains the instance types; None selects the default types. Raises InputError.
+    `zones` are the zones of the cluster if `snapshot` is None. `file` contains the instance types;
+    None selects the default types. Raises InputError.
     """
     nodes = [] if snapshot is None else [one.node for one in snapshot.manifests if one.kind is NODE]
     zones = sorted(_zones(nodes) if snapshot is not None else zones) or [_ZONE]
@@ -64,7 +65,7 @@ def _zones(nodes: Iterable[Node]) -> set[str]:
 
 
 def _own_types() -> Iterator[StatedType]:
-    """Yield Fairlead's own types, such as general-4 with 4 cores, on demand and as spot."""
+    """Yield Fairlead's own types, such as general-4 with 4 cores, on-demand and as spot."""
     for family, ratio in _FAMILIES:
         for cores in _SIZES:
             capacity: dict[str, str | int | float] = {

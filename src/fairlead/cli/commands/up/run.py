@@ -232,7 +232,7 @@ def _cluster(
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         if is_new:
             raise
-        # The log was just read; its content is the only input from outside.
+        # The content of the log is the only unchecked input here, so the log must be damaged.
         name = str(options.data_dir)
         raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
 

@@ -5,8 +5,8 @@
     system:node:NAME                  a kubelet
     system:serviceaccount:NS:NAME     a service account; its token is not a JWT
 
-Nodes and service accounts get the groups that Kubernetes gives them. Every other name ends at its
-first colon.
+Nodes and service accounts get the groups that Kubernetes gives them. A name that does not begin
+with `system:` ends at the first colon.
 
 upstream: apiserver/pkg/authentication/{user/user,serviceaccount/util}.go
 """
@@ -27,7 +27,10 @@ _TAKEN: Final = (ADMIN.name, NAME)
 
 @dataclass(frozen=True, slots=True)
 class _NameForm:
-    """Names that begin with `prefix`, and the groups of the users with such names."""
+    """Names that begin with `prefix`, and the groups of the users with such names.
+
+    `text` shows the form in error messages. In `groups`, `{2}` means the third part of the name.
+    """
 
     prefix: str
     text: str

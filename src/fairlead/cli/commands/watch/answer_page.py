@@ -29,7 +29,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class AnswerPage:
-    """Serves the answers of an Inquiry over HTTP."""
+    """Serves the answers of an Inquiry over HTTP; only /healthz needs no token."""
 
     def __init__(self, inquiry: Inquiry, token: str) -> None:
         """Serve `inquiry`; clients must send `token`."""
@@ -39,7 +39,7 @@ class AnswerPage:
         self._registry.register(_AnswerCollector(inquiry))
 
     def app(self) -> web.Application:
-        """Return the ASGI application that serves the answers."""
+        """Return the aiohttp application that serves the answers."""
         app = web.Application(middlewares=[self._authenticate])
         app.router.add_get("/healthz", _health)
         app.router.add_get("/", self._page)

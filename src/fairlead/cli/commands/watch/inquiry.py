@@ -51,7 +51,7 @@ class Answer:
     def findings(self) -> list[dict[str, Any]]:
         """The findings of the verdict, the most severe first.
 
-        If there are no findings, this is the verdict itself.
+        If the verdict has no findings, this is the verdict itself; [] if there is no result.
         """
         if self.result is None:
             return []
@@ -64,9 +64,10 @@ class Inquiry:
     """Answers the questions in a file about one cluster."""
 
     def __init__(self, file: QuestionFile, cluster: str, read: ReadCluster, folder: Path) -> None:
-        """Read the cluster with `read`.
+        """Start without answers.
 
-        Keep the snapshot in `folder` while questions are answered.
+        `cluster` is the name of the cluster in texts. `read` reads the cluster in a thread, and
+        may raise InputError or OSError. The snapshot is written to a file in `folder`.
         """
         self.cluster = cluster
         self.answers: dict[str, Answer] = {}
@@ -132,7 +133,7 @@ class Inquiry:
         self._digest = digest
 
     def _report_problem(self, problem: str) -> None:
-        """Print a line on stderr when the cluster becomes unreadable, and when it is back."""
+        """Print a line on stderr when reading the cluster begins to fail or works again."""
         if problem and not self.problem:
             print(f"fairlead: {problem}; the answers stay as they were", file=sys.stderr)
         elif self.problem and not problem:

@@ -20,7 +20,7 @@ EVERY_MIN_S: Final = 1.0
 # Options that name another cluster, or that set the place or the format of the answer.
 _OURS: Final = ("--kubeconfig", "--context", "--in-cluster", "-o", "--output", "--report", "--json")
 _INFORMATION: Final = ("--help", "-h", "--version")
-_SNAPSHOT: Final = "snapshot.json"  # stands for the file of which the questions are asked
+_SNAPSHOT: Final = "snapshot.json"  # a placeholder for the snapshot; no such file is read
 
 
 class _Question(StrictForm, frozen=True):
@@ -73,7 +73,7 @@ def read_questions(path: str) -> QuestionFile:
 
 
 def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
-    """Raise InputError if `fairlead whatif` would refuse the options of `question` in any cluster.
+    """Raise InputError for options that `fairlead whatif` would refuse for every cluster.
 
     Names of objects are not checked, because the objects may exist later.
     """
@@ -85,7 +85,7 @@ def _refuse_unknown_options(path: str, field: str, question: Question) -> None:
         if isinstance(running, RunOptions):
             for condition in running.fail_on:
                 parse_fail_on(condition)
-    except ValueError as cause:  # also InputError
+    except ValueError as cause:  # InputError is a ValueError
         what = f"question {question.name}"
         raise InputError(path, str(cause), object_name=what, field=field) from None
 

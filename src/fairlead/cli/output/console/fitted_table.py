@@ -91,7 +91,7 @@ class FittedTable:
     ) -> list[int]:
         """Return the width that each printed column needs.
 
-        Text in the last column can be wrapped.
+        A last column with text needs at most WORDS_MIN, because its text can be wrapped.
         """
         headings = [self.columns[n].heading for n in shown]
         words = [text.split() if wraps_headings else [text] for text in headings]

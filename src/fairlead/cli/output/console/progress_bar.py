@@ -46,7 +46,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._progress.stop()
 
     def begin(self, phase: str, total: int) -> None:
-        """Show a new phase with `total` steps."""
+        """Show a new phase with `total` steps; 0 means unknown."""
         if self._progress is None:
             return
         if self._phase is not None:
@@ -86,7 +86,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich may treat stderr as a terminal; rich need not be imported for this."""
+    """Return whether rich may treat stderr as a terminal; does not import rich."""
     return sys.stderr.isatty() or bool({"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys())
 
 
@@ -103,5 +103,5 @@ def _progress(console: Console | None) -> Progress:
         console=console,
         transient=True,
         disable=not console.is_terminal,
-        auto_refresh=False,  # which would need a thread, and make forking unsafe
+        auto_refresh=False,  # It would need a thread, which makes forking unsafe.
     )

@@ -125,7 +125,7 @@ def _share(sections: Sequence[Section], width: int, lines: int) -> list[int]:
     heights = [0] * len(sections)
 
     def grow(at: int, count: int) -> bool:
-        """Give the section `at` `count` rows; return False if they do not fit on the screen.
+        """Give `count` rows to section number `at`; return False if they do not fit on the screen.
 
         Sections of rank 0 get their rows even if they do not fit.
         """

@@ -14,7 +14,7 @@ from fairlead.cli.output.result_file import discard_stdout
 from fairlead.whatif.input.error import one_line
 
 WIDTH_WITHOUT_TERMINAL: Final = 120
-_WIDTH_MAX: Final = 10_000  # A line is filled with spaces in memory.
+_WIDTH_MAX: Final = 10_000  # rich fills lines with spaces, which takes memory
 
 
 class _PipeConsole(Console):
@@ -29,8 +29,8 @@ class _PipeConsole(Console):
 def stdout_console() -> Console:
     """Return a console for stdout.
 
-    If stdout is not a terminal, the width is the value of COLUMNS. Without COLUMNS, the console is
-    wide enough for tables; also with a number that is no width, such as 0 for an unknown size.
+    If stdout is not a terminal, the width is the value of COLUMNS. If COLUMNS is not set, or is
+    not a valid width, such as 0 for an unknown size, the console is wide enough for tables.
     """
     console = _PipeConsole(highlight=False, emoji=False, markup=False)
     is_set = console.is_terminal or os.environ.get("COLUMNS")
@@ -61,9 +61,10 @@ def print_table(
     numbers: Collection[str] = (),
     rows_max: int | None = None,
 ) -> None:
-    """Print the first rows under `title`, and the number of further rows.
+    """Print the first `rows_max` rows under `title`, and the number of further rows.
 
-    Without rows, nothing is printed. `numbers` are the headings of right-aligned columns.
+    If `rows_max` is None, all rows are printed. Without rows, nothing is printed. `numbers` are
+    the headings of right-aligned columns.
     """
     if not rows:
         return
