@@ -5,9 +5,10 @@
 Prints a table of the figures and their targets. All parts together take three minutes on two idle
 cores. `--only` measures only the named parts: reads, writes, watches, pods, rollout, idle or start.
 CPU times include all threads of the server, but not the clients. In measurements over HTTPS, the
-server has its own process, and all clients share another process, with 64 open connections. A
-durable write is answered when it is on the disk, so the number of durable writes per second depends
-on the disk, too.
+server has its own process, and all clients share another process, in most cases with 64
+connections. CPU times per request include the opening of these connections. A durable write is
+answered when it is on the disk, so the number of durable writes per second depends on the disk,
+too.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def _rollout(directory: Path, _: int) -> Iterator[Figure]:
 
 
 PARTS: Final[dict[str, Part]] = {
-    "pods": holding.many,  # first, because later this process could reuse memory
+    # This part is first, because later this process could use freed memory for the pods.
+    "pods": holding.many,
     "reads": _reads,
     "writes": _writes,
     "watches": _watches,

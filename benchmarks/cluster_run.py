@@ -98,7 +98,8 @@ def loading(kubeconfig: str, name: str, pods: int) -> subprocess.Popen[bytes]:
 async def measure(kubeconfig: str, name: str, pods: int, *, burst: bool, events: bool) -> None:
     """Run the scheduler until it has bound `pods` pods, and print a line with the cost.
 
-    With `burst`, the pods exist before the scheduler starts. With `events`, it creates Events.
+    With `burst`, the pods exist before the scheduler starts. With `events`, the scheduler creates
+    Events.
     """
     if burst:
         loading(kubeconfig, name, pods).wait()
@@ -125,7 +126,7 @@ async def measure(kubeconfig: str, name: str, pods: int, *, burst: bool, events:
     running = asyncio.create_task(runner.run())
     process = None
     if not burst:
-        while not runner.is_settled:  # noqa: ASYNC110 - nothing announces it
+        while not runner.is_settled:  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.1)
         started[:] = [time.process_time()]
         process = loading(kubeconfig, name, pods)

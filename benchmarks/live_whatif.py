@@ -4,8 +4,9 @@
 
 The API server is a `fairlead up` in its own process, with pods of 2.5 KB in ReplicaSets of 30. Four
 what-ifs drain the same node: of the running cluster, of a file as kubectl prints it, of the same
-file without indentation, and of a snapshot file. The figures are the user and system CPU time and
-the peak memory of the `fairlead whatif` process. The CPU time includes its forked processes.
+file without indentation, and of a snapshot file. `fairlead snapshot` writes the last two files,
+and is measured too. The figures are the user and system CPU time and the peak memory of each
+`fairlead` process. The CPU time includes its forked processes.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def serving(folder: Path, nodes: int, pods: int) -> Iterator[str]:
 def indent(source: Path, path: Path) -> None:
     """Write the List in `source` to `path` with the indentation of kubectl.
 
-    The objects are written one by one, because the whole List would need much memory.
+    The objects are indented one by one, because indenting the whole List would need much memory.
     """
     with source.open("rb") as lines, path.open("wb") as file:
         head, start, first = next(lines).partition(b'"items":[')

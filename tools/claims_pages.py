@@ -108,7 +108,10 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document and its claims; `version` is the Kubernetes version that it describes."""
+    """A document and its claims; `version` is the Kubernetes version that it describes.
+
+    `reprint` has the page, title and intro of a reprint of the document; None if there is none.
+    """
 
     page: str
     title: str
@@ -212,7 +215,7 @@ def _contains(line: str, parts: Sequence[str]) -> bool:
 
 @cache
 def output(run: str, version: str) -> tuple[str, ...]:
-    """Return the lines that the command `run` prints, logs and writes with `version`."""
+    """Return the lines that `run` prints, logs and writes with the Kubernetes `version`."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(SCENARIOS):
         files = {name: Path(folder) / name for name in ("commands", "metrics", "snapshot.json")}
         printed, logged = io.StringIO(), io.StringIO()

@@ -1,7 +1,8 @@
-"""Writes the manifests and the Helm chart in deploy/ from deploy/template.yaml.
+"""Writes the manifests and the Helm chart in deploy/ from the templates there.
 
     python tools/deploy_manifests.py
 
+The templates are template.yaml and monitoring.yaml.
 A placeholder such as ${image} is replaced by its default value in the manifests, and by a Helm
 value in the chart. The rules of the roles come from `fairlead.worlds.cluster.rbac`.
 """
@@ -67,14 +68,14 @@ def values_schema() -> str:
             "replicas": {"type": "integer", "minimum": 0},
             "schedulerName": name,
             "serviceMonitor": {"type": "boolean"},
-            "global": {"type": "object"},  # set for the charts in another chart
+            "global": {"type": "object"},  # Helm sets this value if the chart is a subchart.
         },
     }
     return json.dumps(schema, indent=2) + "\n"
 
 
 def files() -> dict[str, str]:
-    """Return the content of every written file, by its path in deploy/."""
+    """Return the content of each file to write, keyed by its path in deploy/."""
     chart = (
         "apiVersion: v2\nname: fairlead\ndescription: A scheduler that is compatible with "
         f"kube-scheduler\nversion: {__version__}\nappVersion: {__version__}\n"

@@ -22,7 +22,7 @@ def _paths(table: str) -> frozenset[str]:
     return frozenset(paths)
 
 
-# Optional numbers and booleans that are not pointers. All other optional ones are pointers.
+# Optional numbers and booleans that are not pointers. All other optional numbers and booleans are.
 PLAIN_NUMBERS = _paths("""
 DaemonSetSpec minReadySeconds
 DaemonSetStatus numberAvailable numberUnavailable updatedNumberScheduled
@@ -189,7 +189,8 @@ Preconditions uid resourceVersion
 ManagedFieldsEntry fieldsV1
 """)
 
-# Structs that are written even if they are empty. Structs that the schemas require are, too.
+# Optional structs that are written even if they are empty, as are all structs that the schemas
+# require.
 HELD_BY_VALUE = _paths("""
 PodTemplateSpec metadata spec
 JobTemplateSpec metadata spec
@@ -307,7 +308,7 @@ CounterSet counters
 DeviceCounterConsumption counters
 """)
 
-# The values of missing keys, by which the items of an associative list are compared.
+# The values that missing keys have when the items of an associative list are compared.
 KEY_DEFAULTS = {
     "v1.ContainerPort": {"protocol": "TCP"},
     "v1.LocalObjectReference": {"name": ""},

@@ -4,8 +4,9 @@
 
 A mutant is a module with one change inside a function: another comparison, boolean operator or
 arithmetic operator, a negated condition, another constant, None instead of the returned value, a
-statement that is left out, or `break` instead of `continue`. A mutant is killed if a test fails or
-does not end in time. `AREAS` lists the files that are changed, and the tests that run.
+statement that is left out, `break` instead of `continue`, or the reverse. A mutant is killed if a
+test fails or does not end in time. `AREAS` lists the files that are changed, and the tests that
+run.
 
 First, the tests of the area run once, and a profile function records which test calls which
 function. For each mutant, the process forks. The child process replaces the code of the changed
@@ -292,7 +293,7 @@ class Selection:
     names: list[str]
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Drop all other tests."""
+        """Keep only the tests `names`, and sort them in this order."""
         by_name = {item.nodeid: item for item in items}
         items[:] = [by_name[name] for name in self.names if name in by_name]
 
@@ -301,7 +302,10 @@ OPTIONS: Final = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "--
 
 
 def is_killed(mutant: Mutant, baseline: Baseline) -> bool:
-    """Return whether a test fails with the mutant; the tests run in a forked process."""
+    """Return whether a test fails or takes too long with the mutant.
+
+    The tests run in a forked process. The result is False if no test calls the changed function.
+    """
     tests = baseline.tests_of(mutant)
     if not tests:
         return False
@@ -318,7 +322,7 @@ def _status_of(mutant: Mutant, tests: list[str], limit: float) -> int:
 
     After `limit` seconds of CPU time, a signal ends the process.
     """
-    signal.setitimer(signal.ITIMER_PROF, limit)  # its signal ends the process
+    signal.setitimer(signal.ITIMER_PROF, limit)  # The signal SIGPROF ends the process.
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
@@ -359,8 +363,8 @@ def _codes(code: CodeType) -> Iterator[tuple[str, CodeType]]:
 def measure(name: str, sample: int, seed: int, match: list[str], tests: list[str]) -> int:
     """Measure one area; return the number of survivors.
 
-    With `match`, the mutants are those whose description contains one of these texts. `tests`
-    replace the tests of the area, unless they are empty.
+    With `match`, only mutants whose description contains one of these texts are measured. If
+    `tests` is not empty, these tests run instead of the tests of the area.
     """
     area = AREAS[name]
     paths = sorted(path for pattern in area.files for path in ROOT.glob(pattern))

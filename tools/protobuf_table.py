@@ -86,8 +86,8 @@ def messages_of(text: str) -> Iterator[tuple[str, Message]]:
 def full_name(type_name: str, package: str) -> str:
     """Return the full name of a type to which a message of `package` refers.
 
-    `type_name` begins with a dot if the type is in another package. The result for a scalar type is
-    the name of no message.
+    `type_name` begins with a dot if the type is in another package. For a scalar type, there is no
+    message with the returned name.
     """
     return type_name[1:] if type_name.startswith(".") else f"{package}.{type_name}"
 
@@ -100,8 +100,9 @@ def message_named(definition: str, messages: dict[str, Message]) -> Message | No
 def numbers(named: dict[str, str], message: Message, messages: dict[str, Message]) -> Json:
     """Return {field number: name of the field in JSON} for `message`.
 
-    A field that is a message whose fields JSON does not nest has a table instead of a name. `named`
-    maps names in lower case to names in JSON, because some names differ only in their case.
+    For a field that is a message whose fields JSON does not nest, the value is such a table
+    instead of a name. `named` maps names in lower case to names in JSON, because some names in
+    messages differ in case from the names in JSON.
     """
     table: Json = {}
     for number, (name, type_name) in sorted(message.items()):

@@ -43,7 +43,7 @@ def main() -> int:
         return 1
     from tests.browser.conftest import browsing  # noqa: PLC0415 - needs the path above
 
-    os.chdir(ROOT)  # the report names the file as the command does
+    os.chdir(ROOT)  # so that the report shows a relative path of the dump
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with browsing(Path(browser), folder / "profile") as page:

@@ -39,7 +39,7 @@ ROOT: Final = Path(__file__).parent.parent
 SUITE: Final = [sys.executable, "-m", "pytest", "-q", "tests/worlds", "-k", "remote"]
 LOOPBACK: Final = "127.0.0.1"
 START_SECONDS_MAX: Final = 90
-# The controllers that Fairlead replaces, by their names before and since Kubernetes 1.27.
+# The controllers that Fairlead replaces, by the names in older and in newer versions.
 REPLACED: Final = ("nodelifecycle", "node-lifecycle-controller", "taint-eviction-controller")
 KUBECONFIG: Final = "kubeconfig"
 
@@ -148,7 +148,7 @@ def controller_manager(folder: Path, binary: Path) -> list[str]:
 
 
 def wait_until_ready(url: str, folder: Path, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the API server is ready."""
+    """Wait until the API server is ready; exit if it ends, or if it takes too long."""
     for _ in range(2 * START_SECONDS_MAX):
         if process.poll() is not None:
             sys.exit((folder / "kube-apiserver.log").read_text()[-2000:])
@@ -159,9 +159,9 @@ def wait_until_ready(url: str, folder: Path, process: subprocess.Popen[bytes]) -
 
 
 def wait_for_accounts(url: str, folder: Path) -> None:
-    """Wait until the controller manager has made the ServiceAccount that pods need, and its token.
+    """Wait until the API server accepts a pod; exit if this takes too long.
 
-    Until then, the API server refuses pods.
+    The API server refuses pods until the controller manager has created their ServiceAccount.
     """
     container = {"name": "c", "image": "i"}
     pod = {"metadata": {"generateName": "p-"}, "spec": {"containers": [container]}}

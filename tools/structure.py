@@ -3,8 +3,8 @@
     python tools/structure.py            the table
     python tools/structure.py --list     the table, and every finding below it
 
-Only dependency cycles between the children of a package are an error (exit status 1), because they
-must be read together. The other figures are hints for reviews.
+Only dependency cycles between the children of a package are an error (exit status 1), because the
+children in a cycle must be read together. The other figures are hints for reviews.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def ambiguous_names(modules: Mapping[str, Module]) -> list[str]:
 
 
 def package_cycles(modules: Mapping[str, Module]) -> list[str]:
-    """Return the dependency cycles among the children of a package, if they contain a package.
+    """Return the dependency cycles among the children of a package that contain a sub-package.
 
     If `a.d.e` imports `a.b.c`, the child `a.d` of `a` depends on the child `a.b`. The `__init__` of
     a package is not a child, because it may import from all children.

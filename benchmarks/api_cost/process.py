@@ -56,8 +56,8 @@ def serving(
 ) -> Iterator[Server]:
     """Run the server `command` within the `with` block, with its kubeconfig in `directory`.
 
-    A durable server also has its objects in `directory`; another keeps them only in memory. The
-    server must print a line when it is ready, and end on SIGINT.
+    With `is_durable`, the server also stores its objects in `directory`; otherwise it keeps them
+    only in memory. The server must print a line when it is ready, and end on SIGINT.
     """
     stored_in = ("--data-dir", str(directory)) if is_durable else ()
     config = directory / "kubeconfig"

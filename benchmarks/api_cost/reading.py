@@ -89,7 +89,10 @@ def over_https(server: Server) -> Figures:
 
 
 def _get_us(server: Server) -> float:
-    """Return the server's CPU time for a GET of a pod in µs, with open connections."""
+    """Return the server's CPU time for a GET of a pod in µs.
+
+    This includes a share of the time to open CONNECTIONS connections for GETS requests.
+    """
     paths = (f"{PODS}/web-{number % PODS_ASKED}" for number in range(GETS))
     requests = [server.address.request("GET", path) for path in paths]
     before = server.cpu_s()

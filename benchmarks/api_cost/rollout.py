@@ -24,7 +24,7 @@ SETTLED_S: Final = 3  # a new cluster is idle after this time
 def of_deployment(server: Server, stored: str) -> Figures:
     """Measure the server's CPU time, and the delays of answers, until all pods run.
 
-    `stored` says in the table where the server stores objects.
+    `stored` is the text in the table that says where the server stores objects.
     """
     first_s, last_s, cpu_s, delays = uvloop.run(_rolled_out(server))
     what = f"{REPLICAS:,} replicas on {NODES:,} nodes, {stored}"
