@@ -22,7 +22,7 @@ def _paths(table: str) -> frozenset[str]:
     return frozenset(paths)
 
 
-# Optional numbers and booleans that are not pointers. All other optional numbers and booleans are.
+# The optional numbers and booleans that are not pointers. All others are pointers.
 PLAIN_NUMBERS = _paths("""
 DaemonSetSpec minReadySeconds
 DaemonSetStatus numberAvailable numberUnavailable updatedNumberScheduled
@@ -94,7 +94,7 @@ Status code
 StatusDetails retryAfterSeconds
 """)
 
-# Pointers: an empty value has another meaning than a missing value.
+# Pointers for which an empty value and a missing value have different meanings.
 KEPT = _paths("""
 PersistentVolumeClaimSpec storageClassName volumeAttributesClassName volumeMode
 PersistentVolumeSpec volumeAttributesClassName volumeMode

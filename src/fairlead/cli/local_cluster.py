@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fairlead.client.connection import ConnectionConfig
     from fairlead.client.error import RequestError
 
-# Advancing the clock may take long: the response is sent when everything that is due in that time
-# has happened.
+# Advancing the clock may take long: the response is sent when the cluster has done everything that
+# happens in that time.
 TIMEOUT_S: Final = 600
 VARIABLE: Final = "KUBECONFIG"
 _NOT_FOUND: Final = 404

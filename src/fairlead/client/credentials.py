@@ -172,9 +172,10 @@ class Credentials:
         """Discard credentials that the server refused; return whether to send the request again.
 
         `refused` is the list that `headers` returned for the request. If newer headers exist, the
-        credentials are kept and the result is True. While refusals repeat, the pause before the
-        exec plugin runs again doubles each time, from FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS.
-        During this pause, the result is False unless credentials can be read from files.
+        credentials are kept and the result is True. Credentials in files are always read again.
+        While refusals repeat, the pause before the exec plugin runs again doubles each time, from
+        FIRST_REFUSAL_SECONDS to EXEC_PAUSE_SECONDS. During this pause, and without an exec plugin,
+        the result is False unless there are files.
         """
         config = self._config
         self._file_read_at = self._tls_files_read_at = _LONG_AGO

@@ -103,10 +103,10 @@ class HttpPool:
         `head` is the result of the method `head`, and `body` is None for a request without a body.
         `tls` is None for plain HTTP.
 
-        The request fails after `seconds_max`. If `seconds_max` is None, the request fails only if
-        no byte of the response arrives for the pool's `read_seconds_max`. If the server has closed
-        an idle connection, a GET, PUT or DELETE is repeated on another connection. Raises
-        UnreachableError or TimeoutError.
+        The request fails after `seconds_max`. If `seconds_max` is None, the whole request has no
+        time limit, but it fails if no byte of the response arrives for the pool's
+        `read_seconds_max`. If the server has closed an idle connection, a GET, PUT or DELETE is
+        repeated on another connection. Raises UnreachableError or TimeoutError.
         """
         request = self.encode(method, target, head, body)
         loop = asyncio.get_running_loop()

@@ -78,7 +78,7 @@ class LeaderElection:
     def __init__(self, config: ElectionConfig, jitter: Jitter) -> None:
         """Start as a follower; `jitter` returns numbers in [0, 1)."""
         self.config = config
-        self.holder = ""
+        self.holder = ""  # of the Lease that was read or written last; "" if it has no holder
         self._jitter = jitter
         self._spec: dict[str, Any] = {}
         self._version = ""

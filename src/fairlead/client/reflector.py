@@ -105,10 +105,10 @@ class Reflector:
         """Start without objects; `jitter` returns numbers in [0, 1)."""
         self.resource = resource
         self.objects: dict[str, ApiObject] = {}
-        self.has_synced = False
+        self.has_synced = False  # whether a list was complete, or the resource absent
         self.is_forbidden = False
         self.is_served = True
-        self.has_listed = False
+        self.has_listed = False  # whether a list was complete
         # 403 or 404 if the server refuses the resource, which it served before; otherwise 0
         self.refusal = 0
         # why the last requests failed, if at least two failed one after the other; otherwise ""
@@ -347,7 +347,7 @@ class Reflector:
         return [ObjectUpdate(found, is_deleted=True)]
 
     def _is_stale(self, version: str) -> bool:
-        """Return whether a list at `version` is older than a known object."""
+        """Return whether a list with resource version `version` is older than a known object."""
         if not version.isdecimal():
             return False
         known = (one.metadata.resource_version for one in self.objects.values())

@@ -149,7 +149,7 @@ def kubeconfigs(options: ConnectionOptions, *, by_default: bool = False) -> tupl
     """Return the kubeconfig files that a command with `options` reads.
 
     `by_default` means that the command reads the current cluster if no option names a cluster. The
-    result is empty if the command reads no kubeconfig, or if the files are missing.
+    result is empty if the command reads no kubeconfig, or if the default files are missing.
     """
     if options.in_cluster or not (options.is_given or by_default):
         return ()

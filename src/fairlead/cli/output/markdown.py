@@ -1,4 +1,4 @@
-"""Writes the answer of a what-if as Markdown for a pull request comment, with folded details.
+"""Writes the answer of a what-if as Markdown for a pull request comment.
 
 Names come from users' dumps, so characters with a meaning in Markdown or HTML are escaped.
 """
@@ -23,7 +23,7 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])")
 def markdown_answer(
     answer: WhatIfAnswer, conditions: Sequence[ConditionResult], group_by: str
 ) -> str:
-    """Return the verdict and the table of workloads, then all other tables, folded."""
+    """Return the verdict and the table of workloads, then all other tables in closed <details>."""
     result = whatif_result(answer, conditions, group_by)
     return "\n".join([*_head(result), *_tables(result)]) + "\n"
 
