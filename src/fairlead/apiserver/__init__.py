@@ -16,5 +16,6 @@ A package imports only packages on the lines below it (`.importlinter`):
     auth             authentication and authorization
     validation patch printers protobuf negotiation storage
     conversion defaulting error
-    kind schema      which kinds there are, and their fields
+    kind             which kinds there are
+    schema           the fields of the kinds
 """

@@ -15,9 +15,9 @@ def with_conditions(
 ) -> list[Json]:
     """Return `conditions` with `changes` merged in by type.
 
-    Each change is a condition with type, status, reason and so on. lastTransitionTime becomes
-    `timestamp` if the status changes or the condition is new. Empty reasons and messages are left
-    out.
+    Each change is a condition with at least its type and status. Its reason, message and
+    observedGeneration replace those of the existing condition; empty values are left out.
+    lastTransitionTime becomes `timestamp` if the status changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

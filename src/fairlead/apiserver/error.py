@@ -21,7 +21,7 @@ class ApiError(Exception):
 
     `retry_after_s` is 0 if the response has no Retry-After header. If `resource` is not "", it
     replaces the plural of the kind in the details. If `has_details` is True, the Status has details
-    even if they are empty. `continue_token` lets a client continue a list that has expired.
+    even if they are empty. With `continue_token`, a client can continue a list that has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status
@@ -43,8 +43,8 @@ class ApiError(Exception):
         """`reason`, `code` and `message` are those of the Status.
 
         `kind`, `namespace` and `name` identify the requested object, if there is one. `causes` are
-        the errors in single fields. `details` replaces the details that are computed from the other
-        arguments.
+        the errors of individual fields. `details` replaces the details that are computed from the
+        other arguments.
         """
         super().__init__(message)
         self.reason = reason
@@ -147,5 +147,5 @@ def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> 
 
 
 def expired(asked: int, oldest: int) -> ApiError:
-    """Return ApiError 410: version `asked` is older than `oldest`, where the change log starts."""
+    """Return ApiError 410: version `asked` is too old; the change log starts at `oldest`."""
     return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

@@ -1,8 +1,8 @@
 """Type-strict equality of JSON values, and a hashable canonical form of these values.
 
 1 equals 1.0 but not true. The order of an object's members does not matter. The canonical form
-makes lookups fast: comparing each item of a long list with each item of another would take hours
-rather than seconds.
+distinguishes 1 from 1.0. It makes lookups fast: comparing each item of a long list with each item
+of another would take hours rather than seconds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ _ENCODER: Final = msgspec.json.Encoder(order="sorted")
 
 
 def canonical_key(value: Any) -> str | bytes:
-    """Return a hashable key that is equal for equal JSON values."""
+    """Return a hashable key of a JSON value. Values with equal keys are equal.
+
+    Equal numbers can have different keys: the keys of 1 and 1.0 differ.
+    """
     return value if isinstance(value, str) else _ENCODER.encode(value)
 
 

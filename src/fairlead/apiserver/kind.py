@@ -121,7 +121,8 @@ class DefinedType(Protocol):
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
         """Return `obj` pruned and with its defaults; `notes` receives the unknown fields.
 
-        Raises TypeMismatchError for malformed metadata.
+        Raises TypeMismatchError for malformed metadata, and ApiError 413 if the defaults are too
+        large.
         """
         ...
 
@@ -140,7 +141,9 @@ class Kind:
 
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
     type of a custom resource, or None if its definition is unknown. `all_types` are the types of
-    all versions of the custom resource, each with its apiVersion.
+    all versions of the custom resource, each with its apiVersion. If `singular_name` is None, the
+    singular name is `kind` in lower case. If `stored_version` is "", objects are stored in this
+    version.
     """
 
     group: str

@@ -105,7 +105,7 @@ metrics.k8s.io/v1beta1 NodeMetrics nodes - - - -
 metrics.k8s.io/v1beta1 PodMetrics pods - n - -
 """
 
-# kinds that are only created, never stored: the response answers the request
+# Kinds whose objects are created but never stored. The response contains the result.
 POSTED: Final = """
 v1 Binding bindings - n - -
 authentication.k8s.io/v1 SelfSubjectReview selfsubjectreviews - - - -
@@ -117,7 +117,8 @@ authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
 """
 
 # The groups in the order in which `/apis` lists them, with the priorities in their APIServices:
-# group version, groupPriorityMinimum, versionPriority ("-": the aggregator's own).
+# group version, groupPriorityMinimum, versionPriority. "-" marks the aggregator's own group, which
+# has no APIService.
 # upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 # kube-aggregator/pkg/controllers/autoregister
 GROUP_VERSIONS: Final = """

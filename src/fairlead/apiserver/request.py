@@ -61,15 +61,16 @@ class Request(Struct, frozen=True):
         return any(key == name for key, _ in self.query)
 
 
-# The parts of a body. A tuple is complete; a long list is encoded while it is iterated.
+# The parts of a body: a tuple, or an iterable that encodes a long list part by part.
 Body = Iterable[bytes]
 
 
 class Response(Struct, frozen=True):
     """One response. Each of `warnings` is sent as a Warning header.
 
-    If the response shows only one object, `version` is its resourceVersion. If `version` is None,
-    the response may show any change that has been made so far, as a list does.
+    The changes that a response shows must be durable before the response is sent. If the response
+    shows only one object, `version` is its resourceVersion. If `version` is None, the response may
+    show any change made so far, as a list does.
     """
 
     status: int
