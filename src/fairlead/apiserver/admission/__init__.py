@@ -1,7 +1,8 @@
 """Admission: plugins that change or refuse a request after decoding and before storage.
 
 Law: a plugin reads one request (`attributes.AdmissionAttributes`) and the objects in storage. It
-returns the object to store or raises `ApiError`, and it writes nothing.
+returns the object to store or raises `ApiError`. It does not write to storage; the only exception
+is ResourceQuota, which adds the usage of admitted objects to quotas.
 
 `chain` lists the plugins in upstream's order. `plugins` contains the plugins that are one module
 each. `webhooks`, `policy` and `quota` are plugins of several modules. Webhooks and policies share

@@ -28,7 +28,7 @@ class Operation(StrEnum):
 
 
 class ReinvocationContext(Struct):
-    """Decides which mutating plugins run a second time on one request.
+    """The state that decides which mutating plugins run a second time on one request.
 
     All mutating plugins run once (`round` 0). If a webhook or policy changed the object,
     `is_requested` is set and a second round (`round` 1) follows. In the second round, all built-in
@@ -97,7 +97,10 @@ class AdmissionAttributes(Struct, frozen=True):
 
     @property
     def namespace(self) -> str:
-        """The namespace of the object; for a Namespace, the name of that Namespace."""
+        """The namespace of the object; "" if it is cluster-scoped.
+
+        For a Namespace, this is the name of that Namespace.
+        """
         # upstream: endpoints/handlers/create.go:createHandler
         if self.kind is NAMESPACE:
             return self.name
@@ -121,10 +124,9 @@ class AdmissionAttributes(Struct, frozen=True):
 class AdmissionPlugin(Protocol):
     """An admission plugin: changes an object, leaves it unchanged, or refuses it.
 
-    A plugin that never changes objects sets `CHECKS_ONLY = True`. Such plugins run after all
-    plugins that can change the object, on a complete and valid object, like upstream's validating
-    plugins. A plugin sets `COUNTS_PODS = True` if the number of existing pods decides whether it
-    admits a new pod.
+    Plugins with `CHECKS_ONLY = True` must not change objects. They run after all other plugins, on
+    a complete and valid object, like upstream's validating plugins. A plugin must set
+    `COUNTS_PODS = True` if the number of existing pods decides whether it admits a new pod.
     """
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json | WebhookCalls[Json]:

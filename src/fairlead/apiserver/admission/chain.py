@@ -1,7 +1,7 @@
 """The admission plugins of an API server, and the order in which the plugins run.
 
-`minimal` has the plugins that every store runs; they run first. `simulation` runs a part of these
-plugins, in the same order.
+A store runs the plugins with `CHECKS_ONLY` after all other plugins. `minimal` has the plugins that
+every store runs. `simulation` runs a part of the plugins in this module, in the same order.
 
 upstream: pkg/kubeapiserver/options/plugins.go:AllOrderedPlugins
 """
@@ -71,7 +71,7 @@ def served_admission(
     """
     group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (
-        NamespaceLifecycle(),  # first: without its namespace nothing else can be checked
+        NamespaceLifecycle(),  # first: other plugins need the object's namespace
         LimitRanger(),
         ServiceAccount(suffix, authorities),
         NodeRestriction(),

@@ -37,7 +37,8 @@ from fairlead.cel.cost.runtime_cost import MATCH_CONDITIONS_BUDGET
 
 ALL: Final = "*"
 EXACT: Final = "Exact"
-# upstream: predicates/rules/rules.go: a webhook cannot prevent its own configuration's repair
+# A webhook must not be able to prevent the repair of its own configuration. upstream:
+# predicates/rules/rules.go:IsExemptAdmissionConfigurationResource
 _EXEMPT_GROUP: Final = "admissionregistration.k8s.io"
 
 
@@ -83,7 +84,7 @@ def matches_selectors(matching: Json, attributes: AdmissionAttributes, storage: 
 def has_false_condition(conditions: Sequence[Json], context: ExpressionContext) -> bool:
     """Return whether a match condition is false.
 
-    The `conditions` of one webhook or binding share a cost budget. Raises ValueError if no
+    The `conditions` of one webhook or policy share a cost budget. Raises ValueError if no
     condition is false and one of them fails to evaluate.
     """
     problems = []

@@ -9,6 +9,9 @@ server always has. A plugin that looks up such a kind is skipped unless the snap
     ServiceAccount listed if the pod's namespace has a ServiceAccount `default`
     RuntimeClass   listed if there is at least one RuntimeClass
 
+NamespaceLifecycle is not skipped completely: it accepts missing namespaces, but makes its other
+checks.
+
 A real server has already admitted the objects of the snapshot, so most plugins do not run for these
 objects. The plugins of `minimal_admission` do run, because pods may have been written by hand.
 `NOT_SIMULATED` names the plugins that are left out.
@@ -153,8 +156,9 @@ class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
     If the snapshot does not list them, this runs the plugin `otherwise`; None admits every object.
-    If `plugin` would have checked the object, `unchecked` records that it was skipped. Unless
-    `kind` is Namespace, only new pods are checked; all other objects are admitted.
+    If there are no objects of `kind` at all and `plugin` would have looked one up for a new pod,
+    `unchecked` records that `plugin` was skipped. Unless `kind` is Namespace, only new pods are
+    checked; all other objects are admitted.
     """
 
     plugin: AdmissionPlugin

@@ -32,13 +32,14 @@ def _forget(_key: str, _value: str) -> None:
 class Write(Struct, frozen=True, kw_only=True):
     """The context of one write. The defaults are those of a write by the server itself.
 
-    `dry_run`: do everything except store the object. `track(old, new)` returns `new` with its
-    managed fields set. `manager` identifies the field manager (None: unknown): two writes with an
-    equal `manager` get the same managed fields, except for the time. `user` is None for the server
-    itself. `warn` receives warnings for the client. `annotate` receives keys and values for the
-    audit log. `options` are the request's options as the client sent them. `rights` checks other
-    permissions of the user (None: the user has all permissions). `view` converts an object to the
-    subresource's kind, such as Scale.
+    If `dry_run` is True, everything is done except storing the object. `track(old, new)` returns
+    `new` with its managed fields set. `manager` identifies the field manager; None if it is
+    unknown. Two writes with an equal `manager` set the same managed fields, except for the time.
+    `user` is None for the server itself. `warn` receives warnings for the client. `annotate`
+    receives keys and values for the audit log. `options` are the request's options as the client
+    sent them. `rights` checks permissions that the user needs in addition to that for the request;
+    None if the user has all permissions. `view` converts an object to the subresource's kind, such
+    as Scale.
     """
 
     dry_run: bool = False
@@ -54,7 +55,7 @@ class Write(Struct, frozen=True, kw_only=True):
     def tracked(self, old: Json | None, new: Json) -> Json:
         """Return `new` with its managed fields updated from `old`.
 
-        The defaults of `new` are already set.
+        The defaults of `new` must already be set.
         """
         return new if self.track is None else self.track(old, new)
 

@@ -59,7 +59,10 @@ class AuthorizerDecision(Struct, frozen=True):
 def authorizer_variables(
     request: Json, requester: RequesterAuthorizer | None
 ) -> dict[str, AuthorizerCheck]:
-    """Return the CEL variables `authorizer` and `authorizer.requestResource` for `request`."""
+    """Return the CEL variables `authorizer` and `authorizer.requestResource`.
+
+    `request` is the AdmissionRequest.
+    """
     resource = request["requestResource"]
     attributes = {
         "group": resource["group"],

@@ -30,7 +30,7 @@ from fairlead.cel.error import ExpressionError
 from fairlead.cel.program import KEPT_CHARACTERS_MAX, OUT_OF_BUDGET, CelEnvironment, Program
 
 CACHE_SIZE: Final = 1_024
-# The maximal size of a value that a policy variable may pass to other expressions.
+# The maximum size of the value of an expression or a policy variable.
 VALUE_CHARACTERS_MAX: Final = 2 << 20
 _CHARACTERS_PER_ITEM: Final = 4
 _NAMES: Final = (
@@ -49,7 +49,7 @@ class ExpressionResult(Struct, frozen=True):
 
 
 class ExpressionContext(Struct):
-    """The variables and the common cost budget of all expressions evaluated for one request.
+    """The variables and the common cost budget of expressions that are evaluated together.
 
     `variable_definitions` are the policy's variables in the order of their definition.
     """

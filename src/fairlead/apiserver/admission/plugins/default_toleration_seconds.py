@@ -1,8 +1,8 @@
 """DefaultTolerationSeconds: limits how long pods tolerate not-ready and unreachable nodes.
 
-A pod that already tolerates the taint keeps its own toleration. Pods of a snapshot get the default
-tolerations too: a pod without them was written by hand, because a real server would have added
-them.
+A pod that already tolerates one of these taints keeps its own toleration. Pods of a snapshot get
+the default tolerations too: a pod without them was written by hand, because a real server would
+have added them.
 
 upstream: plugin/pkg/admission/defaulttolerationseconds/admission.go
 """
@@ -55,7 +55,8 @@ class DefaultTolerationSeconds:
 def _covers(toleration: Json, key: str) -> bool:
     """Return whether `toleration` matches the taint `key` with the effect NoExecute.
 
-    A toleration without a key or effect matches every key or effect.
+    A toleration without a key matches every key. A toleration without an effect matches every
+    effect.
     """
     return toleration.get("key", "") in (key, "") and toleration.get("effect", "") in (
         NO_EXECUTE,

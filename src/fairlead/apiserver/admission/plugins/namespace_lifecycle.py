@@ -18,7 +18,7 @@ from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage.storage import Storage
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
-# Every server creates these. upstream: pkg/controlplane/controller/systemnamespaces
+# Every server creates these namespaces. upstream: pkg/controlplane/controller/systemnamespaces
 SYSTEM_NAMESPACES: Final = IMMORTAL | {"kube-node-lease"}
 IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"
 # upstream: lifecycle/admission.go:accessReviewResources
@@ -34,7 +34,7 @@ class NamespaceLifecycle:
         """If `requires_namespace` is False, an object is admitted even if its Namespace is missing.
 
         A dump of a cluster often has objects without their Namespaces. The namespaces
-        `never_missing` exist even if they have no Namespace.
+        `never_missing` count as existing even if there is no Namespace object for them.
         """
         self._requires_namespace = requires_namespace
         self._never_missing = frozenset(never_missing)

@@ -3,7 +3,7 @@
 A kubelet declares the features that it supports in status.declaredFeatures of its node. Three
 features of version 1.36 concern changes of pods:
 
-    GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of the class Guaranteed
+    GuaranteedQoSPodCPUResize                  changed CPU requests of a pod of QoS Guaranteed
     InPlacePodLevelResourcesVerticalScaling    changed pod-level resources
     InPlacePodVerticalScalingInitContainers    changed resources of init containers, except sidecars
 

@@ -1,6 +1,6 @@
 """Admission of PodGroups: PodGroupProtection and PodGroupWorkloadExists.
 
-upstream: plugin/pkg/admission/podgroupprotection/admission.go,
+upstream: plugin/pkg/admission/scheduling/podgroupprotection/admission.go,
 plugin/pkg/admission/podgroup/admission.go
 """
 

@@ -139,7 +139,8 @@ def _warn_of_pods(namespace: Json, storage: Storage, attributes: AdmissionAttrib
 
 def _level(namespace: Json, mode: str) -> _Level:
     labels = namespace["metadata"].get("labels") or {}
-    # A mode without a level has the enforced level, and the enforced version if it has no version.
+    # A mode without a level label uses the enforced level. If it has no version label either, it
+    # uses the enforced version.
     of_level = mode if f"{PREFIX}{mode}" in labels else "enforce"
     name = labels.get(f"{PREFIX}{of_level}", "privileged")
     of_version = mode if f"{PREFIX}{mode}-version" in labels else of_level

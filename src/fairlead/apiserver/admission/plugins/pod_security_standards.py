@@ -39,7 +39,7 @@ _CAPABILITIES: Final = frozenset(
         "SYS_CHROOT",
     ]
 )
-# The allowed values, and the minor version of the standards that allowed them first.
+# The allowed values, each with the first minor version of the standards that allows it.
 _SYSCTLS: Final = {
     "kernel.shm_rmid_forced": 0,
     "net.ipv4.ip_local_port_range": 0,
@@ -83,7 +83,7 @@ Violation = Callable[[Json, int], str]
 
 
 class Check(Struct, frozen=True):
-    """A check of the standards, which applies since the minor version `since`.
+    """A check of the standards, which applies from the minor version `since` on.
 
     `reason` is the name of the violated rule in messages. `violation` returns how a pod spec
     violates the standard of a minor version, or "" if it does not. At the level `restricted`, this
@@ -102,7 +102,7 @@ def _always(violation: Callable[[Json], str]) -> Violation:
 
 
 def _not_on_windows(violation: Callable[[Json], str]) -> Violation:
-    """Return `violation` as a check that newer versions do not make for Windows pods."""
+    """Return `violation` as a check that does not apply to Windows pods from 1.25 on."""
 
     def checked(spec: Json, minor: int) -> str:
         is_windows = (spec.get("os") or {}).get("name") == "windows"
@@ -182,7 +182,7 @@ def _host_ports(spec: Json) -> str:
         if found:
             violating.append(container)
             ports += found
-    numbers = sorted(set(map(str, ports)))  # as texts, as upstream does
+    numbers = sorted(set(map(str, ports)))  # sorted as strings, like upstream
     word = f"hostPort{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}"
     return f"{_names(violating)} use{'' if len(violating) > 1 else 's'} {word}" if violating else ""
 

@@ -1,4 +1,4 @@
-"""PodTopologyLabels: copies the zone and region labels of the node to the pod when it is bound.
+"""PodTopologyLabels: copies a node's zone and region labels to each pod that is bound to the node.
 
 A pod that is created with a nodeName gets these labels at creation.
 

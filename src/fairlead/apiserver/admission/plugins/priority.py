@@ -33,9 +33,10 @@ class Priority:
     """The admission plugin `Priority`."""
 
     def __init__(self, *, preemption_policies: bool = True, group_priorities: bool = False) -> None:
-        """`preemption_policies`: new pods get a preemptionPolicy (by default since 1.24).
+        """If `preemption_policies` is True, new pods get a preemptionPolicy.
 
-        `group_priorities`: PodGroups of scheduling.k8s.io get the priority of their class (gate
+        Upstream does so by default since 1.19 (gate NonPreemptingPriority). If `group_priorities`
+        is True, PodGroups of scheduling.k8s.io get the priority of their class (gate
         WorkloadAwarePreemption).
         """
         self._preemption_policies = preemption_policies
@@ -45,8 +46,8 @@ class Priority:
         """Return the object; a new pod or PodGroup gets its priority.
 
         Raises ApiError 403 if the PriorityClass does not exist, or if the object sets a different
-        priority. Also raises it for a second default PriorityClass, and for the deletion of a
-        system class.
+        priority or preemption policy. Also raises it for a second default PriorityClass, and for
+        the deletion of a system class.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:

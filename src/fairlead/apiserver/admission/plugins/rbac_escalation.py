@@ -47,7 +47,10 @@ class RbacEscalation:
     """The admission plugin that prevents privilege escalation by roles and bindings."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse grants that exceed the user's permissions. Raises ApiError 403, 404."""
+        """Refuse grants that exceed the user's permissions.
+
+        Raises ApiError 403, and 404 if a binding refers to a role that does not exist.
+        """
         kind, obj = attributes.kind, attributes.obj
         write, old = attributes.write, attributes.old
         is_written = attributes.operation in (Operation.CREATE, Operation.UPDATE)
@@ -83,7 +86,10 @@ class _Grantor(Struct, frozen=True):
             raise forbidden(kind, namespace, name, _AGGREGATION_REFUSED)
 
     def require_bound(self, kind: Kind, binding: Json) -> None:
-        """Refuse a binding that exceeds the user's permissions. Raises ApiError 403, 404."""
+        """Refuse a binding that exceeds the user's permissions.
+
+        Raises ApiError 403, and 404 if the role does not exist.
+        """
         reference, namespace = binding.get("roleRef") or {}, _namespace(binding)
         name, is_role = reference.get("name", ""), reference.get("kind") == ROLE.kind
         role = ROLE if is_role else CLUSTER_ROLE

@@ -46,7 +46,10 @@ class RuntimeClassOverhead:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse a pod if its overhead differs from its RuntimeClass's. Raises ApiError 403."""
+        """Refuse a pod if its overhead differs from that of its RuntimeClass.
+
+        Raises ApiError 403.
+        """
         if attributes.kind is POD and attributes.is_new:
             _check_overhead(attributes.obj, _runtime_class(attributes.obj, storage))
         return attributes.obj

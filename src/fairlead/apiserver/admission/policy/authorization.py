@@ -39,7 +39,7 @@ _ALL: Final = "*"
 
 
 class PolicyAuthorization:
-    """The admission plugin that lets only users who can read its parameters write a policy."""
+    """An admission plugin: whoever writes a policy must be able to read its parameters."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 
@@ -95,7 +95,8 @@ def _spec(obj: Json | None) -> Json:
 def _resource(reference: Json | None, storage: Storage) -> dict[str, str]:
     """Return the resource of the paramKind `reference`, for an access check.
 
-    The resource of an unknown kind is `*`.
+    The resource of an unknown kind is `*`. Without a paramKind, the group and the version are `*`
+    too.
     """
     if not reference:
         return {"group": _ALL, "version": _ALL, "resource": _ALL}

@@ -38,9 +38,9 @@ class PolicyMatch(Struct, frozen=True):
     """A policy that applies to a request through a binding.
 
     `kind` is the kind that the policy's rules match, in the matched version. The policy is
-    evaluated once for each item of `params`; the item None means without parameters. If `problem`
-    is set, the policy or binding could not be resolved. `binding` is None if the problem is in the
-    policy.
+    evaluated once for each item of `params`; an item None means an evaluation without parameters.
+    If `problem` is set, the policy or binding could not be resolved. `binding` is None if the
+    problem is in the policy.
     """
 
     policy: Json
@@ -58,7 +58,7 @@ class PolicyMatch(Struct, frozen=True):
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield a match for each policy and binding that apply to the request, sorted by policy."""
+    """Yield a match for each policy and binding that apply to the request, by policy name."""
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -76,7 +76,7 @@ def policy_matches(
 def expression_context(
     match: PolicyMatch, attributes: AdmissionAttributes, params: Json | None, storage: Storage
 ) -> ExpressionContext:
-    """Return the context in which a policy's expressions are evaluated."""
+    """Return the context in which a policy's expressions are evaluated with `params`."""
     variables_of_request = {**cel_variables(attributes, match.kind, storage), "params": params}
     variables = match.policy["spec"].get("variables") or ()
     return ExpressionContext(variables_of_request, variables)

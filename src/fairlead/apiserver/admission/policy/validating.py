@@ -66,7 +66,10 @@ class ValidatingAdmissionPolicy:
     CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Refuse the request if any policy denies it. Raises ApiError."""
+        """Refuse the request if any policy denies it.
+
+        Raises ApiError with the code of the violated rule's `reason`, by default 422.
+        """
         if attributes.write.user is None or is_exempt(attributes.kind):
             return attributes.obj
         policies, bindings = VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING

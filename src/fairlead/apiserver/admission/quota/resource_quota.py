@@ -33,7 +33,7 @@ from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA
 from fairlead.apiserver.storage.storage import Storage
 
 _CHARGED_ON_UPDATE: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
-# Events are never counted; upstream: resourcequota/apis/resourcequota, ignored by default
+# Quotas never limit events; upstream: pkg/quota/v1/install/registry.go:DefaultIgnoredResources
 _NEVER_CHARGED: Final = frozenset(("events", "events.events.k8s.io"))
 
 
@@ -173,9 +173,10 @@ class _Charge(Struct, frozen=True):
         return _positive(usage(self.kind, self.obj))
 
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
-        """Return the increase of usage from `old` to the new object; `delta` is the new usage.
+        """Return the increase of usage from `old` to the new object.
 
-        If there is no old object, or the quota did not apply to it, this is `delta`.
+        `delta` is the usage of the new object. It is the result if there is no old object, or if
+        the quota did not apply to the old object.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

@@ -275,7 +275,7 @@ def _internal_error(text: str) -> ApiError:
 
 
 def _denied(name: str, status: Json) -> ApiError:
-    """Return the refusal described by the webhook's Status. Its HTTP code is at least 400."""
+    """Return the refusal described by the webhook's Status, with an HTTP code from 400 to 599."""
     prefix = f'admission webhook "{name}" denied the request'
     code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
