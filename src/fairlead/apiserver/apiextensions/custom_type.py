@@ -46,7 +46,7 @@ _RULES_SKIPPED: Final = (
     "some validation rules were not checked because the object was invalid; correct the existing "
     "errors to complete validation"
 )
-# After errors of these types rules are not evaluated, because values may have wrong types.
+# After errors with these reasons, rules are not evaluated, because values may have wrong types.
 # upstream: customresource/validator.go:hasBlockingErr
 _BLOCKING: Final = frozenset(
     {
@@ -92,7 +92,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def fields(self) -> Schema:
         """The schema for managedFields and server-side apply.
 
-        It is built when it is first used, because that takes long for a large definition.
+        It is built at its first use, because building it takes long for a large definition.
         """
         return object_schema(self.schema)
 
@@ -108,7 +108,8 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
     def pruned_and_defaulted(self, obj: Json, notes: Notes) -> Json:
         """Return `obj` as it is stored: with defaults and without unknown fields.
 
-        `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata.
+        `notes` receives the unknown fields. Raises TypeMismatchError for malformed metadata, and
+        ApiError 413 if the defaults are too large.
         """
         with_metadata = _with_metadata_read(obj, notes)
         return pruned_and_defaulted(self.schema, with_metadata, notes.unknown)
@@ -146,7 +147,7 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
 
 def _content(obj: Json) -> Json:
-    """Return `obj` without apiVersion, kind and metadata, which schemas do not describe."""
+    """Return `obj` without apiVersion, kind and metadata, which the schema does not validate."""
     return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 

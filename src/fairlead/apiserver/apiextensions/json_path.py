@@ -36,14 +36,14 @@ class JsonPathError(ValueError):
 class JsonPath(Struct, frozen=True):
     """A parsed path.
 
-    If it consists of plain field names, `names` contains them; otherwise it is None.
+    `names` contains the field names of the path; None if the path has other steps, such as `[0]`.
     """
 
     steps: tuple[Step, ...]
     names: tuple[str, ...] | None
 
     def find(self, value: Any) -> Values:
-        """Return all values at the path in `value`."""
+        """Return all values at the path in `value`; [] if there are none."""
         found = [value]
         for step in self.steps:
             found = [inner for one in found for inner in step(one)]
@@ -52,7 +52,7 @@ class JsonPath(Struct, frozen=True):
 
 @text_cache(maxsize=CACHE_SIZE)
 def json_path(text: str) -> JsonPath:
-    """Return the parsed path. Raises JsonPathError."""
+    """Return the parsed path `text`. Raises JsonPathError if it is not a simple JSON path."""
     if not text.startswith("."):
         raise JsonPathError("must be a simple json path starting with .")
     steps: list[Step] = []
@@ -72,7 +72,7 @@ def json_path(text: str) -> JsonPath:
 def plain_path(text: str) -> JsonPath:
     """Return the path that consists of the field names in `text`, separated by dots.
 
-    The names may contain any other characters.
+    The names may contain any characters except dots.
     """
     names = tuple(text.removeprefix(".").split("."))
     return JsonPath(tuple(map(_named, names)), names)

@@ -30,7 +30,10 @@ LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def kinds_of(definition: Json) -> tuple[Kind, ...]:
-    """Return the kinds of a valid CustomResourceDefinition that has its defaults."""
+    """Return one kind per served version of a CustomResourceDefinition.
+
+    `definition` must be valid, and its defaults must be set.
+    """
     spec = definition["spec"]
     storage_version = next(version["name"] for version in spec["versions"] if version["storage"])
     types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
@@ -124,14 +127,15 @@ def _scale_paths(scale: Json | None) -> ScalePaths | None:
 Cells = Callable[[Json, int], list[Cell]]
 
 _NAME: Final = Column("Name", format="name")
-# The column of definitions that declare none.
+# The additional column for definitions that declare no additionalPrinterColumns.
 _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def printer_of(columns: Sequence[Json]) -> Printer:
     """Return the printer for the additionalPrinterColumns `columns`.
 
-    The first column with an invalid path and all columns after it are left out.
+    Without `columns`, it prints the age. The first column with an invalid path and all columns
+    after it are left out.
     """
     printable = list(takewhile(_is_read, columns or (_AGE,)))
     return Printer((_NAME, *map(_column, printable)), _cells(printable))

@@ -37,7 +37,7 @@ class Declared(Struct, frozen=True):
     """The CEL type that a schema declares.
 
     `size` is the maximum number of bytes, items or entries of a value. `bytes_min` is the minimum
-    length of a value in JSON.
+    length of a value in JSON, in bytes.
     """
 
     type_: CelType
@@ -88,8 +88,8 @@ class Declared(Struct, frozen=True):
 def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> Declared | None:
     """Return the type that the schema `raw` declares; None if rules cannot access its values.
 
-    The type is named `name`, and the types of its fields are named after the fields. `is_object`
-    adds the fields apiVersion, kind and metadata.
+    The type is called `name`, and the type of its field `f` is called `name.f`. `is_object` adds
+    the fields apiVersion, kind and metadata.
     """
     if raw.get("x-kubernetes-int-or-string"):
         size = raw.get("maxLength")
@@ -112,7 +112,10 @@ def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> De
 
 
 def variables_of(known: Declared, rule: Json) -> dict[str, CelType]:
-    """Return the variables of `rule`, which validates values of the type `known`."""
+    """Return the types of the variables `self` and `oldSelf` in `rule`.
+
+    `known` is the type of the values that `rule` validates.
+    """
     old = optional_of(known.type_) if rule.get("optionalOldSelf") else known.type_
     return {"self": known.type_, "oldSelf": old}
 

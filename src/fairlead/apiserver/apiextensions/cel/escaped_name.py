@@ -20,7 +20,7 @@ _SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 
 def spelled(name: str) -> str:
-    """Return `name` as a CEL identifier; for example, `a-b` becomes `a__dash__b`."""
+    """Return `name` escaped as a CEL identifier; for example, `a-b` becomes `a__dash__b`."""
     if name in RESERVED:
         return f"__{name}__"
     if _IDENTIFIER.fullmatch(name) and "__" not in name:

@@ -1,9 +1,9 @@
 """Evaluates x-kubernetes-validations: the CEL rules in the schema of a custom resource.
 
 In a rule, `self` is the value that the rule validates, and `oldSelf` is the old value. A rule that
-uses oldSelf (a transition rule) is only evaluated on updates. Fields whose names are not CEL
-identifiers have escaped names. Strings with a time or duration format are CEL timestamps and
-durations.
+uses oldSelf (a transition rule) is evaluated only if there is an old value, unless the rule sets
+optionalOldSelf. Fields whose names are not CEL identifiers have escaped names. Strings with a time
+or duration format are CEL timestamps and durations.
 
 upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 """

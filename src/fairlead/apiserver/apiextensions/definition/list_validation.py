@@ -59,7 +59,7 @@ def _set_causes(items: Json, field: str) -> Iterator[Cause]:
     if items.get("type") == "array" and items.get(_TYPE, "atomic") != "atomic":
         yield invalid(f"{field}.{_TYPE}", items[_TYPE], _IN_SET)
     if items.get("type") == "object" and items.get("x-kubernetes-map-type") != "atomic":
-        # Like upstream, quotes the list's type instead of the map's.
+        # Like upstream, the error quotes the list type of the items instead of their map type.
         yield invalid(f"{field}.x-kubernetes-map-type", items.get(_TYPE), _IN_SET)
 
 

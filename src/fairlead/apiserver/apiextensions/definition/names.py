@@ -13,7 +13,8 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# each name, the reason for a conflict over it, and whether the name is a kind or a resource
+# The fields of spec.names, the reason for a conflict, and whether the field contains the name of a
+# kind (True) or of a resource (False).
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),
@@ -30,10 +31,11 @@ _NOT_ESTABLISHED: Final = {
 
 
 def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Json | None:
-    """Return `definition` with a condition that names a conflict with `others`.
+    """Return `definition` with the condition NamesAccepted=False if a name is already in use.
 
-    A conflict is a name that one of `others` already uses. All other names are accepted. Return
-    None if there is no conflict. Return `definition` itself if nothing changes.
+    A name is in use if one of `others` in the same group has accepted it, and `definition` has not.
+    The other names are accepted. Return None if no name is in use, and `definition` itself if
+    nothing changes. `now` is in ns since 1970.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     requested, accepted_before = spec["names"], status.get("acceptedNames") or {}

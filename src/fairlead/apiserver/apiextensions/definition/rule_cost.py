@@ -61,7 +61,8 @@ class RuleCostTotal:
     def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
         """Add `cost`, the cost of the expression at `field`, to the total.
 
-        Yield an error if `cost` alone exceeds the limit for one rule.
+        Yield an error if `cost` alone exceeds the limit for one rule. `name` is the kind of
+        expression in this error, such as `rule`.
         """
         if cost > RULE_COST_MAX:
             yield forbidden(
@@ -91,9 +92,10 @@ def multiplied_cost(cost: int, count: int) -> int:
 
 
 def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
-    """Return the maximum number of values inside `cardinality` values of the schema `raw`.
+    """Return the maximum number of values that a child schema of `raw` validates.
 
-    Return None if the number is unbounded.
+    `cardinality` is the maximum number of values that `raw` itself validates. In both cases, None
+    means unbounded.
     """
     if cardinality is None:
         return None

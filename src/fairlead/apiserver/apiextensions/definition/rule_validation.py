@@ -46,8 +46,9 @@ class RuleContext(Struct, frozen=True):
     """The context of the rules of one schema node.
 
     `cardinality` is the maximum number of values of the node in an object; None if it is unbounded.
-    `uncorrelatable_from` is the path of an enclosing schema whose values have no old values, so
-    that rules cannot use oldSelf; "" if there is none.
+    `uncorrelatable_from` is the path of an enclosing schema in which new values cannot be matched
+    with old values, so rules cannot use oldSelf; "" if there is no such schema. `is_object` is True
+    if the values are API objects.
     """
 
     cost_total: RuleCostTotal

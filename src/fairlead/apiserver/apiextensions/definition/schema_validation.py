@@ -1,6 +1,6 @@
 """Validates the schema in a CustomResourceDefinition.
 
-Its rules are compiled only if the schema has no other errors.
+The rules in the schema are compiled only if there are no other errors.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go:
 validateCustomResourceDefinitionValidation, ValidateCustomResourceDefinitionOpenAPISchema,
@@ -95,7 +95,8 @@ def schema_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the root schema `raw` at `field`.
 
-    If `length_budget` is None, its rules are not compiled.
+    If `length_budget` is None, the rules in the schema are not compiled. `has_status` is True if
+    the version has the status subresource.
     """
     malformed = next(malformed_paths(raw, field), None)
     if malformed is not None:
@@ -278,7 +279,8 @@ def _identity_context(
 
 # --- form ----------------------------------------------------------------------------------------
 
-# Schemas below `items` and `additionalProperties` are not checked when a definition is decoded.
+# Decoding a definition does not check the JSON types in schemas below `items` and
+# `additionalProperties`, so they are checked here.
 
 _TEXTS: Final = (
     *("type", "format", "pattern", "title", "description", "id", "$schema", "$ref"),

@@ -58,9 +58,9 @@ def with_stored_versions(definition: Json) -> Json:
 
 
 def with_names_accepted(definition: Json, now: int) -> Json:
-    """Return `definition` with its names accepted.
+    """Return `definition` with its names accepted at `now` (ns since 1970).
 
-    If the condition Established is missing, it is added with the status False.
+    If the condition Established is missing or not True, it gets the status False.
     """
     changes = (
         (_ACCEPTED,) if _has_condition(definition, "Established") else (_ACCEPTED, _INSTALLING)
@@ -69,7 +69,7 @@ def with_names_accepted(definition: Json, now: int) -> Json:
 
 
 def with_established(definition: Json, now: int) -> Json:
-    """Return `definition` with its names accepted and with the condition Established.
+    """Return `definition` with its names accepted and Established=True at `now` (ns since 1970).
 
     Return `definition` itself if this changes nothing.
     """
@@ -77,7 +77,7 @@ def with_established(definition: Json, now: int) -> Json:
 
 
 def with_deletion_in_progress(definition: Json, now: int) -> Json:
-    """Return `definition` with the condition that states that its objects are being deleted."""
+    """Return `definition` with a condition Terminating that says that objects are being deleted."""
     return _with_conditions(definition, (_DELETING,), now)
 
 
@@ -132,7 +132,7 @@ def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> J
 
 
 def mark_definition(definition: Json, now: int, _: int | None) -> Json:
-    """Return `definition` marked for deletion.
+    """Return `definition` marked for deletion at `now` (ns since 1970).
 
     A finalizer keeps the definition while custom resources of its kind exist.
     """

@@ -170,7 +170,7 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    For an int-or-string, anyOf or the first schema in allOf may state types.
+    For an int-or-string, anyOf or the first schema in allOf may contain types.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:

@@ -1,7 +1,7 @@
 """Validates CustomResourceDefinitions.
 
-If all versions have the same schema, columns or subresources, errors contain the path of the
-top-level field that v1beta1 had for them.
+If all versions have the same schema, columns, subresources or selectable fields, errors contain
+the path that the top-level field has in v1beta1, such as `spec.validation`.
 
 upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.go
 """
@@ -230,7 +230,7 @@ def _label_causes(field: str, name: str) -> Iterator[Cause]:
 def _version_part_causes(
     spec: Json, length_budget: ExpressionLengthBudget | None
 ) -> Iterator[Cause]:
-    """Yield the errors of schemas, columns and subresources.
+    """Yield the errors of schemas, columns, subresources and selectable fields.
 
     Parts that all versions share are checked once.
     """

@@ -75,11 +75,11 @@ def has_format(text: str, name: str) -> bool:
     return has_format_ is None or has_format_(text)
 
 
-# one budget unit is the work of some nanoseconds
+# One unit of the budget is the work of a few nanoseconds.
 VALIDATION_COST_MAX: Final = 500_000_000
-ALTERNATIVE_COST: Final = 4_000  # of a schema in anyOf, oneOf, allOf or not
-_PATH_CHARACTERS_PER_UNIT: Final = 8  # characters of paths that are copied in the same time
-# the field of errors that do not concern a field
+ALTERNATIVE_COST: Final = 4_000  # the cost of one schema in anyOf, oneOf, allOf or not
+_PATH_CHARACTERS_PER_UNIT: Final = 8  # so many characters of a path cost one unit
+# The field of errors that do not concern a single field.
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
 _RANGES: Final = {
@@ -87,7 +87,7 @@ _RANGES: Final = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-# the expected value in words, by the violated keyword
+# The expected value in words, by the violated keyword.
 _WORDS: Final = {
     "minLength": "be at least {} chars long",
     "pattern": "match '{}'",
@@ -130,7 +130,10 @@ def is_same(value: Any, old: Any) -> bool:
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
-    """Return a function that maps an item of a keyed list to the item's old value, or to ABSENT."""
+    """Return a function that maps an item of a list to the item's old value, or to ABSENT.
+
+    Only items of lists of type map have old values; they are found by their keys.
+    """
     keys = schema.raw.get("x-kubernetes-list-map-keys")
     if not keys or not isinstance(old, list):
         return lambda _: ABSENT
@@ -295,7 +298,7 @@ def _junction_cause(path: str, problem: str) -> Cause:
 
 
 def duplicate_item_causes(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """Yield an error for each item that a set or keyed list contains more than once."""
+    """Yield an error for each repeated item in a list of type set or map, at any depth."""
     # upstream: apiserver/schema/listtype/validation.go:ValidateListSetsAndMaps
     if isinstance(value, dict):
         for key in sorted(value):
