@@ -18,8 +18,8 @@ from fairlead.apiserver.request import User
 class AuthorizationAttributes(Struct, frozen=True):
     """The attributes of a request that is to be authorized.
 
-    For a path without a resource, all attributes except `user`, `verb` and `path` are "".
-    `selector` is the field selector of a request for many objects, as the client sent it.
+    For a non-resource request, all attributes except `user`, `verb` and `path` are "". `selector`
+    is the field selector of a request for many objects, as the client sent it.
     """
 
     user: User
@@ -39,7 +39,7 @@ class AuthorizationAttributes(Struct, frozen=True):
         return bool(self.resource)
 
 
-# Raises ApiError 403 unless the request is allowed.
+# A function that raises ApiError 403 unless the request is allowed.
 Authorize = Callable[[AuthorizationAttributes], None]
 
 
@@ -66,7 +66,10 @@ class Authorizer(Protocol):
         ...
 
     def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
-        """Return all rules that apply to the user in `namespace`; "" means cluster-wide only."""
+        """Return all rules that apply to the user in `namespace`.
+
+        If `namespace` is "", return only the rules that apply to the whole cluster.
+        """
         ...
 
     def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
@@ -80,9 +83,9 @@ class Authorizer(Protocol):
 class Identity(Struct, frozen=True, kw_only=True):
     """The authorizer, and the functions that authenticate and issue tokens.
 
-    `recognize` returns the user of a token. `issue` signs claims (RFC 7519). `issuer` is the issuer
-    of tokens, and the audience of tokens for which the client requests no audience. `keys` are the
-    public keys (RFC 7517).
+    `recognize` returns the user of a token. `issue` signs claims (RFC 7519); None if the server
+    issues no tokens. `issuer` is the issuer of tokens, and the audience of tokens for which the
+    client requests no audience. `keys` are the public keys (RFC 7517).
     """
 
     rights: Authorizer

@@ -20,9 +20,9 @@ from msgspec import Struct
 
 AUTHORITY_NAME: Final = "fairlead-ca"
 VALIDITY: Final = timedelta(days=3650)
-# Tolerates clients whose clock is behind.
+# Certificates are valid from this time before `now`, to tolerate clients whose clock is slow.
 BACKDATING: Final = timedelta(hours=1)
-# The API server's names in a cluster; upstream: kubeadm's certs.GetAPIServerAltNames
+# The API server's names in a cluster; upstream: kubeadm's pkiutil.GetAPIServerAltNames
 SERVER_NAMES: Final = (
     "kubernetes",
     "kubernetes.default",
@@ -40,7 +40,11 @@ class CertificateKeyPair(Struct, frozen=True):
 
 
 def new_authority(now: datetime) -> CertificateKeyPair:
-    """Return a new certificate authority, valid from `now` (with a time zone)."""
+    """Return a new certificate authority. `now` has a time zone.
+
+    Like all certificates of this module, it is valid from BACKDATING before `now` until VALIDITY
+    after `now`.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)
     builder = (

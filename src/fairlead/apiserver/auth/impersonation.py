@@ -3,8 +3,8 @@
 Each value in the headers (user, groups, uid, extra) needs its own permission. The verbs are:
 
     impersonate:user-info         impersonate a user
-    impersonate:serviceaccount    impersonate a service account, if only its name is given
-    impersonate:arbitrary-node    impersonate a node, if only its name is given
+    impersonate:serviceaccount    impersonate a service account, without groups, uid or extra
+    impersonate:arbitrary-node    impersonate a node, without groups, uid or extra
     impersonate                   impersonate anyone (legacy)
 
 The first three verbs also need a permission for the request itself, such as
@@ -184,7 +184,10 @@ def _go_strings(values: Sequence[str]) -> str:
 
 
 def _constrained_mode(target: User) -> str:
-    """Return the constrained mode for impersonating `target`; "" if no mode applies."""
+    """Return the constrained mode for impersonating `target`.
+
+    Return "" if only the legacy verb applies.
+    """
     is_name_alone = not (target.groups or target.uid or target.extra)
     if _node(target.name):
         return _NODE if is_name_alone else ""

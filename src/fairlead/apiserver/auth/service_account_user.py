@@ -11,5 +11,5 @@ SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
-    """Return the groups of all service accounts of a namespace."""
+    """Return the groups to which every service account in `namespace` belongs."""
     return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)

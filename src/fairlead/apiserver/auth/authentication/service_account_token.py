@@ -1,4 +1,4 @@
-"""Service account tokens: JWTs that the server signs, and authenticates by their signatures.
+"""Service account tokens: JWTs that the server signs. It authenticates them by their signatures.
 
 A token from the TokenRequest API expires. A token in a Secret does not: it is valid while the
 Secret contains it.
@@ -29,7 +29,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"
-# The objects that a token can be bound to besides its account, by claim.
+# The kinds of objects to which a token can be bound in addition to its account, by claim.
 BOUND_OBJECTS: Final = {"node": NODE, "pod": POD, "secret": SECRET}
 _EXTRA: Final = "authentication.kubernetes.io/"
 _BOUND_FIELDS: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
@@ -42,7 +42,8 @@ _LEGACY_ACCOUNT: Final = f"{PRIVATE}/serviceaccount/service-account.name"
 _LEGACY_UID: Final = f"{PRIVATE}/serviceaccount/service-account.uid"
 # Tolerated clock skew; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
-# The library would compare times with the machine's clock, not the cluster's.
+# The library does not check these claims, because it would compare times with the machine's clock
+# rather than the cluster's.
 _CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud")}
 
 
@@ -60,7 +61,10 @@ class ServiceAccountTokens:
         clock: Callable[[], int],
         new_id: Callable[[], str] | None = None,
     ) -> None:
-        """`clock` returns the time in ns since 1970. `new_id` returns a unique token id."""
+        """`clock` returns the time in ns since 1970. `new_id` returns a unique token id.
+
+        If `new_id` is None, tokens have no id.
+        """
         self._key = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key)
         self._public = self._key.public_key()
         self._storage = storage
@@ -69,11 +73,11 @@ class ServiceAccountTokens:
 
     @property
     def keys(self) -> tuple[Json, ...]:
-        """The public key as a JWK (RFC 7517)."""
+        """The public key as a JWK (RFC 7517), the only item of the tuple."""
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """Return a signed token with `claims` and its id.
+        """Return a signed token with `claims` and the token's id.
 
         For a token that is bound to a pod, the claims also include the node of the pod.
         """
@@ -174,7 +178,11 @@ class ServiceAccountTokens:
 
 
 def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
-    """Return the claims of the token that a TokenRequest with `spec` requests for `account`."""
+    """Return the claims of the token that a TokenRequest with `spec` requests for `account`.
+
+    `now_s` is the time in seconds since 1970. `spec` must have its audiences and its
+    expirationSeconds.
+    """
     meta = account["metadata"]
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}

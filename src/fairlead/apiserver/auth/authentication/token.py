@@ -15,7 +15,7 @@ from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 _SCHEME: Final = "bearer"
 
-# The audiences that tokens must have here; upstream: --api-audiences, whose default is
+# Tokens must have one of these audiences; upstream: --api-audiences, whose default is
 # --service-account-issuer
 API_AUDIENCES: Final = ("https://kubernetes.default.svc.cluster.local",)
 _OWN_AUDIENCES: Final = frozenset(API_AUDIENCES)
@@ -54,7 +54,10 @@ class TokenAuthenticator:
     """
 
     def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
-        """`users` are keyed by token. `recognize` authenticates all other tokens."""
+        """`users` are keyed by token. `recognize` authenticates all other tokens.
+
+        If `recognize` is None, all other tokens are invalid.
+        """
         self._users = {_digest(token): user for token, user in users.items()}
         self._recognize = recognize
 

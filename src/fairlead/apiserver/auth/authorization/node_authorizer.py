@@ -26,14 +26,14 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
 
-# returns why the authorizer has no opinion on a node's request; None if the request is allowed
+# Returns why the authorizer has no opinion on a node's request; None if the request is allowed.
 Check = Callable[[str, AuthorizationAttributes], str | None]
 
 NODES_GROUP: Final = "system:nodes"
 USER_PREFIX: Final = "system:node:"
 LEASE_NAMESPACE: Final = "kube-node-lease"
 _CORE: Final = ("", "events.k8s.io")
-# what every kubelet may do, regardless of its pods
+# What every kubelet may do, regardless of its pods.
 _NODE_RULES: Final[tuple[Json, ...]] = (
     {"verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"]},
     {
@@ -81,7 +81,10 @@ class NodeAuthorizer:
         self._storage = storage
 
     def __call__(self, attributes: AuthorizationAttributes) -> AccessDecision | str:
-        """Return a decision that allows the request, or the reason for having no opinion on it."""
+        """Return a decision that allows the request, or the reason for having no opinion on it.
+
+        The reason may be "", for example if the request is not from a kubelet.
+        """
         node = node_of(attributes.user)
         if not node or not attributes.is_resource:
             return ""

@@ -1,7 +1,7 @@
 """RBAC policy rules: whether a rule allows a request, and whether rules cover another rule.
 
 upstream: pkg/apis/rbac/v1/evaluation_helpers.go,
-component-helpers/auth/rbac/validation/{policy_comparator,rulebindings}.go
+component-helpers/auth/rbac/validation/policy_comparator.go
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -
 
 def compact_rules(rules: Iterable[Json]) -> list[Json]:
     """Return `rules`, with rules that differ only in their verbs merged into one."""
-    # upstream: validation/policy_compact.go:CompactRules
+    # upstream: pkg/registry/rbac/validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}
     for rule in rules:
         key = tuple(tuple(_values(rule, name)) for name in _KEY_FIELDS)

@@ -5,7 +5,7 @@ the request. Members of `system:masters` may do everything. The bindings are com
 use, and again after any role or binding has changed.
 
 upstream: plugin/pkg/auth/authorizer/rbac/rbac.go,
-component-helpers/auth/rbac/validation/rule.go
+pkg/registry/rbac/validation/rule.go
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """The RBAC authorizer. The authorizers `preceding` can decide before RBAC does."""
+    """The RBAC authorizer, with other authorizers that can decide before it."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
-        """The authorizers `preceding` are called before RBAC is evaluated."""
+        """`storage` contains the roles and bindings. `preceding` are called before RBAC decides."""
         self._storage = storage
         self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None
@@ -91,7 +91,10 @@ class Rbac:
         return AccessDecision(allowed=False, reason="\n".join(filter(None, reasons)))
 
     def rules_for(self, user: User, namespace: str) -> list[Json]:
-        """Return all rules that apply to the user in `namespace`; "" means cluster-wide only."""
+        """Return all rules that apply to the user in `namespace`.
+
+        If `namespace` is "", return only the rules that apply to the whole cluster.
+        """
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
     def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:

@@ -234,7 +234,7 @@ volumeattributesclass-protection-controller
   EVENTS
 """  # noqa: E501 - one rule per line
 
-# Controllers that run with a feature gate only, by that gate.
+# Controllers that run only if a feature gate is enabled, by feature gate.
 GATED_CONTROLLERS: Final[Mapping[str, str]] = {
     "GenericWorkload": """
 podgroup-protection-controller

@@ -1,4 +1,7 @@
-"""Builds the namespaces, RBAC roles and bindings of a new cluster from the tables."""
+"""Builds the namespaces, RBAC roles and bindings of a new cluster.
+
+The roles and bindings come from the tables in `roles` and `controller_roles`.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AGGREGATE_TO: Final = f"{RBAC_GROUP}/aggregate-to-"
-# The role whose binding has an additional prefix.
+# The binding of the role with this prefix has the additional prefix `system::`.
 _DOUBLE_PREFIXED: Final = "extension-apiserver-"
 _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
