@@ -3,8 +3,8 @@
 Clauses of the Accept header are tried by descending q value, then in their order. A clause that
 requests an unknown view is skipped. Responses are JSON or YAML, never protobuf.
 
-Routes of built-in kinds check the media type first. These routes do not accept `application/*`, and
-refuse it with a different message.
+Routes of built-in kinds first compare the Accept header with the media types that the route can
+produce, as go-restful does. This check refuses `application/*`, with a different error message.
 
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
@@ -80,11 +80,13 @@ def negotiated_media_type(
     is_routed: bool = True,
     has_views: bool = True,
 ) -> MediaTypeOptions:
-    """Return the media type and the view of a response. Raises ApiError 406.
+    """Return the media type and the view of a response to a request with the header `accept`.
 
     `streams` means the response is a watch; `is_list` means it is a list or a watch. `is_routed`
-    means that the path has a route, as the paths of built-in kinds do. `has_views` means that the
-    response can be shown as a Table or as metadata only.
+    means that the path has a go-restful route, as the paths of built-in kinds do. `has_views` means
+    that the response can be shown as a Table or as metadata only. An empty `accept` means `*/*`.
+
+    Raises ApiError 406 if the server supports none of the clauses, and for a watch in YAML.
     """
     if is_routed:
         require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
@@ -130,7 +132,7 @@ def error_media_type(accept: str) -> str:
 
 @text_cache(maxsize=CACHE_SIZE)
 def accepts_objects(accept: str) -> bool:
-    """Return whether the client accepts whole objects."""
+    """Return whether the client accepts the object itself, not only a Table or metadata."""
     found = clauses(accept) or clauses("*/*")
     return any(_media_type(clause) and not clause.asks_for_view for clause in found)
 

@@ -17,7 +17,7 @@ TOO_LARGE_RETRY_S: Final = 1
 
 
 def no_resource() -> ApiError:
-    """Return ApiError 404: the server has no resource with the requested path."""
+    """Return ApiError 404: the server has no resource at the requested path."""
     return ApiError("NotFound", 404, NO_RESOURCE, has_details=True)
 
 
@@ -33,7 +33,7 @@ def not_supported(kind: Kind, verb: str) -> ApiError:
 
 
 def not_any_more(kind: Kind, verb: str) -> ApiError:
-    """Return ApiError 405: the custom resource's definition is being deleted."""
+    """Return ApiError 405: the CustomResourceDefinition of `kind` is being deleted."""
     message = f"{verb} not allowed while custom resource definition is terminating"
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
@@ -60,7 +60,7 @@ def unknown_body(accepted: tuple[str, ...]) -> ApiError:
 
 
 def unknown_patch() -> ApiError:
-    """Return ApiError 415: the media type is not a patch format."""
+    """Return ApiError 415: the body of a PATCH request does not have a patch media type."""
     return ApiError("UnsupportedMediaType", 415, "415: Unsupported Media Type", has_details=True)
 
 
@@ -71,7 +71,7 @@ def bad_option(options: str, *causes: Cause) -> ApiError:
 
 
 def unreadable(message: str) -> ApiError:
-    """Return ApiError 500 with no reason, and with `message`, the text of a storage error."""
+    """Return ApiError 500 without a reason. `message` is the text of a storage error."""
     return ApiError("", 500, message)
 
 

@@ -12,8 +12,8 @@ import yaml
 from fairlead.apiserver.negotiation.media_type import YAML
 
 BLOCK_YAML_BYTES_MAX: Final = 256 << 10
-# characters that JSON strings may contain, but YAML excludes or reads as line breaks (YAML 1.1,
-# 5.1)
+# Characters that JSON strings may contain, but that YAML 1.1 (section 5.1) forbids or reads as line
+# breaks.
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
@@ -31,10 +31,10 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 
 
 def text_of(media_type: str, value: Any) -> bytes:
-    """Return `value` as YAML if `media_type` is YAML, otherwise as JSON.
+    """Return `value` as YAML if `media_type` is YAML, otherwise as JSON; both are UTF-8.
 
-    A long YAML document is written as JSON on one line, which is valid YAML. Indented YAML would
-    block all other requests for a second per megabyte.
+    If the JSON text is longer than BLOCK_YAML_BYTES_MAX, the YAML document is the JSON text, which
+    is valid YAML. Block style would take a second per megabyte and block all other requests.
     """
     text = encode(value)
     if media_type != YAML:

@@ -30,7 +30,7 @@ def failure(error: ApiError) -> Json:
 
 
 def success(kind: Kind, meta: Json) -> Json:
-    """Return the Status for the successful deletion of an object."""
+    """Return the Status for the successful deletion of an object with the metadata `meta`."""
     details = {
         "name": meta["name"],
         "group": kind.stored_group,
@@ -47,9 +47,9 @@ def success(kind: Kind, meta: Json) -> Json:
 
 
 def done(code: int) -> Json:
-    """Return the Status, with the HTTP code `code`, for a successful action without a result.
+    """Return the Status for a successful request that returns no object, such as a binding.
 
-    An example of such an action is a binding.
+    `code` is the HTTP status code.
     """
     return {
         "kind": "Status",
