@@ -6,10 +6,11 @@ messages, so they are reproduced to the byte.
 - `value`: `%v`, `%s`, `%#v` and `%T` of a decoded JSON value. A map prints as `map[a:1 b:<nil>]`, a
   list as `[1 x]`. A whole number from JSON is an int64, every other number is a float64.
 - `definition`: parts of a CustomResourceDefinition as `field.Invalid` quotes them. Upstream
-  validates its internal Go types, so a schema prints with Go's field names and with all fields
-  that are nil.
+  validates its internal Go types, so a schema prints with the names of the Go fields, and includes
+  the fields that are nil.
 
-Errors about a patched document quote its JSON text, which `patch.jsonpatch.patched_document` makes.
+Errors about a patched document quote its JSON text, which `patch.jsonpatch.patched_document`
+produces.
 The errors of structured-merge-diff's schema validation are in
 `patch.managedfields.typed_validation`.
 

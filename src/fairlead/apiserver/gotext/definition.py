@@ -84,8 +84,9 @@ def shown_rule(rule: Json) -> Json:
 def shown_versions(versions: list[Json]) -> list[Json]:
     """Return the versions as errors quote them, with Go field names.
 
-    The fields in `_HOISTED` are always null. In upstream's internal type, each of these fields is
-    null if it is equal in all versions, because the conversion moves it to the spec.
+    The fields in `_HOISTED` are always null. Upstream's conversion to the internal type moves each
+    of these fields to the spec if it is equal in all versions. If it is not, upstream prints its
+    value, which this function omits.
     """
     return [
         {shown: version.get(key, zero) for shown, key, zero in _VERSION} | dict.fromkeys(_HOISTED)

@@ -17,7 +17,8 @@ from fairlead.api.text.field_problem import quoted
 _ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
 _MARKUP: Final = re.compile("[<>&\u2028\u2029]")
 _CONTROL_ESCAPES: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
-_PLAIN_EXPONENTS: Final = range(-4, 6)  # decimal exponents of numbers written without one
+# The decimal exponents with which `%v` prints a number in positional notation, such as 0.0001.
+_PLAIN_EXPONENTS: Final = range(-4, 6)
 
 
 def format_v(value: Any) -> str:
@@ -40,7 +41,7 @@ def format_v(value: Any) -> str:
 
 def format_s(value: Any) -> str:
     """Return `value` as Go's `%s` prints it; a number, for example, prints as `%!s(int64=1)`."""
-    # upstream: fmt's %s
+    # upstream: fmt/print.go:printValue, badVerb
     match value:
         case str():
             return value
@@ -56,8 +57,8 @@ def format_s(value: Any) -> str:
 
 
 def format_float(value: float) -> str:
-    """Return `value` as `%v` prints a float64: shortest exact digits, as `2.5` or `1e+06`."""
-    # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on
+    """Return `value` as `%v` prints a float64: the shortest exact digits, such as `1e+06`."""
+    # upstream: strconv/ftoa.go:formatDigits: %g writes an exponent that is below -4 or above 5
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     if not isinstance(exponent, int):
         return str(value)
@@ -112,7 +113,7 @@ def json_text(value: Any) -> str:
 
 
 def escape_html(text: str) -> str:
-    """Return JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.Compact does."""
+    """Return JSON text with `<`, `>`, `&`, U+2028 and U+2029 escaped, as json.HTMLEscape does."""
     return _MARKUP.sub(_unicode_escape, text)
 
 
