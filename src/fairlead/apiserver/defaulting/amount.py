@@ -14,7 +14,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 
 def rounded(amounts: Json) -> Json:
-    """Return `amounts` rounded to whole thousandths, away from zero."""
+    """Return the quantities `amounts` rounded away from zero to whole milli-units."""
     made = {name: _whole_millis(text) for name, text in amounts.items()}
     return amounts if made == amounts else made
 
@@ -57,7 +57,7 @@ def _node_status(status: Json) -> Json:
 
 
 def with_allocatable(status: Json) -> Json:
-    """Return a Node's `status`; if allocatable is missing, it equals the capacity."""
+    """Return a Node's `status`, in which a missing allocatable defaults to the capacity."""
     if status.get("capacity") and not status.get("allocatable"):
         return {**status, "allocatable": status["capacity"]}
     return status

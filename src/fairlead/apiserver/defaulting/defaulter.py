@@ -1,8 +1,8 @@
 """The defaulter: applies all defaults to an object in stored form.
 
-Each type first gets the defaults of its single fields (`api.facts`), then its rule in `RULES` is
-applied. As in upstream's generated functions, an enclosing type is completed before the types
-inside it. So a rule can rely on the defaults of the enclosing types.
+An object of each type first gets the defaults of its single fields (`api.facts`), then the rule of
+its type in `RULES` is applied. As in upstream's generated functions, an object gets its defaults
+before the objects inside it. So a rule sees the values that rules of enclosing types have set.
 
 upstream: pkg/apis/*/*/zz_generated.defaults.go,
 pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,
@@ -100,7 +100,7 @@ DEVICE_RULES: Final[Mapping[str, Rule]] = {
 
 Complete = Callable[[Any], Any]
 
-# by type name: `v1.Container`, or `core.v1.Event` if two groups have a type of that name
+# Rules by type name: `v1.Container`, or `core.v1.Event` if two groups have a type of that name.
 RULES: Final[Mapping[str, Rule]] = {
     **POD_RULES,
     **AMOUNT_RULES,
@@ -191,7 +191,8 @@ def _of_map(schema: Schema) -> Complete:
 
 
 def _inner(schema: Schema) -> Complete:
-    assert schema.items is not None  # otherwise no type would have defaults
+    # `_completer` compiles a list or map only if the type of its items has defaults.
+    assert schema.items is not None
     inner = _completer(schema.items)
     assert inner is not None
     return inner

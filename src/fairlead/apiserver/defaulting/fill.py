@@ -11,16 +11,22 @@ Rule = Callable[[Json], Json]
 
 
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
-    """Return `obj` with the `defaults` that it lacks; `obj` itself if no default is missing."""
+    """Return `obj` with `defaults` for the fields that are absent or an empty string.
+
+    Returns `obj` itself if no field lacks a value.
+    """
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj
 
 
 def filling(**defaults: Any) -> Rule:
-    """Return a rule that sets `defaults` in the fields that an object lacks."""
+    """Return a rule that applies `filled` with `defaults`."""
     return lambda obj: filled(obj, defaults)
 
 
 def replaced(obj: Json, key: str, value: Any) -> Json:
-    """Return `obj` with `key` set to `value`; `obj` itself if it already has this value."""
+    """Return a copy of `obj` with `key` set to `value`.
+
+    Returns `obj` itself if it already contains the same Python object at `key`.
+    """
     return obj if key in obj and obj[key] is value else {**obj, key: value}

@@ -31,7 +31,7 @@ def _pod(pod: Json) -> Json:
 
 
 def with_requests(container: Json) -> Json:
-    """Return `container`; a resource without a request gets its limit as the request."""
+    """Return `container`, in which the request of each resource defaults to its limit."""
     resources = container.get("resources", {})
     limits = resources.get("limits")
     if not limits:
@@ -52,7 +52,7 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount."""
+    """Return `spec` with equal values of serviceAccountName and the deprecated serviceAccount."""
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec
@@ -69,7 +69,7 @@ def _on_host(container: Json) -> Json:
 
 
 def on_host(port: Json) -> Json:
-    """Return a port of a container in the host network; hostPort defaults to containerPort."""
+    """Return `port` of a pod with hostNetwork; its hostPort defaults to its containerPort."""
     if port.get("hostPort") or not port.get("containerPort"):
         return port
     return replaced(port, "hostPort", port["containerPort"])

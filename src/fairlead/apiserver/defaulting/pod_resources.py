@@ -1,9 +1,9 @@
 """Defaults of pod-level resources (spec.resources).
 
-Missing pod-level limits of hugepages are the sums of the containers' limits. If there are pod-level
-limits, missing pod-level requests are the sums of the containers' requests. If no container
-requests a resource, or the resource is hugepages (which cannot be overcommitted), the missing
-request equals the pod-level limit.
+A missing pod-level limit of hugepages defaults to the sum of the containers' limits. If there are
+pod-level limits, a missing pod-level request of cpu or memory defaults to the sum of the requests
+of the containers. If no container requests the resource, or the resource is hugepages (which cannot
+be overcommitted), the request defaults to the pod-level limit.
 
 upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
 """
@@ -21,7 +21,7 @@ _CONTAINER_LISTS: Final = ("containers", "initContainers")
 
 
 def with_pod_level_requests(spec: Json) -> Json:
-    """Return `spec` with defaults for its pod-level limits and requests.
+    """Return `spec`, which has `resources`, with defaults for its pod-level limits and requests.
 
     The containers must already have their own default requests. Raises QuantityError if a container
     has a malformed quantity.
@@ -70,5 +70,5 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with its "requests" or "limits" (`of`) as requests, and no limits."""
+    """Return `container` with its "requests" or "limits" (`of`) as its only requests."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -67,7 +67,8 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 def with_defaults(kind: Kind, obj: Json) -> Json:
     """Return `obj` with the defaults of its kind; `obj` itself if no default is missing.
 
-    Raises QuantityError if a container has a malformed quantity that a pod-level sum needs.
+    Raises QuantityError if the pod has pod-level resources, and a container's quantity that they
+    are computed from is malformed.
     """
     rule = _RULES.get(kind.resource)
     return rule(obj) if rule else obj
@@ -134,7 +135,7 @@ def _template_labels(template: Json) -> dict[str, str]:
     try:
         return decode_as(Pod, template).metadata.labels
     except DecodeError:
-        return {}  # validation reports the wrong field
+        return {}  # Validation reports the malformed field.
 
 
 def _job(obj: Json) -> Json:

@@ -52,7 +52,7 @@ def _stateful_set(spec: Json) -> Json:
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
     claims = spec.get("volumeClaimTemplates")
     if claims:
-        # Overwrites any other apiVersion and kind. upstream: pkg/apis/apps/v1/conversion.go
+        # This overwrites any other apiVersion and kind. upstream: pkg/apis/apps/v1/conversion.go
         named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         spec = replaced(spec, "volumeClaimTemplates", [{**one, **named} for one in claims])
     return spec
@@ -63,7 +63,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """Return a DaemonSet whose annotation of the template generation is "0" by default."""
+    """Return a DaemonSet whose annotation with the template generation defaults to "0"."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -83,7 +83,7 @@ def _replication_controller(obj: Json) -> Json:
 
 
 def with_own_name(namespace: Json) -> Json:
-    """Return `namespace` with a label that contains its name, so that selectors can match it."""
+    """Return `namespace` with the label `kubernetes.io/metadata.name`, which contains its name."""
     # upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Namespace
     meta = namespace.get("metadata", {})
     labels = meta.get("labels") or {}
@@ -113,9 +113,9 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """Return a Job's spec, with completions 1 if it sets neither completions nor parallelism.
+    """Return a Job's spec; completions is 1 if neither completions nor parallelism is set.
 
-    A Job that only sets parallelism is a work queue.
+    A Job that sets only parallelism is a work queue, so its completions stay unset.
     """
     if "completions" in spec or "parallelism" in spec:
         return spec
@@ -123,7 +123,10 @@ def with_completions(spec: Json) -> Json:
 
 
 def with_metrics_and_rules(spec: Json) -> Json:
-    """Return a HorizontalPodAutoscaler's spec with default metrics and complete scaling rules."""
+    """Return a HorizontalPodAutoscaler's spec with the defaults of its metrics and behavior.
+
+    The default metric is a CPU utilization of 80%. Without a behavior, no scaling rules are set.
+    """
     if not spec.get("metrics"):
         spec = {**spec, "metrics": [_CPU]}
     behavior = spec.get("behavior")
@@ -143,7 +146,7 @@ def with_metrics_and_rules(spec: Json) -> Json:
 
 
 def _secret(secret: Json) -> Json:
-    """Return a Secret whose stringData is moved into data."""
+    """Return a Secret whose stringData is encoded and moved into data."""
     texts = secret.get("stringData")
     if texts is None:
         return secret
