@@ -2,10 +2,10 @@
 
 v1 has one field for the target CPU utilization, and one field for the current CPU utilization. In
 v1, all other metrics, the current values of all metrics, the conditions and the behavior are JSON
-in annotations. Metrics have the field names of v1's types; the behavior has the field names of a Go
-type without JSON names. Malformed annotations are dropped. If a v2 object has annotations with
-these names, they are dropped too. A CPU metric that was converted to v1 and back becomes the last
-metric.
+in annotations. Metrics in annotations have the field names of v1's types. The behavior has the
+names of Go fields, because upstream encodes an internal type, which has no JSON tags. Malformed
+annotations are dropped. If a v2 object has annotations with these names, they are dropped too. A
+CPU metric that was converted to v1 and back becomes the last metric.
 
 upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
 """
@@ -43,7 +43,10 @@ _CONDITION: Final = (
 
 
 def old_autoscaler(autoscaler: Json) -> Json:
-    """Return an autoscaling/v2 autoscaler, converted to autoscaling/v1."""
+    """Return `autoscaler`, an object of autoscaling/v2, in the form of autoscaling/v1.
+
+    Its apiVersion is not changed.
+    """
     spec = dict(autoscaler.get("spec") or {})
     status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
     metrics = spec.pop("metrics", None) or []
@@ -62,7 +65,10 @@ def old_autoscaler(autoscaler: Json) -> Json:
 
 
 def new_autoscaler(autoscaler: Json) -> Json:
-    """Return an autoscaling/v1 autoscaler, converted to autoscaling/v2."""
+    """Return `autoscaler`, an object of autoscaling/v1, in the form of autoscaling/v2.
+
+    Its apiVersion is not changed.
+    """
     spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
     notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
     metrics = [new_target(each) for each in _read(notes, _METRICS)]
@@ -103,7 +109,7 @@ def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
 
 
 def _written(value: Any) -> str:
-    """Return `value` as Go encodes it in JSON, with some HTML characters escaped."""
+    """Return `value` as Go encodes it in JSON: with `<`, `>`, `&`, U+2028 and U+2029 escaped."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return text.translate(_ESCAPED)
 
@@ -276,17 +282,17 @@ _CURRENTS: Final[Mapping[str, Fields]] = {kind: _now(fields) for kind, fields in
 
 
 def old_target(metric: Json) -> Json:
-    """Return the item `metric` of v2's `spec.metrics`, converted to v1."""
+    """Return `metric`, an item of v2's `spec.metrics`, converted to v1."""
     return _old(metric, _TARGETS, _TARGET_ZEROS)
 
 
 def old_current(metric: Json) -> Json:
-    """Return the item `metric` of v2's `status.currentMetrics`, converted to v1."""
+    """Return `metric`, an item of v2's `status.currentMetrics`, converted to v1."""
     return _old(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
 def new_target(metric: Json) -> Json:
-    """Return the v1 metric `metric`, converted to an item of v2's `spec.metrics`."""
+    """Return `metric`, a metric of v1, converted to an item of v2's `spec.metrics`."""
     made = _new(metric, _TARGETS, _TARGET_ZEROS)
     for source in _TARGETS:
         if source in made:
@@ -295,7 +301,7 @@ def new_target(metric: Json) -> Json:
 
 
 def new_current(metric: Json) -> Json:
-    """Return the v1 metric `metric`, converted to an item of v2's `status.currentMetrics`."""
+    """Return `metric`, a metric of v1, converted to an item of v2's `status.currentMetrics`."""
     return _new(metric, _CURRENTS, _CURRENT_ZEROS)
 
 
@@ -363,7 +369,7 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """Return `source` with the type of its target, which depends on the values in the target."""
+    """Return the target of `source` with its type, which depends on the values in the target."""
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:
         target.pop("value", None)

@@ -1,10 +1,10 @@
 """Converts objects between the version of a request and the stored version.
 
-The Events of both groups are the same objects, and so are the HorizontalPodAutoscalers of both
-versions. They are stored as `Kind.stored_as`; a kind that is served in the stored version is not
-converted. The versions of a custom resource differ only in apiVersion and in their schemas. Fields
-that the stored version lacks are lost on write, and fields that the served version lacks are left
-out on read.
+The groups "" and events.k8s.io serve the same Events, and autoscaling/v1 and v2 serve the same
+HorizontalPodAutoscalers. Such objects are stored in the version `Kind.stored_as`; an object that is
+served in this version is not converted. The versions of a custom resource differ only in apiVersion
+and in their schemas. Fields that the stored version lacks are lost on write, and fields that the
+served version lacks are left out on read.
 
 upstream: pkg/apis/events/v1/conversion.go,
 apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
@@ -32,7 +32,7 @@ EVENT_FIELDS: Final = {
     "count": "deprecatedCount",
 }
 _CORE_EVENT_FIELDS: Final = {new: old for old, new in EVENT_FIELDS.items()}
-# fields that one version writes even if they are empty and the other version omits
+# Fields that v1 writes even if they are empty. events.k8s.io/v1 omits them if they are empty.
 _EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
 
 
@@ -42,7 +42,7 @@ def is_converted(kind: Kind) -> bool:
 
 
 def shown(kind: Kind, obj: Json) -> Json:
-    """Return the stored object `obj`, converted to the version of `kind`."""
+    """Return the stored object `obj`, converted to the served version `kind.api_version`."""
     if not is_converted(kind):
         return obj
     if kind.custom is not None:
@@ -52,7 +52,7 @@ def shown(kind: Kind, obj: Json) -> Json:
 
 
 def stored(kind: Kind, obj: Json) -> Json:
-    """Return `obj`, an object of `kind`, converted to the stored version."""
+    """Return `obj`, in the served version `kind.api_version`, converted to the stored version."""
     if not is_converted(kind):
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
@@ -60,9 +60,9 @@ def stored(kind: Kind, obj: Json) -> Json:
 
 
 def pruned_for_storage(kind: Kind, obj: Json) -> Json:
-    """Return a valid object without the fields that the schema of its stored version lacks.
+    """Return `obj` without the fields that the schema of the stored version lacks.
 
-    `obj` already has the stored apiVersion.
+    `obj` is valid and already has the stored apiVersion. Only custom resources are pruned.
     """
     if kind.custom is None or not is_converted(kind):
         return obj
