@@ -6,7 +6,8 @@
     /                              all paths
     /healthz  /livez  /readyz      health
 
-Each document is encoded once and cached until the served kinds change.
+Each document is encoded once and cached until the served kinds change, except for the health
+reports.
 
 upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery,
 staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handler.go,
@@ -69,7 +70,7 @@ class Documents:
         fairlead_version: str,
         storage_problem: Callable[[], str] = str,
     ) -> None:
-        """`server_address` is the host and port in the documents.
+        """`server_address` is the host and port that the documents contain.
 
         `storage_problem` returns the error text of a storage problem, or "" if the storage works.
         """
@@ -83,7 +84,9 @@ class Documents:
     def __call__(self, request: Request, now: int) -> Response | None:
         """Return the document at the request's path; None if there is no document.
 
-        `now` is ignored. Raises ApiError 404 for an unknown version of a group, 405 and 406.
+        `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
+        paths below `/version`, 405 for a method other than GET, and 406 if the client accepts none
+        of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -104,7 +107,10 @@ class Documents:
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
-        """Return a function that builds the document at `path`. Raises ApiError 404."""
+        """Return a function that builds the document at `path`; None if there is no document.
+
+        Raises ApiError 404.
+        """
         registry = self._registry
         match path:
             case () | ("index.html",):
@@ -190,8 +196,9 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Return None if an acceptable clause without the parameter `as` precedes it. Raises ApiError 406
-    if the server supports none of the clauses.
+    Returns None if there is no such clause, or if a supported clause without the parameter `as`
+    precedes it. Raises ApiError 406 if all clauses have the parameter `as`, at least one of them
+    has a known media type, and none requests aggregated discovery.
     """
     wanted = clauses(accept)
     for clause in wanted:
@@ -271,10 +278,10 @@ def _subresource(kind: Kind, part: Subresource) -> Json:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> Json:
-    """Return the responseKind called `name`.
+    """Return a responseKind with the kind `name`.
 
-    For built-in kinds, the group and version are omitted if they equal those of the document. For
-    custom resources, they are always included.
+    For built-in kinds, the group and version are empty strings if they equal those of the document.
+    For custom resources, they are always set.
     """
     if kind.is_custom and not group:
         group, version = kind.group, kind.version
@@ -303,7 +310,7 @@ _FIXED: Final = (
 
 
 def paths(registry: ServedKinds) -> dict[str, list[str]]:
-    """Return all served paths, sorted by bytes."""
+    """Return the document at `/`, which contains all served paths, sorted by bytes."""
     groups = [group for group in registry.groups() if group]
     versions = [
         f"/apis/{group}/{version}" for group in groups for version in registry.versions(group)

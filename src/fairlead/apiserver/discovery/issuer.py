@@ -23,14 +23,15 @@ class IssuerDocuments:
     """Serves the issuer's configuration and its keys, as an `endpoints.server.Document`."""
 
     def __init__(self, identity: Identity, address: str) -> None:
-        """`address` is the host and port in the documents."""
+        """`address` is the host and port in the URL of the keys."""
         self._identity = identity
         self._keys_url = f"https://{address}{KEYS}"
 
     def __call__(self, request: Request, now: int) -> Response | None:
         """Return the document at the request's path; None if there is no document.
 
-        Raises ApiError 405, 406.
+        There are no documents if the server issues no tokens. `now` is ignored. Raises ApiError 405
+        for a method other than GET, and 406 if the client does not accept the keys' media type.
         """
         if request.path not in (CONFIGURATION, KEYS) or self._identity.issue is None:
             return None

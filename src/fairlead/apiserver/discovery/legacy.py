@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
-# resources for which upstream still stores an older version, which affects the hash
+# Kinds that upstream still stores in an older version. The hash contains the stored version.
 _HASHED_VERSIONS: Final = {
     "CustomResourceDefinition": "v1beta1",
     "MutatingAdmissionPolicy": "v1beta1",
@@ -49,7 +49,7 @@ def api_resource_list(registry: ServedKinds, group: str, version: str) -> Json |
     kinds = registry.kinds(group, version)
     if not kinds:
         return None
-    # Only the core group's list has no apiVersion.
+    # As in upstream, the list of the core group has no apiVersion.
     head: Json = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group else {})
     resources = [resource for kind in kinds for resource in _resources(kind)]
     return {**head, "groupVersion": kinds[0].api_version, "resources": resources}
