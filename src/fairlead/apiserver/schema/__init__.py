@@ -1,8 +1,8 @@
 """Schemas: the types and fields of built-in kinds, as data.
 
-Law: pure tables and functions that follow them; no code is specific to one kind.
-`tools/schema_table.py` makes `data/*.json.gz` from Kubernetes' published schemas; `api.facts` adds
-the rules that those schemas omit.
+Law: pure tables, and functions that read them. No code is specific to one kind, except `union` and
+`gojson.internal_type`. `tools/schema_table.py` generates `data/*.json.gz` from the schemas that
+Kubernetes publishes; `api.facts` adds the rules that those schemas omit.
 
 `model` reads the tables, `decoder` converts a request's body into stored form. `gojson` reproduces
 how Go reads JSON, and its error messages.

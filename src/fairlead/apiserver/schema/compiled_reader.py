@@ -55,8 +55,8 @@ def _compiled(schema: Schema) -> Reader:
             return _SCALARS.get(schema.type, _unusual)
 
 
-# How a field is read (None: it is a string), whether it is dropped if empty, and whether an empty
-# map is written as null.
+# The function that reads the field's value (None: it is a string), whether the field is dropped if
+# it is empty, and whether an empty map is stored as null.
 _Row = tuple[Reader | None, bool, bool]
 
 

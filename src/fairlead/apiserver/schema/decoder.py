@@ -45,7 +45,7 @@ CACHE_SIZE: Final = 1 << 7
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     """Return (`value` in stored form, notes about unknown and duplicate fields).
 
-    Raises TypeMismatchError for the first value of a wrong type.
+    Raises TypeMismatchError for a value of a wrong type, as the module's docstring describes.
     """
     notes = Notes()
     return read(schema, value, FieldLocation(), notes), notes.texts
@@ -60,7 +60,7 @@ def read(schema: Schema, value: Any, location: FieldLocation, notes: Notes) -> A
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
-    """Return (value, notes) as `decoded` does, without the fast path of `compiled_reader`."""
+    """Return what `decoded` returns, without using the fast path of `compiled_reader`."""
     notes = Notes()
     return _walked(schema, value, FieldLocation(), notes), notes.texts
 

@@ -21,13 +21,13 @@ from fairlead.apiserver.schema.model import Schema, Type
 # Takes a value and the value that it replaces, which is in order.
 _Order = Callable[[Any, Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
-# For objects with a certain set of keys: the members that need sorting inside, and the order of the
-# keys, None if they are already in order.
+# A plan for objects with the same keys in the same order: the members whose values may need
+# sorting, and the sorted keys (None if the keys are already in order).
 _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
 _NOTHING: Final[Json] = {}
-# Objects of a type mostly have one of a few sets of keys.
+# Most objects of a type have one of a few sets of keys.
 PLANS_MAX: Final = 32
 
 
@@ -52,7 +52,8 @@ def ordered_by_name(value: Any) -> Any:
     return value
 
 
-# Types are shared and few, and may contain themselves. None: a scalar, which has no order.
+# Types are shared and few, and may contain themselves. None: values of the type have no members to
+# sort.
 _ORDERS: Final[dict[Schema, _Order | None]] = {}
 
 
@@ -68,7 +69,7 @@ def _made(schema: Schema) -> _Order | None:
         case Type.OBJECT if schema.fields:
             rows: _Rows = {}
             order = partial(_object, rows, {})
-            _ORDERS[schema] = order  # a recursive type inside may read this
+            _ORDERS[schema] = order  # `_order_of` returns this if the type contains itself.
             for number, (key, field) in enumerate(schema.fields.items()):
                 rows[key] = number, _order_of(field.schema)
             return order

@@ -69,7 +69,7 @@ class FieldLocation:
 
     @property
     def struct(self) -> str:
-        """The name of the type that declares the field, without its version."""
+        """The name of the type that declares the field, without its version; "" at the root."""
         owners = [location.owner for location in self._way() if location.owner is not None]
         return owners[-1].definition.rpartition(".")[2] if owners else ""
 

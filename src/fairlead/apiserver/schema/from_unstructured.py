@@ -1,8 +1,8 @@
 """Converts the result of a patch to upstream's types, as runtime.FromUnstructured does.
 
-Upstream does not parse a patch's result as JSON again, but assigns its values one by one. Numbers
-are converted to the type of their field. Whole floats become integers. An integer of more than 32
-bits loses its upper half in a field of 32 bits.
+Upstream does not parse the result of a patch as JSON again, but assigns its values one by one.
+Numbers are converted to the type of their field: whole floats become integers in an integer field,
+and an integer of more than 32 bits loses its upper half in a field of 32 bits.
 
 upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
 """
@@ -42,7 +42,8 @@ def _number(schema: Schema, value: Any) -> Any:
     if schema.type not in (Type.INT32, Type.INT64) or isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
-        value = int(value) if abs(value) < _INT64 else -_INT64  # as on amd64
+        # On amd64, Go converts a float that exceeds an int64 to the smallest int64.
+        value = int(value) if abs(value) < _INT64 else -_INT64
     if isinstance(value, int) and schema.type is Type.INT32 and abs(value) <= _INT64:
         return (value + _LOW) % _HALF - _LOW
     return value

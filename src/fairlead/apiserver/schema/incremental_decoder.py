@@ -15,10 +15,10 @@ _ABSENT: Final = object()
 
 
 def changed(schema: Schema, old: Any, new: Any) -> Any:
-    """Return `new` in stored form; the parts that it shares with `old` are reused.
+    """Return `new` in stored form; the Python objects that it shares with `old` are reused.
 
-    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type; the path in its
-    message starts at the innermost object that both `old` and `new` contain.
+    `old` is in stored form. Raises TypeMismatchError for a value of a wrong type. The path in its
+    message does not start at the root, but at the innermost changed object that exists in both.
     """
     if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
         return decoded(schema, new)[0]

@@ -20,7 +20,8 @@ def broken_keywords(
 ) -> Iterator[Broken]:
     """Yield (keyword, its value) for each keyword that `value` violates.
 
-    `matches` returns whether a text contains a match of a pattern.
+    Of the keywords for the length and pattern of a string, only the first violation is yielded.
+    `matches(pattern, text)` returns whether the text contains a match of the pattern.
     """
     match value:
         case bool():
@@ -78,5 +79,6 @@ def _broken_by_count(keywords: Mapping[str, Any], value: Any) -> Iterator[Broken
 
 
 def _is_choice(value: Any, choice: Any) -> bool:
-    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum: 1 is 1.0, and not true
+    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum. 1 equals 1.0, but not
+    # true.
     return bool(value == choice) and isinstance(value, bool) == isinstance(choice, bool)

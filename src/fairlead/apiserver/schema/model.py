@@ -24,7 +24,7 @@ from fairlead.apiserver.schema.openapi_types import TypeTables, documented_types
 
 VERSION: Final = "1.36"
 _GZIP: Final = 16 + zlib.MAX_WBITS
-# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever its content
+# upstream: kube-openapi/pkg/schemaconv/openapi.go, which makes this type atomic
 _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
@@ -98,8 +98,8 @@ class Schema:
     treated according to its value: a JSON object has fields, any other value is a single field.
 
     `keys` are the fields that identify an item of a LIST with the relationship MAP. `key_defaults`
-    are the values of keys that an item of this type omits. `definition` is the full name of a named
-    type.
+    are the defaults of these fields, for items of this type that omit them. `definition` is the
+    full name of a named type.
     """
 
     type: Type
@@ -136,6 +136,8 @@ class _Composite(msgspec.Struct, frozen=True):
     atomic: bool = False
 
 
+# The attributes of the rows are short, because they are the keys of the JSON tables. Type, encoding
+# if empty, whether required, merge key, patch strategies, whether granular.
 class _FieldRow(msgspec.Struct, frozen=True):
     t: str | _Composite
     z: Zero = Zero.DROP
@@ -145,6 +147,7 @@ class _FieldRow(msgspec.Struct, frozen=True):
     g: bool = False
 
 
+# Fields, type (if the definition is not an object), whether atomic, defaults of keys.
 class _Row(msgspec.Struct, frozen=True):
     f: dict[str, _FieldRow] = {}
     t: str | _Composite = ""
@@ -234,7 +237,7 @@ def schemas(version: str = VERSION) -> SchemaSet:
 def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
     """Return the descriptions of types and fields, keyed by type name, then by field name.
 
-    The field name "" has the description of the type itself.
+    The description of the type itself has the field name "".
     """
     path = data_folder("fairlead.apiserver.schema").joinpath(f"{version}-words.json.gz")
     content = zlib.decompress(path.read_bytes(), _GZIP)

@@ -104,7 +104,8 @@ def add_document(tables: TypeTables, document: Json) -> None:
 def _kinds(body: Json) -> Iterator[tuple[str, str]]:
     """Yield (kind, apiVersion) of the objects that a type describes.
 
-    Kinds of all groups, such as DeleteOptions, are left out. A type of a field yields nothing.
+    Kinds that belong to every group, such as DeleteOptions, are left out. A type that is not a kind
+    yields nothing.
     """
     for one in body.get("x-kubernetes-group-version-kind", ()):
         if one["kind"] not in _SHARED_KINDS:
@@ -115,7 +116,7 @@ def _kinds(body: Json) -> Iterator[tuple[str, str]]:
 
 
 def descriptions(body: Json) -> dict[str, str]:
-    """Return the descriptions of a type's fields; the key "" has that of the type itself."""
+    """Return the descriptions of a type's fields; the key "" has the description of the type."""
     found = {"": body.get("description", "")}
     for name, schema in body.get("properties", {}).items():
         found[name] = schema.get("description", "")
@@ -170,7 +171,7 @@ def _zero(name: str, schema: Json, type_: Any, *, needed: bool, top: bool) -> st
 def _numbers(body: Json) -> dict[str, str]:
     """Return the field names by protobuf number; the numbers are decimal text.
 
-    By default, a number is one more than the previous one.
+    A field without a number has the number of the previous field plus one.
     """
     found: dict[str, str] = {}
     number = 0

@@ -1,7 +1,7 @@
 """Decodes scalars: strings, numbers, booleans, quantities, timestamps.
 
-If a value of a type with its own UnmarshalJSON (`ENDING`) is wrong, decoding ends. A wrong value of
-any other type (`PLAIN`) is skipped and reported at the end.
+If a value of a type with its own UnmarshalJSON (`ENDING`) is malformed, decoding ends. A malformed
+value of any other type (`PLAIN`) is skipped and reported at the end.
 
 upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
 """
@@ -65,7 +65,10 @@ def _boolean(schema: Schema, value: Any, location: FieldLocation) -> bool:
 
 
 def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
-    """Return an integer within the bounds of its type. Raises TypeMismatchError."""
+    """Return `value`, an integer within the bounds of the type `schema`.
+
+    Raises TypeMismatchError for any other value.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise mismatch(schema, value, location)
     smallest, largest = _LIMITS[schema.type]
@@ -76,8 +79,8 @@ def whole_number(schema: Schema, value: Any, location: FieldLocation) -> int:
 
 def _number_text(value: float) -> str:
     if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
-        return f"{Decimal(repr(value)):f}"  # as upstream's conversion of YAML to JSON does
-    return repr(value)  # probably the notation of the client
+        return f"{Decimal(repr(value)):f}"  # Upstream's conversion of YAML to JSON writes this.
+    return repr(value)  # Upstream quotes the client's text, which is usually equal to this.
 
 
 def _number(schema: Schema, value: Any, location: FieldLocation) -> float:
@@ -114,7 +117,7 @@ def _micro_time(schema: Schema, value: Any, location: FieldLocation) -> str:
 
 
 def refused(schema: Schema, value: Any, location: FieldLocation) -> NoReturn:
-    """Raise TypeMismatchError, because the field does not accept this type of value."""
+    """Raise TypeMismatchError, because a value of type `schema` cannot have the type of `value`."""
     raise mismatch(schema, value, location)
 
 

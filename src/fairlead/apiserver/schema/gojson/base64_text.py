@@ -1,6 +1,6 @@
 """Base64 as Go's encoding/base64 decodes it: line breaks are ignored.
 
-upstream: encoding/base64.go:decodeQuantum
+upstream: encoding/base64/base64.go:decodeQuantum
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ class IllegalBase64Error(ValueError):
 
 
 def canonical_base64(text: str) -> str:
-    """Return `text`, decoded and encoded again. Raises IllegalBase64Error."""
+    """Return the base64 `text` without line breaks, decoded and encoded again.
+
+    Raises IllegalBase64Error if `text` is not base64.
+    """
     plain = text.translate(_WITHOUT_LINE_ENDS) if "\n" in text or "\r" in text else text
     try:
         return base64.b64encode(base64.b64decode(plain, validate=True)).decode()
@@ -37,7 +40,7 @@ _WITHOUT_LINE_ENDS: Final = dict.fromkeys(_LINE_ENDS)
 
 
 def _illegal_at(text: bytes) -> int:
-    read = 0  # in the group of four characters
+    read = 0  # The number of characters that were read of the current group of four.
     for at, one in enumerate(text):
         if one in _LINE_ENDS:
             continue
@@ -47,13 +50,15 @@ def _illegal_at(text: bytes) -> int:
             return _illegal_after(text, at + 1, missing=_QUANTUM - 1 - read)
         else:
             return at
-    return len(text) - read  # upstream counts back from the end and ignores line ends
+    # Upstream subtracts the length of the incomplete group, even if it contains line ends.
+    return len(text) - read
 
 
 def _illegal_after(text: bytes, at: int, missing: int) -> int:
     """Return the offset of the error, which is in the padding or after it.
 
-    `at` is the offset after the first padding character; `missing` more of them must follow.
+    `at` is the offset after the first padding character; `missing` more padding characters must
+    follow.
     """
     for _ in range(missing):
         at = _past_line_ends(text, at)

@@ -60,7 +60,7 @@ _OF_SECURITY_CONTEXT: Final = (
     ("ShareProcessNamespace", None),
     ("HostUsers", None),
 )
-# first words of JSON names that Go writes in capitals
+# The first words of JSON names that Go writes in capitals.
 _CAPITALS: Final = re.compile(
     "api|aws|ca|cel|cidr|cpu|csi|dns|fc|fs|gce|gid|gmsa|grpc|http|id|ip|iqn|iscsi|json|nfs|os|pd|"
     "qos|rbd|se|ssl|tcp|tls|ttl|tty|uid|uri|url"
@@ -79,7 +79,10 @@ _EMPTY: Final[dict[Type, Any]] = {
 
 
 def as_internal(schema: Schema, value: Any) -> Any:
-    """Return `value`, JSON with its defaults, as upstream prints its internal type."""
+    """Return `value`, which has its defaults, with the fields that its internal type prints.
+
+    Internal types use the types of metav1 directly, so these keep their JSON names.
+    """
     match value:
         case None:
             return None

@@ -1,4 +1,4 @@
-"""Parses JSON texts and keeps repeated members; the last value of a repeated member is used.
+"""Parses JSON texts and keeps repeated members. The value of a repeated member is the last one.
 
 upstream: sigs.k8s.io/json, which is case-sensitive and reports duplicates,
 encoding/json/scanner.go
@@ -31,7 +31,7 @@ _ESCAPE: Final = re.compile(
     re.DOTALL,
 )
 _EACH_BYTE: Final = "fairlead-each-byte"
-# A longer integer may exceed a double.
+# An integer with more digits may exceed the range of a double.
 _DIGITS_MAX: Final = 308
 
 
@@ -84,9 +84,10 @@ def parse_json(text: bytes | str) -> Any:
 
 
 def parse_plain(text: bytes) -> Any:
-    """Return the value of a compact text, the form that most clients send; otherwise NOT_PLAIN.
+    """Return the value of a compact JSON text; NOT_PLAIN if `text` is not compact.
 
-    A text is compact if encoding its value gives the same text again.
+    Most clients send compact texts. A text is compact if encoding its value gives the same text
+    again, except for line feeds at its end.
     """
     if _SPACED in text[:_SAMPLE_BYTES]:
         return NOT_PLAIN
@@ -96,7 +97,8 @@ def parse_plain(text: bytes) -> Any:
         return NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
         return NOT_PLAIN
-    # Of nested containers, only the innermost may be empty.
+    # In a chain of nested containers, only the innermost can be empty. So a value that is deeper
+    # than DEPTH_MAX has at least DEPTH_MAX containers that are not empty.
     filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
     return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
@@ -174,9 +176,9 @@ def json_kind(value: Any) -> str:
 
 # --- syntax errors -------------------------------------------------------------------------------
 
-# Go scans byte by byte and stops at the first byte that cannot follow; a text that ends too early
-# is scanned as if a space followed. Python's decoder reports where it stopped and what it expected,
-# and the scan continues from there as Go's does.
+# Go scans byte by byte and stops at the first byte that is not allowed; a text that ends too early
+# is scanned as if a space followed. Python's decoder reports where it stopped and what it expected.
+# `_Scanner` continues from there in the way that Go scans.
 
 END: Final = "unexpected end of JSON input"
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
@@ -208,7 +210,7 @@ def json_problem(cause: json.JSONDecodeError, text: str) -> str:
 class _Scanner:
     """Continues Go's scan at the position where Python's decoder stopped.
 
-    `_at` is the next offset.
+    `_at` is the offset of the next character.
     """
 
     def __init__(self, text: str, start: int) -> None:

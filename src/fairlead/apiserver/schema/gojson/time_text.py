@@ -23,7 +23,7 @@ _YEARS: Final = range(1, 10_000)
 _FIRST: Final = parse_timestamp("0001-01-01T00:00:00Z")
 _LAST: Final = parse_timestamp("9999-12-31T23:59:59.999999999Z")
 
-# Each part of a timestamp: its layout, its pattern, and the message if it is out of range.
+# Each part of a timestamp: its layout, its pattern, its name in errors, and its greatest value.
 _DATE: Final = (
     ("2006", r"[0-9]{4}", "", 9999), ("-", "-", "", 0), ("01", r"[0-9]{2}", "month", 12),
     ("-", "-", "", 0), ("02", r"[0-9]{2}", "", 99), ("T", "T", "", 0),
@@ -81,7 +81,7 @@ class _Reading:
         seconds = (hour * 60 + minute) * 60 + second - zone
         instant = midnight + seconds * NANOSECONDS_PER_SECOND
         instant += int(f"{fraction:0<{_NANOS_DIGITS}.{_NANOS_DIGITS}}")
-        # upstream continues here, but no such text gets this far
+        # Upstream accepts these times, but `api.timestamp` cannot represent them.
         if not _FIRST <= instant <= _LAST:
             raise self._wrong("day out of range")
         return instant
@@ -124,9 +124,9 @@ class _Reading:
         if matched[0] == "Z":
             return 0
         hours, minutes = int(matched[0][1:3]), int(matched[0][4:])
-        if minutes > 60:  # upstream allows 60 minutes, and checks them first
+        if minutes > 60:  # Go allows 60 minutes. If both are wrong, Go reports the minutes.
             raise self._wrong("time zone offset minute out of range")
-        if hours > 24:  # upstream allows 24 hours, too
+        if hours > 24:  # Go allows 24 hours.
             raise self._wrong("time zone offset hour out of range")
         seconds = (hours * 60 + minutes) * 60
         return -seconds if matched[0].startswith("-") else seconds

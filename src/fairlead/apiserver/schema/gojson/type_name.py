@@ -31,7 +31,8 @@ _NAMES: Final = {
 }
 # Named list types and their elements; elements of other list types never appear in errors.
 _NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
-# a type, the struct it embeds, and that struct's fields: the listed ones, or all except those
+# A type, the struct that it embeds, and the fields that the struct declares: after `of` the fields
+# in the list, after `but` all fields that are not in the list.
 _EMBEDDED: Final = """
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
 admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
