@@ -65,7 +65,7 @@ def check_endpoint_slice(obj: Json) -> Causes:
     """Yield the errors of an EndpointSlice."""
     type_, kind = obj.get("addressType", ""), "discovery.v1.EndpointSlice"
     yield from check_fields("", kind, obj, "addressType")
-    # The entries of a list that is too long are not checked.
+    # If a list is too long, its items are not checked.
     excess = list(check_fields("", kind, obj, "endpoints"))
     yield from excess or _check_slice_endpoints(type_, obj.get("endpoints") or [])
     excess = list(check_fields("", kind, obj, "ports"))

@@ -43,7 +43,7 @@ _CPU_DIVISORS: Final = ("1m", "1")
 _BYTE_DIVISORS: Final = (
     "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
 )  # fmt: skip
-# The names of resources in refusals of divisors.
+# The names of resources in errors about divisors.
 _DIVIDED: Final = {
     "cpu": "cpu",
     "memory": "memory",
@@ -97,7 +97,10 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
 
 
 def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = FIELDS) -> Causes:
-    """Yield the errors of a fieldRef, which refers to a field of the container's own pod."""
+    """Yield the errors of a fieldRef, which refers to a field of the container's own pod.
+
+    `known` are the supported field paths besides single labels and annotations.
+    """
     path = reference.get("fieldPath", "")
     if not path:
         yield required(f"{field}.fieldPath")
@@ -112,8 +115,11 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
 
 
 def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
-    """Yield the errors of a resourceFieldRef, which refers to a container's requests or limits."""
-    # upstream: validateContainerResourceFieldSelector there
+    """Yield the errors of a resourceFieldRef, which refers to a container's requests or limits.
+
+    If `of_volume` is True, it is in a downward API volume, and must have a containerName.
+    """
+    # upstream: validation.go:validateContainerResourceFieldSelector
     resource = reference.get("resource", "")
     if of_volume and not reference.get("containerName"):
         yield required(f"{field}.containerName")
@@ -169,7 +175,7 @@ def check_environment_sources(field: str, sources: list[Json]) -> Causes:
                 yield required(f"{where}.{key}.name")
             else:
                 yield from check_subdomain(f"{where}.{key}.name", name)
-        if not stated:  # Upstream's message does not say which source is meant.
+        if not stated:  # As in upstream, the path of the error is the list, not the source.
             yield invalid(field, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(stated) > 1:
             yield invalid(field, "", "may not have more than one field specified at a time")

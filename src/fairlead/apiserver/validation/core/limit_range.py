@@ -90,7 +90,7 @@ def _check_bounds(field: str, name: str, bounds: dict[str, Quantity | None]) -> 
             f"default request value {{}} is greater than default limit value {canonical(limit)}",
         )  # fmt: skip
     if limit and least and least > limit:
-        # Upstream's message shows the other bound.
+        # Here and below, upstream quotes the bound as the invalid value, not the default.
         yield invalid(
             f"{field}.default[{name}]",
             canonical(least),

@@ -40,7 +40,7 @@ def _twice(field: str, taint: Taint) -> Cause:
 
 def check_node(obj: Json, view: Node) -> Causes:
     """Yield the errors of a Node."""
-    # upstream: pkg/apis/core/validation/validation.go:ValidateNode names spec.taints like this
+    # upstream: validation.go:ValidateNode, which reports taints under metadata.taints
     yield from _check_scheduled_node(view, "metadata.taints")
     yield from _check_pod_ranges(obj["spec"].get("podCIDRs") or [])
 

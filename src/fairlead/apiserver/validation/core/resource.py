@@ -40,7 +40,7 @@ NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREA
 
 
 def quantity_or_none(text: QuantityText) -> Quantity | None:
-    """Return `text` as a quantity; None if it is malformed, which `check_quantity` reports."""
+    """Return `text` as a quantity; None if it is malformed (`check_quantity` yields the error)."""
     try:
         return parse_quantity(text)
     except QuantityError:
@@ -85,7 +85,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
 
 def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
     """Yield an error if a hugepage amount is not a multiple of the page size."""
-    # upstream: validateResourceQuantityHugePageValue there
+    # upstream: validation.go:validateResourceQuantityHugePageValue
     if not name.startswith(HUGEPAGES_PREFIX):
         return
     size = quantity_or_none(name.removeprefix(HUGEPAGES_PREFIX))
@@ -98,7 +98,10 @@ def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
 
 
 def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
-    """Yield the errors of pod-level requests and limits. Only some resources may have them."""
+    """Yield the errors of pod-level requests and limits.
+
+    Only cpu, memory and hugepages are supported at the pod level.
+    """
     if requirements.claims:
         yield forbidden(f"{field}.claims", "claims cannot be set for Resources at pod-level")
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
@@ -119,12 +122,12 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
     A pod-level request must be at least the sum of the containers' requests. A pod-level limit must
     be at least the limit of each container.
     """
-    # upstream: validatePodResourceConsistency there
+    # upstream: validation.go:validatePodResourceConsistency
     try:
         alone = replace(spec, resources=None, overhead={})
         asked = pod_requests(Pod(spec=alone))
     except QuantityError:
-        return  # Another check reports this error under the field's own path.
+        return  # `check_quantity` reports the malformed quantity with the path of its field.
     for name, amount in asked.items():
         request = quantity_or_none(requirements.requests.get(name, "0"))
         if request is None or not is_supported(name):
@@ -167,7 +170,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 def check_resource_name(field: str, name: str) -> Causes:
     """Yield the errors of a resource name by the rules that apply in every context."""
-    # upstream: validateResourceName there
+    # upstream: validation.go:validateResourceName
     problems = label_key_problems(name)
     for problem in problems:
         yield invalid(field, name, problem)

@@ -23,7 +23,7 @@ SCOPES: Final = (
 _COMPUTE: Final = (
     "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
 )  # fmt: skip
-# upstream: standardQuotaResources there
+# upstream: helpers.go:standardQuotaResources
 _STANDARD: Final = (
     *_COMPUTE, "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage",
     "requests.storage", "pods", "services", "replicationcontrollers", "resourcequotas", "secrets",
@@ -113,7 +113,7 @@ def _check_scopes(spec: Json) -> Causes:
 
 def _beyond(scope: str, spec: Json) -> Iterator[str]:
     """Yield the resources in spec.hard that a quota with this scope cannot limit."""
-    # upstream: IsResourceQuotaScopeValidForResource there
+    # upstream: helpers.go:IsResourceQuotaScopeValidForResource
     match scope:
         case "BestEffort":
             countable: tuple[str, ...] = ("pods",)

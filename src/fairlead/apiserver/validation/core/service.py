@@ -76,7 +76,7 @@ def is_headless(spec: Json) -> bool:
 
 def _sent_ips(spec: Json) -> list[str]:
     """Return the cluster IPs. If only clusterIP is set, return a list with this address."""
-    # upstream: pkg/registry/core/service/strategy.go:NormalizeClusterIPs
+    # upstream: pkg/registry/core/service/storage/storage.go:normalizeClusterIPs
     return spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
 
 
@@ -88,10 +88,10 @@ def _check_topology(annotations: Json) -> Causes:
 
 
 def _check_name(spec: Json) -> Causes:
-    """Yield the errors of externalName, and of addresses that the type of a Service forbids.
+    """Yield the errors of externalName, and of cluster IPs that the type of a Service forbids.
 
-    An ExternalName Service needs an externalName and must not have addresses. A Service of type
-    NodePort or LoadBalancer must not be headless.
+    A Service of type ExternalName needs an externalName, and must not have cluster IPs. A Service
+    of type NodePort or LoadBalancer must not be headless.
     """
     type_ = spec.get("type", "")
     if type_ in _OUTWARD and is_headless(spec):
@@ -148,7 +148,7 @@ def _check_affinity(spec: Json) -> Causes:
 
 def check_cluster_ips(spec: Json) -> Causes:
     """Yield the errors of clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy."""
-    # upstream: ValidateServiceClusterIPsRelatedFields there
+    # upstream: validation.go:ValidateServiceClusterIPsRelatedFields
     if spec.get("type") == EXTERNAL_NAME:
         return
     sent, first = _sent_ips(spec), spec.get("clusterIP")

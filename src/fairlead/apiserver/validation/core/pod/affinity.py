@@ -24,7 +24,7 @@ _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def check_affinity(field: str, affinity: Affinity | None) -> Causes:
-    """Yield all errors of spec.affinity."""
+    """Yield all errors of a pod's affinity; `field` is its path."""
     if affinity is None:
         return
     if affinity.node_affinity:
@@ -43,7 +43,7 @@ def _check_node_affinity(field: str, affinity: NodeAffinity) -> Causes:
     for index, term in enumerate(preferred):
         where = f"{field}.{_PREFERRED}[{index}]"
         yield from _check_weight(f"{where}.weight", term.weight)
-        # Upstream accepts any label value here.
+        # Upstream does not check the label values of preferred terms.
         yield from check_node_selector_term(f"{where}.preference", term.preference, strict=False)
 
 
@@ -78,7 +78,7 @@ def _check_term(field: str, term: PodAffinityTerm) -> Causes:
 
 def _check_keys(field: str, term: PodAffinityTerm) -> Causes:
     """Yield the errors of matchLabelKeys and mismatchLabelKeys."""
-    # upstream: validateMatchLabelKeysAndMismatchLabelKeys there
+    # upstream: validation.go:validateMatchLabelKeysAndMismatchLabelKeys
     for name, keys in (
         ("matchLabelKeys", term.match_label_keys),
         ("mismatchLabelKeys", term.mismatch_label_keys),

@@ -1,7 +1,7 @@
 """Validates the pod annotations that upstream interprets.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpecificAnnotations,
-validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOnCreate
+ValidateSeccompPodAnnotations, ValidateAppArmorPodAnnotations
 """
 
 from __future__ import annotations

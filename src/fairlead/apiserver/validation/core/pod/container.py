@@ -166,7 +166,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
     """Yield the errors of a container's resource claims; `known` are the claims of its pod."""
-    # upstream: validateResourceClaimNames there
+    # upstream: validation.go:validateResourceClaimNames
     seen: Counter[str] = Counter()
     shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
     for index, claim in enumerate(claims):
@@ -208,7 +208,7 @@ def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Cause
 
 
 def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
-    # upstream: validateResizePolicy there, whose error does not name the entry
+    # upstream: validation.go:validateResizePolicy, most of whose errors have the path of the list
     seen: dict[str, None] = {}
     for index, policy in enumerate(policies):
         name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
@@ -244,7 +244,10 @@ def _check_restart(field: str, container: Json) -> Causes:
 def check_scheduled_containers(
     field: str, containers: Sequence[Container], *, host_network: bool
 ) -> Causes:
-    """Yield the errors of the ports, resources and restart policies that the scheduler reads."""
+    """Yield the errors of the containers' ports, resources and restart policies.
+
+    The scheduler reads these fields.
+    """
     for index, container in enumerate(containers):
         where = f"{field}[{index}]"
         for number, port in enumerate(container.ports):
@@ -266,7 +269,7 @@ def check_names(field: str, containers: Sequence[Container], names: dict[str, No
 
 
 def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
-    """Yield the errors of missing names and images, which a kubelet needs to start a container."""
+    """Yield an error for each missing name or image, which a kubelet needs to start containers."""
     for index, container in enumerate(containers):
         if not container.name:
             yield required(f"{field}[{index}].name")

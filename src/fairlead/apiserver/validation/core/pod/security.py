@@ -30,7 +30,7 @@ SPEC_KIB_MAX: Final = 64
 _SEGMENT: Final = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
 _SYSCTL_FORM: Final = rf"({_SEGMENT}[\./])*{_SEGMENT}"
 _SYSCTL: Final = re.compile(_SYSCTL_FORM)
-# Namespaced sysctls, which a pod may set unless it shares the namespace with its host.
+# The prefixes of namespaced sysctls. A pod must not set them if it shares the host's namespace.
 _HOST_SYSCTLS: Final = (
     ("hostNetwork", ("net.", "net/")),
     ("hostIPC", ("kernel.shm", "kernel.msg", "kernel.sem", "fs.mqueue.")),

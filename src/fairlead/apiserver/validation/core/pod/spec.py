@@ -1,10 +1,10 @@
 """Validates the specs of pods and pod templates.
 
-`check_pod_spec` applies every rule of a new spec, in upstream's order. The other functions are for
-simulations and apply parts of the rules. `check_scheduled_spec` applies the rules that affect
-placement, to new and stored pods. `check_new_scheduled_spec` applies the placement rules that
-concern only new pods. `check_runnable_spec` applies the rules about fields that a kubelet needs,
-such as images, which a scheduling scenario may leave out.
+`check_pod_spec` applies every rule for a new spec, in upstream's order. The other functions apply
+parts of the rules, for simulations and for updates of pods. `check_scheduled_spec` applies the
+rules that affect placement, to new and stored pods. `check_new_scheduled_spec` applies the
+placement rules that concern only new pods. `check_runnable_spec` applies the rules about fields
+that a kubelet needs, such as images, which a scheduling scenario may leave out.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -78,7 +78,7 @@ SEARCHES_MAX: Final = 32
 SEARCH_TEXT_MAX: Final = 2048
 _POD_SPEC: Final = "core.v1.PodSpec"
 _LISTS: Final = ("containers", "initContainers")
-# The spelling is upstream's.
+# (JSON name, name in the paths of errors). The inconsistent spelling is upstream's.
 _HOST_SPACES: Final = (
     ("hostNetwork", "hostNetwork"),
     ("hostPID", "HostPID"),
@@ -116,7 +116,7 @@ def check_new_pod(pod: Json, view: Pod) -> Causes:
 
 
 def check_scheduled_pod(pod: Pod) -> Causes:
-    """Yield the errors in the fields of a stored pod that the scheduler reads."""
+    """Yield the errors in the fields of a new or stored pod that the scheduler reads."""
     yield from check_scheduled_spec("spec", pod.spec)
     phase = pod.status.phase
     if phase and phase not in PHASES:
@@ -161,7 +161,7 @@ def template_view(field: str, template: Json) -> Pod | Cause:
 
 def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
     """Yield all errors of a new pod's spec. `field` is its path, and `view` is its typed view."""
-    # The order is that of ValidatePodSpec: kubectl prints causes as they come.
+    # The order is that of ValidatePodSpec, because kubectl prints the causes in their order.
     volumes = spec.get("volumes") or []
     claims = spec.get("resourceClaims") or []
     context = PodContext(
@@ -244,7 +244,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors that only the spec of a stored pod may have."""
+    """Yield the errors by the rules for specs of new pods that specs of stored pods may break."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
@@ -298,7 +298,7 @@ def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
 
 
 def _check_toleration(field: str, toleration: Toleration) -> Causes:
-    # upstream: ValidateTolerations; values are reported under operator there
+    # upstream: validation.go:ValidateTolerations, which reports values under the path of operator
     for problem in label_key_problems(toleration.key) if toleration.key else ():
         yield invalid(f"{field}.key", toleration.key, problem)
     operator = toleration.operator

@@ -202,7 +202,7 @@ def _shown_source(spec: Json) -> Json:
 def _unexpanded(old: Json, new: Json) -> Json:
     """Return `new`, without controllerExpandSecretRef if `old` has none.
 
-    An update may set this field once.
+    So an update may add this field to a CSI volume.
     """
     had, wants = old["spec"].get("csi"), new["spec"].get("csi")
     if had is None or wants is None or had.get(_GROWN_WITH) is not None:

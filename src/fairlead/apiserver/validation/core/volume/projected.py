@@ -70,7 +70,7 @@ def check_downward(field: str, source: Json) -> Causes:
     for item in source.get("items") or ():
         yield from _check_downward_file(
             field, item
-        )  # Upstream's message does not say which item is meant.
+        )  # As in upstream, the paths of errors do not contain the index of the item.
 
 
 def _check_downward_file(field: str, item: Json) -> Causes:
@@ -153,7 +153,7 @@ def _check_trust(field: str, source: Json) -> Causes:
 
 
 def _written(key: str, source: Json) -> Iterator[tuple[str, str]]:
-    """Yield (path, value that errors quote) for each file of a source."""
+    """Yield (path, value that an error about this path quotes) for each file of a source."""
     if key == "clusterTrustBundle":
         yield source.get("path", ""), source.get("path", "")
     for item in source.get("items") or ():

@@ -198,7 +198,7 @@ def storage_os(*, is_persistent: bool) -> Check:
 def check_persistent_gluster(field: str, source: Json) -> Causes:
     """Yield the errors of a Glusterfs PersistentVolume.
 
-    Unlike a pod's volume, it may name an Endpoints object in another namespace.
+    Unlike a pod's volume, it may refer to an Endpoints object in any namespace.
     """
     namespace = source.get("endpointsNamespace")
     if namespace == "":
@@ -209,10 +209,7 @@ def check_persistent_gluster(field: str, source: Json) -> Causes:
 
 
 def check_persistent_azure_file(field: str, source: Json) -> Causes:
-    """Yield the errors of an Azure file PersistentVolume.
-
-    The Secret may be in another namespace.
-    """
+    """Yield the errors of an Azure file PersistentVolume. Its Secret may be in any namespace."""
     if source.get("secretNamespace") == "":
         yield required(f"{field}.secretNamespace")
 
@@ -236,7 +233,7 @@ PERSISTENT: Final = (
     "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
     "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 )  # fmt: skip
-# Names that upstream misspells when it refuses a second source.
+# The names that upstream misspells in the error for a second source.
 _MISSPELT: Final = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 
 
@@ -296,7 +293,7 @@ def _check_git(field: str, source: Json) -> Causes:
 
 def check_driver_name(field: str, name: str) -> Causes:
     """Yield the errors of a CSI driver's name."""
-    # upstream: ValidateCSIDriverName there
+    # upstream: validation.go:ValidateCSIDriverName
     if not name:
         yield required(field)
     if len(name) > DRIVER_LENGTH_MAX:
