@@ -73,8 +73,8 @@ _SHARES: Final = ("maxUnavailable", "maxSurge")
 def check_scheduled_workload(workload: Replicated) -> Causes:
     """Yield the errors in those fields of a workload that its controller or the scheduler reads.
 
-    The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet. Neither new nor stored
-    workloads may have these errors.
+    The workload is a Deployment, ReplicaSet, StatefulSet or DaemonSet. The rules apply to new and
+    to stored workloads.
     """
     yield from non_negative("spec.replicas", workload.spec.replicas)
     yield from check_label_selector("spec.selector", workload.spec.selector)
@@ -82,7 +82,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors that only a stored workload may have."""
+    """Yield the errors by the rules that apply to new workloads, but not to stored ones."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -110,9 +110,9 @@ def _check_selector(workload: Replicated) -> Causes:
 
 
 def _pods_maker(workload: Replicated) -> str:
-    """Return the kind that errors about the template of `workload` name.
+    """Return the name of the kind that errors about the template of `workload` contain.
 
-    Upstream checks a Deployment's template as a ReplicaSet's template.
+    Upstream checks the template of a Deployment as the template of a ReplicaSet.
     """
     return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
 
@@ -120,7 +120,7 @@ def _pods_maker(workload: Replicated) -> str:
 def check_scheduled_controller(controller: ReplicationController) -> Causes:
     """Yield the errors in those fields that the controller manager or the scheduler reads.
 
-    Neither new nor stored ReplicationControllers may have these errors.
+    The rules apply to new and to stored ReplicationControllers.
     """
     yield from non_negative("spec.replicas", controller.spec.replicas)
     yield from check_labels("spec.selector", controller.spec.selector)
@@ -128,7 +128,7 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors that only a stored ReplicationController may have."""
+    """Yield the errors by the rules for new ReplicationControllers that stored ones may break."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
@@ -136,8 +136,8 @@ def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
 def _check_controller_selector(controller: ReplicationController) -> Causes:
     """Yield the errors of the selector, which must match the template's labels.
 
-    By default, the selector equals these labels. This also yields an error if the template is
-    missing or its pods would not run forever.
+    By default, the selector equals these labels. The function also yields the errors of a missing
+    template, of its restartPolicy and of its activeDeadlineSeconds.
     """
     spec = controller.spec
     if not spec.template:
@@ -160,7 +160,7 @@ def check_runnable_template(template: Json) -> Causes:
 
 
 def check_scheduled_template(template: Json) -> Causes:
-    """Yield the errors in the fields of a stored template that the scheduler reads."""
+    """Yield the errors in the fields of a new or stored template that the scheduler reads."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Cause):
         yield pod
@@ -170,7 +170,7 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yield the errors that only the template of a stored workload may have."""
+    """Yield the errors by the rules for new templates that stored templates may break."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
@@ -192,7 +192,7 @@ def _check_runs_for_ever(template: Json, kind: str) -> Causes:
 def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
     """Yield an error if `selector` does not match the labels of `template`.
 
-    The controller of such a workload would create pods forever.
+    Without this rule, the controller would not find the pods that it creates, and create more.
     """
     labels = _template_labels(template)
     if not selector_matches(selector, labels):
@@ -311,7 +311,7 @@ def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
     yield from check_fields("spec.ordinals", "apps.v1.StatefulSetOrdinals", ordinals, "start")
     yield from check_label_selector("spec.selector", view.spec.selector)
     yield from _check_selector(view)
-    # Upstream checks the labels here and again as part of the template.
+    # Upstream checks the template's labels here, and again when it checks the template.
     labels = spec["template"]["metadata"].get("labels") or {}
     yield from check_labels("spec.template.labels", labels)
     yield from _check_claimed_template(spec)
@@ -335,7 +335,8 @@ def _check_partition(field: str, rolling: Json) -> Causes:
 def _check_claimed_template(spec: Json) -> Causes:
     """Yield the errors of a StatefulSet's template.
 
-    The check adds a volume for each volumeClaimTemplate, because containers may mount it.
+    The template is checked with an additional volume for each of the volumeClaimTemplates, because
+    containers may mount these volumes.
     """
     template = spec["template"]["spec"]
     claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]

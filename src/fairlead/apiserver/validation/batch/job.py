@@ -71,7 +71,7 @@ def check_job(obj: Json, _: Job) -> Causes:
 def check_scheduled_job(job: Job) -> Causes:
     """Yield the errors in those fields of a Job that its controller or the scheduler reads.
 
-    Neither new nor stored Jobs may have these errors.
+    The rules apply to new and to stored Jobs.
     """
     yield from non_negative("spec.parallelism", job.spec.parallelism)
     if job.spec.completions is not None:
@@ -82,7 +82,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yield the errors that only a stored Job may have.
+    """Yield the errors by the rules that apply to new Jobs, but not to stored ones.
 
     The selector is not checked, because the server generates it.
     """
@@ -165,7 +165,8 @@ def _check_indexed(field: str, spec: Json) -> Causes:
 def check_new_cron_job(obj: Json) -> Causes:
     """Yield the errors of a new CronJob.
 
-    The names of its Jobs have a suffix of eleven characters, so the name must be short enough.
+    The name is limited to NAME_MAX characters, because the controller appends a suffix of up to
+    eleven characters to it for the names of Jobs.
     """
     yield from check_cron_job(obj)
     name = obj["metadata"].get("name", "")
@@ -281,7 +282,8 @@ def check_success_policy(field: str, spec: Json) -> Causes:
     if spec.get("completionMode") != "Indexed":
         shown = internal_of("batch.v1.SuccessPolicy", policy)
         for rule, given in zip(shown["Rules"] or (), rules, strict=False):
-            rule["SucceededIndexes"] = given.get("succeededIndexes")  # The Go field is a pointer.
+            # The Go field is a pointer, so an absent value prints as null.
+            rule["SucceededIndexes"] = given.get("succeededIndexes")
         yield invalid(field, shown, ONLY_INDEXED)
         return
     yield from check_fields(field, "batch.v1.SuccessPolicy", policy, "rules")
@@ -320,7 +322,7 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
 # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
-# The immutable fields of a Job's spec, with the Go type names that refusals print.
+# The immutable fields of a Job's spec, with the Go types as which errors print them.
 _FIXED_OF_JOB: Final = (
     ("completionMode", ""),
     ("podFailurePolicy", "batch.v1.PodFailurePolicy"),
@@ -343,7 +345,7 @@ def check_job_update(old: Json, new: Json) -> Causes:
     """Yield the errors of an update of a Job."""
     # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
     wrong = list(check_job_selector(new["spec"]))
-    yield from (*wrong, *wrong)  # Upstream checks this twice.
+    yield from (*wrong, *wrong)  # Upstream checks the selector twice.
     yield from check_job_changes(old, new)
 
 
@@ -371,9 +373,10 @@ def _check_completions(before: Json, after: Json) -> Causes:
 
 
 def _is_waiting(job: Json) -> bool:
-    """Return whether the Job is suspended and has no active pods.
+    """Return whether the resources and scheduling directives of the Job's template can change.
 
-    It must also have no startTime, or have the condition Suspended.
+    They can if the Job is suspended, has no active pods, and either has no startTime or has the
+    condition Suspended.
     """
     # upstream: pkg/registry/batch/job/strategy.go:validationOptionsForJob, with
     # MutableSchedulingDirectivesForSuspendedJobs and MutablePodResourcesForSuspendedJobs

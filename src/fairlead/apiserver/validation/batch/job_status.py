@@ -48,7 +48,10 @@ class _StatusChange:
         return self.is_finished != any(end in self.had for end in _ENDS)
 
     def changes(self, *names: str) -> bool:
-        """Return whether one of the fields or conditions `names` has changed."""
+        """Return whether one of the fields or conditions `names` has changed.
+
+        A name that begins with a capital letter is the type of a condition.
+        """
         return any(
             (name in self.had) != (name in self.has)
             if name[0].isupper()

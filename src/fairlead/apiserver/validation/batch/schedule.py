@@ -18,8 +18,9 @@ _MONTHS: Final = (
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _AMOUNT: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
 _UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
-_NUMBER_MAX: Final = 1_000_000  # This number is far beyond the bounds of every field.
-# The bounds of each field, and the names of its values.
+# Greater numbers are read as this number, which is far above the bounds of every field.
+_NUMBER_MAX: Final = 1_000_000
+# The least value, the greatest value and the names of values of each field of a cron expression.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
     (0, 23, {}),
@@ -30,7 +31,7 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 
 
 def schedule_problem(text: str) -> str:
-    """Return the error text if `text` is not a cron expression; "" if it is one."""
+    """Return the error text if `text` is not a cron expression or macro; "" if it is one."""
     if text.startswith("@"):
         if text.startswith("@every "):
             problem = _duration_problem(text.removeprefix("@every "))
@@ -77,7 +78,7 @@ def time_zone_problem(name: str) -> str:
         )
     try:
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # For example, the name of a directory.
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: `name` is a directory.
         return f"unknown time zone {name}"
     return ""
 
