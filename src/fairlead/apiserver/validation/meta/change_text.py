@@ -1,4 +1,4 @@
-"""Formats the differences of two values in the way that errors of updates print them.
+"""Formats the differences between two values as errors of updates print them.
 
 upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
 """
@@ -15,7 +15,7 @@ from fairlead.apiserver.schema.gojson.internal_type import as_internal
 from fairlead.apiserver.schema.model import Schema, schemas
 
 _CONTEXT_LINES = 3
-_BYTES_MAX = 128 << 10  # The time of a comparison grows with the square of the length.
+_BYTES_MAX = 128 << 10  # The time to compare two texts grows with the square of their length.
 
 
 def internal_of(definition: str, value: Any) -> Any:

@@ -1,7 +1,8 @@
 """Checks single fields against the facts in `api/data/facts`, with upstream's error texts.
 
-Examples of facts are: the field is required, its allowed values, its maximum length. The code of a
-group calls these checks in upstream's order, because kubectl prints the errors in that order.
+A fact states, for example, that a field is required, which values it allows, or how long it may be.
+The code of a group calls these checks in upstream's order, because kubectl prints the errors in
+that order.
 
 upstream: apimachinery/pkg/api/validate/{enum,limits,required}.go
 """
@@ -59,7 +60,7 @@ def check_fields(field: str, type_name: str, obj: Json, *names: str) -> Causes:
 
 
 def check_field(field: str, facts: FieldFacts, value: Any) -> Causes:
-    """Yield the errors of `value`, the value of the field at the path `field`."""
+    """Yield the errors of `value` by `facts`; both belong to the field at the path `field`."""
     if facts.is_zero and value is None:
         value = 0
     if value is None or (value == "" and not facts.checks_empty):

@@ -123,7 +123,7 @@ def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
 
 
 def too_long(field: str, bytes_max: int) -> Cause:
-    """Return the error for a value that is longer than `bytes_max`."""
+    """Return the error for a value that is longer than `bytes_max` bytes."""
     return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
 
 
@@ -161,7 +161,10 @@ def _is_none(value: Any) -> bool:
 
 
 def shown_as(shape: str, value: Any) -> Any:
-    """Return `value`, or each item of a list, as errors print the internal Go type `shape`."""
+    """Return `value`, of the type `shape`, as errors print its internal Go type.
+
+    If `value` is a list, its items are of the type `shape`.
+    """
     if isinstance(value, list):
         return [internal_of(shape, item) for item in value]
     return internal_of(shape, value)
@@ -243,7 +246,7 @@ def node_selector(selector: Json) -> NodeSelector:
 
 
 def check_share(field: str, amount: int | str) -> Causes:
-    """Yield the errors of `amount`, which must be a non-negative number or a percentage."""
+    """Yield the errors of `amount`, which must be a non-negative integer or a percentage."""
     if isinstance(amount, int):
         yield from check_at_least(field, amount, 0)
     elif not _PERCENT.fullmatch(amount):
@@ -346,13 +349,13 @@ def check_domain_path(field: str, path: str) -> Causes:
 
 
 def check_backsteps(field: str, path: str) -> Causes:
-    """Yield an error if `path` contains `..`."""
+    """Yield an error if one of the segments of `path` is `..`."""
     if ".." in path.split("/"):
         yield invalid(field, path, "must not contain '..'")
 
 
 def check_local_path(field: str, path: str) -> Causes:
-    """Yield an error if `path` is absolute or contains `..`."""
+    """Yield an error if `path` is absolute, or if one of its segments is `..`."""
     # upstream: pkg/apis/core/validation/validation.go:validateLocalDescendingPath
     if path.startswith("/"):
         yield invalid(field, path, "must be a relative path")

@@ -1,8 +1,9 @@
 """IP addresses and CIDRs, in legacy and canonical form.
 
-Go's old parser accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with host bits. Fields
-of old kinds refuse these forms with a separate message. Fields of newer kinds also require the
-canonical form.
+Go's old parser (`ParseIPSloppy`) accepts leading zeros, IPv4-mapped IPv6 addresses, and CIDRs with
+host bits. Fields of old kinds refuse each of these forms with its own message (`check_ip`,
+`check_cidr`). Fields of newer kinds also require the canonical form (`check_strict_ip`,
+`check_strict_cidr`).
 
 upstream: apimachinery/pkg/util/validation/ip.go, k8s.io/utils/net/parse.go
 """
@@ -33,7 +34,7 @@ _OCTET_OF_6: Final = re.compile(r"(?<=:)0+(?=[0-9]+\.)|(?<=\.)0+(?=[0-9]+(?:\.|$
 _GROUP: Final = re.compile("(?<![0-9A-Fa-f.])0+(?=[0-9A-Fa-f]{4}(?![0-9A-Fa-f.]))")
 _IPV4: Final = re.compile(r"[0-9]+(\.[0-9]+){3}")
 _MAPPED_BITS: Final = 96
-_CACHE_SIZE: Final = 1 << 13  # a NetworkPolicy can have thousands, each of which is read twice
+_CACHE_SIZE: Final = 1 << 13  # A NetworkPolicy can have thousands of CIDRs; each is parsed twice.
 
 
 class ParsedIP(Struct, frozen=True):
@@ -65,7 +66,7 @@ class ParsedCIDR(Struct, frozen=True):
 
     @property
     def network(self) -> str:
-        """The CIDR as Go prints it."""
+        """The CIDR as Go prints it, with all host bits 0."""
         address = self.first.address
         begin = ParsedIP(type(address)(int(address) - self._host), is_padded=False)
         if begin.mapped is not None and self.bits >= _MAPPED_BITS:
@@ -74,7 +75,7 @@ class ParsedCIDR(Struct, frozen=True):
 
     @property
     def interface(self) -> str:
-        """The address and the length of its prefix, as Go prints them."""
+        """The address, with its host bits, and the prefix length, as Go prints them."""
         is_mapped = self.first.mapped is not None and self.bits > _MAPPED_BITS
         bits = self.bits - _MAPPED_BITS if is_mapped else self.bits
         return f"{self.first.plain}/{bits}"
@@ -122,7 +123,7 @@ def is_ip(text: str) -> bool:
 
 
 def check_ip(field: str, text: str) -> Causes:
-    """Yield the errors of an IPv4 or IPv6 address."""
+    """Yield the errors of an IPv4 or IPv6 address, which need not be in canonical form."""
     # upstream: ip.go:IsValidIPForLegacyField
     found = parse_ip(text)
     if found is None:
@@ -144,7 +145,7 @@ def check_strict_ip(field: str, text: str) -> Causes:
 
 
 def check_cidr(field: str, text: str) -> Causes:
-    """Yield the errors of a CIDR."""
+    """Yield the errors of a CIDR, which need not be in canonical form."""
     # upstream: ip.go:IsValidCIDRForLegacyField
     found = parse_cidr(text)
     if found is None:

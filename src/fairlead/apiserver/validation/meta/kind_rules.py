@@ -1,7 +1,7 @@
 """KindRules: the validation rules of one kind, which are part of the kind's strategy.
 
-There are rules for new objects, for updated objects, for the difference between the old and the new
-object, and for statuses. `validator` applies them.
+There are rules for new objects, for the results of updates, for the difference between the old and
+the new object, and for updates through subresources. `validator` applies the rules.
 
 upstream: Validate, ValidateUpdate and the status strategies of pkg/registry/*/*/strategy.go
 """
@@ -31,21 +31,21 @@ class KindRules(Struct, frozen=True, kw_only=True):
 
     # --- metadata ----------------------------------------------------------------------------
 
-    # Returns the problems of a name (upstream: ValidateObjectMeta's nameFn).
+    # Returns the error texts of a name (upstream: the argument nameFn of ValidateObjectMeta).
     name: NameRule = path_segment_problems
     # Whether finalizers may be unqualified names.
     accepts_any_finalizer: bool = False
-    # How often an update validates metadata with the rules of new objects, besides comparing it to
-    # the old metadata.
+    # How many times an update validates the metadata by the rules for new objects, and how many
+    # times it compares the metadata with the old metadata. Upstream reports an error each time.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 
     # --- the object --------------------------------------------------------------------------
 
-    # The rules of new objects, and of the results of updates (equal unless stated otherwise).
+    # The rules for new objects, and for the results of updates (None: the rules for new objects).
     new: CheckWithView | None = None
     changed: CheckWithView | None = None
-    # Compares the old object with the new one.
+    # The rules for the difference between the old object and the new one.
     update: CheckUpdate | None = None
     # Whether immutable fields (rows of `api/data/facts`) are compared.
     has_immutable_fields: bool = True
@@ -57,7 +57,7 @@ class KindRules(Struct, frozen=True, kw_only=True):
 
     # --- subresources ------------------------------------------------------------------------
 
-    # The rules of the result of an update through a subresource.
+    # The rules for updates through subresources, by the name of the subresource.
     subresources: Mapping[str, CheckUpdate] = field(default_factory=dict)
 
 

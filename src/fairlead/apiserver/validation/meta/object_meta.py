@@ -38,7 +38,7 @@ def check_metadata(rules: KindRules, meta: ObjectMeta) -> Causes:
 
 
 def check_owner_ids(meta: ObjectMeta) -> Causes:
-    """Yield an error for each owner reference of a stored object that has no uid."""
+    """Yield an error for each owner reference without a uid."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
@@ -76,7 +76,8 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
     """Yield the errors of generateName."""
     beginning = meta.get("generateName", "")
     if beginning:
-        # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
+        # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which replaces the
+        # last two characters
         is_masked = len(beginning) > 1 and beginning.endswith("-")
         masked = f"{beginning[:-2]}a" if is_masked else beginning
         for problem in rules.name(masked):
@@ -85,7 +86,7 @@ def check_generate_name(rules: KindRules, meta: Json) -> Causes:
 
 def check_generation(kind: Kind, meta: Json) -> Causes:
     """Yield the errors of the generation, for kinds whose generation clients can set."""
-    if not kind.has_generation:  # The server counts the generations of other kinds itself.
+    if not kind.has_generation:  # The server sets the generation of all other kinds.
         yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
@@ -176,9 +177,10 @@ def _check_owner(field: str, owner: Json) -> Causes:
 def check_metadata_update(rules: KindRules, old: Json, new: Json) -> Causes:
     """Yield the errors of an update of metadata. Name, namespace and uid are immutable.
 
-    As in upstream, most errors are yielded twice.
+    As in upstream, an error is yielded once per validation (see `rules.metadata_comparisons`).
     """
-    # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
+    # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, after which the kind's
+    # own validation calls ValidateObjectMetaUpdate
     before, after = old["metadata"], new["metadata"]
     yield from check_labels("metadata.labels", after.get("labels") or {})
     yield from _check_details(after)
