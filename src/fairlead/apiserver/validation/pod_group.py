@@ -25,7 +25,7 @@ from fairlead.apiserver.validation.status import check_status_conditions
 HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 _POLICIES: Final = ("basic", "gang")
 _VERSION: Final = "scheduling.v1alpha2"
-# Fields that are not implemented, and the feature gates that would read them.
+# Fields that are not implemented, and the feature gates to which they belong.
 _UNSUPPORTED: Final = {
     "schedulingConstraints": "TopologyAwareWorkloadScheduling",
     "resourceClaims": "DRAWorkloadResourceClaims",

@@ -1,7 +1,7 @@
 """Validates, for simulations, the kinds that few simulations contain or change.
 
-`simulation` imports this module when it validates such a kind, because the rules import many other
-modules.
+`simulation` imports this module only when it validates such a kind, because the rules import many
+other modules.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from fairlead.apiserver.validation.pod_group import (
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that new and stored objects must not have."""
+    """Yield the errors by the rules that apply to new and to stored objects."""
     match view:
         case Job():
             yield from check_scheduled_job(view)

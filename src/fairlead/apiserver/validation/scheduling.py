@@ -1,7 +1,7 @@
 """Validates PriorityClasses, and the Queues and PodGroups of batch schedulers.
 
-Upstream defines these Queues and PodGroups as custom resources, whose schemas refuse malformed
-amounts. This module also refuses negative counts and counts that are too large.
+Volcano and kube-batch define their Queues and PodGroups as custom resources, whose schemas refuse
+malformed amounts. This module also refuses counts that are negative or do not fit in an int32.
 
 upstream: pkg/apis/scheduling/validation/validation.go,
 volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml

@@ -1,8 +1,8 @@
 """The part of validation that simulations use: the rules that affect decisions.
 
-A simulated cluster stores objects as scenario authors write them, without the fields that no
-controller reads. So the rules about these fields are left out. Each function applies a part of the
-rules of a kind.
+A simulated cluster stores objects as scenario authors write them, often without the fields that
+neither controllers nor the scheduler read. So the rules about these fields are left out. Each
+function applies a part of the rules of a kind.
 """
 
 from __future__ import annotations
@@ -83,7 +83,10 @@ _FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that new and stored objects must not have."""
+    """Yield the errors by the rules that apply to new and to stored objects.
+
+    `view` is the typed view of `obj`.
+    """
     match view:
         case Pod():
             yield from check_scheduled_pod(view)
@@ -121,7 +124,7 @@ def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
 
 
 def _check_resized_amounts(status: PodStatus) -> Iterator[Cause]:
-    """Yield the malformed amounts of resizes, which the scheduler reads from the status."""
+    """Yield the errors of amounts in a pod's status, which the scheduler reads during a resize."""
     yield from _check_amounts("status", status)
     for field, containers in (
         ("containerStatuses", status.container_statuses),
@@ -145,7 +148,7 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that only a stored object may have."""
+    """Yield the errors by the rules that apply to new objects, but not to stored ones."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)
@@ -167,8 +170,8 @@ def check_fixed_fields(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
     """Yield the errors of an update that changes an immutable field of a workload.
 
     Only the fields in `_FIXED_FIELDS` that the old object has are compared. The objects of a
-    simulation have only some defaults, so other immutable fields, such as volumeClaimTemplates,
-    may differ without a change.
+    simulation have only some of the defaults. So other immutable fields, such as
+    volumeClaimTemplates, may differ only because a default is missing.
 
     upstream: pkg/registry/apps/deployment/strategy.go:ValidateUpdate,
     pkg/apis/apps/validation/validation.go:ValidateStatefulSetUpdate

@@ -1,4 +1,4 @@
-"""Validates updates of statuses. Each check compares the old object with the new object.
+"""Validates updates of statuses. The arguments of each check are the old and the new object.
 
 upstream: Validate*StatusUpdate in pkg/apis/{core,apps,autoscaling,networking,policy}/validation
 """

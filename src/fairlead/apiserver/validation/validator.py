@@ -51,7 +51,7 @@ _METADATA_CHECKED: Final = (
 class Validator(Protocol):
     """The checks that a store makes before a write.
 
-    Every method raises ApiError for invalid objects.
+    Every method raises ApiError for an invalid object. `rules` are the rules of `kind`.
     """
 
     def validate(self, kind: Kind, rules: KindRules, obj: Json) -> None:
@@ -65,7 +65,10 @@ class Validator(Protocol):
     def validate_status_update(
         self, kind: Kind, rules: KindRules, old: Json, new: Json, subresource: str = "status"
     ) -> None:
-        """Refuse an invalid status update. `new` is `old` with a different status and metadata."""
+        """Refuse an invalid status update. `new` is `old` with a different status and metadata.
+
+        `subresource` is the subresource that the request updates.
+        """
         ...
 
     def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
@@ -93,8 +96,8 @@ class ApiValidator:
         check = rules.changed or rules.new
         fields = [*bounded(check(new, view) if check else ()), *_custom(kind, new, old)]
         if fields:
-            # Objects of loaded snapshots may lack what a new object needs; an update need not add
-            # it.
+            # An object from a snapshot may break rules for new objects. An update need not correct
+            # these errors.
             lacked = set(_lacking(_decoded(kind, old, decode_stored)))
             fields = [cause for cause in fields if cause not in lacked]
         kept = list(check_metadata_update(rules, old, new))
@@ -229,7 +232,7 @@ def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
     try:
         made = with_defaults(kind, obj)
     except QuantityError:
-        return obj, view  # Validation names the field with the wrong type.
+        return obj, view  # Validation reports the malformed amount with its field.
     return made, view if made is obj else _decoded(kind, made, decode)
 
 
@@ -262,7 +265,7 @@ def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors that only a stored object may have."""
+    """Yield the errors by the rules that apply to new objects, but not to stored ones."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
@@ -298,7 +301,7 @@ def _decoded(kind: Kind, obj: Json, decoder: Decoder) -> ApiObject:
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
-    # upstream: apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
+    # upstream: apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError
     stated = f"{cause.field}: {cause.problem}" if cause.field else cause.problem
     meta = obj.get("metadata")
     named = meta if isinstance(meta, dict) else {}

@@ -25,7 +25,8 @@ TEXT: Final = ("string",)
 TEXT_OR_NULL: Final = ("string", "null_type")
 OBJECT: Final = ("Object",)
 PATCH: Final = ("list(JSONPatch)",)
-# A limit for all expressions of an object, because parsing takes time too.
+# The limit for the sum of all expressions of one object, because parsing them takes time. Each
+# expression counts its length plus _CHARACTERS_EACH.
 CHARACTERS_MAX: Final = 200_000
 _CHARACTERS_EACH: Final = 150
 _VARIABLES: Final = "kubernetes.variables"
@@ -94,7 +95,7 @@ class ExpressionVariables(Struct):
     `has_params` and `has_rights` allow `params` and `authorizer`. `makes_objects` allows
     expressions to build objects. `variables` are the variables that a policy has defined so far;
     None if the object cannot define variables. `left[0]` is the number of characters that the
-    remaining expressions may have.
+    remaining expressions may have; copies of these variables share the list.
     """
 
     has_params: bool = False
@@ -118,9 +119,10 @@ def check_expression(
     wanted: tuple[str, ...] = (),
     known: ExpressionVariables | None = None,
 ) -> Causes:
-    """Yield the errors of `expression`.
+    """Yield the errors of `expression`, which may use the variables `known`.
 
-    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed.
+    The type of its result must be one of `wanted`; if `wanted` is empty, every type is allowed. A
+    blank expression has no errors.
     """
     if not expression.strip():
         return
@@ -133,7 +135,7 @@ def check_expression(
 
 
 def check_variable(field: str, name: str, expression: str, known: ExpressionVariables) -> Causes:
-    """Yield the errors of the variable `name`; a valid variable is added to `known`."""
+    """Yield the errors of the variable `name`, and add it to `known` if it is valid."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
         yield invalid(field, expression, problem)
@@ -157,7 +159,7 @@ def _judged(expression: str, known: ExpressionVariables) -> tuple[str, CelType]:
 
 
 def _named(known: ExpressionVariables) -> tuple[tuple[str, CelType], ...]:
-    """Return (name, type) of the variables that only some expressions may use."""
+    """Return (name, type) of `params` and the authorizer variables that `known` allows."""
     params = {"params": DYN} if known.has_params else {}
     return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 

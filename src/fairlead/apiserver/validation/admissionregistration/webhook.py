@@ -41,7 +41,7 @@ MATCH_POLICIES: Final = values_of(_WEBHOOK, "matchPolicy")
 OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 REVIEWS: Final = ("v1", "v1beta1")
 CONDITIONS_MAX: Final = 64
-_URL: Final = re.compile(  # The parts of RFC 3986 that the rules distinguish.
+_URL: Final = re.compile(  # The parts of a URL (RFC 3986) that the rules check separately.
     r"(?:(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):)?"
     r"(?://(?:(?P<user>[^/?#@]*)@)?(?P<host>[^/?#@\s]*))?"
     r"(?P<path>(?:/|(?![^/]*:))[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
@@ -117,7 +117,7 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
 
 
 def check_rule(field: str, rule: Json) -> Causes:
-    """Yield the errors of a rule, which selects requests by resource, operation and scope."""
+    """Yield the errors of a rule, which matches requests by resource, operation and scope."""
     operations = rule.get("operations") or []
     where = f"{field}.operations"
     if not operations:

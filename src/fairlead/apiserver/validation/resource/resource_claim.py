@@ -96,7 +96,7 @@ def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Cau
 
 
 def known_requests(requests: list[Json]) -> set[str]:
-    """Return the names of all requests and subrequests of a claim."""
+    """Return the names of all requests of a claim, and of subrequests as `request/subrequest`."""
     known = set()
     for request in requests:
         name = request.get("name", "")
@@ -147,7 +147,10 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
 
 
 def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
-    """Yield the errors of `name`, which must be the name of a request in `known`."""
+    """Yield the errors of `name`, which must be in `known`.
+
+    `known` are the names of a claim's requests, and of subrequests as `request/subrequest`.
+    """
     parts = name.split("/")
     if len(parts) > 2:
         yield invalid(field, name, _REFERENCE)
@@ -211,7 +214,7 @@ def check_class(obj: Json) -> Causes:
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32
-CONFIGS_MAX: Final = 64  # the configurations of the class and of the claim
+CONFIGS_MAX: Final = 64  # the sum of the configurations of the class and of the claim
 REFERENCES_MAX: Final = 32
 CONDITIONS_MAX: Final = 8  # AllocatedDeviceStatusMaxConditions
 DATA_BYTES_MAX: Final = 10 * 1024  # AllocatedDeviceStatusDataMaxLength

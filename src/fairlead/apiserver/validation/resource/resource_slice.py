@@ -43,7 +43,7 @@ ADVANCED_DEVICES_MAX: Final = 64  # ResourceSliceMaxDevicesWithTaintsOrConsumesC
 TAINTS_MAX: Final = 16
 COUNTER_SETS_MAX: Final = 8
 CONSUMED_SETS_MAX: Final = 2  # ResourceSliceMaxDeviceCounterConsumptionsPerDevice
-COUNTERS_MAX: Final = 32  # counters in a set, and counters of a set that a device consumes
+COUNTERS_MAX: Final = 32  # counters of a set, and counters that a device consumes of one set
 _ONE_POLICY: Final = (
     'exactly one policy can be specified, cannot specify "validValues" and "validRange" at the same'
     " time"
@@ -210,7 +210,7 @@ def _check_device(field: str, device: Json, *, is_per_device: bool) -> Causes:
 
 
 def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) -> Causes:
-    """Yield the errors of counter sets. The field `name_key` contains the name of a set.
+    """Yield the errors of at most `most` counter sets; `name_key` is the field with a set's name.
 
     upstream: validateCounterSet, validateDeviceCounterConsumption
     """
@@ -232,7 +232,9 @@ def _check_counter_sets(field: str, sets: list[Json], name_key: str, most: int) 
 
 
 def _check_capacity(field: str, capacity: Json, *, is_shared: bool) -> Causes:
-    """Yield the errors of a capacity's request policy. Only shared devices may have one.
+    """Yield the errors of a capacity's request policy.
+
+    Only a device with allowMultipleAllocations (`is_shared`) may have a policy.
 
     upstream: validateMultiAllocatableDeviceCapacity, validateSingleAllocatableDeviceCapacity
     """
