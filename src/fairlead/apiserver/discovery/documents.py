@@ -85,8 +85,8 @@ class Documents:
         """Return the document at the request's path; None if there is no document.
 
         `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
-        paths below `/version`, 405 for a method other than GET, and 406 if the client accepts none
-        of the media types.
+        paths below `/version`, 405 if the path allows only GET and the method is another one, and
+        406 if the client accepts none of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:

@@ -13,7 +13,7 @@ from fairlead.apiserver.schema.model import Schema, Type
 def as_declared(schema: Schema | None, value: Any) -> Any:
     """Return `value`, of type `schema`, with its members in Go's order; unknown members come last.
 
-    If `schema` is None or an ANY, `value` is returned unchanged.
+    If `schema` is None or of the type ANY, `value` is returned unchanged.
     """
     if schema is None or schema.type is Type.ANY:
         return value

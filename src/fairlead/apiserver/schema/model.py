@@ -136,8 +136,9 @@ class _Composite(msgspec.Struct, frozen=True):
     atomic: bool = False
 
 
-# The attributes of the rows are short, because they are the keys of the JSON tables. Type, encoding
-# if empty, whether required, merge key, patch strategies, whether granular.
+# The attributes of a row are the keys in the JSON tables, so they are short. In order: the type,
+# the encoding of an empty field, whether the field is required, its merge key, its patch
+# strategies, and whether it is granular.
 class _FieldRow(msgspec.Struct, frozen=True):
     t: str | _Composite
     z: Zero = Zero.DROP
@@ -147,7 +148,8 @@ class _FieldRow(msgspec.Struct, frozen=True):
     g: bool = False
 
 
-# Fields, type (if the definition is not an object), whether atomic, defaults of keys.
+# In order: the fields, the type (of a definition that is not an object), whether the type is
+# atomic, and the defaults of keys.
 class _Row(msgspec.Struct, frozen=True):
     f: dict[str, _FieldRow] = {}
     t: str | _Composite = ""

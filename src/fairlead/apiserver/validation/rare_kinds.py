@@ -38,7 +38,7 @@ from fairlead.apiserver.validation.pod_group import (
 
 
 def check_rare(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors by the rules that apply to new and to stored objects."""
+    """Check the rules that apply to new and to stored objects; yield the errors."""
     match view:
         case Job():
             yield from check_scheduled_job(view)

@@ -83,7 +83,7 @@ _FIXED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors by the rules that apply to new and to stored objects.
+    """Check the rules that apply to new and to stored objects; yield the errors.
 
     `view` is the typed view of `obj`.
     """
@@ -148,7 +148,7 @@ def _check_amounts(field: str, part: PodStatus | ContainerStatus) -> Iterator[Ca
 
 
 def check_new(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors by the rules that apply to new objects, but not to stored ones."""
+    """Check the rules that apply to new objects, but not to stored ones; yield the errors."""
     match view:
         case Pod():
             yield from check_new_scheduled_spec("spec", view.spec)

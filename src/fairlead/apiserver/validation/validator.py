@@ -113,7 +113,7 @@ class ApiValidator:
     ) -> None:
         """Refuse an invalid update of a subresource, which changes `old` to `new`.
 
-        `causes` are the errors by the rules of the subresource itself. Raises ApiError.
+        `causes` are the errors that the rules of the subresource itself found. Raises ApiError.
         """
         view = _decoded(kind, new, decode_stored)
         kept = check_metadata_update(rules, old, new)
@@ -265,13 +265,13 @@ def _shares(members: Iterable[str], old: Json, new: Json) -> bool:
 
 
 def _lacking(view: ApiObject) -> Iterator[Cause]:
-    """Yield the errors by the rules that apply to new objects, but not to stored ones."""
+    """Check the rules that apply to new objects, but not to stored ones; yield the errors."""
     yield from bounded(simulation.check_new(view))
     yield from bounded(simulation.check_runnable(view))
 
 
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
-    """Yield the errors of a custom resource by the rules of its CustomResourceDefinition."""
+    """Check a custom resource against its CustomResourceDefinition; yield the errors."""
     if kind.custom is not None:
         yield from bounded(kind.custom.causes(obj, old))
 

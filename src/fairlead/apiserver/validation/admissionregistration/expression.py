@@ -25,8 +25,8 @@ TEXT: Final = ("string",)
 TEXT_OR_NULL: Final = ("string", "null_type")
 OBJECT: Final = ("Object",)
 PATCH: Final = ("list(JSONPatch)",)
-# The limit for the sum of all expressions of one object, because parsing them takes time. Each
-# expression counts its length plus _CHARACTERS_EACH.
+# The limit for the total length of the expressions of one object, because parsing them takes time.
+# Each expression counts as its length plus _CHARACTERS_EACH.
 CHARACTERS_MAX: Final = 200_000
 _CHARACTERS_EACH: Final = 150
 _VARIABLES: Final = "kubernetes.variables"

@@ -82,7 +82,7 @@ def check_scheduled_workload(workload: Replicated) -> Causes:
 
 
 def check_new_scheduled_workload(workload: Replicated) -> Causes:
-    """Yield the errors by the rules that apply to new workloads, but not to stored ones."""
+    """Check the rules that apply to new workloads, but not to stored ones; yield the errors."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
@@ -128,7 +128,7 @@ def check_scheduled_controller(controller: ReplicationController) -> Causes:
 
 
 def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
-    """Yield the errors by the rules for new ReplicationControllers that stored ones may break."""
+    """Check the rules that apply only to new ReplicationControllers; yield the errors."""
     yield from _check_controller_selector(controller)
     yield from check_new_template(controller.spec.template)
 
@@ -170,7 +170,7 @@ def check_scheduled_template(template: Json) -> Causes:
 
 
 def check_new_template(template: Json) -> Causes:
-    """Yield the errors by the rules for new templates that stored templates may break."""
+    """Check the rules that apply only to the templates of new workloads; yield the errors."""
     pod = template_view(_TEMPLATE, template)
     if isinstance(pod, Pod):
         yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)

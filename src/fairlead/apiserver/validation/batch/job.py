@@ -82,7 +82,7 @@ def check_scheduled_job(job: Job) -> Causes:
 
 
 def check_new_scheduled_job(job: Job) -> Causes:
-    """Yield the errors by the rules that apply to new Jobs, but not to stored ones.
+    """Check the rules that apply to new Jobs, but not to stored ones; yield the errors.
 
     The selector is not checked, because the server generates it.
     """
@@ -322,7 +322,7 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
 # upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
-# The immutable fields of a Job's spec, with the Go types as which errors print them.
+# The immutable fields of a Job's spec, and the type of their values if errors print Go structs.
 _FIXED_OF_JOB: Final = (
     ("completionMode", ""),
     ("podFailurePolicy", "batch.v1.PodFailurePolicy"),

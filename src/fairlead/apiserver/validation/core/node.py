@@ -1,6 +1,6 @@
 """Validates Nodes: their taints, resources and pod CIDRs.
 
-As in upstream, errors of taints have paths under metadata.
+As in upstream, `check_node` reports the errors of taints under the path metadata.taints.
 
 upstream: pkg/apis/core/validation/validation.go:ValidateNode
 """

@@ -169,7 +169,7 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
 
 
 def check_resource_name(field: str, name: str) -> Causes:
-    """Yield the errors of a resource name by the rules that apply in every context."""
+    """Yield the errors of a resource name. These rules apply in every context."""
     # upstream: validation.go:validateResourceName
     problems = label_key_problems(name)
     for problem in problems:

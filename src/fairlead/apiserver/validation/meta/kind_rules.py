@@ -35,8 +35,8 @@ class KindRules(Struct, frozen=True, kw_only=True):
     name: NameRule = path_segment_problems
     # Whether finalizers may be unqualified names.
     accepts_any_finalizer: bool = False
-    # How many times an update validates the metadata by the rules for new objects, and how many
-    # times it compares the metadata with the old metadata. Upstream reports an error each time.
+    # How many times an update checks the metadata as if the object were new, and how many times it
+    # compares the metadata with the old metadata. As in upstream, each time reports its errors.
     metadata_validations: int = 1
     metadata_comparisons: int = 2
 

@@ -244,7 +244,7 @@ def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
 
 
 def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
-    """Yield the errors by the rules for specs of new pods that specs of stored pods may break."""
+    """Check the rules that apply only to the specs of new pods; yield the errors."""
     names: dict[str, None] = {}
     yield from check_names(f"{field}.containers", spec.containers, names)
     yield from check_names(f"{field}.initContainers", spec.init_containers, names)
