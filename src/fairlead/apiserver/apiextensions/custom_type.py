@@ -17,11 +17,7 @@ from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.apiextensions.cel.rule import broken_rules
 from fairlead.apiserver.apiextensions.json_path import JsonPath
 from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_schema
-from fairlead.apiserver.apiextensions.schema.pruning import (
-    IDENTITY,
-    pruned_and_defaulted,
-    pruned_object,
-)
+from fairlead.apiserver.apiextensions.schema.pruning import pruned_and_defaulted, pruned_object
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.apiextensions.schema.value_validation import (
     NOWHERE,
@@ -116,15 +112,15 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
         """Yield the validation errors of `obj`; `old` is the object that an update replaces."""
-        before = ABSENT if old is None else _content(old)
+        before = ABSENT if old is None else old
         try:
-            schema_causes = list(bounded(value_causes(self.schema, _content(obj), "", before)))
+            schema_causes = list(bounded(value_causes(self.schema, obj, "", before)))
         except OutOfBudgetError:
             yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NOWHERE)
             return
-        found = [*bounded(embedded_object_causes(self.schema, _content(obj), "")), *schema_causes]
+        found = [*bounded(embedded_object_causes(self.schema, obj, "")), *schema_causes]
         yield from found
-        yield from duplicate_item_causes(self.schema, _content(obj), "")
+        yield from duplicate_item_causes(self.schema, obj, "")
         yield from self._scale_causes(obj)
         if not self.schema.has_rules:
             return
@@ -144,11 +140,6 @@ class CustomType(Struct, frozen=True, eq=False, kw_only=True, dict=True):
                 parse_selector(str(text))
             except SelectorError as cause:
                 yield invalid(self.scale.selector_text, text, str(cause))
-
-
-def _content(obj: Json) -> Json:
-    """Return `obj` without apiVersion, kind and metadata, which the schema does not validate."""
-    return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 
 def _with_metadata_read(obj: Json, notes: Notes) -> Json:
