@@ -84,7 +84,7 @@ class AdmissionControl:
     def mutate(self, attributes: AdmissionAttributes) -> WebhookCalls[AdmissionAttributes]:
         """Return `attributes` with the changes that the mutating plugins make to the object.
 
-        Raises ApiError.
+        Raises ApiError if a plugin refuses the object.
         """
         reinvocation = attributes.reinvocation
         for number in range(ROUNDS_MAX):
@@ -108,7 +108,10 @@ class AdmissionControl:
                 yield from checked
 
     def check_count(self, attributes: AdmissionAttributes) -> None:
-        """Run only the plugins that count pods, for a new pod. Raises ApiError."""
+        """Run only the plugins that count pods, for a new pod.
+
+        Raises ApiError if one of them refuses the pod.
+        """
         for plugin in self._counting:
             plugin.admit(attributes, self._storage)
 
@@ -125,7 +128,7 @@ class AdmissionControl:
     ) -> WebhookCalls[Json]:
         """Run all plugins, and return the object with the changes of the mutating plugins.
 
-        Raises ApiError.
+        Raises ApiError if a plugin refuses the object.
         """
         attributes = self.attributes(
             operation, kind, obj, old=old, subresource=subresource, write=write
@@ -136,5 +139,5 @@ class AdmissionControl:
 
 
 def judges_users(storage: Storage) -> bool:
-    """Return whether any webhook or policy is configured; it may depend on the requesting user."""
+    """Return whether any webhook or policy is configured; its decision may depend on the user."""
     return any(map(storage.count, JUDGING))

@@ -66,7 +66,7 @@ def normalize(kind: Kind, old: Json | None, new: Json) -> Json:
 
 @lru_cache(maxsize=256)
 def zero_status(kind: Kind) -> Any:
-    """Return the status that a new object has by default; None if its kind has no status."""
+    """Return the default status of a new object; None for a custom kind or one without status."""
     schema = _schema(kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")
 

@@ -85,7 +85,7 @@ def marked_for_deletion(
 ) -> Json:
     """Return `obj` marked for deletion, or `obj` itself if nothing changes.
 
-    If `grace_period_s` is None, the grace period of the object applies.
+    If `grace_period_s` is None, the grace period of the object applies. A negative one means 1 s.
     """
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
@@ -153,7 +153,7 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
         cause = Cause(
             "FieldValueForbidden", f"Forbidden: {why} []string{{{listed}}}", "metadata.finalizers"
         )
-        # Upstream reports it twice.
+        # Upstream reports this error twice.
         raise invalid(kind, before.get("namespace", ""), before["name"], (cause, cause))
 
 
@@ -172,7 +172,7 @@ def require_same_end(kind: Kind, old: Json, new: Json) -> None:
     if seconds not in (None, before.get("deletionGracePeriodSeconds")):
         causes.append(_immutable("deletionGracePeriodSeconds", str(seconds)))
     if causes:
-        # Upstream checks it twice.
+        # Upstream checks these fields twice.
         raise invalid(kind, before.get("namespace", ""), before["name"], (*causes, *causes))
 
 

@@ -50,7 +50,7 @@ class DumpedReplicas(Replicas):
         if isinstance(index, slice):
             return [self[one] for one in range(len(self))[index]]
         if index not in self._made:
-            index = range(len(self))[index]  # it counts from the end, or IndexError is raised
+            index = range(len(self))[index]  # negative indexes; may raise IndexError
             if index not in self._made:
                 self._made[index] = self.template.view_of(self.texts[index].strings)
         return self._made[index]

@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 from fairlead.apiserver.kind import Kind
 
-# upstream: apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go. No
-# vowels and no similar characters, so that no word is generated.
+# upstream: apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go. Without
+# vowels and the digits 0, 1 and 3, which look like letters, a suffix is hardly ever a word.
 SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
 GENERATED_NAME_MAX: Final = 63
@@ -15,7 +15,7 @@ ATTEMPTS_MAX: Final = 8
 
 
 class IdSource(Protocol):
-    """A source of ids that never returns the same id twice."""
+    """A source of uids and name suffixes. It never returns the same uid twice."""
 
     def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
         """Return the uid of a new object with this kind, namespace and name."""

@@ -187,9 +187,10 @@ class PodCopies:
         self._templates.clear()
 
     def _key(self, manifest: Mapping[str, Any], write: Write) -> bytes:
-        """Return a key of what the stages read, except stored objects and the pod's own strings.
+        """Return the key of the template for `manifest`.
 
-        A manifest that does not have the form of a pod has its own key.
+        The key contains all input of the stages, except stored objects and the pod's own strings.
+        If `metadata` is not an object, the key contains the whole manifest.
         """
         meta = manifest.get("metadata")
         if isinstance(meta, dict):

@@ -44,7 +44,11 @@ def prepared_for_create(
     timestamp: str,
     zero_status: Json | None = None,
 ) -> Json:
-    """Return `obj` with the metadata and status of a new object."""
+    """Return `obj` with the metadata and status of a new object.
+
+    For a kind with a status subresource, `zero_status` (None: no status) replaces the client's
+    status, unless the strategy sets or accepts a status.
+    """
     meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}
     if kind.has_generation:
@@ -60,7 +64,11 @@ def prepared_for_create(
 
 
 def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `new` with the server-owned metadata and status of `old`, and with its generation."""
+    """Return `new` with the server-owned metadata and the status of `old`.
+
+    The generation is incremented if the strategy requires this. The status of `new` is kept if its
+    kind has no status subresource, or if the strategy has `updates_status`.
+    """
     before = old["metadata"]
     ignored = (*_SERVERS_METADATA, "selfLink")
     meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
@@ -78,7 +86,10 @@ def prepared_for_update(kind: Kind, strategy: ResourceStrategy, old: Json, new: 
 
 
 def prepared_for_status_update(strategy: ResourceStrategy, old: Json, new: Json) -> Json:
-    """Return `old` with the status of `new`, and the metadata that a status write may change."""
+    """Return `old` with the status of `new`, and the metadata that a status write may change.
+
+    The fields in the strategy's `server_status` keep the values that they have in `old`.
+    """
     before, after = old["metadata"], new["metadata"]
     written = strategy.metadata_with_status
     meta = {key: value for key, value in before.items() if key not in written}
@@ -138,7 +149,8 @@ def _with_null_list(obj: Json, path: FieldPath) -> Json:
 def with_mirrored_field(mirrored: MirroredField | None, obj: Json) -> Json:
     """Return `obj` with equal values in a single field and in the first item of a list.
 
-    If both have a value, the value of the single field is used.
+    If both have a value, the value of the single field is used. If the values differ, the list is
+    replaced by a list with this value only.
     """
     if mirrored is None:
         return obj

@@ -1,4 +1,4 @@
-"""Registry: the strategies of all kinds; functions that decode, default and validate objects.
+"""Registry: the strategies of all kinds, and functions to decode, default and validate objects.
 
 A store is composed with one registry. `api_server.API_SERVER` has all features that clients of an
 API server rely on. `simulation.SIMULATION` is smaller, because only controllers write objects in a
@@ -22,7 +22,7 @@ from fairlead.apiserver.validation.validator import Validator
 
 
 class Registry(Struct, frozen=True, kw_only=True):
-    """The functions that a store needs for each kind. Each function may raise ApiError."""
+    """The strategies and functions that a store uses. Each function may raise ApiError."""
 
     strategies: Mapping[str, ResourceStrategy]
     # The object decoded by its type: unknown fields dropped, values in canonical form.
@@ -31,7 +31,7 @@ class Registry(Struct, frozen=True, kw_only=True):
     default: Callable[[Kind, Json], Json]
     # An object derived from a stored one (None: new), with the fields that its type always encodes.
     normalize: Callable[[Kind, Json | None, Json], Json]
-    # The status before the first status write, None if there is none.
+    # The status of a new object; None if a new object has no status.
     zero_status: Callable[[Kind], Json | None]
     # upstream: Validate, ValidateUpdate of a kind's strategies
     validator: Validator

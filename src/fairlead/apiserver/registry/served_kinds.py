@@ -5,7 +5,7 @@ resources, sorted by name, and then metrics.k8s.io. The versions of a group are 
 least stable.
 
 upstream: kube-aggregator/pkg/controllers/autoregister and
-pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
+pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities
 """
 
 from __future__ import annotations

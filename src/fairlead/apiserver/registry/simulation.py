@@ -62,7 +62,7 @@ _COMPARED: Final = (POD.resource, PRIORITY_CLASS.resource)
 
 def _check_job(old: Json, new: Json) -> Causes:
     """Yield the errors of an update of a Job, which may have no selector in a simulation."""
-    # Users rarely change Jobs, and controllers change only their status.
+    # Imported on first use: most simulations update only the status of Jobs.
     from fairlead.apiserver.validation.batch.job import check_job_changes  # noqa: PLC0415
 
     yield from check_job_changes(old, new)
@@ -75,9 +75,9 @@ def _strategy(resource: str, served: ResourceStrategy) -> ResourceStrategy | Non
     """Return the strategy of `resource` in a simulation, derived from `served`.
 
     `served` is the strategy of an API server. Return None for the custom resources of batch
-    schedulers, which get the strategy of any custom resource.
+    schedulers, which get the strategy `CUSTOM`.
     """
-    if resource in scheduling.BATCH_STRATEGIES:  # custom resources exist only on an API server
+    if resource in scheduling.BATCH_STRATEGIES:  # validated only on an API server
         return None
     compared = served.rules.update if resource in _COMPARED else None
     update = _UPDATE_CHECKS.get(resource, compared)

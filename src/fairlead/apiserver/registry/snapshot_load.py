@@ -105,7 +105,7 @@ def load(
     others = [entry for entry in loaded if _is_one(entry) and entry.kind is not POD]
     pods = [entry for entry in loaded if entry.kind is POD]
     storage.restore_deferred(others, newest)
-    _admit(admission, others)  # The plugin refuses or accepts; it changes only pods.
+    _admit(admission, others)  # A plugin may refuse these objects, but changes only pods.
     _admit(admission, filter(_is_one, pods))
     return LoadedObjects((entry.view for entry in others), _restored(storage, pods, newest))
 
@@ -154,7 +154,7 @@ def as_stored(
         obj = with_label_keys(obj)
     meta = obj["metadata"]
     if kind is NAMESPACE and "spec" not in obj:
-        obj["spec"] = {"finalizers": ["kubernetes"]}  # kept until the namespace is empty
+        obj["spec"] = {"finalizers": ["kubernetes"]}  # removed by the namespace controller
     missing = {}
     if "uid" not in meta:
         missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
@@ -183,7 +183,7 @@ def _in_listing_order(
     """Return `loaded` sorted by kind, namespace and name; pods come last.
 
     Replicas are divided if other pods are listed between them. Raises ApiError if two objects have
-    the same kind, namespace and name, or if `storage` has one.
+    the same kind, namespace and name; `storage` may already contain one of them.
     """
     present = {kind.resource for kind in storage.kinds()}
     if not all(map(_is_one, loaded)):
@@ -213,8 +213,9 @@ def _without_overlaps(
     """Yield `pods` in groups, in listing order of the groups.
 
     DumpedReplicas stay whole, sorted by name, if their names are unique and no other pod is listed
-    between them. Pods that are listed between them are added to them if they match their template.
-    Otherwise the replicas are divided into single pods.
+    between them. If other pods are listed between them, and all of these match the template of the
+    replicas, the result is one larger DumpedReplicas. Otherwise the replicas are divided into
+    single pods.
     """
     entries = [one.by_name() if isinstance(one, DumpedReplicas) else one for one in pods]
     run: list[Loaded | DumpedReplicas] = []  # entries that overlap
@@ -231,8 +232,8 @@ def _without_overlaps(
 def _separate(run: Sequence[Loaded | DumpedReplicas]) -> Iterable[Loaded | DumpedReplicas]:
     """Return the entries of `run`, with DumpedReplicas divided into single pods.
 
-    If `run` has only one entry and its names are unique, the entry stays whole. If all pods of the
-    run are replicas of each other, the result is one entry.
+    If `run` has only one entry, and the names in the entry are unique, the entry stays whole. If
+    all pods of the run are replicas of each other, the result is one entry.
     """
     if len(run) == 1 and (not isinstance(run[0], DumpedReplicas) or run[0].have_own_keys):
         return run

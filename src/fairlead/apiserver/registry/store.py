@@ -77,8 +77,8 @@ IN_BACKGROUND: Final = Deletion(policy="Background")
 class PodCopying(Struct, frozen=True):
     """Options for copying pods: the first `after` new pods are created without copying.
 
-    Two pods are equal even if they differ in the annotation `own_annotation`. No admission plugin
-    may read this annotation.
+    Pods that differ only in their names and in the annotation `own_annotation` count as equal. No
+    admission plugin may read this annotation.
     """
 
     after: int = 0
@@ -320,14 +320,14 @@ class Store:
         are the same as for `update`.
         """
         strategy = self.registry.strategy(kind)
-        # 1. Let the subresource's strategy prepare it.
+        # 1. Let the strategy prepare the object for this subresource.
         prepare = strategy.prepare_subresource.get(subresource)
         if prepare is not None:
             new = prepare(old, new, format_timestamp(now))
         # 2. Preconditions.
         require_same_version(kind, old, new)
-        # 3. Defaults and managed fields, then everything except status and some metadata from
-        # `old`.
+        # 3. Defaults and managed fields. Then restore everything from `old`, except the status and
+        # some metadata.
         new = write.tracked(old, self.registry.default(kind, new))
         new = prepared_for_status_update(strategy, old, new)
         # 4. Validate, and run all plugins.
@@ -425,7 +425,8 @@ class Store:
                 Operation.UPDATE, kind, new, old=old, subresource="status", write=write
             )
             self._require_newest(kind, old)
-        # The written form may be the old one: a zero that the kind omits, for example.
+        # The normalized object may equal the old one, for example if the patch sets a zero that
+        # the type omits.
         return old if write.is_same(old, new) else self.storage.put(kind, new)
 
     # --- delete ----------------------------------------------------------------------------
@@ -469,10 +470,13 @@ class Store:
     # --- the server's own writes -----------------------------------------------------------
 
     def write(self, kind: Kind, old: Json, new: Json) -> Json:
-        """Store `new`, which the server itself has derived from `old`, the newest version."""
+        """Store `new`, which the server itself derived from the newest version `old`.
+
+        Return the stored object.
+        """
         return self.storage.put(kind, self.registry.normalize(kind, old, new))
 
-    # --- from elsewhere --------------------------------------------------------------------
+    # --- loading ---------------------------------------------------------------------------
 
     def load(self, manifests: Iterable[snapshot_load.Content], now: int) -> LoadedObjects:
         """Load all objects of a cluster as another server has stored them; see `snapshot_load`.

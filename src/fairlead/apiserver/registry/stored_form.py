@@ -89,10 +89,10 @@ _SHARED: Final = (
 )
 
 
-# Valid names of pods, which are almost all of them: a DNS subdomain without dots. Each name occurs
-# once, so a cache of checked names would not help.
+# The form of almost all names of pods: a DNS subdomain without dots. Each name occurs once, so a
+# cache of checked names would not help.
 _usual_pod_name: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,251}[a-z0-9])?").fullmatch
-_SURE_DIGITS: Final = 18  # numbers with that many digits fit into 64 bits
+_SURE_DIGITS: Final = 18  # numbers with this many digits fit into 64 bits
 
 
 class StoredForm:
@@ -107,7 +107,7 @@ class StoredForm:
         self._nodes: set[str] = set()  # valid names
 
     def has(self, kind: Kind, view: ApiObject, like: Pod | None = None) -> bool:
-        """Return whether `view`, decoded from an object of `kind`, is in stored form.
+        """Return whether `view`, decoded from an object of `kind`, is certainly in stored form.
 
         Equal parts of views are replaced by one object, so `view` must not be shared yet. `like` is
         a pod in stored form; parts that `view` shares with `like` are not checked again. Raises

@@ -81,8 +81,8 @@ class MirroredField(Struct, frozen=True):
     """A value that is stored both in a single field and in the first item of a list.
 
     If the two differ, the single field's value is used. `part` is a member of the object, such as
-    `spec`. `single` and `listed` are the names of the field and of the list in it. `key` is the
-    field of the item that contains the value; "" if the item itself is the value.
+    `spec`. `single` and `listed` are the names of the field and of the list in `part`. `key` is
+    the field of the item that contains the value; "" if the item itself is the value.
     """
 
     part: str
@@ -125,7 +125,7 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # --- update ------------------------------------------------------------------------------
 
-    # Whether PUT creates a missing object, and whether it needs no resourceVersion.
+    # Whether PUT creates a missing object, and whether PUT needs no resourceVersion.
     # upstream: rest/update.go:AllowCreateOnUpdate, AllowUnconditionalUpdate
     allow_create_on_update: bool = False
     allow_unconditional_update: bool = True
@@ -158,8 +158,9 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
 
     # upstream: rest/delete.go:DefaultGarbageCollectionPolicy
     garbage_collection: GarbageCollection = GarbageCollection.DELETE_DEPENDENTS
-    # Maps (object, now, grace period in s or None) to the object marked for deletion. If this is
-    # None, the default method applies. upstream: RESTGracefulDeleteStrategy.CheckGracefulDelete
+    # Maps (object, now, grace period in s or None) to the object marked for deletion. If this or
+    # the result is None, an object is marked only if it has finalizers. upstream:
+    # RESTGracefulDeleteStrategy.CheckGracefulDelete
     begin_deletion: Callable[[Json, int, int | None], Json | None] | None = None
     # The corresponding function for an object that is already marked.
     repeat_deletion: Callable[[Json, int, int | None], Json] | None = None
@@ -194,7 +195,7 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
     reset_fields: Mapping[str, tuple[FieldPath, ...]] = field(default_factory=dict)
     # False: upstream's reset fields name a version that does not exist, so they have no effect.
     resets_fields: bool = True
-    # Where etcd stores the objects, which some refusals quote; "": under the plural.
+    # The path of the objects in etcd, which some error messages contain; "" means the plural.
     storage_prefix: str = ""
 
     def rules_of(self, kind: Kind) -> KindRules:
@@ -202,9 +203,9 @@ class ResourceStrategy(Struct, frozen=True, kw_only=True):
         return self.rules_in_version.get(kind.api_version, self.rules)
 
 
-# For a kind without rules of its own.
+# The strategy of a built-in kind without rules of its own.
 DEFAULT: Final = ResourceStrategy()
-# For any custom resource.
+# The strategy of custom resources.
 # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go:NewStrategy
 CUSTOM: Final = ResourceStrategy(
     allow_unconditional_update=False,

@@ -24,7 +24,10 @@ from fairlead.apiserver.validation.meta.kind_rules import KindRules
 
 
 def new_definition(definition: Json, _: Storage) -> Json:
-    """Return a new definition with its defaults, after validating it. Raises ApiError 422."""
+    """Return a valid new definition with status.storedVersions set.
+
+    Raises ApiError 422 if the definition is invalid.
+    """
     completed = with_stored_versions(definition)
     found = causes(completed, ExpressionLengthBudget())
     _require_valid(completed, (*found, *_conversion_causes(completed)))
@@ -32,11 +35,14 @@ def new_definition(definition: Json, _: Storage) -> Json:
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
-    """Return an updated definition with its defaults, after validating it. Raises ApiError 422."""
+    """Return a valid updated definition, with its storage version in status.storedVersions.
+
+    Raises ApiError 422 if the definition is invalid.
+    """
     completed = with_stored_versions(new)
     length_budget = None if _schemas(old) == _schemas(completed) else ExpressionLengthBudget()
     found = (*causes(completed, length_budget), *changed_causes(old, completed))
-    if not any(_conversion_causes(old)):  # a definition that is already stored stays served
+    if not any(_conversion_causes(old)):  # an old definition with a webhook stays valid
         found = (*found, *_conversion_causes(completed))
     _require_valid(completed, found)
     return completed
@@ -59,7 +65,7 @@ def _conversion_causes(definition: Json) -> Iterator[Cause]:
 def _schemas(definition: Json) -> list[Any]:
     """Return the schemas of all versions.
 
-    If they do not change, their rules are not validated again.
+    If the schemas do not change, their CEL rules are not compiled again.
     """
     return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 

@@ -38,7 +38,7 @@ PERIOD_MAX_S: Final = 1800
 TO_ZERO: Final = (
     "must specify at least one Object or External metric to support scaling to zero replicas"
 )
-# In upstream's order.
+# In the order in which upstream checks them.
 _SOURCES: Final = ("object", "external", "pods", "resource", "containerResource")
 _NO_TARGET: Final = "must set either a target raw value or a target utilization"
 _TWO_TARGETS: Final = "may not set both a target raw value and a target utilization"
@@ -58,7 +58,7 @@ def check_autoscaler(obj: Json) -> Causes:
     metrics = spec.get("metrics") or []
     for index, metric in enumerate(metrics):
         yield from _check_metric(f"spec.metrics[{index}]", metric)
-    share = spec.get("targetCPUUtilizationPercentage")  # the older version keeps it as a metric
+    share = spec.get("targetCPUUtilizationPercentage")  # v1; upstream converts it to a metric
     if share is not None and share < 1:
         where = "spec.metrics[0].resource.target.averageUtilization"
         yield invalid(where, share, "must be greater than 0")

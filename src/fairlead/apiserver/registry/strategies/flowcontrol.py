@@ -159,7 +159,7 @@ def _check_paths(field: str, rule: Json) -> Causes:
 
 
 def _check_path(field: str, path: str) -> Causes:
-    # upstream: ValidateNonResourceURLPath there
+    # upstream: validation.go:ValidateNonResourceURLPath
     if not path:
         yield invalid(field, path, "must not be empty")
     elif path != "/" and not path.startswith("/"):

@@ -1,7 +1,6 @@
 """The strategies of networking.k8s.io.
 
 upstream: pkg/registry/networking/*/strategy.go,
-pkg/apis/networking/validation/validation.go:ValidateIPAddress, ValidateServiceCIDR,
 pkg/apis/networking/validation/validation.go
 """
 
@@ -139,7 +138,7 @@ def check_ingress(ingress: Json) -> Causes:
         yield from _check_backend("spec.defaultBackend", backend)
     for index, rule in enumerate(rules):
         yield from _check_host(f"spec.rules[{index}].host", rule.get("host") or "")
-        if "http" in rule:  # upstream always names the first rule
+        if "http" in rule:  # upstream always reports the first rule
             yield from _check_paths("spec.rules[0].http.paths", rule["http"].get("paths") or [])
     for index, tls in enumerate(spec.get("tls") or []):
         yield from _check_tls(f"spec.tls[{index}]", tls)
@@ -289,7 +288,7 @@ def _check_policy_port(field: str, rule: Json) -> Causes:
     if port is not None:
         yield from check_port(f"{field}.port", port)
     if isinstance(port, int) and end is not None:
-        if end < port:  # upstream shows the port
+        if end < port:  # upstream reports the port as the invalid value
             yield invalid(f"{field}.endPort", port, "must be greater than or equal to `port`")
         yield from check_port_number(f"{field}.endPort", end)
 

@@ -1,4 +1,4 @@
-"""The strategies of PriorityClasses, PodGroups and Workloads.
+"""The strategies of PriorityClasses, PodGroups and Workloads, and of batch schedulers' kinds.
 
 upstream: pkg/registry/scheduling/{priorityclass,podgroup,workload}/strategy.go
 """
@@ -30,7 +30,8 @@ def _never(_: Json, __: Json) -> bool:
     return False
 
 
-# Queues and PodGroups are custom resources, with rules that a definition cannot express.
+# The Queues and PodGroups of batch schedulers are custom resources, with rules that their
+# definitions cannot express.
 BATCH_STRATEGIES: Final[Mapping[str, ResourceStrategy]] = {
     f"{plural}.{group}": replace(CUSTOM, rules=replace(CUSTOM.rules, new=view_check(check)))
     for group in BATCH_GROUPS

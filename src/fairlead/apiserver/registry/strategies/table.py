@@ -2,8 +2,8 @@
 
 The strategies of an API group are imported when one of them is first looked up. The strategies of
 definitions, policies and certificates import CEL and cryptography, which a simulation of nodes and
-pods does not need. Such a simulation does not need Services or volumes either, so most kinds of the
-core group have a module each.
+pods does not need. Such a simulation does not need Services or volumes either, so several kinds of
+the core group have their own modules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.strategy import CUSTOM, DEFAULT, ResourceStrategy
 
-# API group: the module of its strategies, with a table STRATEGIES.
+# API group: the module that contains its strategies in the table STRATEGIES.
 _MODULES: Final = {
     "": "core.group",
     "admissionregistration.k8s.io": "admissionregistration",
@@ -40,7 +40,7 @@ _MODULES: Final = {
     "scheduling.x-k8s.io": "scheduling",
     "storage.k8s.io": "storage",
 }
-# Resource: the module of its strategy, STRATEGY, if the resource has a module of its own.
+# Resource: the module that contains its strategy as STRATEGY, if the resource has its own module.
 _OWN_MODULES: Final = {
     "events": "core.event",
     "namespaces": "core.namespace",
@@ -122,5 +122,5 @@ STRATEGIES: Final = StrategyTable()
 
 
 def strategy_of(kind: Kind) -> ResourceStrategy:
-    """Return the strategy of a kind; `CUSTOM` or `DEFAULT` if the kind has no own strategy."""
+    """Return the API server's strategy of a kind, by default `CUSTOM` or `DEFAULT`."""
     return STRATEGIES.get(kind.resource) or (CUSTOM if kind.is_custom else DEFAULT)

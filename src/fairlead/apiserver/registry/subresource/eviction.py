@@ -37,7 +37,7 @@ _TARGETED: Final = {
     "reason": "EvictionByEvictionAPI",
     "message": "Eviction API: evicting",
 }
-_SINGULAR: Final = "poddisruptionbudget.policy"  # upstream's name of the resource in these refusals
+_SINGULAR: Final = "poddisruptionbudget.policy"  # the name in upstream's errors
 _UNGUARDED_PHASES: Final = ("Succeeded", "Failed", "Pending")
 # upstream: component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
 _EXHAUSTED: Final = {

@@ -45,7 +45,7 @@ def _sourced(spec: Json, before: Json) -> Json:
     """
     source, reference = spec.get(_SOURCE), spec.get(_REFERENCE)
     is_far = reference is not None and bool(reference.get("namespace"))
-    if is_far and before.get(_REFERENCE) is None:  # not available in this release
+    if is_far and before.get(_REFERENCE) is None:  # an alpha feature, disabled here
         reference, is_far = None, False
     if source is not None and before.get(_SOURCE) is None and not is_kept_source(source):
         source = None

@@ -1,7 +1,7 @@
 """Services: addresses and ports are allocated on create, and kept or released on update.
 
-upstream: pkg/registry/core/service/strategy.go:patchAllocatedValues, dropTypeDependentFields,
-storage/storage.go:beginCreate
+upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields,
+storage/storage.go:beginCreate, patchAllocatedValues
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _ADDRESSED: Final = (
 def with_kept_addresses(old: Json, new: Json, storage: Storage, *, dry_run: bool = False) -> Json:
     """Return an updated Service that keeps the addresses that its new type uses.
 
-    Raises ApiError 422 or 500.
+    Raises ApiError 422 if the cluster IP changes or a requested address is not available, and 500
+    if no address is left.
     """
     before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
     new = {**new, "status": _status_of({**new, "spec": spec})}

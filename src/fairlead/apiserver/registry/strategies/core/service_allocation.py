@@ -43,7 +43,7 @@ def with_addresses(service: Json, storage: Storage, *, dry_run: bool = False) ->
     """Return a new Service with its cluster IP and node ports.
 
     A dry run allocates nothing; a cluster IP or node port that is not requested gets a placeholder.
-    Raises ApiError 422 if a requested address is not available.
+    Raises ApiError 422 if a requested address is not available, and 500 if no address is left.
     """
     return addressed(service, storage, dry_run=dry_run)
 
@@ -139,7 +139,7 @@ def _unknown_families(policy: str, families: list[str]) -> Causes:
 
 
 def has_health_check(spec: Json) -> bool:
-    """Return whether a Service has a health check node port."""
+    """Return whether a Service needs a health check node port."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 

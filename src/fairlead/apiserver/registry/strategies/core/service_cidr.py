@@ -6,7 +6,7 @@ these addresses only when all others are taken. An address is taken if an IPAddr
 it.
 
 Two things differ from upstream. Ranges are searched from their beginning rather than at random,
-starting with the cluster's default range. While no ServiceCIDR is ready, the ranges of terminating
+starting with the cluster's default range. While no ServiceCIDR is ready, the ranges of all
 ServiceCIDRs are used; upstream fails with 500.
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
@@ -101,4 +101,4 @@ def _is_ready(obj: Json) -> bool:
     for condition in (obj.get("status") or {}).get("conditions") or ():
         if condition.get("type") == "Ready":
             return bool(condition.get("status") == "True")
-    return True  # no controller has set its condition yet
+    return True  # the controller has not set the condition yet
