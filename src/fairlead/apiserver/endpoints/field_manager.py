@@ -112,7 +112,7 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
     timestamp = "" if subresource == "scale" else format_timestamp(now)
 
     def noted(old: Json | None, new: Json) -> Json:
-        if tracking is None or operation == APPLY:  # server-side apply has already tracked it
+        if tracking is None or operation == APPLY:  # apply has already set managedFields
             return new
         if not is_converted(kind):
             return updated(tracking, old, new, writer, timestamp)

@@ -76,7 +76,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.table import strategy_of
 from fairlead.apiserver.request import Headers, Request, Response
 
-# Answers a path without a resource (discovery, health); returns None if it has no document there.
+# Responds to requests for some paths without a resource (discovery, health); None for other paths.
 Document = Callable[[Request, int], Response | None]
 
 NOT_FOUND: Final = Response(
@@ -107,8 +107,8 @@ class PostStartHook(Protocol):
 class ApiServer:
     """The Kubernetes API for the objects in `store`. Requests are handled one at a time.
 
-    Exceptions: other requests may be handled while a request waits for a webhook, and while it
-    pauses after decoding a large body (see `handle`).
+    However, other requests may be handled while a request waits for a webhook, and while it pauses
+    after decoding a large body (see `handle`).
     """
 
     def __init__(  # noqa: PLR0913 - the dependencies of a server
@@ -171,7 +171,7 @@ class ApiServer:
         """Return the answer to one request that arrived at `now` (ns since 1970).
 
         `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body.
-        Other requests may be handled until it resumes.
+        Other requests may be handled until the generator is resumed.
         """
         self._storage.look_for_room()
         self.run_post_start_hooks(now)

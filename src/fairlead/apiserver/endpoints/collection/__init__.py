@@ -1,1 +1,1 @@
-"""Collections of objects: list pages, continue tokens, selectors and watches."""
+"""Collections of objects: list pages, continue tokens and watches."""

@@ -9,8 +9,8 @@ N with a limit       ""                    the objects at version N
 
 A continue token contains the version of the first page, and the key at which the next page starts.
 Later pages show the objects at that version, reconstructed from the change log. If the change log
-no longer contains that version, the client gets a token that continues with the newest objects
-(version -1).
+no longer contains that version, the client gets error 410 with a token that continues with the
+newest objects (version -1).
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
 storage/cacher/delegator.go:shouldDelegateList

@@ -185,7 +185,7 @@ class Watch:
         self.send("BOOKMARK", {"metadata": meta})
 
     def end(self) -> None:
-        """End the watch; queued events can still be taken."""
+        """End the watch; the queued events are still sent."""
         self.is_over = True
         self.close()
 

@@ -42,7 +42,7 @@ def patch(scope: RequestScope) -> WebhookCalls[Response]:
     require_key(info.name)
     if old is None:
         raise not_found(kind, info.namespace, info.name)
-    # 4. apply the patch, and check that it is still the same object
+    # 4. apply the patch, and check that the result has the same identity
     new = with_request_name(scope, in_request_namespace(scope, patcher.patched(old)))
     new = with_canonical_resource_version(new)
     require_same_uid(kind, old, new)

@@ -321,7 +321,7 @@ def _is_text(value: Any) -> bool:
 
 def _yaml_problem(cause: YamlError) -> str:
     """Return a YAML syntax error in the words of upstream's YAML library."""
-    # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and omits line 0
+    # upstream: gopkg.in/yaml.v2 decode.go:parser.fail counts lines from 0, and omits line 0
     return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
 
@@ -386,7 +386,7 @@ PatchSubject = PatchedObject | PatchBody
 def invalid_patch(subject: PatchSubject, why: str) -> ApiError:
     """Return ApiError 422 for an invalid patch result, with the reason `why`.
 
-    As in upstream, it does not name the object.
+    As in upstream, the message does not name the object.
     """
     cause = Cause("FieldValueInvalid", field_problem.invalid(subject.text(), why), "patch")
     message = f' "" is invalid: {cause}'

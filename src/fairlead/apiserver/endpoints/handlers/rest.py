@@ -132,7 +132,7 @@ def with_request_name(scope: RequestScope, obj: Json) -> Json:
 def without_duplicate_owners(
     obj: Json, warn: Callable[[str], None], *, is_admitted: bool = False
 ) -> Json:
-    """Drop repeated owner references, and warn the client about them.
+    """Return `obj` without repeated owner references, and warn the client about them.
 
     References that differ in any field are all kept. If `is_admitted` is True, the warning says
     that `obj` is the result of a patch or of mutating admission, rather than the body.

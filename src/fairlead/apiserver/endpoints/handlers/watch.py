@@ -33,7 +33,8 @@ from fairlead.apiserver.negotiation.media_type import (
 from fairlead.apiserver.negotiation.request_error import too_large_resource_version, unreadable
 from fairlead.apiserver.negotiation.status import failure
 
-# upstream: apiserver/pkg/server/config.go:MinRequestTimeout, the minimal duration of a watch
+# The duration of a watch without timeoutSeconds. Upstream picks a random duration between
+# MinRequestTimeout (1,800 s, apiserver/pkg/server/config.go) and twice that.
 WATCH_TIMEOUT_S: Final = 3_600
 BOOKMARK_LEAD_S: Final = 2.0
 BOOKMARK_EARLIEST_S: Final = 0.6

@@ -88,7 +88,7 @@ class DefinitionController:
 
     @property
     def waits(self) -> bool:
-        """True if a definition has changed or is due for another step."""
+        """True if a definition has changed, or waits for a delayed step."""
         return bool(self._changed or self._due)
 
     def reconcile(self, now: int) -> None:
@@ -247,7 +247,7 @@ class DefinitionController:
                 try:
                     self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
                 except ApiError:
-                    continue  # the definition is deleted after this object
+                    continue  # then the definition stays, too
         return bool(self._store.list(kind))
 
 
@@ -256,7 +256,7 @@ def _kinds(definition: Json) -> tuple[Kind, ...]:
 
     A definition of a snapshot may be invalid.
     """
-    # Validation rules are not checked again, because they were checked when it was stored.
+    # CEL rules are not compiled here, because they were checked when the definition was stored.
     if next(causes(definition, None), None) is not None:
         return ()
     return kinds_of(definition)

@@ -1,1 +1,1 @@
-"""Parses the path, the query parameters and the body of a request."""
+"""Parses the path, the query parameters, the selectors and the body of a request."""

@@ -93,7 +93,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
 def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
     """Return ApiError 422: the body of a custom resource states a kind that is not the path's."""
-    # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
+    # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:ValidateTypeMeta
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
     called = str(meta.get("name", "")) if isinstance(meta, dict) else ""
