@@ -124,7 +124,7 @@ class ApiApp:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one ASGI request."""
         headers, user = headers_of(scope["headers"]), UNKNOWN_USER
-        # upstream: apiserver/pkg/endpoints/filters/audit_init.go: the client may choose it
+        # upstream: apiserver/pkg/endpoints/filters/audit_init.go; clients may send their own id
         if not headers.get(AUDIT_ID):
             self._requests += 1
             headers[AUDIT_ID] = f"{self._id_prefix}{self._requests:012x}"

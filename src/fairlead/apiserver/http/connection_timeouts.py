@@ -45,7 +45,8 @@ _UNREAD: Final = "fairlead.unread"
 def uvicorn_config(app: Any, **more: Any) -> uvicorn.Config:
     """Return uvicorn's configuration for the ASGI `app`; `more` are additional uvicorn options.
 
-    The server speaks HTTP only, sends no Server header, writes no logs and ignores proxy headers.
+    The server accepts no WebSockets, sends no Server header, writes no logs, and ignores proxy
+    headers.
     """
     return uvicorn.Config(
         app,

@@ -106,6 +106,7 @@ class Listener:
             transport = getattr(connection, "transport", None)
             if transport is not None:
                 transport.abort()
-        # Sockets are closed in the next turn of the event loop, those of TLS one turn later.
+        # Sockets are closed in the next iteration of the event loop, and TLS sockets one iteration
+        # later.
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -18,8 +18,8 @@ from fairlead.apiserver.openapi.v3 import document
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _ANY_BODY: Final = ("*/*",)
-# Keywords of custom resource schemas that v2 does not support; defaults are dropped, too.
-# Upstream prunes them: kube-openapi, pkg/handler/default_pruning.go.
+# Keywords of custom resource schemas that v2 does not support, and `default`, which upstream
+# prunes (kube-openapi, pkg/handler/default_pruning.go).
 _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
