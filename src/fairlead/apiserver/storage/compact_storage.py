@@ -64,7 +64,8 @@ class CompactStorage(Storage):
         self._log_bytes_max = log_bytes_max
         self._log_bytes = 0
         self._sizes: deque[int] = deque()  # of the changes in the log
-        # Decoded objects with their texts if known. The first is the next to be kept as text.
+        # Decoded objects with their texts, if known. The first one is the next to be evicted: only
+        # its text is kept.
         self._hot: OrderedDict[tuple[str, Key], bytes | None] = OrderedDict()
         self._hot_max = hot_max
 
@@ -215,7 +216,7 @@ class CompactStorage(Storage):
         if is_new:
             self._bytes += _counted(text) - _counted(known)
         hot[entry] = text
-        # Events are numerous and seldom read, so they leave their places to other objects.
+        # Events are numerous and seldom read, so they are evicted first.
         hot.move_to_end(entry, last=kind.resource != _SELDOM_READ)
         while len(hot) > self._hot_max or self._hot_bytes > HOT_BYTES_MAX:
             (resource, coldest), text = hot.popitem(last=False)

@@ -97,7 +97,7 @@ class DeferredStorage(Storage):
     def unread(self, kind: Kind) -> Iterator[tuple[Key, Deferred | Json | None]]:
         """Yield (key, object) for the objects of `kind` in any order, without making values.
 
-        None stands for an object that `restore_rows` added and nothing has read or written since.
+        The object is None if `restore_rows` added it and nothing has read or written it since.
         """
         kept: Mapping[Key, Any] = self._objects.get(kind.resource, {})
         for key, found in kept.items():

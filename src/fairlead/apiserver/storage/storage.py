@@ -1,10 +1,10 @@
 """Storage: the newest version of every object, and a bounded log of changes.
 
 One counter numbers all changes, so a resourceVersion is a position in the common history of all
-kinds. All writes use `put` and `remove`, which assign the version, append to the log and call the
-listeners, in this order, before they return. The rules about objects are in `registry.store`. If
-the durable copy runs out of disk space, changes are refused after the next check. Deletions are
-still accepted, because disk space is reserved for them.
+kinds. All writes use `put`, `add_text` or `remove`. These assign the version, append to the log
+and call the listeners, in this order, before they return. The rules about objects are in
+`registry.store`. If the durable copy runs out of disk space, changes are refused after the next
+check. Deletions are still accepted, because disk space is reserved for them.
 
 An object is a JSON value that is never mutated; a change makes a new value that shares the
 unchanged parts. The text of a changed object is encoded at most once (`StoredChange.text`). The
@@ -199,10 +199,10 @@ class Storage:
         self._pods_by_node: PodNodeIndex | None = None  # made when it is first needed
         # Made for a list with pages, and kept for the next page; by resource and namespace.
         self._list_keys: dict[tuple[str, str], list[str]] = {}
-        # Orders the fields of an object as clients expect them. The second argument is the previous
-        # version, whose fields are in that order already.
+        # Orders the fields of an object as clients expect them. The third argument is the previous
+        # version, whose fields are already in this order; None for a new object.
         self.arranged: Callable[[Kind, Json, Json | None], Json] = _as_it_is
-        # These return whether the durable copy has room for changes, and for deletions.
+        # These functions return whether the durable copy has room for changes, and for deletions.
         self.has_room: Callable[[], bool] = _always
         self.has_room_to_delete: Callable[[], bool] = _always
         self._is_full = False
@@ -214,7 +214,7 @@ class Storage:
         return self._version
 
     def look_for_room(self) -> bool:
-        """Check whether there is disk space for changes; the result is used until the next check.
+        """Return whether there is disk space for changes; the result is used until the next check.
 
         Each request checks once at its start, so that its changes succeed or fail as a whole.
         """
@@ -291,8 +291,8 @@ class Storage:
     def list_keys(self, kind: Kind, namespace: str) -> Sequence[str]:
         """Return the keys (see `list_key`) of the objects of `kind`, in the order of a list.
 
-        The keys are stored until objects are added or removed, so that the next page of a list need
-        not sort them again. `namespace` "" means all namespaces.
+        The keys are stored until objects are added or removed, so that they are not sorted again
+        for the next page of a list. `namespace` "" means all namespaces.
         """
         place = kind.resource, namespace
         keys = self._list_keys.get(place)

@@ -42,8 +42,8 @@ from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StoredChan
 # A version to wait for, the waiting event loop, and the future to resolve.
 Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
-# Disk space reserved for writes after `has_room` turned false: pending changes, and the space
-# that SQLite needs to checkpoint its own log.
+# `has_room` returns False below this amount of free disk space. The space is for the pending
+# changes, and for SQLite, which needs it to checkpoint its own log.
 ROOM_BYTES_MIN: Final = 32 << 20
 DELETION_BYTES_MIN: Final = 4 << 20
 LOOK_EVERY_S: Final = 1.0
@@ -95,7 +95,7 @@ class WriteAheadLog:
         self._is_closing = False
         self._writer = threading.Thread(target=self._write, name="write-ahead-log", daemon=True)
 
-    # --- the past --------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------
 
     @property
     def is_empty(self) -> bool:
@@ -130,7 +130,7 @@ class WriteAheadLog:
         """Load the file's contents into an empty `storage`. Raises SqliteLogError."""
         self._file.restore(storage)
 
-    # --- the present -----------------------------------------------------------------------
+    # --- writing ---------------------------------------------------------------------------
 
     def begin(self, storage: Storage) -> None:
         """Write the contents of `storage` if the file is empty, then record each later change.
