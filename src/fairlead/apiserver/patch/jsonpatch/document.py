@@ -143,7 +143,7 @@ def parts_equal(left: Any, right: Any) -> bool:
 
     Raises ApiError 422 if a list contains null, because upstream's code panics.
     """
-    # upstream: patch.go:lazyNode.equal, which breaks down at a null in a list
+    # upstream: patch.go:lazyNode.equal, which panics at a null in a list
     left, right = _members_or_items(left), _members_or_items(right)
     if isinstance(left, dict):
         if not isinstance(right, dict) or left.keys() != right.keys():

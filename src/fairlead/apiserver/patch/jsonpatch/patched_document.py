@@ -52,7 +52,7 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """Return `part` with the merge patch `patch` applied; each is a part as in `document`."""
+    """Return `part` with the merge patch `patch` applied; for both parts, see `document`."""
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):
         return _without_nulls(patch)

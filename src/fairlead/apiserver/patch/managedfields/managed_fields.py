@@ -138,9 +138,9 @@ def updated(
     """Return `new` with managedFields that record how `owner` updated `old`.
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. If it sent none or malformed ones, or for a subresource, the update starts
-    from the managedFields of `old`. If the changed fields cannot be determined, `new` gets no
-    managedFields.
+    client sent in `new`. If the client sent none or malformed ones, or for a subresource, the
+    update starts from the managedFields of `old`. If the changed fields cannot be determined,
+    `new` gets no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -167,8 +167,8 @@ def entries_after_update(
     Raises ItemKeyError if a list item has no usable key, or UnknownVersionError.
     """
     managed = with_present_schemas(resource, managed)
-    # The update runs under a temporary manager, so that the fields that it writes are known:
-    # `owner` gets a new timestamp only if there are any.
+    # The update runs under a temporary manager, so that the fields that it writes are known.
+    # `owner` gets a new timestamp only if the update writes fields.
     current = ManagerIdentifier("", "", "")
     owners = {one: entry.fields for one, entry in managed.items()}
     other_versions = resource.versions_of(managed)

@@ -45,7 +45,7 @@ class ItemKeyError(ValueError):
     """An item of a set or associative list has no usable key; the text is the reason."""
 
 
-# --- spelling -------------------------------------------------------------------------------
+# --- notation -------------------------------------------------------------------------------
 
 
 def field_element(name: str) -> str:

@@ -1,9 +1,9 @@
 """Presence: the set of all fields of a value, at every level.
 
-It includes the structs that contain fields. `typed.field_set` returns the fields that an applier
-claims. Presence is the set of fields that are added or removed when a whole value is. Almost every
-write adds a whole value, so each type is compiled once into a function that returns the presence of
-a value.
+These are the fields that a write adds or removes if it adds or removes the whole value. Unlike
+`typed.field_set`, which returns the fields that an applier claims, presence includes the structs
+that contain fields. Almost every write adds a whole value, so each type is compiled once into a
+function that returns the presence of a value.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
 An updater is identified by its name and the API version in which it wrote, an applier by its name
-only. The Scale is autoscaling/v1. Therefore an updater that still owns the field after an apply
-through the Scale is recorded as a new manager.
+only. In the managedFields of the Scale, the version is autoscaling/v1. Therefore an updater of the
+object that still owns the field after a write through the Scale is recorded as a new manager: its
+entry loses the field, and a new entry contains only the field.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """

@@ -185,7 +185,7 @@ def _apply(
     made = {one: replace(managed[one], fields=fields) for one, fields in kept.items()}
     before = managed.get(owner)
     if own:
-        # An apply that changes nothing keeps its timestamp, so it is no write at all.
+        # An apply that changes nothing keeps its timestamp, so that nothing is written.
         since = timestamp if new is not None else (before.time if before else "")
         # The entry moves to the version of this apply, because an applier has one entry.
         current = replace(owner, api_version=config["apiVersion"])

@@ -157,8 +157,8 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Difference:
     if json_equal(old, new):
         return {}, {}, {}
     if is_leaf(schema, old) or is_leaf(schema, new):
-        # A leaf on one side only: the value was modified, and all fields below it are added or
-        # removed.
+        # A leaf on at least one side: the value was modified. If the other side is composite, all
+        # fields below it were added or removed.
         return _below(schema, new), LEAF, _below(schema, old)
     # Both are composite. Null and {} differ, but neither has fields below it.
     if not (old or new):

@@ -78,7 +78,7 @@ class OwnedVersion(Struct, frozen=True, eq=False):
     convert_back: Callable[[Any], Any] = _unconverted
 
 
-# The versions of managers that wrote in another version than the one being written.
+# The version of each manager whose set is not recorded in the version of the current write.
 OwnerVersions = Mapping[Name, OwnedVersion]
 _NO_OTHER_VERSIONS: Final[Mapping[Any, OwnedVersion]] = MappingProxyType({})
 

@@ -141,7 +141,10 @@ def _merged_list(
 
 
 def _struct_field(parent: Field, key: str) -> Field:
-    """Return the schema of a member of a struct. Raises ApiError 500."""
+    """Return the field `key` of the struct `parent`.
+
+    Raises ApiError 500 if `parent` is not a struct, or has no such field.
+    """
     # upstream: apimachinery/third_party/forked/golang/json/fields.go:LookupPatchMetadataForStruct
     schema = parent.schema
     if schema.type not in _STRUCTS:
@@ -165,7 +168,10 @@ def _case_insensitive_field(schema: Schema, key: str) -> Field | None:
 
 
 def _slice_field(parent: Field, key: str) -> Field:
-    """Return the schema of the list member `key`. Raises ApiError 500."""
+    """Return the list field `key` of the struct `parent`.
+
+    Raises ApiError 500 if there is no such field, or if it is not a list.
+    """
     # upstream: patch/meta.go:LookupPatchMetadataForSlice
     field = _struct_field(parent, key)
     if field.schema.type is not Type.LIST and field.zero not in _POINTERS:
