@@ -27,7 +27,8 @@ from fairlead.apiserver.printers.field import (
     text,
 )
 
-# A Job's status is the first of these conditions that is True.
+# A Job's status is the first of these conditions that is True. In between, a Job that is being
+# deleted is Terminating: after _JOB_ENDS, and before _JOB_STATES.
 _JOB_ENDS: Final = ("Complete", "Failed")
 _JOB_STATES: Final = (
     ("Suspended", "Suspended"),

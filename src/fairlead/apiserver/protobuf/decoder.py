@@ -138,7 +138,7 @@ _INITIALS: Final = re.compile(
 class FieldType(Struct, frozen=True):
     """A field of a message.
 
-    If `inner` is set, the fields of this message are fields of the outer object in JSON.
+    If `inner` is set, the field is a message whose fields are fields of the outer object in JSON.
     """
 
     name: str

@@ -136,10 +136,10 @@ def varint(value: int) -> bytes:
 
 
 def number_field(number: int, value: int) -> bytes:
-    """Return a field with a number or boolean."""
+    """Return the encoded field `number` with the number or boolean `value`."""
     return varint(number << 3 | VARINT) + varint(int(value))
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """Return a field with UTF-8 text or a message."""
+    """Return the encoded field `number` with `value`, which is UTF-8 text or a message."""
     return varint(number << 3 | BYTES) + varint(len(value)) + value
