@@ -24,7 +24,7 @@ KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metad
 
 
 def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
-    """Return the audit log line for a request that was answered at `now` (ns since 1970).
+    """Return the audit log line for a request with the response `answer` at `now` (ns since 1970).
 
     The request's header audit-id becomes the auditID.
     """

@@ -46,7 +46,7 @@ class LabelledCount(Struct, frozen=True):
 
 
 class RequestCounts:
-    """Counts answered requests.
+    """Counts the requests to which the server has responded.
 
     Requests for resources that are not served are counted by method only.
     """

@@ -100,7 +100,7 @@ class PostStartHook(Protocol):
         ...
 
     def reconcile(self, now: int) -> None:
-        """Do the work that is due at `now` (ns since 1970)."""
+        """Handle the recorded changes at `now` (ns since 1970), except those that are delayed."""
         ...
 
 
@@ -128,9 +128,9 @@ class ApiServer:
         """`clock` returns ns since 1970, for the ages of objects in watches.
 
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
-        refuses requests. `documents` answer requests for paths without a resource. `table_of`
+        refuses requests. `documents` respond to requests whose path has no resource. `table_of`
         renders Tables, and `protobuf` decodes protobuf bodies; None means not supported. `identity`
-        issues and checks tokens, and answers reviews. `computed` serves kinds that are not stored.
+        issues and checks tokens, and decides reviews. `computed` serves kinds that are not stored.
         `late` delays the post-start hooks.
         """
         self.counts = RequestCounts()
@@ -168,7 +168,7 @@ class ApiServer:
 
     @SuspendableMethod
     def handle(self, request: Request, now: int) -> WebhookCalls[Answer]:
-        """Return the answer to one request that arrived at `now` (ns since 1970).
+        """Return the response or watch for one request that arrived at `now` (ns since 1970).
 
         `handle.steps(...)` yields the webhooks to call, and PAUSE after decoding a large body.
         Other requests may be handled until the generator is resumed.
@@ -286,7 +286,7 @@ class ApiServer:
 def _written(
     handler: Handler, scope: RequestScope, attempt: WebhookCalls[Response]
 ) -> WebhookCalls[Answer]:
-    """Return the answer to a write. A write that raises SupersededError is repeated.
+    """Return the response to a write. A write that raises SupersededError is repeated.
 
     Raises ApiError.
     """

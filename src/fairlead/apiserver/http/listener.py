@@ -71,7 +71,7 @@ class Listener:
             ssl_ca_certs=(certificate.clients_file or None) if certificate else None,
             ssl_cert_reqs=_client_certificates(certificate),
         )
-        # Connections inherit TCP_NODELAY. Without it, later parts of an answer would wait for
+        # Connections inherit TCP_NODELAY. Without it, later parts of a response would wait for
         # the client's delayed ACK, which takes 40 ms.
         listening.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._app = app

@@ -45,7 +45,7 @@ _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version"
 
 
 class OpenApi:
-    """Answers requests for /openapi/v2 and for paths under /openapi/v3."""
+    """Responds to requests for /openapi/v2 and for paths under /openapi/v3."""
 
     def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
         """Serve documents about the kinds in `registry`."""

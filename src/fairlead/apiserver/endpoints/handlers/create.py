@@ -25,7 +25,7 @@ _DELETION_FIELDS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 def create(scope: RequestScope) -> WebhookCalls[Response]:
     """Store the object in the request's body, and return it with status 201."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options, then decode the body
     options = write_options(scope.request, "CreateOptions")

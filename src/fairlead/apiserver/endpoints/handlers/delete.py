@@ -44,7 +44,7 @@ from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 def delete(scope: RequestScope) -> WebhookCalls[Response]:
     """Delete the object that the path names, immediately or after its grace period."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options from the body, else from the query
     options = delete_options(scope)
@@ -78,7 +78,7 @@ _UNLIMITED: Final = sys.maxsize
 
 def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
     """Delete all objects that the selectors match; return their last versions before deletion."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     media_type = scope.negotiate()
     # 2. read the options and selectors
     options = delete_options(scope)

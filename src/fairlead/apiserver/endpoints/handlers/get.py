@@ -31,7 +31,7 @@ def get(scope: RequestScope) -> Response:
     if scope.request.query and is_true(scope.request, "export"):
         why = "the export parameter, deprecated since v1.14, is no longer supported"
         raise bad_request(why)
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. check the key and the version
     require_key(scope.info.name)
@@ -61,7 +61,7 @@ def _require_known_version(scope: RequestScope, text: str) -> None:
 
 def list_objects(scope: RequestScope) -> Response:
     """Return all objects that the selectors match, or one page of these objects."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     media_type = scope.negotiate(is_list=True)
     # 2. read the options and selectors
     options = list_options(scope.request, is_watch=False)

@@ -28,7 +28,7 @@ from fairlead.apiserver.request import Response
 
 def patch(scope: RequestScope) -> WebhookCalls[Response]:
     """Patch the object that the path names. Server-side apply creates a missing object."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options and the patch's media type
     options = write_options(scope.request, "PatchOptions")

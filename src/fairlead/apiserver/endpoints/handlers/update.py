@@ -31,7 +31,7 @@ from fairlead.apiserver.request import Response
 
 def update(scope: RequestScope) -> WebhookCalls[Response]:
     """Replace the object that the path names, or create it if its kind allows that."""
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     # 2. read the options, then decode the body
     options = write_options(scope.request, "UpdateOptions")

@@ -68,7 +68,7 @@ class StatusReconcilers:
         return bool(self._changed or self._due)
 
     def reconcile(self, now: int) -> None:
-        """Write the statuses that are due at `now` (ns since 1970)."""
+        """Write the changed statuses whose delays have ended at `now` (ns since 1970)."""
         changed, self._changed = self._changed, {}
         for key in changed:
             self._due.setdefault(key, now + self._late[key[0]])

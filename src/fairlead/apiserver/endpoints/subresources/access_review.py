@@ -1,4 +1,4 @@
-"""SubjectAccessReview, TokenReview and similar kinds, which are answered but never stored.
+"""SubjectAccessReview, TokenReview and similar kinds, whose result is returned but never stored.
 
 upstream: pkg/registry/authorization/*/rest.go, pkg/registry/authentication/*/storage.go,
 pkg/apis/authorization/validation/validation.go

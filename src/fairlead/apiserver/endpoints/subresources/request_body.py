@@ -67,7 +67,7 @@ def requested_update(
     `view_of` returns the view of an object, and `kind` is the kind of the view. For PUT, errors in
     the body are reported before a missing object (404). Raises ApiError.
     """
-    # 1. negotiate the media type of the answer
+    # 1. negotiate the media type of the response
     scope.negotiate()
     subresource = scope.info.subresource
     if scope.verb == "patch":
