@@ -64,7 +64,7 @@ def _escaped(part: bytes) -> bytes:
 
     HTML characters occur only inside JSON strings.
     """
-    # upstream: encoding/json/encode.go:appendHTMLEscape
+    # upstream: encoding/json/indent.go:appendHTMLEscape
     if b"<" in part or b">" in part or b"&" in part or b"\xe2" in part:
         for mark, written in _SPECIAL:
             part = part.replace(mark, written)

@@ -88,8 +88,8 @@ class PodCopying(Struct, frozen=True):
 class Store:
     """Stores objects by the API server's rules. Every argument `now` is in ns since 1970.
 
-    `storage` is the lower layer, which subresources and watches use. `admission` runs the plugins
-    for subresources that are not objects (a Binding, an Eviction).
+    `storage` is the lower layer, which subresources and watches also use. `admission` runs the
+    plugins; a subresource with its own type, such as Binding, calls it directly.
     """
 
     def __init__(

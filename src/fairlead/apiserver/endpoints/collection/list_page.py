@@ -13,7 +13,7 @@ no longer contains that version, the client gets error 410 with a token that con
 newest objects (version -1).
 
 upstream: apiserver/pkg/storage/continue.go, storage/etcd3/store.go:GetList,
-storage/cacher/delegator.go:shouldDelegateList
+storage/cacher/delegator/interface.go:ShouldDelegateList
 """
 
 from __future__ import annotations

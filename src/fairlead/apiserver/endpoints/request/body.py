@@ -1,7 +1,7 @@
 """Decodes request bodies (JSON, YAML, protobuf) into JSON values.
 
 upstream: apimachinery/pkg/runtime/serializer/json/json.go:Decode,
-apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
+apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def _in_order(value: Any) -> Any:
 
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
-    # upstream: apimachinery/pkg/runtime/serializer/json/json.go, runtime/error.go:summarizeData
+    # upstream: apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError, summarizeData
     if not expected:
         return bad_request(why)
     start = body[:SHOWN_BYTES_MAX]

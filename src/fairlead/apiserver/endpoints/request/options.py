@@ -37,7 +37,7 @@ _MATCH: Final = "resourceVersionMatch"
 
 def is_true(request: Request, name: str) -> bool:
     """Return whether the boolean parameter `name` is present and neither `false` nor `0`."""
-    # upstream: apimachinery/pkg/runtime/converter.go:Convert_Slice_string_To_bool
+    # upstream: apimachinery/pkg/runtime/conversion.go:Convert_Slice_string_To_bool
     for key, value in request.query:
         if key == name:
             return value.lower() not in FALSE

@@ -5,7 +5,7 @@ The log contains the container's start, the request to stop, and its end. All op
 
 upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
 pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
-pkg/kubelet/kubelet_pods.go:validateContainerLogStatus, pkg/kubelet/kuberuntime/logs
+pkg/kubelet/kubelet_pods.go:validateContainerLogStatus, cri-client/pkg/logs
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _prepare_for_create(pod: Json, _: PreparationContext) -> Json:
 
 def begin_deletion(pod: Json, now: int, grace_period_s: int | None) -> Json:
     """Return `pod` marked for deletion. Only unfinished pods on a node get a grace period."""
-    # upstream: pkg/registry/core/pod/strategy.go, CheckGracefulDelete
+    # upstream: pkg/registry/core/pod/strategy.go:CheckGracefulDelete
     spec = pod["spec"]
     if not spec.get("nodeName") or pod["status"].get("phase") in FINISHED_PHASES:
         grace_period_s = 0
@@ -82,7 +82,7 @@ def _warnings(old: Json | None, new: Json) -> Iterator[str]:
 
 
 def _pod_ip(obj: Json) -> str:
-    # upstream: pkg/registry/core/pod/strategy.go, ToSelectableFields
+    # upstream: pkg/registry/core/pod/strategy.go:ToSelectableFields
     ips = obj.get("status", {}).get("podIPs", ())
     return str(ips[0].get("ip", "")) if ips else ""
 
