@@ -18,7 +18,7 @@ All templates are dropped when an object that admission could read changes. Thes
 all kinds except _UNREAD.
 
 No template is made while webhooks, policies or quotas are configured, because they may read each
-pod. No template is made for a pod that states its node, or for a pod with conditions, which have
+pod. No template is made for a pod with spec.nodeName, or for a pod with conditions, which contain
 times. Plugins that count pods (`COUNTS_PODS`) check each copy.
 """
 
@@ -45,8 +45,8 @@ from fairlead.apiserver.storage.storage import Storage, StoredChange
 from fairlead.apiserver.validation.meta.format import dns_label_problems
 
 TEMPLATES_MAX: Final = 256
-# Resources whose objects change while pods are created, and which no plugin reads for a pod that
-# names no node.
+# Resources whose objects change while pods are created, and which no plugin reads for a pod
+# without spec.nodeName.
 _UNREAD: Final = frozenset(
     (
         "pods", "events", "nodes", "leases.coordination.k8s.io", "replicationcontrollers",
