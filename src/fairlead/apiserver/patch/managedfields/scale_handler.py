@@ -11,8 +11,9 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
 
 An updater is identified by its name and the API version in which it wrote, an applier by its name
 only. In the managedFields of the Scale, the version is autoscaling/v1. Therefore an updater of the
-object that still owns the field after a write through the Scale is recorded as a new manager: its
-entry loses the field, and a new entry contains only the field.
+object that still owns the field after a write through the Scale is recorded as a new manager. If it
+has an entry with the object's version, this entry keeps the field. Upstream writes a second entry
+with the same manager and version, and forgets the first one when it next reads the object.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -28,6 +29,7 @@ from fairlead.apiserver.patch.managedfields.field_set import (
     difference,
     intersection,
     set_of_path,
+    union,
 )
 from fairlead.apiserver.patch.managedfields.managed_fields import (
     APPLY,
@@ -75,7 +77,9 @@ def parent_managed_fields(
             made[owner] = replace(entry, fields=fields)
     for owner in left.values():
         if intersection(scaled[owner].fields, _REPLICAS_IN_SCALE):
-            made[replace(owner, api_version=api_version)] = ManagedFieldsEntry(replicas)
+            key = replace(owner, api_version=api_version)
+            before = made.get(key, ManagedFieldsEntry({}))
+            made[key] = replace(before, fields=union(before.fields, replicas))
     return made
 
 
