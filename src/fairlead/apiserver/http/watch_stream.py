@@ -101,7 +101,7 @@ class _Stream:
             await self._send({"type": "http.response.body", "body": b""})
 
     def _end(self) -> None:
-        self._watch.end()
+        self._watch.close()
 
     def _schedule_bookmark(self, elapsed_s: float) -> None:
         wait_s = self._watch.bookmark_in_s(elapsed_s)

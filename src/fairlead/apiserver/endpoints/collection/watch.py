@@ -184,13 +184,8 @@ class Watch:
             meta["annotations"] = {INITIAL_EVENTS_END: "true"}
         self.send("BOOKMARK", {"metadata": meta})
 
-    def end(self) -> None:
-        """End the watch; the queued events are still sent."""
-        self.is_over = True
-        self.close()
-
     def close(self) -> None:
-        """End the watch, and signal the HTTP layer."""
+        """End the watch, and signal the HTTP layer, which still sends the queued events."""
         self.is_over = True
         self._close(self)
         if self.on_data is not None:
@@ -231,7 +226,7 @@ class Watches:
         """End every watch. The server calls this when it stops."""
         for watches in self._by_resource.values():
             for watch in list(watches):
-                watch.end()
+                watch.close()
 
     def send(self, watch: Watch, change: StoredChange) -> None:
         """Queue the event for one change, if `watch` selects its object."""

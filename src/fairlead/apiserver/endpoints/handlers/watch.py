@@ -71,14 +71,14 @@ def watch(scope: RequestScope) -> Watch:
         close=scope.deps.watches.remove,
     )
     if timeout_s < 0:
-        opened.end()
+        opened.close()
         return opened
     # 4. send the initial events and subscribe; an error after 200 OK is an event
     try:
         _start(scope, opened, options)
     except ApiError as refusal:
         opened.add(error_event(failure(refusal)))
-        opened.end()
+        opened.close()
     return opened
 
 

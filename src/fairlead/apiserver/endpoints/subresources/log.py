@@ -217,7 +217,7 @@ class _LogEncoder(Struct, eq=False):
         new, self.sent = lines[self.sent :], max(self.sent, len(lines))
         if name == "DELETED" or _has_ended(pod, self.name):
             for watch in self.watch:
-                watch.end()
+                watch.close()
         return _text(new, self.options)
 
     def is_shared(self, *, is_first: bool) -> bool:

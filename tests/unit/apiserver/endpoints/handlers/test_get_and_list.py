@@ -188,7 +188,7 @@ def test_the_watch_of_a_slow_client_is_ended(api, config_maps, monkeypatch):
 
 def test_no_event_is_sent_after_the_end_of_a_watch(api, config_maps, told):
     watch = api.get(f"{config_maps}?watch=1")
-    watch.end()
+    watch.close()
     api.config_map("a")
     assert told(watch) == []
 
