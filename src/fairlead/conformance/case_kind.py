@@ -40,7 +40,7 @@ Finding = Mismatch | Remark | None
 
 
 class CaseKind(Protocol):
-    """A kind of case files; in every line, the members that `fields` names must be objects."""
+    """A kind of case files; in every line, the members listed in `fields` must be objects."""
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -90,12 +90,15 @@ class ExpectationCases(Struct, frozen=True):
         return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
-        """Return the name in the input; None if it has no name."""
+        """Return the name in the input; None if the input has no name."""
         name: str | None = line[self.subject].get("name")
         return name
 
     def judge(self, line: Json) -> Finding:
-        """Decide the case of `line`; return the first mismatch, None if there is no mismatch."""
+        """Decide the case of `line`; return the first mismatch or a remark.
+
+        Returns None if the decision is as recorded.
+        """
         if self.judgement is not None:
             return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
@@ -120,7 +123,10 @@ class SessionCases(Struct, frozen=True):
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Run the session in `line` and compare its result with the recorded results."""
+        """Run the session in `line`; return the first mismatch or a remark.
+
+        Returns None if the result is one of the recorded results.
+        """
         return self.compare(line)
 
 

@@ -1,4 +1,4 @@
-"""Finds the first mismatch of two JSON values, and reads case files."""
+"""Finds the first mismatch between two JSON values, and reads case files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ class Mismatch(Struct, frozen=True):
 
 
 class Remark(Struct, frozen=True):
-    """A note on a case that is counted apart from agreements and differences, under `verdict`."""
+    """A note on a case.
+
+    The case counts neither as an agreement nor as a difference. It is counted under `verdict`.
+    """
 
     text: str
     verdict: str = "corrected"

@@ -94,7 +94,7 @@ def _judge(kind: CaseKind, path: Path, name: str, line: Json) -> Finding:
 
 
 def _kind_of(line: Json) -> str:
-    """Return the names of the kinds that recognize `line`, as text."""
+    """Return the names of the kinds that recognize `line`, as one text."""
     known = [
         name
         for name, kind in KINDS.items()
@@ -118,8 +118,9 @@ def run(  # noqa: PLR0913 - a command's options
 
     If `defects` is "fixed", Fairlead's defaults are compared, and cases that depend on a corrected
     defect are listed. `only` is a pattern of case names, `shown` the number of mismatches to print
-    per file. `judged_by` replays the cases; without it, the entry of KINDS for `kind` does. `say`
-    and `complain` print a line: by default to standard output and to standard error.
+    per file. `judged_by` replays the cases; by default, it is the entry for `kind` in KINDS, or in
+    CORRECTED_KINDS if `defects` is "fixed". `say` and `complain` print a line: by default to
+    standard output and to standard error.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS and judged_by is None:

@@ -33,8 +33,8 @@ _LIVING_CASES: Final = (
     "quota.",
     "sched.",
 )
-# Factors for the delays of the recorded server's controllers: the recorded progress of the
-# controllers at the next request varies.
+# The factors of controller delays to try, in this order. In the recordings, controllers had made
+# more or less progress when the next request arrived.
 _SLOWNESS: Final = (1, 3, 10)
 _SHARED: Final = ("01-discovery", "03-crud")
 

@@ -26,7 +26,7 @@ _POD_EVENTS: Final = ("Pod/",)
 
 
 def is_autoscaler_case(case: Json) -> bool:
-    """Return whether a case belongs to Cluster Autoscaler, which has node groups."""
+    """Return whether this is a case of Cluster Autoscaler: it contains node groups."""
     return "nodeGroups" in case
 
 
@@ -126,7 +126,7 @@ def _by_millisecond(entries: Iterable[Json]) -> dict[str, list[Json]]:
 
 
 def _like(expected: Any, found: Any) -> Any:
-    """Return `expected`, but with the floats of `found` where they are close."""
+    """Return `expected`, in which floats of `found` replace nearly equal floats."""
     if isinstance(expected, Mapping) and isinstance(found, Mapping):
         return {name: _like(value, found.get(name)) for name, value in expected.items()}
     if isinstance(expected, Sequence) and not isinstance(expected, str):

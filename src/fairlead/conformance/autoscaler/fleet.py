@@ -87,7 +87,10 @@ class FleetGroup(Struct):
         return None
 
     def increase_size(self, delta: int, now: Instant) -> None:
-        """Create `delta` machines. Raises ProviderError if a fault or the limit prevents it."""
+        """Create `delta` machines.
+
+        Raises ProviderError if a fault prevents it, or if the group would exceed `max_size`.
+        """
         fault = self.fault("increase-error", now)
         if fault is not None or self.target + delta > self.max_size:
             self.act(now, "increase_failed", group=self.id, delta=delta)
@@ -105,10 +108,10 @@ class FleetGroup(Struct):
         return f"fleet://{self.id}/{name}"
 
     def decrease_target_size(self, delta: int, now: Instant) -> None:
-        """Remove -`delta` machines that have no Node, newest machine first.
+        """Lower the target size by -`delta`; `delta` is negative.
 
-        Raises ProviderError if the target size would be less than the number of machines with a
-        Node.
+        Removes as many machines without a Node, newest machine first. Raises ProviderError if the
+        target size would be less than the number of machines with a Node.
         """
         existing = sum(self.registered(name) for name in self.machines)
         if self.target + delta < existing:
@@ -183,7 +186,7 @@ class Fleet:
         return provider_id not in self.deleted_ids
 
     def node_price(self, node: Node) -> float | None:
-        """Return the price of the node's group, which a label of the node names.
+        """Return the price of the group in the node's label `fleet/group`.
 
         Returns None if the price is unknown.
         """

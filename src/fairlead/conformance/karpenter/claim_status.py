@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import to_seconds
 
 
 def decide_claim_status(case: Json) -> Json:
-    """Return the conditions and the expiry of each NodeClaim after one pass."""
+    """Return the conditions and the expiry of each NodeClaim after one reconciliation."""
     scene = Scene(case)
     claims = scene.cluster.node_claims
     return {"nodeClaims": {name: _shown(scene, one) for name, one in claims.items()}}
@@ -45,7 +45,11 @@ def _shown(scene: Scene, claim: NodeClaim) -> Json:
 
 
 def decide_static(case: Json) -> Json:
-    """Return the NodeClaims that each static NodePool creates and deletes."""
+    """Return what one reconciliation of each static NodePool decides.
+
+    For each pool: the numbers of its NodeClaims, how many it creates, the names of those that it
+    deletes, and the seconds until the next reconciliations.
+    """
     scene = Scene(case)
     found: Json = {}
     for name, pool in scene.cluster.node_pools.items():

@@ -28,7 +28,7 @@ def decide_karpenter(case: Json) -> Json:
 
 
 def is_karpenter_case(case: Json) -> bool:
-    """Return whether a case is a case of Karpenter."""
+    """Return whether this is a case of Karpenter: it has instance types and a known kind."""
     return "instanceTypes" in case and case.get("kind") in DECISIONS
 
 

@@ -57,7 +57,7 @@ class Scene:
         changes = list(self.case.get("during") or ())
         try:
             delay = next(loop)
-            while True:  # The methods bound this loop.
+            while True:  # bounded: each disruption method waits at most once
                 self._wait(delay, changes)
                 changes = []
                 delay = loop.send(self.now)

@@ -55,7 +55,7 @@ from fairlead.engine.core.instant import Instant, seconds, to_seconds
 
 _DISRUPTED: Final = Taint(key=DISRUPTED_TAINT, effect="NoSchedule")
 _SHOWN_CONDITIONS: Final = (CONSOLIDATABLE, DISRUPTION_REASON, DRIFTED, INITIALIZED_CONDITION)
-# Members of replacements that recorded timelines do not have.
+# Fields of a replacement that recorded timelines leave out.
 _LEFT_OUT: Final = ("annotations", "cheapestPrice", "labels")
 
 
@@ -431,7 +431,10 @@ class _Timeline(Scene):
 def replace_types(
     request: NodeClaimRequest, types: tuple[InstanceType, ...], stored: Any
 ) -> NodeClaimRequest:
-    """Return the request for a stored NodeClaim, with instance types in their current form."""
+    """Return `request` with the instance types `types` and the stored requirements `stored`.
+
+    `types` have the current offerings. The annotations of `request` are left out.
+    """
     return NodeClaimRequest(
         request.pool, stored, types, request.requests, request.pods, well_known=WELL_KNOWN
     )

@@ -21,7 +21,8 @@ from fairlead.conformance.kubebatch.outcome import project, replay
 from fairlead.conformance.kubebatch.scenario import jobs_of_tasks
 from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
 
-# Longer lists may have been truncated, so a missing value proves nothing.
+# The recorder keeps at most this many values of a projection. If a list is full, a value that is
+# missing from it may have been truncated.
 _VALUES_MAX: Final = 16
 _TRANSCRIPT: Final = ("count", "panic")
 _KEPT: Final = frozenset(defect.value for defect in KEPT)

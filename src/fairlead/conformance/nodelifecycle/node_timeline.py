@@ -90,9 +90,9 @@ def replay(
     begin: Callable[[NodeWorld, Json], None] = begin_scenario,
     reporter: Reporter | None = None,
 ) -> Json:
-    """Replay `scenario` with `lifecycle`; `begin` creates the objects.
+    """Replay `scenario` with `lifecycle`; return the same members as `decide_node_timeline`.
 
-    `reporter` receives reports of evictions.
+    `begin` creates the objects. `reporter` receives reports of evictions.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
@@ -157,7 +157,10 @@ def _statuses(obj: Json) -> dict[str, str]:
 
 
 def compare_node_timeline(expect: Json, found: Json) -> Mismatch | None:
-    """Return the first mismatch, None if there is none; writes are compared first, by time."""
+    """Return the first mismatch, None if there is none.
+
+    The writes are compared first, by time, then the zone states, then the final objects.
+    """
     theirs, sometimes = _by_stability(expect["writes"])
     ours = Counter(map(_line, found["writes"]))
     differences = [(*line, "missing") for line in theirs - ours]

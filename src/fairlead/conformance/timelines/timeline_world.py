@@ -124,7 +124,7 @@ class _WholeMilliseconds(Struct):
         return self.engine.handle_deadline(now)
 
     def is_late(self, now: Instant) -> bool:
-        """Return whether a deadline was before `now`."""
+        """Return whether the engine's next deadline, before rounding up, is before `now`."""
         due = self.engine.next_deadline()
         return due is not None and due < now
 

@@ -40,7 +40,7 @@ _BUILD: Final = (
     "compiler",
     "platform",
 )
-_SIGNED: Final = ("id_token_signing_alg_values_supported",)  # depends on the keys
+_SIGNED: Final = ("id_token_signing_alg_values_supported",)  # depends on the signing keys
 _SLICES: Final = "endpointslice.kubernetes.io/managed-by"
 _COLUMNS: Final = "columnDefinitions["
 _PRINTED: Final = "stdout."
@@ -95,7 +95,7 @@ class Agreement(Struct, frozen=True):
         exact = is_version and self.versions
         if self.bindings.matches(recorded, found, exact_version=exact):
             return True
-        # Events are listed by random names, so the order of the pods that they name is random too.
+        # Events are sorted by their random names, so the pods in their rows are in random order.
         return ".cells[" in path and self.bindings.names_another(recorded, str(found))
 
     def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
@@ -222,7 +222,7 @@ def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
     if "jwks_uri" in recorded:
         return _without(recorded, *_SIGNED), _without(found, *_SIGNED)
     if _SLICES in (recorded.get("labels") or {}):
-        # How often a slice was written depends on the timing of pods.
+        # The number of writes of an EndpointSlice depends on the timing of its pods.
         return _without(recorded, "generation"), _without(found, "generation")
     if "$omitted_items" in recorded and isinstance(found.get("items"), list):
         found = {**found, "items": found["items"][: len(recorded["items"])]}

@@ -30,7 +30,7 @@ _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")
 # The process that holds a Lease was recorded verbatim.
 _HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
-_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # The name of any pod of a set.
+_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # any pod of a ReplicaSet may match
 _YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
@@ -130,7 +130,8 @@ def _without_names(line: str) -> str:
     return _MADE.sub("", _without_suffixes(line))
 
 
-# Parts of a line to compare, from the whole line to only its deterministic parts.
+# Two lines are equal if they are equal after one of these cuts. The first keeps the whole line,
+# the last keeps only the deterministic parts.
 _CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 

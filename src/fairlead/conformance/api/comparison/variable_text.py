@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.placeholder import has_placeholder
 
-# Versions in messages were recorded verbatim.
+# Resource versions in messages were recorded verbatim.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
 # The minute since 1970 in the name of a CronJob's Job, which was recorded verbatim.
@@ -49,7 +49,10 @@ def without_absent_pods(recorded: str) -> str:
 
 
 def without_generated(recorded: str, found: str) -> tuple[str, str]:
-    """Return (recorded, found), both without hashes and minutes in names if `recorded` has them."""
+    """Return (recorded, found) without generated parts of names, if `recorded` contains any.
+
+    The parts are hashes of pod templates, and minutes in the names of Jobs.
+    """
     for chance in _VARIABLE:
         if chance.search(recorded):
             recorded, found = chance.sub("any", recorded), chance.sub("any", found)
@@ -57,7 +60,10 @@ def without_generated(recorded: str, found: str) -> tuple[str, str]:
 
 
 def with_nodes_of(recorded: str, found: str) -> str:
-    """Return `recorded` with the node names of `found`, if both contain equally many names."""
+    """Return `recorded` with the node and zone names of `found`, in order.
+
+    If the two texts do not contain the same number of names, return `recorded` unchanged.
+    """
     places = PLACE.findall(found)
     if len(places) != len(PLACE.findall(recorded)):
         return recorded

@@ -45,7 +45,10 @@ class ApiCases(Struct, frozen=True):
         return line.get("id")
 
     def judge(self, line: Json) -> Finding:
-        """Replay and compare the case; an unsupported feature of the server gives only a remark."""
+        """Replay the case; return its mismatch, or None if the case agrees.
+
+        If the server only lacks the feature that the case tests, return a Remark instead.
+        """
         told = self.run(line) if self.run and "argv" in line else self._replayed(line)
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:

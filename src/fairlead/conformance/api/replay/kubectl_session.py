@@ -71,7 +71,7 @@ class _Ran(Struct, frozen=True):
 
 @dataclass(slots=True)
 class KubectlSession:
-    """A cluster and a working directory for kubectl 1.`minor`; `close` stops it."""
+    """A cluster and a working directory for kubectl 1.`minor`; `close` removes both."""
 
     _stack: ExitStack = field(default_factory=ExitStack)
     _socket: OnSocket = field(init=False)
@@ -85,7 +85,10 @@ class KubectlSession:
     _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
-        """Start the cluster. Raises ValueError if kubectl is not installed."""
+        """Start the cluster.
+
+        Raises ValueError if kubectl is not installed or does not print its version.
+        """
         program = shutil.which(PROGRAM)
         if program is None:
             raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
@@ -193,7 +196,7 @@ class KubectlSession:
 
     def _run(self, arguments: list[str], env: Mapping[str, str], stdin: str | None = None) -> _Ran:
         try:
-            done = subprocess.run(  # noqa: S603 - the commands of the recording are its point
+            done = subprocess.run(  # noqa: S603 - runs recorded commands on purpose
                 [self._program, *arguments],
                 input=stdin or "",
                 env={**self._environment(), **env},

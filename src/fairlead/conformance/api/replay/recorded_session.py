@@ -1,4 +1,7 @@
-"""The environment of the recorded kubectl commands: time, namespace, editors, others' objects."""
+"""The environment of the recorded kubectl commands.
+
+It consists of the time, the namespace, the editors, and the objects of other users.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _MINUTES: Final = ((316, 10.02, None), (160, 5.02, 9.98), (0, 0.02, 4.98))
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # Controllers were not running during these commands.
 ASLEEP: Final = range(601, 630)
-# An old kubectl used an API that no longer exists here.
+# In these commands, an old kubectl used an API that Fairlead does not serve.
 IN_VAIN: Final = frozenset((323,))
 # The editors used in the recordings.
 _SED: Final = '#!/bin/sh\nsed -i -E {} "$1"\n'

@@ -3,10 +3,10 @@
 The computation of a command takes no simulated time, so results do not depend on the speed of the
 machine. The clock advances when a command
 
-    starts             until the changes of the previous command have settled
-    sends a request    by a moment, so that later events have later times
-    polls again        by the seconds that the command slept
-    watches            quickly, because the command waits for an event
+    starts             by a fixed pause, in which the changes of the previous command take effect
+    sends a request    by 10 ms, so that later events have later times
+    polls again        by the whole seconds that the command slept
+    watches            in steps of 100 ms, because the command waits for an event
 
 upstream: cli-runtime and kubectl wait by watching, or poll at most once a second
 """
@@ -35,7 +35,7 @@ _SECOND: Final[DurationNs] = seconds(1)
 
 
 class Pace(Struct):
-    """The time of a cluster that replays recorded commands; it advances as in the recording.
+    """The simulated time of a cluster that replays recorded commands.
 
     The time is `now`, and does not advance beyond `latest`. The argument `real_ns` of the methods
     is the time on the machine's clock, in ns.

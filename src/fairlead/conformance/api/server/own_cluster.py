@@ -29,7 +29,8 @@ from fairlead.worlds.local.controllers.apiserver_records import ApiServerRecords
 from fairlead.worlds.local.controllers.kubernetes_service import KubernetesService
 from fairlead.worlds.local.controllers.reactive_controller import changes
 
-# The kubelets of the recordings were fast scripts; Fairlead's only manage nodes here.
+# In the recordings, a script replaced the kubelets, and RecordedKubelet replaces them here.
+# Fairlead's own kubelets manage only the nodes.
 CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(serves_clients=True),

@@ -40,7 +40,8 @@ def _refused(port: int) -> str:
 START: Final = 1_800_000_000_000_000_000
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 ADDRESS: Final = "10.0.0.1:26443"
-# The recorded distribution mounts this in addition to the cluster's own authority.
+# (ConfigMap, key): the recorded distribution mounts this CA certificate into pods, in addition to
+# the cluster's own CA certificate.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
 # The recorded component statuses.

@@ -20,7 +20,7 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
 BEHAVIOR: Final = "golden/behavior"
-# The script noticed a bound pod after NOTICING, and started pods one after another.
+# The script noticed a bound pod after NOTICING, and started pods one by one, STARTING apart.
 NOTICING: Final = seconds(0.005)
 STARTING: Final = seconds(0.006)
 STEP: Final = seconds(0.2)
