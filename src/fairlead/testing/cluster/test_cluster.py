@@ -210,7 +210,8 @@ class TestCluster:
     ) -> str:
         """Expect the pod to be bound, to `node` if that is given; return the name of its node.
 
-        Raises AssertionError if it is not bound `within` this time, or is bound to another node.
+        Raises AssertionError if the pod is not bound in the time `within`, or is bound to another
+        node.
         """
         at = self._expect_pod(pod, namespace, node_of, within, "was not bound")
         if node and at != node:
@@ -245,7 +246,7 @@ class TestCluster:
     def expect_evicted_at(
         self, pod: str, after: Duration, *, tolerance: Duration = "1s", namespace: str = DEFAULT
     ) -> None:
-        """Expect the pod to be evicted when the time `after` has passed, plus or minus `tolerance`.
+        """Expect the pod to be evicted at the time `after` from now, plus or minus `tolerance`.
 
         Raises AssertionError if the pod does not exist, or is evicted earlier, later or not at all.
         """

@@ -1,8 +1,9 @@
 """Waits for a condition in a cluster by advancing its clock from one due event to the next.
 
 If clients watch the cluster, each step first waits a short real time, so that the clients can react
-to changes. Before a long step this time is longer, so that minutes do not pass while an operator
-computes. It is longest when no event is due, because then only the clients can make progress.
+to changes. Before a long step, this wait is longer, so that the clock does not skip minutes while
+an operator computes. It is longest when no event is due, because then only the clients can make
+progress.
 """
 
 from __future__ import annotations

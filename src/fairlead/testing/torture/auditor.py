@@ -80,7 +80,7 @@ class Auditor:
         self._checked = checked
         self._on_command = on_command
         self._pods: dict[str, Pod] = {}
-        self._seen_on_node: dict[str, Instant] = {}  # when the engine received a pod
+        self._seen_on_node: dict[str, Instant] = {}  # by uid, when the engine received a bound pod
         self._by_node: dict[str, dict[str, None]] = {}
         self._by_group: dict[str, dict[str, None]] = {}
         self._groups: dict[str, PodGroup] = {}
@@ -88,8 +88,8 @@ class Auditor:
         self._changed_at: dict[str, Instant] = {}  # by node, when its capacity changed
         self._arrived: dict[str, Instant] = {}  # by uid, when a pod got its node
         self._taints: dict[str, list[tuple[str, Instant]]] = {}
-        self._retries_left: dict[str, int] = {}  # by uid, since an eviction that a taint allowed
-        self._placed: dict[str, str] = {}  # pods on their way to a node, by uid
+        self._retries_left: dict[str, int] = {}  # by uid, after an eviction that a taint allowed
+        self._placed: dict[str, str] = {}  # the nodes of assumed pods, by uid
         self._binding: dict[str, str] = {}  # by uid; the Bind has no outcome yet
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
         self._unseen_writes: dict[str, Instant] = {}  # by node, not observed yet
@@ -391,7 +391,8 @@ class Auditor:
         in_own_words = record.is_error or record.is_binding or self._group_of(record.pod.uid)
         has_reason = bool(record.message if in_own_words else _REFUSAL.match(record.message))
         self._require(has_reason, Law.REASON, f"{record.pod.key}: {record.message!r}")
-        # A scheduler catches exceptions of its plugins, and its reason names the plugin.
+        # A scheduler catches exceptions of its plugins. The reason that it reports contains the
+        # name of the plugin. Only UnreliablePlugin may raise exceptions.
         error = _PLUGIN_ERROR.search(f"{record.message} {record.post_filter}")
         is_meant = error is None or error[1] == UnreliablePlugin.name
         self._require(is_meant, Law.NO_CRASH, f"{record.pod.key}: {record.message!r}")

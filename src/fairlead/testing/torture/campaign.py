@@ -1,4 +1,4 @@
-"""Campaign: runs the scenarios of consecutive seeds until the time is over or a law is broken."""
+"""Campaign: runs the scenarios of consecutive seeds, up to a limit or the first broken law."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def torture(
     jobs: int = 1,
     on_run: Callable[[CampaignSummary], None] = lambda _: None,
 ) -> CampaignSummary:
-    """Run `seed` and the following seeds for `hours` of real time, or `runs` of them.
+    """Run `seed` and the following seeds for `hours` of real time, but at most `runs` seeds.
 
     `jobs` processes work in parallel. The campaign ends with the first seed, in order, that breaks
-    a law.
+    a law. `on_run` is called with the totals after each run.
     """
     start, summary = perf_counter(), CampaignSummary()
     with closing(_results(seed, jobs)) as results:

@@ -1,7 +1,7 @@
 """FinalState: checks the properties of a cluster at rest, whose objects no longer change.
 
 check      workloads have their pods, no object waits without a reason, no object is left over
-compare    a process that starts now sends no command; this proves that the running process has
+compare    a process that starts now changes no object; this proves that the running process has
            lost no state, and that every pending pod really fits on no node
 """
 
@@ -85,7 +85,7 @@ class FinalState:
         plugin_runner.go: RunFiltersUntilPassingNode, lastIndex
         """
         if self._kinds["NodePool"]:
-            return False  # Karpenter
+            return False  # Karpenter runs, not Cluster Autoscaler
         left = {key[2] for key in contents(store) if key[0] == "Node"}
         return not self._nodes.keys() <= left
 

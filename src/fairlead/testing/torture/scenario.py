@@ -20,15 +20,15 @@ from fairlead.api.json import Json
 class FaultKind(StrEnum):
     """The kind of a fault: how the handling of a command differs from the normal handling."""
 
-    REFUSED = "refused"  # the server refuses it
-    LATE = "late"  # it is performed after a delay
-    UNACKNOWLEDGED = "unacknowledged"  # it is performed, and reported as failed
-    SLOW_ANSWER = "slow-answer"  # it is performed at once, and its answer takes time
-    TWICE = "twice"  # it is performed twice, and the second answer is reported
-    TARGET_DELETED = "target-deleted"  # a client deletes its target first
-    TARGET_CHANGED = "target-changed"  # a client changes its target first
-    KILLED_BEFORE = "killed-before"  # the process is killed before it is performed
-    KILLED_AFTER = "killed-after"  # the process is killed after it was performed
+    REFUSED = "refused"  # the server refuses the command
+    LATE = "late"  # the command is performed after a delay
+    UNACKNOWLEDGED = "unacknowledged"  # the command is performed, and reported as failed
+    SLOW_ANSWER = "slow-answer"  # the command is performed at once, and its outcome arrives late
+    TWICE = "twice"  # the command is performed twice, and the second outcome is reported
+    TARGET_DELETED = "target-deleted"  # a client deletes the command's target first
+    TARGET_CHANGED = "target-changed"  # a client changes the command's target first
+    KILLED_BEFORE = "killed-before"  # the process is killed before it performs the command
+    KILLED_AFTER = "killed-after"  # the process is killed after it performed the command
 
 
 class Fault(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -152,8 +152,8 @@ class TortureScenario(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One run: the objects of a cluster, the changes and faults, and the configuration.
 
     `objects` exist at the start. Changes and faults happen during the first `chaos_ms`. Afterwards
-    the cluster has `calm_ms` to settle. If `faults` is None, one command in `fault_every` gets a
-    fault.
+    the cluster has `calm_ms` to come to rest. If `faults` is None, on average one command in
+    `fault_every` gets a fault.
     """
 
     seed: int

@@ -331,7 +331,7 @@ class _Draw:
     # --- changes ------------------------------------------------------------------------------
 
     def _any_change(self, at: int) -> None:
-        """Add one random change, with a second change if the first one is to be undone later."""
+        """Add one random change, and possibly a second change that undoes it later."""
         change = self.chance.of(_CHANGES)
         change(self, at, self.chance.of(self.nodes), self.chance.of(NAMESPACES))
 
