@@ -19,7 +19,7 @@ from fairlead.apiserver.kind import DEPLOYMENT, KINDS, NODE, POD, Kind, find_kin
         ("pdb", "poddisruptionbudgets.policy"),
         ("pc", "priorityclasses.scheduling.k8s.io"),
         ("crds", "customresourcedefinitions.apiextensions.k8s.io"),
-        ("ev", "events"),  # two groups have it, and show the same objects
+        ("ev", "events"),  # two groups serve the same Events
         ("events.events.k8s.io", "events"),
         ("hpa", "horizontalpodautoscalers.autoscaling"),
     ],
@@ -52,7 +52,7 @@ def test_the_names_in_messages_carry_the_group():
         ("PodGroup", "podgroups"),
         ("Policy", "policies"),
         ("Ingress", "ingresses"),
-        ("Gateway", "gatewaies"),  # upstream's guess as well, hence the custom resource's own name
+        ("Gateway", "gatewaies"),  # upstream guesses this, too, so custom resources declare plurals
     ],
 )
 def test_the_plural_of_an_unknown_kind_is_guessed(kind, plural):

@@ -13,7 +13,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Gate:
-    """Asks a plugin, and remembers what it warned of."""
+    """Runs an admission plugin over a storage, and records its warnings and audit annotations."""
 
     def __init__(self, plugin):
         self.plugin = plugin
@@ -22,13 +22,13 @@ class Gate:
         self.notes = {}
 
     def has(self, *objects):
-        """Objects that are there."""
+        """Store `objects`; return this gate."""
         for obj in objects:
             self.storage.put(kind_of(obj), obj)
         return self
 
     def admits(self, obj, operation=Operation.CREATE, call=None, **about):
-        """`obj` as it is admitted; `call` answers for webhooks."""
+        """Return the admitted form of `obj`; `call` answers the calls of webhooks."""
         settings = {key: about.pop(key) for key in ("user", "dry_run", "rights") if key in about}
         annotate = self.notes.__setitem__
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
@@ -37,7 +37,7 @@ class Gate:
         return admitted if isinstance(admitted, dict) else run_to_end(admitted, call)
 
     def refusal(self, obj, *arguments, **about):
-        """Why `obj` may not pass: the whole message."""
+        """Return the whole message with which the plugin refuses `obj`."""
         with pytest.raises(ApiError) as refused:
             self.admits(obj, *arguments, **about)
         return refused.value.message
@@ -45,12 +45,12 @@ class Gate:
 
 @pytest.fixture
 def gate():
-    """Makes gates of plugins."""
+    """The class Gate; call it with a plugin."""
     return Gate
 
 
 def make(kind, name="x", namespace="n", version="v1", **fields):
-    """An object of a kind; "" for the namespace puts it into none."""
+    """Return an object of a kind; it has no namespace if `namespace` is ""."""
     meta = {"name": name, **fields.pop("metadata", {})}
     if namespace:
         meta["namespace"] = namespace

@@ -19,7 +19,7 @@ RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resource
 
 
 class Ids:
-    """Counted ones."""
+    """An id source with counted ids."""
 
     def __init__(self):
         self.count = 0
@@ -34,7 +34,7 @@ class Ids:
 
 
 class Labels:
-    """A plugin of our own that writes down what it sees."""
+    """A built-in mutating plugin that records the keys of each ConfigMap's data."""
 
     def __init__(self):
         self.seen = []
@@ -53,7 +53,7 @@ def labels():
 
 @pytest.fixture
 def store(labels):
-    """With webhooks a and b, of which a wants to be asked again."""
+    """A store with the webhooks a and b; only a has the reinvocationPolicy IfNeeded."""
     store = Store(Ids(), admission=(labels, MutatingAdmissionWebhook()))
     for name, policy in (("a", "IfNeeded"), ("b", "Never")):
         store.create(
@@ -77,7 +77,7 @@ def store(labels):
 
 
 def answer(call, key):
-    """What adds `key` to the data, unless that is there."""
+    """Return a webhook's answer with a patch that adds `key` to the data, if it is missing."""
     request = json.loads(call.body)["request"]
     data = request["object"].get("data") or {}
     patch = [] if key in data else [{"op": "add", "path": "/data", "value": {**data, key: "x"}}]
@@ -90,7 +90,7 @@ def answer(call, key):
 
 
 def created(store, manifest):
-    """What is stored, and who was asked, in order."""
+    """Create an object; return it, and the names of the called webhooks in order."""
     asked = []
 
     def call(webhook):

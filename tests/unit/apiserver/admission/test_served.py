@@ -28,7 +28,7 @@ ALICE = authenticated("alice", ("dev",))
 
 @pytest.fixture
 def namespace(obj):
-    """Makes namespaces called n."""
+    """Makes Namespaces with the name n."""
     return lambda **more: obj("Namespace", "n", "", **more)
 
 
@@ -60,7 +60,7 @@ def test_system_namespaces_cannot_be_deleted(gate, obj, name):
 
 @pytest.fixture
 def accounts(gate, obj):
-    """A gate where the account `default` is."""
+    """A gate with a ServiceAccount `default`."""
     plugin = ServiceAccount(lambda: "abcde")
     return lambda **fields: gate(plugin).has(obj("ServiceAccount", "default", **fields))
 
@@ -187,7 +187,7 @@ def test_a_kubelet_must_not_set_restricted_labels_of_its_node(gate, obj):
 
 
 def test_a_kubelet_must_not_register_its_node_with_restricted_labels(gate, obj):
-    """Else it might draw pods to itself that are meant for others."""
+    """Otherwise, the kubelet could attract pods that are meant for other nodes."""
     labels = {"kubernetes.io/hostname": "node-1", "rack": "r"}
     found = gate(NodeRestriction())
     node = obj("Node", "node-1", "", metadata={"labels": labels})
@@ -251,7 +251,7 @@ GATHERING = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
 
 @pytest.fixture
 def rights(gate, obj):
-    """A gate where only alice has these rights, in all namespaces."""
+    """Makes (admit, refuse) functions for writes by alice, who has only these rights."""
 
     def made(*rules):
         found = gate(RbacEscalation())
@@ -280,7 +280,7 @@ def test_a_user_cannot_grant_rights_that_the_user_does_not_have(rights, obj):
 
 @pytest.mark.parametrize("gathers", [{"old": {}, "new": GATHERING}, {"old": GATHERING, "new": {}}])
 def test_changing_an_aggregation_rule_requires_all_rights(rights, obj, gathers):
-    """Or no longer lets it: what it gathers may keep others from something."""
+    """Removing the rule also requires them: the role then loses its aggregated rules."""
     old = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["old"])
     new = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["new"])
     _, refusal = rights({"verbs": ["get"], "apiGroups": ["*"], "resources": ["*"]})
@@ -301,7 +301,7 @@ def test_changing_an_aggregation_rule_requires_all_rights(rights, obj, gathers):
     ],
 )
 def test_a_missing_role_cannot_be_bound_without_the_verb_bind(rights, obj, kind, namespace, role):
-    """Whatever may be in it one day, unless they may bind anything."""
+    """The role may get any rules later. With the verb bind, it can be bound."""
     binding = obj(kind, "y", namespace, RBAC, roleRef={"kind": role, "name": "later"})
     _, refusal = rights(*ALL[1:])
     plural = f"{role.lower()}s"
@@ -387,7 +387,7 @@ def test_the_baseline_level_refuses_privileged_pods(gate, namespace, pod, spec, 
 
 
 def test_unknown_pod_security_levels_and_versions_are_refused(gate, namespace):
-    """A namespace must ask for what is known."""
+    """The labels of a namespace must contain known levels and versions."""
     refused = gate(PodSecurity()).refusal(secured(namespace, enforce="x", **{"warn-version": "v2"}))
     assert '[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of' in refused
     assert 'warn-version]: Invalid value: "v2": must be "latest" or "v1.x"' in refused

@@ -45,7 +45,7 @@ class Clients:
         assert self.send("POST", HOOKS, config)[0] == 201
 
     def send(self, method, path, body=None, headers=None):
-        """Status code, decoded body and warnings of the answer."""
+        """Return (status code, decoded body, warnings) of the response."""
         raw = json.dumps(body).encode() if body is not None else b""
         request = Request(method, path, body=raw, headers=headers or {})
         answer = run_to_end(self.server.handle.steps(request, NOW), self._allow)

@@ -52,7 +52,7 @@ def test_a_path_of_names_has_these_names():
 
 
 def test_a_plain_path_is_split_at_dots():
-    """Whatever the names are: upstream splits them so."""
+    """Like upstream, the path is split at every dot, and the names are not parsed."""
     found = plain_path(".spec.a[")
     assert found.names == ("spec", "a[")
     assert found.find({"spec": {"a[": 3}}) == [3]

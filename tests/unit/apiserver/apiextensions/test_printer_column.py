@@ -52,6 +52,6 @@ def test_name_and_age_are_shown_without_columns():
 
 
 def test_columns_end_before_an_invalid_path():
-    """A definition may have any path that begins with a point."""
+    """Validation accepts any path that begins with a dot."""
     rows = [{"name": name, "type": "string", "jsonPath": f".{name}"} for name in ("a", "b[", "c")]
     assert [column.name for column in printer_of(rows).columns] == ["Name", "a"]

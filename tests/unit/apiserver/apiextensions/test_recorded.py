@@ -26,7 +26,7 @@ WIDGETS = [row for row in ROWS if row["what"] == "widget"]
 
 
 def definition_of(body):
-    """A definition as a server has it when it looks at it."""
+    """Return a definition after decoding and defaulting."""
     read, _ = decoded(schema_of("apiextensions.k8s.io/v1", "CustomResourceDefinition"), body)
     return with_stored_versions(with_definition_defaults(read))
 
@@ -52,7 +52,7 @@ def test_a_custom_resource_is_stored_or_refused_as_upstream_does(row):
     found = [
         [cause.reason, cause.message, cause.field] for cause in WIDGET.custom.causes(obj, None)
     ]
-    # Upstream looks at the fields of an object in any order.
+    # Upstream validates the fields of an object in random order.
     assert sorted(found) == sorted(row.get("causes", []))
     if "stored" in row:
         assert {key: obj[key] for key in obj if key != "metadata"} == row["stored"]

@@ -25,7 +25,7 @@ KEY = new_authority(NOW).key
 
 
 def contexts(tmp_path, authority, pair):
-    """The server's side and the client's."""
+    """Return the TLS contexts of the server and of the client."""
     (tmp_path / "chain").write_text(pair.certificate)
     (tmp_path / "key").write_text(pair.key)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -34,7 +34,7 @@ def contexts(tmp_path, authority, pair):
 
 
 def shaken(server, client, name):
-    """A handshake over a pair of sockets."""
+    """Run a TLS handshake over a pair of sockets."""
     near, far = socket.socketpair()
     with near, far:
         thread = Thread(target=lambda: server.wrap_socket(far, server_side=True).close())
@@ -60,7 +60,7 @@ def test_a_client_certificate_contains_user_and_groups():
 
 @pytest.fixture
 def storage():
-    """A service account, and a pod of its."""
+    """A storage with a service account and a pod that uses it."""
     found = Storage()
     meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
     found.put(SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
@@ -70,7 +70,7 @@ def storage():
 
 
 def issued(storage, now_s=NOW_S, **spec):
-    """An account's token, recognized so many seconds later."""
+    """Return (ServiceAccountTokens at `now_s`, a token of the account issued at NOW_S)."""
     account = storage.find(SERVICE_ACCOUNT, "n", "robot")
     wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600, **spec}
     tokens = ServiceAccountTokens(KEY, storage, lambda: now_s * 10**9)
@@ -94,7 +94,7 @@ def test_a_token_expires(storage):
 
 
 def test_a_token_expires_by_the_clock_of_the_cluster():
-    """Here the year 2026 is the machine's past or future, which says nothing."""
+    """The clock of the cluster differs from the machine's clock by a hundred years."""
     found = Storage()
     meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
     found.put(SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
@@ -130,7 +130,7 @@ def test_a_token_bound_to_a_pod_is_invalid_after_its_deletion(storage):
 
 
 def test_a_token_contains_its_id_and_the_node_of_its_pod(storage):
-    """As kubectl auth whoami shows it; the node may be gone since."""
+    """`kubectl auth whoami` shows the id and the node, even if the node no longer exists."""
     meta = {"name": "node-1", "uid": "u-4"}
     storage.put(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
     pod = storage.find(POD, "n", "p")

@@ -17,7 +17,7 @@ KNOWN = "system:authenticated"
 
 @pytest.fixture
 def asks():
-    """Request with these headers and the rights in `allowed` ("*": to impersonate all users)."""
+    """Impersonates with these headers; `allowed` are the requester's rights ("*": all users)."""
 
     def made(headers, *allowed):
         def authorize(wish):
@@ -125,7 +125,7 @@ def test_service_accounts_and_nodes_require_special_rights(asks, name, right, ve
 
 
 def test_a_node_with_groups_is_refused_for_the_missing_unconstrained_right(asks):
-    """No constrained mode is about it, so that refusals tell of the old rights."""
+    """Constrained impersonation does not apply, so the refusal is about the verb impersonate."""
     headers = {"impersonate-user": "system:node:a", "impersonate-group": "g"}
     with pytest.raises(ApiError, match='groups "g" is forbidden: User "bob" cannot impersonate'):
         asks(headers, "core:users:system:node:a")
@@ -160,7 +160,7 @@ OWN = "authentication.k8s.io"
 def test_constrained_impersonation_requires_a_right_for_user_and_action(
     asks, mode, headers, rights, groups
 ):
-    """It takes the right to be that user, and that to do this as such a user."""
+    """One right is for impersonating the user, another for the action as that user."""
     needed = [f"impersonate:{mode} {right}" for right in rights]
     needed.append(f"impersonate-on:{mode}:get core:pods:n/p")
     assert asks(headers, *needed).groups == groups

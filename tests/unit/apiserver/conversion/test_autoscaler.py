@@ -25,13 +25,13 @@ ALPHA = "autoscaling.alpha.kubernetes.io/"
 
 
 def old_note(name, spec=None, status=None):
-    """What an annotation of the old form of an autoscaler says."""
+    """Return the value of an annotation of an autoscaler that was converted to v1."""
     autoscaler = {"metadata": {"name": "h"}, "spec": spec or {}, "status": status or {}}
     return old_autoscaler(autoscaler)["metadata"]["annotations"][ALPHA + name]
 
 
 def new_of(notes, **spec):
-    """The new form of an autoscaler with these annotations of its old form."""
+    """Return the v2 form of a v1 autoscaler with these annotations."""
     named = {ALPHA + name: value for name, value in notes.items()}
     return new_autoscaler({"metadata": {"annotations": named}, "spec": spec})
 

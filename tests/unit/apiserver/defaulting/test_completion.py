@@ -62,7 +62,7 @@ def test_given_values_are_kept():
     ],
 )
 def test_the_pull_policy_depends_on_the_tag_of_the_image(image, policy):
-    """An image is always pulled if something else may come under its name."""
+    """An image is always pulled if its tag can refer to different images."""
     assert pull_policy(image) == policy
 
 
@@ -150,7 +150,7 @@ def test_the_defaults_of_ports_in_endpoints_and_endpoint_slices_differ():
 
 @pytest.mark.parametrize("path", schemas().kinds)
 def test_defaulting_is_idempotent_for_every_kind(path):
-    """An object of every kind that is complete is not changed any more."""
+    """Defaulting does not change an object that has its defaults, for every kind."""
     api_version, kind = path.rsplit("/", 1)
     schema = schema_of(api_version, kind)
     once = completed(schema, decoded(schema, {})[0])

@@ -134,7 +134,7 @@ def test_health_is_reported_briefly_or_with_each_check(documents):
 
 
 def test_health_reports_a_problem_of_the_storage(registry):
-    """But the process is alive: it need not be restarted."""
+    """/livez is not affected, because a restart of the process would not help."""
     problem = ["no space left on the disk"]
     documents = Documents(registry, "10.0.0.1:6443", "0.1", lambda: problem[0])
     for path in ("/healthz", "/readyz"):

@@ -27,7 +27,7 @@ CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitli
 
 
 def recorded():
-    """Each request for a document with the document."""
+    """The recorded documents by request."""
     for case in CASES:
         for number, step in enumerate(case["steps"]):
             body, path = step["response"].get("body"), step["request"]["path"].rstrip("/")
@@ -40,7 +40,7 @@ def is_document(path, body):
 
 
 def reports():
-    """Each request for a report of health with the text."""
+    """The recorded health reports by request."""
     for case in CASES:
         request, response = case["steps"][0]["request"], case["steps"][0]["response"]
         endpoint, body = request["path"][1:], response["body"]

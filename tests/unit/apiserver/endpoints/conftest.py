@@ -21,7 +21,7 @@ MERGE = "application/merge-patch+json"
 
 
 class CountedIds:
-    """uid-1, uid-2, ..."""
+    """An id source that returns uid-1, uid-2, ..."""
 
     def __init__(self):
         self.numbers = count(1)
@@ -35,7 +35,7 @@ class CountedIds:
 
 @dataclass
 class Answer:
-    """A response, read."""
+    """A response with its body as text and as JSON."""
 
     response: object
 
@@ -57,7 +57,7 @@ class Answer:
 
 
 class Api:
-    """Asks the server; time goes on a second with each request."""
+    """Sends requests to a server; each request advances the clock by one second."""
 
     def __init__(self, log_capacity=1000, storage=None):
         self.now = NOW
@@ -73,7 +73,7 @@ class Api:
         )
 
     def ask(self, method, url, body=None, *, user=ADMIN, **headers):
-        """What comes back; a body that is no text is sent as JSON."""
+        """Return the response or the watch; a body that is not bytes is sent as JSON."""
         self.now += NANOSECONDS_PER_SECOND
         path, _, query = url.partition("?")
         raw = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
@@ -99,7 +99,7 @@ class Api:
         return self.ask("DELETE", url, body, **headers)
 
     def config_map(self, name, **meta):
-        """Create one in the namespace default."""
+        """Create a ConfigMap in the namespace default."""
         body = {"metadata": {"name": name, **meta}}
         return self.post(CONFIG_MAPS, body).json
 
@@ -121,18 +121,18 @@ def make_pod(name="a", **spec):
 
 @pytest.fixture
 def api():
-    """A fresh server."""
+    """A new server."""
     return Api()
 
 
 @pytest.fixture
 def make_api():
-    """Another one, with a log of so many changes."""
+    """Makes further servers; `log_capacity` is the number of changes in the log."""
     return Api
 
 
 def events_of(watch):
-    """What a watch has told: type, name and version of each."""
+    """Return (type, name, object) of each event that a watch has received."""
     lines = [json.loads(line) for line in b"".join(watch.pop_lines()).splitlines()]
     return [
         (line["type"], line["object"]["metadata"].get("name", ""), line["object"]) for line in lines

@@ -11,7 +11,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 @pytest.fixture
 def asked(api):
-    """What the authorizer was asked; it lets everything pass."""
+    """The attributes that the authorizer receives; it allows every request."""
     found = []
     api.server = complete_server(
         api.store,
@@ -48,7 +48,7 @@ def asked(api):
 def test_a_list_with_a_name_selector_is_authorized_with_the_name(  # noqa: PLR0917
     api, asked, method, url, verb, namespace, name
 ):
-    """A role with resourceNames can then allow to watch a single object."""
+    """A role with resourceNames can thus allow a watch of a single object."""
     api.ask(method, url)
     (attributes,) = asked
     assert (attributes.verb, attributes.namespace, attributes.name) == (verb, namespace, name)
@@ -56,7 +56,7 @@ def test_a_list_with_a_name_selector_is_authorized_with_the_name(  # noqa: PLR09
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD"])
 def test_other_methods_on_watch_paths_require_the_verb_watch_and_are_refused(api, asked, method):
-    """Whatever is asked for, it takes the right to watch, and it is not done."""
+    """The request is authorized with the verb watch, and then refused with 405."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     api.post(MAPS, made)
     asked.clear()

@@ -23,7 +23,7 @@ def test_every_object_is_created_once():
 
 
 def test_every_stored_kubernetes_group_has_an_api_service():
-    """Those of APIServices themselves are not, upstream."""
+    """The group of APIServices itself has none, as in upstream."""
     stored = {
         (kind.group, kind.version)
         for kind in KINDS

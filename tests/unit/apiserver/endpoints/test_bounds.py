@@ -24,7 +24,7 @@ DIGITS = "9" * 5000
 )
 @pytest.mark.parametrize("media_type", [JSON, YAML])
 def test_bodies_that_are_nested_too_deeply_are_refused(api, config_maps, body, media_type):
-    """Parsers in C would overflow the stack, which no handler can catch."""
+    """Parsers in C would overflow the stack, which no exception handler can catch."""
     assert api.post(config_maps, body, content_type=media_type).status == 400
 
 
@@ -37,7 +37,7 @@ def test_patches_that_are_nested_too_deeply_are_refused(api, config_maps, body, 
 
 
 def test_a_depth_above_the_limit_is_refused_even_if_it_can_be_parsed(api, config_maps):
-    """Also where it is the first of two members of one name, of which the last one counts."""
+    """This includes the first of two members with the same name, although only the last counts."""
     deep = b"[" * 500 + b"]" * 500
     for body in (b'{"data":%b}' % deep, b'{"data":%b,"data":{}}' % deep):
         refused = api.post(config_maps, body)
@@ -89,7 +89,7 @@ def test_repeated_copy_operations_are_refused(api, config_maps):
 
 
 def test_a_patch_that_creates_too_deep_values_is_refused(api, config_maps):
-    """What no body may hold, no sequence of operations may make."""
+    """A patch must not create values that would be refused in a body."""
     digging = [{"op": "add", "path": "/data" + "/a" * n, "value": {}} for n in range(300)]
     assert patched(api, config_maps, digging) == 422
 
@@ -108,7 +108,7 @@ def test_array_indexes_with_too_many_digits_are_refused(api, config_maps):
 
 
 def test_long_texts_that_yaml_aliases_repeat_are_refused(api, config_maps):
-    """Each alias is short, and what it stands for is not."""
+    """The aliases are short, but they repeat a long text."""
     aliases = b"*a, " * 100_000
     body = b"data: {a: &a '%b', b: [%b]}" % (b"x" * 100_000, aliases)
     refused = api.post(config_maps, body, content_type=YAML)
@@ -130,7 +130,7 @@ def containers(image):
 
 
 def test_many_items_are_merged_by_their_keys_in_linear_time(api, pods):
-    """In as much time as there are items, not in its square."""
+    """The time is proportional to the number of items, not to its square."""
     pods_of(api, pods, containers=containers("i"))
     patch = {"spec": {"containers": containers("j")}}
     patched = api.patch(f"{pods}/a", patch, STRATEGIC)
@@ -162,13 +162,13 @@ def test_a_refusal_omits_a_diff_that_is_too_long(api, pods):
 
 
 def test_an_update_of_a_pod_without_containers_is_refused(api, pods):
-    """No list is written as null, and is none."""
+    """A missing list is treated like an empty one."""
     pods_of(api, pods)
     assert api.put(f"{pods}/a", {"metadata": {"name": "a"}}).status == 422
 
 
 def test_the_length_of_a_refusal_is_limited(api):
-    """A thousand wrong items times a choice of ten thousand words would be a hundred megabytes."""
+    """A thousand invalid items with a long list of allowed values would give 100 MB."""
     words = {"type": "string", "enum": [f"word-{number}" for number in range(10_000)]}
     spec = {"type": "object", "properties": {"spec": {"type": "array", "items": words}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": spec}}
@@ -195,7 +195,7 @@ def test_field_managers_cannot_make_an_object_larger_than_etcd_stores(make_api, 
 
 
 def test_bodies_with_too_many_values_are_refused(api, config_maps):
-    """However they are written; the work for a request grows with its values."""
+    """All encodings are limited, because the work for a request grows with the number of values."""
     data, many = "data: {a: b", {f"k{n}": "v" for n in range(50_000)}
     api.config_map("a")
     yaml = (
@@ -215,7 +215,7 @@ def test_bodies_with_too_many_values_are_refused(api, config_maps):
 
 @pytest.mark.parametrize(("count", "status"), [(4_900, 201), (5_100, 413)])
 def test_the_limit_of_values_is_lower_for_an_apply(api, config_maps, count, status):
-    """It compares the fields of all managers."""
+    """An apply compares the fields of all managers, which takes longer."""
     body = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -244,7 +244,7 @@ def test_the_limit_of_values_is_higher_for_a_definition(api, count, status):
 
 @pytest.mark.parametrize(("length", "pauses"), [(100, 0), (100_000, 2)])
 def test_a_large_request_pauses_for_other_requests(api, config_maps, length, pauses):
-    """After its body is decoded, and before custom resources are served anew."""
+    """It pauses after decoding, and before custom resources are validated."""
     body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * length}}).encode()
     request = Request("POST", config_maps, (), {"content-type": JSON}, body)
     steps = api.server.handle.steps(request, api.now)
@@ -256,7 +256,7 @@ def test_a_large_request_pauses_for_other_requests(api, config_maps, length, pau
 
 @pytest.mark.parametrize(("name", "media_type"), [("a", MERGE), ("a", APPLY), ("new", APPLY)])
 def test_a_large_patch_pauses_for_other_requests(api, config_maps, name, media_type):
-    """After the patched object is computed, and before custom resources are served anew."""
+    """It pauses after the patch is computed, and before custom resources are validated."""
     api.config_map("a")
     patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
     body = json.dumps({**patch, "data": {"k": "v" * 100_000}}).encode()

@@ -33,7 +33,7 @@ def pod(number, **more):
 
 @pytest.fixture
 def make_cold(make_api):
-    """A server over a storage that keeps nearly all of `pods` as texts."""
+    """Makes servers whose storage keeps nearly all pods as texts."""
 
     def make(storage, pods):
         api = make_api()
@@ -87,7 +87,7 @@ def test_a_watch_begins_with_the_existing_objects(make_cold, told):
 
 
 def test_many_initial_events_of_a_watch_are_read_in_parts(make_cold):
-    """Nothing is lost between them, and what happens meanwhile comes last."""
+    """No event is lost between the parts, and later events follow the initial ones."""
     long = {"annotations": {"a": "x" * 1_000}}
     cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
     watch = cold.get(f"{PODS}?watch=true")

@@ -15,7 +15,7 @@ NO_METHOD = "the server does not allow this method on the requested resource"
 
 
 def test_every_subresource_has_a_handler():
-    """OpenAPI and the table of kinds rely on that."""
+    """OpenAPI and the table of kinds rely on this."""
     assert {
         part.name for kind in KINDS for part in kind.subresources
     } <= SUBRESOURCE_HANDLERS.keys()
@@ -37,7 +37,7 @@ def definition(plural, kind, scope):
 
 @pytest.fixture
 def custom(api):
-    """A server with a custom resource in namespaces and another one in none."""
+    """A server with a namespaced and a cluster-scoped custom resource."""
     api.post(DEFINITIONS, definition("widgets", "Widget", "Namespaced"))
     api.post(DEFINITIONS, definition("racks", "Rack", "Cluster"))
     return api

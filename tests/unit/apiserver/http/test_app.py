@@ -25,7 +25,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 class Client:
-    """One request of an ASGI application, and what it sends."""
+    """A client that sends one request to an ASGI application and records the response."""
 
     def __init__(self, app, method, url, body=b"", chunks=None, **headers):
         path, _, query = url.partition("?")
@@ -95,7 +95,7 @@ def app(server):
 
 
 def ask(app, *arguments, **options):
-    """One request to its end."""
+    """Send one request and return the complete response."""
     return asyncio.run(_ask(app, *arguments, **options))
 
 
@@ -134,7 +134,7 @@ def test_a_wrong_token_is_refused(app):
 
 
 def test_a_response_has_the_audit_id_of_its_request(app):
-    """Each has its own, unless the client has given one."""
+    """A client can set the id; otherwise each request gets its own."""
     first, second = (dict(ask(app, "GET", "/version").headers)["audit-id"] for _ in range(2))
     assert len(first) == len("00000000-0000-4000-8000-000000000000")
     assert first != second
@@ -143,7 +143,7 @@ def test_a_response_has_the_audit_id_of_its_request(app):
 
 
 def test_a_response_has_a_header_with_the_time_of_the_cluster(server):
-    """The clock of a local cluster can be ahead of the real time, or stand still."""
+    """The clock of a local cluster can be ahead of real time, or stopped."""
     now = 1_795_392_000 * 10**9
     app = ApiApp(server, TokenAuthenticator({"secret": ADMIN}), lambda: now)
     headers = dict(ask(app, "GET", "/version").headers)
@@ -181,7 +181,7 @@ def test_a_body_above_the_size_limit_is_refused(app, monkeypatch, declared):
 
 
 def test_a_body_is_not_read_before_its_request_is_authorized(store):
-    """The request below has no body at all, and would wait for one until its time is over."""
+    """The request has no body, so reading the body would block until the timeout."""
 
     def nobody(attributes):
         raise ApiError("Forbidden", 403, "no")
@@ -221,7 +221,7 @@ def test_bodies_above_the_memory_budget_are_refused_until_others_end(app, monkey
 
 
 def test_a_long_list_is_encoded_as_it_is_read(app, monkeypatch):
-    """A client that does not read costs a few parts of the list, not all of it."""
+    """For a client that does not read, only the first parts of the list are encoded."""
     monkeypatch.setattr(renderer, "LIST_PART_BYTES", 1_000)
     monkeypatch.setattr(app_module, "GZIP_BYTES_MIN", 2_000)
     for number in range(20):
@@ -303,7 +303,7 @@ def test_a_query_with_too_many_parameters_is_refused(app):
 
 @pytest.mark.parametrize("query", ["limit=a;watch=1", "labelSelector=%zz", "&&=&limit=%", "a"])
 def test_malformed_query_parameters_are_ignored(app, query):
-    """Go drops what it cannot read of a query: recorded from upstream 1.36.4."""
+    """Like Go, the server drops malformed parameters: recorded from upstream 1.36.4."""
     assert ask(app, "GET", f"{CONFIG_MAPS}?{query}").status == 200
 
 
@@ -435,7 +435,7 @@ def test_simultaneous_events_are_sent_together(app, server, monkeypatch):
     ("worked_s", "paused_s"), [(0, 0.005), (0.02, 0.02), (0.5, 0.03)], ids=["short", "long", "huge"]
 )
 def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s, paused_s):
-    """Otherwise another client needs one pause for each message of its TLS handshake."""
+    """Otherwise, the TLS handshake of another client needs one such pause for each message."""
     clock_s, pauses_s = [100.0], []
 
     def steps(request, now):
@@ -458,7 +458,7 @@ def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s,
 
 
 def test_a_get_waits_only_for_the_version_of_its_object(server):
-    """So the answer does not wait for the writes of a busy control plane."""
+    """So the response does not wait for the writes of a busy control plane."""
     waited = []
 
     async def wait_until_durable(*version):

@@ -14,7 +14,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nx: y\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
 class Wire(asyncio.Transport):
-    """Keeps what is written, one call after the other."""
+    """A transport that records each write."""
 
     def __init__(self):
         super().__init__()
@@ -34,7 +34,7 @@ class Wire(asyncio.Transport):
 
 
 async def answer(scope, receive, send):
-    """What was sent is read; the answer has two parts and then none."""
+    """An ASGI application that sends two parts, and then an empty one."""
     await receive()
     await send({"type": "http.response.start", "status": 200, "headers": [(b"x", b"y")]})
     for part in (b"1", b"2"):
@@ -43,7 +43,7 @@ async def answer(scope, receive, send):
 
 
 def written(*received: bytes) -> list[bytes]:
-    """What a connection on which that came in carried back."""
+    """Return the writes of a connection that has received these requests."""
 
     async def ask() -> list[bytes]:
         config = uvicorn.Config(answer, lifespan="off", log_config=None, ws="none")
@@ -62,26 +62,26 @@ def written(*received: bytes) -> list[bytes]:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_a_head_is_sent_with_the_beginning_of_its_body(method):
-    """One call for both, one for each part that follows."""
+    """The head and the first part are one write; each later part is another write."""
     request = f"{method} / HTTP/1.1\r\nhost: a\r\n\r\n".encode()
     assert written(request)[:3] == [HEAD + b"1\r\n1\r\n", b"1\r\n2\r\n", b"0\r\n\r\n"]
 
 
 def test_each_response_of_a_connection_has_its_head():
-    """The next has its own."""
+    """The second response on a connection has its own head."""
     request = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
     begun = [data for data in written(request, request) if data.startswith(b"HTTP/1.1")]
     assert begun == [HEAD + b"1\r\n1\r\n"] * 2
 
 
 def test_a_head_without_a_body_is_sent_alone():
-    """HEAD is answered."""
+    """The response to HEAD has no body."""
     assert written(b"HEAD / HTTP/1.1\r\nhost: a\r\n\r\n")[0] == HEAD.replace(
         b"transfer-encoding: chunked\r\n", b""
     )
 
 
 def test_expect_100_continue_is_answered():
-    """What is no answer does not wait for one."""
+    """The interim response is sent immediately."""
     head = b"POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n"
     assert written(head + b"b")[:2] == [b"HTTP/1.1 100 Continue\r\n\r\n", HEAD + b"1\r\n1\r\n"]

@@ -13,7 +13,7 @@ from fairlead.apiserver.http.connection_timeouts import TimeoutHttpProtocol
 
 
 class Wire(asyncio.Transport):
-    """Keeps what is written, and how it ended."""
+    """A transport that records writes, and how it was closed."""
 
     def __init__(self):
         super().__init__()
@@ -43,7 +43,7 @@ class Wire(asyncio.Transport):
 
 
 class Connections:
-    """Connections of one server."""
+    """The connections of one server."""
 
     def __init__(self, app=None):
         self._app, self._state, self._app_state = app, ServerState(), {}
@@ -125,7 +125,7 @@ def test_the_oldest_unread_connection_is_aborted_beyond_the_limit(monkeypatch, s
     ids=["no host", "two hosts", "long header", "long path", "HTTP/1.0 without host", "60 KB"],
 )
 def test_a_request_head_is_refused_as_by_a_go_server(head, status_line):
-    """Also where all of it arrives at once, and as the second of two requests."""
+    """The head may arrive in one piece, and may be that of a second request."""
     good = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
     async def answers(data):

@@ -11,7 +11,7 @@ from fairlead.apiserver.http.listener import Listener
 
 
 def test_accepted_connections_have_tcp_nodelay(store, now):
-    """Connections do not hold back a body until its head is acknowledged, 40 ms later."""
+    """Otherwise, a body would wait about 40 ms for the acknowledgement of its head."""
     app = ApiApp(ApiServer(store, clock=lambda: now), TokenAuthenticator({}), lambda: now)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         Listener(app, listening, None)

@@ -21,14 +21,14 @@ from fairlead.apiserver.http.peer_certificate import user_of_certificate
 from fairlead.apiserver.registry.api_server import API_SERVER
 from fairlead.apiserver.registry.store import Store
 
-# Certificates are judged by the machine's clock, not by the server's.
+# Certificates are checked with the machine's clock, not with the server's.
 REAL_NOW = datetime.now(UTC)  # noqa: TID251
 AUTHORITY = new_authority(REAL_NOW)
 REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 class Ids:
-    """None are needed."""
+    """An id source that is never used."""
 
     def new_uid(self, kind, namespace, name):
         return "uid"
@@ -39,7 +39,7 @@ class Ids:
 
 @pytest.fixture
 def who_am_i(tmp_path, now):
-    """What a server says who shows this certificate, or none, and this token."""
+    """Returns the user that a server recognizes from this certificate (or none) and this token."""
 
     def written(name, pair):
         (tmp_path / name).write_text(pair.certificate + pair.key)
@@ -109,7 +109,7 @@ def test_foreign_and_expired_certificates_are_refused(who_am_i, age):
 
 
 def test_a_serving_certificate_does_not_authenticate(who_am_i):
-    """Its key lies where others than the administrator may read it."""
+    """Users other than the administrator may be able to read its key."""
     with pytest.raises(aiohttp.ClientError):
         who_am_i(new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))
 

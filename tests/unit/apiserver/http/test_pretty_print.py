@@ -39,20 +39,20 @@ def test_an_object_is_indented_for_browsers_and_on_request(pretty, agent, expect
     ],
 )
 def test_a_refusal_is_indented_if_objects_are_not_accepted(accept, is_one_line):
-    """It is laid out, as it is written without an encoder."""
+    """A client that does not accept JSON objects gets the indented form."""
     parts = formatted_body(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
     assert b"".join(parts) == (OBJECT + b"\n" if is_one_line else LINES)
 
 
 def test_html_characters_are_escaped():
-    """Wherever it stands in a string."""
+    """The characters are escaped anywhere in a string."""
     text = '{"kind":"A","a":"<b>&\u2028"}'.encode()
     parts = formatted_body(Response(200, (text,)), "/api/v1/x", "", {})
     assert b"".join(parts) == rb'{"kind":"A","a":"\u003cb\u003e\u0026\u2028"}' + b"\n"
 
 
 def test_the_version_document_is_always_indented():
-    """It is no object."""
+    """The document is not an API object."""
     parts = formatted_body(Response(200, (b'{"major":"1"}',)), "/version", "", {})
     assert b"".join(parts) == b'{\n  "major": "1"\n}'
 

@@ -18,7 +18,7 @@ NODES = "/api/v1/nodes"
 
 
 class Leaping(asyncio.SelectorEventLoop):
-    """Time leaps to the next timer when nothing else is to do."""
+    """An event loop whose time jumps to the next timer when nothing else is ready."""
 
     now_s = 0.0
 
@@ -32,7 +32,7 @@ class Leaping(asyncio.SelectorEventLoop):
 
 
 def bookmarks(query):
-    """When a watch of nodes that says nothing else is marked, and when it ends, in seconds."""
+    """Return the times (s) of the bookmarks of a watch without events, and the time of its end."""
     server = ApiServer(Store(CountedIds(), admission=()), clock=lambda: 0)
     loop = Leaping()
     marked = []
@@ -62,12 +62,12 @@ NOW = ("resourceVersion", "1")
     ],
 )
 def test_an_idle_watch_sends_a_bookmark_every_minute_and_before_its_end(query, expected):
-    """So that its client need not begin anew when the log has forgotten where it was."""
+    """So the client can continue even if the log no longer contains its last version."""
     assert bookmarks(query) == expected
 
 
 def test_events_wait_in_the_watch_until_the_client_reads(monkeypatch):
-    """They are shared with other watches there, and bounded."""
+    """In the watch, events are shared with other watches, and their number is limited."""
     monkeypatch.setattr(watch_stream, "CHUNK_BYTES_MAX", 500)
     store = Store(CountedIds(), admission=())
     server = ApiServer(store, clock=lambda: 0)

@@ -13,7 +13,7 @@ from fairlead.apiserver.http.webhook_client import call_webhook
 
 
 async def _asked(answer, ca):
-    """What is made of `answer`, the whole text of a response; for HTTPS with `ca`."""
+    """Return the result of a call whose response is the text `answer`; HTTPS if `ca` is set."""
 
     async def serve(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
@@ -35,7 +35,7 @@ def asked(body, ca=""):
 
 @pytest.mark.parametrize("length", [0, 10, 1 << 20])
 def test_a_response_is_read_completely(length):
-    """However many pieces it comes in."""
+    """The response may arrive in any number of pieces."""
     body = b"x" * length
     assert asked(body).body == body
 
@@ -53,7 +53,7 @@ def test_an_invalid_ca_bundle_is_a_failure(authority):
 
 
 def test_decompression_of_a_response_is_limited(monkeypatch):
-    """A kilobyte may be a megabyte."""
+    """A kilobyte can decompress to a megabyte."""
     packed = gzip.compress(b"0" * 1_000_000)
     monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"

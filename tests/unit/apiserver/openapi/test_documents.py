@@ -109,7 +109,7 @@ def test_every_operation_has_a_unique_id(shared):
 
 
 def test_writes_have_the_parameter_field_validation(shared):
-    """Clients look for that before they ask for it."""
+    """Clients check for this parameter before they use it."""
     path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
     patch = body(ask(shared, "/openapi/v3/apis/apps/v1"))["paths"][path]["patch"]
     assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
@@ -138,7 +138,7 @@ def test_a_definition_adds_a_document_for_its_kinds():
 
 
 def test_custom_resources_have_descriptions_of_the_common_fields():
-    """As kubectl explain shows it; in the words of upstream's builder."""
+    """`kubectl explain` prints them; the texts are those of upstream's builder."""
     registry = ServedKinds()
     registry.define("widgets.example.com", kinds_of({"spec": WIDGET}))
     types = body(ask(OpenApi(registry, "0.1"), WIDGETS))["components"]["schemas"]

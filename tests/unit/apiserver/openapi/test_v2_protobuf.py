@@ -16,7 +16,7 @@ SENT = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
 def named(message, number):
-    """Messages by name."""
+    """Return the named messages in a field, by name."""
     values = (dict(fields(value)) for key, value in fields(message) if key == number)
     return {value[1].decode(): value.get(2, b"") for value in values}
 
@@ -67,7 +67,7 @@ def test_operations_have_their_parameters(message):
     path = named(message[8], 2)["/api/v1/namespaces/{namespace}/pods/{name}"]
     patch = dict(fields(path))[8]
     parameters = [dict(fields(value)) for number, value in fields(patch) if number == 8]
-    assert len(parameters) == 5  # the body, and four in the query
+    assert len(parameters) == 5  # the body, and four parameters in the query
     assert dict(fields(patch))[5] == b"patchCoreV1NamespacedPod"
 
 

@@ -34,7 +34,7 @@ SERVERS = ("uid", "creationTimestamp", "resourceVersion", "generation", "selfLin
 
 
 class NoStore:
-    """What a request needs of a server whose store is not asked."""
+    """Provides the attributes of a server that a patch needs; it has no store."""
 
     identity = None
 
@@ -54,7 +54,7 @@ def scope_of(case):
 
 
 def patched(scope, live):
-    """`live` after the patch, or it itself where nothing changed but times."""
+    """Return `live` after the patch, or `live` itself if only times would change."""
     options, part = write_options(scope.request, "PatchOptions"), scope.info.subresource
     patcher = patcher_of(scope, options, scope.kind, part)
     write = write_of(scope, options, patcher.operation, part)
@@ -64,25 +64,25 @@ def patched(scope, live):
 
 
 def own(obj):
-    """`obj` without what a server says of it."""
+    """Return `obj` without the metadata that the server sets."""
     meta = {key: value for key, value in obj["metadata"].items() if key not in SERVERS}
     return {**obj, "metadata": meta}
 
 
 def ordered(obj):
-    """`obj` so that the order of fields counts where upstream's does."""
+    """Return `obj` in a form in which the order of fieldsV1 is compared, too."""
     entries = obj["metadata"].get("managedFields", ())
     return obj, [json.dumps(entry.get("fieldsV1")) for entry in entries]
 
 
 def told(status):
-    """What a refusal says; fields that are wrong, and managers, come in any order."""
+    """Return the message and the causes of a refusal, both sorted, because their order varies."""
     causes = (status.get("details") or {}).get("causes") or status.get("causes") or []
     return sorted(status["message"].split("\n")), sorted(map(str, causes))
 
 
 def answer(case):
-    """Code, and an object or what a refusal says, and warnings."""
+    """Return the code, the object or the refusal, and the warnings."""
     scope = scope_of(case)
     try:
         made = ordered(patched(scope, case["live"]))
@@ -93,14 +93,14 @@ def answer(case):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']} {case['type']}")
 def test_a_patch_has_upstreams_result_or_refusal(case):
-    """The same object and owners, or the same refusal, and the same warnings."""
+    """The object and its owners, or the refusal, and the warnings are equal to upstream's."""
     is_done = case["code"] < 300
     said = ordered(own(case["answer"])) if is_done else told(case["answer"])
     assert answer(case) == (200 if is_done else case["code"], said, case["warnings"])
 
 
 def test_accepted_and_refused_patches_of_all_types_are_recorded():
-    """Enough of each type of patch, refused and not."""
+    """Each type of patch has at least ten accepted and ten refused cases."""
     sorts = Counter((case["type"], case["code"] < 300) for case in CASES)
     assert len(sorts) == 8
     assert min(sorts.values()) > 9

@@ -75,7 +75,7 @@ SHOWN_TERM = "LabelSelectorRequirement{Key:c,Operator:In,Values:[d e],}"
     ],
 )
 def test_a_cell_is_printed_as_upstream_prints_it(kind, fields, column, cell):
-    """As upstream prints it."""
+    """The text of the cell equals upstream's."""
     found = printer_of(kind)
     place = [one.name for one in found.columns].index(column)
     assert found.cells({"metadata": {"name": "o"}, **fields}, NOW)[place] == cell

@@ -10,7 +10,7 @@ NOW = 100_000_000_000
 
 
 def pod(containers, *, init=(), sidecars=(), **status):
-    """A pod with statuses of its containers, by name."""
+    """Return a pod with these container statuses by name."""
     return {
         "metadata": {"name": "p"},
         "spec": {

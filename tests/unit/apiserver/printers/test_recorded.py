@@ -31,7 +31,7 @@ def kind_at(path):
 
 
 def is_same(ours, theirs):
-    """Whether a cell is theirs, of the same type, but for ages."""
+    """Return whether two cells are equal and have the same type; ages always match."""
     if isinstance(theirs, str) and "<age>" in theirs:
         pattern = re.escape(theirs).replace("<age>", r"\w+")
         return re.fullmatch(pattern, ours) is not None

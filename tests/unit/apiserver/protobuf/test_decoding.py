@@ -35,7 +35,7 @@ DEPLOYMENT = next(row for row in BODIES if row["kind"] == "Deployment")
 
 
 def field(number, value):
-    """A field of bytes, or of a number below 128."""
+    """Return an encoded field: bytes, or a number below 128."""
     if isinstance(value, int):
         return bytes([number << 3, value])
     return bytes([number << 3 | 2, len(value)]) + value
@@ -121,7 +121,7 @@ def test_an_invalid_message_is_refused(body):
     assert refused.value.code == 400
 
 
-# As upstream 1.36.4 says of them, after what every refusal of an envelope begins with.
+# Upstream 1.36.4's messages, without the common prefix of all refusals of an envelope.
 UNREAD = [
     (b"", "empty data"),
     (MAGIC, "empty body"),
@@ -175,7 +175,7 @@ def test_an_invalid_object_is_refused_with_upstreams_message(raw, why):
             field(1, field(8, b"\x08\x05\x10\xc0\x84\x3d")),
             {"creationTimestamp": "1970-01-01T00:00:05Z"},
         ),
-        (b"\x4b\x08\x01\x4c" + field(1, field(1, b"x")), {"name": "x"}),  # a group is passed over
+        (b"\x4b\x08\x01\x4c" + field(1, field(1, b"x")), {"name": "x"}),  # a skipped group
     ],
 )
 def test_unusual_encodings_are_decoded_as_upstream_does(raw, metadata):
@@ -183,7 +183,7 @@ def test_unusual_encodings_are_decoded_as_upstream_does(raw, metadata):
 
 
 def test_fields_are_in_declaration_order():
-    """Not by number, as they lie in a message: refusals show them in that order."""
+    """Refusals report fields in this order, not in the order of their numbers."""
     owner = field(1, b"ReplicaSet") + field(3, b"a") + field(4, b"u") + field(5, b"apps/v1")
     metadata = field(1, field(13, owner))
     (told,) = decode(enveloped(b"v1", b"ConfigMap", metadata))["metadata"]["ownerReferences"]
@@ -203,7 +203,7 @@ def test_packed_numbers_are_decoded_and_truncated_to_their_size():
 
 
 def test_a_kind_without_field_numbers_is_decoded_to_its_type_only():
-    """A client that expects another kind refuses it, as upstream does."""
+    """A client that expects another kind refuses the object, as upstream does."""
     told = {"apiVersion": "x.io/v1", "kind": "Widget"}
     assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == told
 
@@ -225,7 +225,7 @@ def test_a_missing_api_version_or_kind_is_taken_from_the_path(said, is_of):
 
 
 def test_only_json_schemas_are_recursive():
-    """Hence nothing else can be nested deeper than the tables are."""
+    """So no other kind can be nested more deeply than the tables allow."""
     assert all(depth(schema) < 40 for kind in schemas().kinds if (schema := of_kind(kind)))
 
 
@@ -233,7 +233,7 @@ def test_only_json_schemas_are_recursive():
 def test_schemas_that_are_nested_too_deeply_are_refused(levels):
     schema = b""
     for _ in range(levels):
-        schema = message((28, schema))  # not
+        schema = message((28, schema))  # the field `not`
     version = message((1, b"v1"), (4, message((1, schema))))
     body = message((2, message((1, b"g"), (7, version))))
     kind = message((1, b"apiextensions.k8s.io/v1"), (2, b"CustomResourceDefinition"))
@@ -257,7 +257,7 @@ def depth(schema):
 
 @given(st.binary(max_size=200), st.integers(0, 400))
 def test_damaged_bodies_are_decoded_or_refused_without_other_errors(noise, at):
-    """Whatever comes, it is an object or an ApiError."""
+    """Every result is an object or an ApiError."""
     whole = base64.b64decode(DEPLOYMENT["body"])
     damaged = whole[:at] + noise + whole[at + len(noise) :]
     with suppress(ApiError):
@@ -265,7 +265,7 @@ def test_damaged_bodies_are_decoded_or_refused_without_other_errors(noise, at):
 
 
 def number_of(kind, name):
-    """The number of a field."""
+    """Return the number of a field."""
     named = next(row for key, row in numbers().items() if key.endswith(f".{kind}"))
     return next(int(number) for number, field in named.items() if field == name)
 
@@ -274,7 +274,7 @@ def number_of(kind, name):
     "instant", [number_field(1, 2**62), bytes_field(1, b"a"), bytes_field(2, b"a")]
 )
 def test_invalid_timestamps_are_refused(instant):
-    """Beyond the year 9999, and a text in the place of a number."""
+    """A timestamp after the year 9999, and a text instead of a number."""
     metadata = bytes_field(1, bytes_field(number_of("ObjectMeta", "creationTimestamp"), instant))
     with pytest.raises(ApiError) as caught:
         decode(enveloped(b"v1", b"ConfigMap", metadata))
@@ -282,7 +282,7 @@ def test_invalid_timestamps_are_refused(instant):
 
 
 def message(*parts):
-    """A message of these fields; numbers are told from texts and messages."""
+    """Return a message with these fields; each value is a number, a text or a message."""
     return b"".join(
         number_field(number, value) if isinstance(value, int) else bytes_field(number, value)
         for number, value in parts

@@ -16,7 +16,7 @@ def going(obj):
 
 @pytest.fixture
 def delete(store, now):
-    """Deletes pod default/a after `after` seconds; tells its last version, None when it is gone."""
+    """Deletes pod default/a after `after` seconds; returns the pod, or None if it was removed."""
 
     def act(after=0, **options):
         store.delete(POD, "default", "a", now + after * 10**9, Deletion(**options))

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[4]
 TYPE = "io.k8s.api.example.v1"
 META = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1"
 GROUP_VERSION_KIND = "x-kubernetes-group-version-kind"
-# As `kubectl get --raw` prints it, with the fields in the order of the Go type.
+# The output of `kubectl get --raw`, with the fields in the order of the Go type.
 DOCUMENT = {
     "components": {
         "schemas": {
@@ -86,7 +86,7 @@ DOCUMENT = {
         }
     }
 }  # fmt: skip
-# Asks a server that runs from the changed source; prints the answers.
+# Sends requests to a server that runs from the changed source, and prints the responses.
 QUESTIONS = """
 import json
 from fairlead.apiserver.protobuf.decoder import decode, numbers
@@ -115,7 +115,7 @@ print(json.dumps({
 
 
 def walk_through(root):
-    """Do in a copy of the source what CONTRIBUTING.md says."""
+    """Apply the walk-through of CONTRIBUTING.md to a copy of the source."""
     table = root / "src/fairlead/apiserver/kind_table.py"
     text = table.read_text()
     text = text.replace('STORED: Final = """\n', 'STORED: Final = """\nGADGET\n', 1)
@@ -128,7 +128,7 @@ def walk_through(root):
 
 
 def run(root, *arguments):
-    """What Python prints that runs the source in `root`."""
+    """Run Python with the source in `root`; return its output."""
     environment = {**os.environ, "PYTHONPATH": f"{root / 'src'}:{ROOT}"}
     command = [sys.executable, *arguments]
     done = subprocess.run(
@@ -139,14 +139,14 @@ def run(root, *arguments):
 
 
 def contents(root):
-    """Every file of a copy but compiled ones."""
+    """Return the contents of all files of a copy, except compiled ones."""
     paths = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".pyc")
     return {str(path.relative_to(root)): path.read_bytes() for path in paths}
 
 
 @pytest.fixture(scope="module")
 def changed(tmp_path_factory):
-    """A copy of the source with one more kind, and the files that this took."""
+    """Return a copy of the source with an additional kind, and the changed files."""
     root = tmp_path_factory.mktemp("source")
     for folder in ("src/fairlead", "tools"):
         shutil.copytree(ROOT / folder, root / folder)

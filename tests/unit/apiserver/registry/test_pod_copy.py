@@ -54,7 +54,7 @@ PODS = {
 NAMES = ("a", "b", "c", "d", "with.dot", "Wrong_")
 LIMIT = {"type": "Container", "default": {"memory": "1Gi"}}
 QUOTA = {"spec": {"hard": {"pods": "2"}}, "status": {"hard": {"pods": "2"}, "used": {"pods": "0"}}}
-# What else happens, and changes what admission does.
+# Other writes, which change the result of admission.
 EVENTS = {
     "limits": lambda store, now: store.create(
         manifest("LimitRange", "limits", spec={"limits": [LIMIT]}), now
@@ -75,7 +75,7 @@ EVENTS = {
 
 
 class Server:
-    """A store as a local cluster has it, which writes down what it answers."""
+    """A store with the plugins of a local cluster; `answer` performs a step."""
 
     def __init__(self, copying=None):
         ids = SeededIds(0)
@@ -114,7 +114,7 @@ STEPS = st.tuples(
 
 @given(st.lists(STEPS, max_size=14))
 def test_copies_equal_the_results_of_all_stages(steps):
-    """Whatever is created, by whom, and whatever admission reads meanwhile."""
+    """Pods are created by different users, and other writes change the result of admission."""
     copying, plain = Server(PodCopying(own_annotation=OWN)), Server()
     for step in steps:
         assert copying.answer(step) == plain.answer(step)

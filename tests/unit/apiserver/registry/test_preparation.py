@@ -22,7 +22,7 @@ def test_only_some_kinds_increment_the_generation(api_version, kind, counted):
 
 
 def test_a_csi_driver_has_a_generation_only_after_a_change():
-    """And none before."""
+    """A new CSIDriver has no generation."""
     meta = {"name": "x", "resourceVersion": "1"}
     old = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": meta, "spec": {}}
     kind = kind_of(old)

@@ -31,7 +31,7 @@ def deployment(**spec):
 
 
 def put(store, manifest):
-    """Replace the object that `manifest` names by it, as a PUT does."""
+    """Replace the stored object by `manifest`, as a PUT does."""
     kind = kind_of(manifest)
     obj = located(kind, manifest)
     meta = obj["metadata"]
@@ -243,7 +243,7 @@ def test_a_write_that_changes_nothing_keeps_the_version(store, now):
 
 
 def test_a_status_write_whose_stored_form_is_the_old_one_keeps_the_version(new_store, now):
-    """The API server omits currentReplicas of 0."""
+    """The write sets currentReplicas to 0, which the API server omits."""
     store = new_store(registry=API_SERVER)
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     sent = {

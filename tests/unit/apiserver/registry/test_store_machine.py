@@ -46,7 +46,7 @@ def manifest(kind, name, labels, node=""):
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """`seen` holds every version ever given out with its text at that time."""
+    """`seen` contains the JSON text of every object that the store returned, by version."""
 
     versions = Bundle("versions")
 
@@ -65,7 +65,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.frozen.append((change.object, json.dumps(change.object)))
 
     def attempt(self, act, *args, **options):
-        """What `act` gives, None where it is refused; a refusal changes nothing."""
+        """Return the result of `act`, None if it is refused; a refusal must change nothing."""
         before = self.store.version
         try:
             return act(*args, **options)
@@ -82,7 +82,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=versions, old=versions, labels=LABELS)
     def update_from(self, old, labels):
-        """A writer who has seen `old` succeeds only if that is still the newest version."""
+        """An update based on `old` succeeds only if `old` is still the newest version."""
         kind = POD if old["kind"] == "Pod" else CONFIG_MAP
         newest = self.store.find(kind, "n", old["metadata"]["name"])
         changed = {**old, "metadata": {**old["metadata"], "labels": labels}}
@@ -170,7 +170,7 @@ TestStoreMachine.settings = settings(max_examples=60, stateful_step_count=30)
 
 
 def test_equal_requests_give_equal_stores(now):
-    """Everything that could differ comes from outside."""
+    """The store has no internal source of randomness or time."""
     first, second = Store(Ids()), Store(Ids())
     for store in (first, second):
         store.create(manifest(POD, "a", {"x": "1"}), now)

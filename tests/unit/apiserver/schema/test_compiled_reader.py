@@ -28,7 +28,7 @@ ODD = st.sampled_from([None, True, 0, 1, -1, 2**31, 2**63, 1.5, {}, [], {"a": No
 
 @st.composite
 def values(draw, schema, depth=0):
-    """Values that a client may send for this type; now and then, of another type."""
+    """Strategy for values of this type; sometimes a value of another type."""
     if draw(st.integers(0, 20)) == 0:
         return draw(ODD)
     if schema.type is Type.OBJECT:

@@ -136,7 +136,7 @@ def test_timestamps_are_stored_in_utc():
     ],
 )
 def test_a_wrong_type_is_refused(manifest, problem):
-    """The message names the first value of a wrong type in upstream's words."""
+    """The message has upstream's text for the first value of a wrong type."""
     with pytest.raises(TypeMismatchError) as refused:
         decoded(POD, manifest)
     assert str(refused.value) == problem
@@ -263,7 +263,7 @@ def test_a_repeated_field_is_merged_into_the_earlier_value():
 
 
 def test_reported_field_names_are_escaped():
-    """Recorded from upstream 1.36.4; what no type knows is not said to be there twice."""
+    """Recorded from upstream 1.36.4: an unknown field is not also reported as a duplicate."""
     made, notes = decoded(POD, parse_json('{"spec":{"a\\"\\u0001":1,"a\\"\\u0001":2}}'))
     assert notes == [r'unknown field "spec.a\"\x01"']
     assert made["spec"] == {"containers": None}

@@ -25,14 +25,14 @@ SHUFFLED = {
 
 
 def names(value):
-    """The members at every depth, in order."""
+    """Return the members at every depth, in order."""
     if isinstance(value, dict):
         return [(key, names(item)) for key, item in value.items()]
     return list(map(names, value)) if isinstance(value, list) else value
 
 
 def test_fields_are_in_declaration_order_and_keys_are_sorted():
-    """Types say the order of their fields; maps are written by name."""
+    """Fields of a type are in declaration order, and the keys of a map are sorted."""
     made = ordered(POD, SHUFFLED)
     assert made == SHUFFLED
     assert list(made) == ["kind", "apiVersion", "metadata", "spec"]
@@ -44,19 +44,19 @@ def test_fields_are_in_declaration_order_and_keys_are_sorted():
 
 
 def test_unknown_fields_come_last():
-    """It is kept all the same."""
+    """An unknown field is not dropped."""
     assert list(ordered(POD, {"other": 1, "kind": "Pod"})) == ["kind", "other"]
 
 
 def test_without_a_schema_all_keys_are_sorted():
-    """So custom resources are written."""
+    """Custom resources without a schema are written in this way."""
     made = ordered_by_name({"kind": "W", "b": [{"d": 1, "c": 2}], "apiVersion": "e/v1"})
     assert names(made) == [("apiVersion", "e/v1"), ("b", [[("c", 2), ("d", 1)]]), ("kind", "W")]
 
 
 @pytest.mark.parametrize("order", [ordered_by_name, lambda value: ordered(POD, value)])
 def test_an_ordered_object_is_returned_unchanged(order):
-    """Nothing is made anew for nothing."""
+    """An object that is already in order is not copied."""
     made = order(SHUFFLED)
     assert order(made) is made
 
@@ -70,7 +70,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_order_changes_no_value(value):
-    """Whatever it is given, even what no pod is."""
+    """This also holds for values that are not valid pods."""
     assert ordered_by_name(value) == value
     assert ordered(POD, {"metadata": value, "spec": {"containers": value}}) == {
         "metadata": value,
@@ -80,7 +80,7 @@ def test_order_changes_no_value(value):
 
 @given(st.permutations(["metadata", "spec", "status"]), st.booleans(), st.booleans())
 def test_reuse_of_the_previous_version_does_not_change_the_order(order, keeps_spec, has_conditions):
-    """Members shared with the version before are not looked into, because they are in order."""
+    """Members shared with the previous version are not sorted again, because they are in order."""
     before = ordered(POD, SHUFFLED | {"status": {"phase": "Pending", "conditions": []}})
     conditions = [{"status": "True", "type": "Ready"}]
     members = {

@@ -16,7 +16,7 @@ from fairlead.apiserver.schema.scalar import TypeMismatchError
 
 
 def outcome(act):
-    """What it gives, or that it gives nothing."""
+    """Return the result of `act` as JSON, or "refused"."""
     try:
         return json.dumps(act(), sort_keys=True)
     except TypeMismatchError:
@@ -40,7 +40,7 @@ def changes(draw, schema, old, depth=0):
 @given(data=st.data())
 @settings(max_examples=40)
 def test_incremental_decoding_agrees_with_complete_decoding(kind, data):
-    """The same value or a refusal, whatever it was made of."""
+    """Both return the same value or both refuse, for any old object."""
     schema = KINDS[kind]
     try:
         old, _ = decoded(schema, data.draw(values(schema)))
@@ -51,7 +51,7 @@ def test_incremental_decoding_agrees_with_complete_decoding(kind, data):
 
 
 def test_unchanged_parts_are_shared_with_the_old_object():
-    """It is not read again."""
+    """They are not decoded again."""
     spec = {"containers": [{"name": "c"}]}
     old, _ = decoded(KINDS["Pod"], {"spec": spec, "status": {"phase": "Pending"}})
     new = changed(KINDS["Pod"], old, {**old, "status": {**old["status"], "phase": "Running"}})

@@ -48,7 +48,7 @@ def test_a_custom_kind_has_no_schema():
     ],
 )
 def test_a_field_has_upstreams_type(kind, path, expected):
-    """A field has the type that upstream publishes."""
+    """The type of a field equals the one that upstream publishes."""
     assert at("v1", kind, path).type is expected
 
 
@@ -77,7 +77,7 @@ def test_ports_have_different_keys_for_patches_and_server_side_apply():
     ],
 )
 def test_empty_fields_are_kept_or_dropped_as_in_upstreams_types(path, name, zero):
-    """What becomes of an empty field is as upstream's types have it."""
+    """An empty field is kept or dropped as by upstream's type."""
     assert field("v1", "Pod", path, name).zero is zero
 
 

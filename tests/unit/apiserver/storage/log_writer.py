@@ -24,7 +24,7 @@ async def main(path):
 
 
 async def write(storage, journal, writer):
-    """Each writer has a few objects; now and then it removes one."""
+    """Write a few objects in a loop; sometimes remove one."""
     count = 0
     while True:
         name = f"w{writer}-{count % OBJECTS}"

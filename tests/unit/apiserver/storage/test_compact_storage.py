@@ -43,7 +43,7 @@ def done(storage, step):
 
 
 def added(storage, kind, namespace, name, count):
-    """What listeners read of an object that is stored as text, if it does not exist yet."""
+    """Add a new object as text; return what listeners receive, or None if it exists."""
     if storage.find(kind, namespace, name) is not None:
         return None
     seen = []
@@ -142,7 +142,7 @@ def test_restored_texts_are_decoded_to_their_objects(storage):
 
 
 def test_the_log_is_shorter_if_objects_are_large():
-    """The newest change is there in any case."""
+    """The log contains at least the newest change."""
     kind, storage = KINDS[0], CompactStorage(100, log_bytes_max=1_000)
     for count in range(20):
         storage.put(kind, manifest(kind, "a", "x", count))
@@ -158,7 +158,7 @@ def test_the_log_is_shorter_if_objects_are_large():
 
 @given(st.lists(STEPS), st.integers(1, 8), st.integers(0, 1_000))
 def test_a_log_that_is_bounded_by_bytes_has_the_newest_changes(steps, capacity, bytes_max):
-    """As many as fit: one more would be too many, or too much."""
+    """The log contains as many of the newest changes as fit."""
     whole, bounded = Storage(100), CompactStorage(capacity, log_bytes_max=bytes_max)
     for step in steps:
         done(whole, step)
@@ -172,7 +172,7 @@ def test_a_log_that_is_bounded_by_bytes_has_the_newest_changes(steps, capacity, 
 
 
 def _reach(storage):
-    """How many changes are known."""
+    """Return the number of changes in the log."""
     for number in range(storage.version, -1, -1):
         try:
             return len(storage.changes_since(storage.version - number))
@@ -182,14 +182,14 @@ def _reach(storage):
 
 
 def test_the_text_of_an_object_is_encoded_once():
-    """The log, its size and every reader share it; what is deleted is not kept."""
+    """The log and all readers share the text; a deleted object's text is not kept."""
     kind, storage = KINDS[0], CompactStorage()
     changes = []
     storage.subscribe(changes.append)
     stored = storage.put(kind, manifest(kind, "a", "x", 1))
     assert storage.stored_text(kind, stored) is changes[0].text
     assert json.loads(changes[0].text) == stored
-    assert storage.stored_text(kind, {**stored}) is None  # another object, if an equal one
+    assert storage.stored_text(kind, {**stored}) is None  # equal, but not the stored object
     storage.remove(kind, "a", "x")
     assert storage.stored_text(kind, stored) is None
     assert not storage._hot

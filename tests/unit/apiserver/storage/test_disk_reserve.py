@@ -14,7 +14,7 @@ def test_the_reserve_is_allocated_once_and_released_once(tmp_path):
 
 
 def test_a_partial_reserve_is_not_used_and_is_completed(tmp_path):
-    """A process can end while it takes the space."""
+    """A process can end while it allocates the reserve."""
     (tmp_path / "reserve").write_bytes(b"part")
     reserve = DiskReserve(tmp_path / "reserve")
     assert not reserve.release()

@@ -44,7 +44,7 @@ def searched(storage, node):
 @pytest.mark.parametrize("make", [Storage, lambda: CompactStorage(hot_max=1)])
 @given(before=st.lists(STEPS), after=st.lists(STEPS))
 def test_the_index_agrees_with_a_search(make, before, after):
-    """When it is made, and after every later change."""
+    """The index agrees after its creation and after every later change."""
     storage = make()
     for step in before:
         do(storage, step)

@@ -65,7 +65,7 @@ def test_an_unsubscribed_listener_gets_no_changes():
 
 
 def test_a_listener_gets_the_changes_of_the_selected_resources():
-    """Also of resources that changed before it subscribed."""
+    """This includes resources that changed before the subscription."""
     storage = Storage()
     storage.put(NODE, {"metadata": {"name": "x"}})
     heard = []

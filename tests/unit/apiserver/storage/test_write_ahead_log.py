@@ -38,7 +38,7 @@ def config_map(name, **data):
 
 
 def opened(path, **options):
-    """A storage with what is in the file, which goes on writing there."""
+    """Return (storage with the contents of the file, journal that continues to write to it)."""
     storage, journal = Storage(), WriteAheadLog(path, synced=False, **options)
     journal.restore(storage)
     journal.begin(storage)
@@ -103,7 +103,7 @@ def test_watches_from_a_compacted_version_are_refused_after_a_restart(tmp_path):
 
 
 def test_only_the_changes_that_fit_into_the_log_limit_are_restored(tmp_path, monkeypatch):
-    """What was written with more room is not all read again."""
+    """A log that was written with a higher limit is not restored completely."""
     monkeypatch.setattr(sqlite_log, "LOG_BYTES_MAX", 1_000)
     storage, journal = opened(tmp_path / "j")
     for count in range(20):
@@ -186,7 +186,7 @@ def test_a_change_that_cannot_be_written_is_not_acknowledged(tmp_path):
 
 
 def until(check):
-    """Wait until the journal's thread has seen to it."""
+    """Wait until `check` returns true, which the journal's thread causes."""
     for _ in range(1_000):
         if check():
             return
@@ -220,7 +220,7 @@ def test_changes_that_failed_on_a_full_disk_are_written_later(tmp_path, monkeypa
 
 
 def test_changes_are_refused_before_the_disk_is_full(tmp_path, monkeypatch):
-    """Earlier writes are durable, and later ones are refused at once."""
+    """Earlier writes are durable, and later ones are refused immediately."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     free = [journal_module.ROOM_BYTES_MIN]
     storage, journal = opened(tmp_path / "j", free_bytes=lambda _: free[-1])
@@ -244,7 +244,7 @@ def test_changes_are_refused_before_the_disk_is_full(tmp_path, monkeypatch):
 
 
 def test_deletions_are_accepted_longer_than_other_changes(tmp_path, monkeypatch):
-    """First from the rest of the disk, then from a reserve."""
+    """They use first the remaining disk space, then a reserve."""
     monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
     free, reserve = [1 << 30], tmp_path / "j.reserve-for-deletions"
 
@@ -301,7 +301,7 @@ def test_deletions_on_an_almost_full_disk_free_disk_space(tmp_path, monkeypatch)
 
 
 def test_a_start_on_a_full_disk_succeeds_and_refuses_changes_at_once(tmp_path):
-    """Nothing is accepted that could not be written, so reads are answered."""
+    """Reads succeed, and no write is accepted that could not be stored."""
     reserve = tmp_path / "j.reserve-for-start"
     storage, journal = opened(tmp_path / "j", free_bytes=lambda _: 1 << 30)
     storage.put(CONFIG_MAP, config_map("a"))
@@ -360,7 +360,7 @@ def test_a_log_in_use_is_refused(tmp_path):
 
 
 def rounds_of_kill_9(path, rounds):
-    """Let a process write, kill it in the middle of that, and look what is left; so many times."""
+    """Start a writing process, kill it, and check the log; repeat this `rounds` times."""
     safe: dict[str, tuple[str, int]] = {}
     for number in range(rounds):
         acknowledged = killed_after(path, 5 + number * 37 % 300)
@@ -370,7 +370,7 @@ def rounds_of_kill_9(path, rounds):
 
 
 def killed_after(path, lines):
-    """What a writing process said was safe before it was killed."""
+    """Return the writes that a process acknowledged before it was killed."""
     with subprocess.Popen(
         [sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -399,7 +399,7 @@ def check(path, safe):
 
 
 def removed_after(storage, name, version):
-    """Whether an object that was kept at `version` went later."""
+    """Return whether an object was deleted after `version`."""
     changes = storage.changes_since(max(version, storage._oldest))
     return any(
         change.type is ChangeType.DELETED and change.object["metadata"]["name"] == name
@@ -459,7 +459,7 @@ def test_a_different_log_of_the_same_length_is_detected(history, tmp_path):
 
 
 def test_an_outdated_mark_is_not_a_loss(history, tmp_path):
-    """As after a power failure: the mark is not synced."""
+    """The mark file is not synced, so it can be outdated after a power failure."""
     mark = (tmp_path / "j.mark").read_bytes()
     storage, journal = opened(tmp_path / "j.db")
     storage.put(CONFIG_MAP, config_map("later"))
@@ -564,7 +564,7 @@ def test_superseded_versions_are_deleted(tmp_path, monkeypatch):
     journal.close()
     with closing(sqlite3.connect(tmp_path / "j")) as file:
         logged = [version for (version,) in file.execute("SELECT version FROM log")]
-    assert logged == [1, *range(95, 105)]  # the newest version of `a` has not been superseded
+    assert logged == [1, *range(95, 105)]  # version 1 is still the newest version of `a`
     again, journal = opened(tmp_path / "j")
     journal.close()
     assert everything(again) == everything(storage)
@@ -582,7 +582,7 @@ STEPS = st.lists(
 @settings(max_examples=25)
 @given(STEPS)
 def test_any_history_is_restored(steps):
-    """Objects come, change and go, disk space becomes short, and the process restarts."""
+    """Objects are created, changed and deleted, the disk fills up, and the process restarts."""
     room = [1 << 30]
     options = {"log_capacity": 10, "free_bytes": lambda _: room[-1]}
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:

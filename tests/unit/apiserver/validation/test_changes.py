@@ -40,11 +40,11 @@ def refusals(row, validate):
 
 @pytest.mark.parametrize("row", rows("changes.yaml"))
 def test_all_errors_of_an_update_are_reported_as_upstream_does(row):
-    """A change is refused for all that is wrong with it, in upstream's words."""
+    """The causes of the refusal equal upstream's, in the same order."""
     assert refusals(row, ApiValidator().validate_update) == row.get("causes", [])
 
 
 @pytest.mark.parametrize("row", rows("statuses.yaml"))
 def test_all_errors_of_a_status_update_are_reported_as_upstream_does(row):
-    """So is a status."""
+    """The causes of the refusal equal upstream's, in the same order."""
     assert refusals(row, ApiValidator().validate_status_update) == row.get("causes", [])

@@ -17,7 +17,7 @@ TOLERATION = {"key": "a", "operator": "Exists"}
 GATED = {"schedulingGates": [{"name": "g"}, {"name": "h"}], "nodeSelector": {"a": "b"}}
 
 
-# What admission lets every pod tolerate.
+# The tolerations that admission adds to every pod.
 ADMITTED = [
     {
         "key": f"node.kubernetes.io/{key}",
@@ -31,7 +31,7 @@ ADMITTED = [
 
 @pytest.fixture
 def patched(store, pod, now):
-    """What pod default/a, made with `spec`, becomes by `patch`, or the refusal's text."""
+    """Patches pod default/a with `spec`; returns the pod, or the refusal as text."""
 
     def act(patch, **spec):
         store.create(pod(**spec), now)

@@ -22,14 +22,14 @@ CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitli
 
 
 def validated_new(kind, obj):
-    """`obj` with its defaults, refused as a new object that something has to run."""
+    """Return `obj` with its defaults, or raise the refusal of it as a new object."""
     obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
     API_SERVER.validator.validate(kind, API_SERVER.rules(kind), obj)
     return obj
 
 
 def loaded(kind, obj):
-    """`obj` as a snapshot's object."""
+    """Return `obj` as an object of a snapshot."""
     return validated_stored(kind, API_SERVER.rules(kind), obj)
 
 

@@ -26,7 +26,7 @@ ROWS = [
 
 
 def manifest_of(row):
-    """The object that a row is about."""
+    """Return the object that a row describes."""
     content = {key: row[key] for key in row if key not in ("what", "kind", "causes")}
     container = {"name": "c", "image": "i", **content.pop("container", {})}
     if "kind" not in row:
@@ -37,7 +37,7 @@ def manifest_of(row):
 
 
 def problems(manifest):
-    """The causes of the refusal, as texts; none when it is accepted."""
+    """Return the causes of the refusal as texts, or [] if the object is accepted."""
     kind = kind_of(manifest)
     if not kind.namespaced:
         manifest["metadata"].pop("namespace", None)
@@ -51,5 +51,5 @@ def problems(manifest):
 
 @pytest.mark.parametrize("row", ROWS)
 def test_all_errors_of_an_object_are_reported_as_upstream_does(row):
-    """An object is refused for all that is wrong with it, in upstream's words."""
+    """The causes of the refusal equal upstream's, in the same order."""
     assert problems(manifest_of(row)) == row.get("causes", [])

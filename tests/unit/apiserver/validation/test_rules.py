@@ -25,7 +25,7 @@ def completed(api_version, kind, **content):
 
 
 def refusal(api_version, kind, **content):
-    """The causes of the refusal, as texts; none when it is accepted."""
+    """Return the causes of the refusal as texts, or [] if the object is accepted."""
     known, obj = completed(api_version, kind, **content)
     try:
         ApiValidator().validate(known, API_SERVER.rules(known), obj)
@@ -102,7 +102,7 @@ def test_an_ordinary_pod_is_accepted():
     ],
 )
 def test_an_invalid_container_is_refused(fields, problem):
-    """A container that makes no sense is refused."""
+    """The refusal has this cause."""
     assert container(**fields) == [f"spec.containers[0].{problem}"]
 
 
@@ -146,7 +146,7 @@ def test_an_invalid_container_is_refused(fields, problem):
     ],
 )
 def test_an_invalid_pod_is_refused(spec, problem):
-    """A pod that makes no sense is refused."""
+    """The refusal has this cause."""
     assert pod(**spec) == [problem]
 
 
@@ -367,7 +367,7 @@ def test_an_invalid_pod_is_refused(spec, problem):
     ],
 )
 def test_an_invalid_object_of_another_kind_is_refused(api_version, kind, content, problems):
-    """An object that makes no sense is refused."""
+    """The refusal has these causes."""
     assert refusal(api_version, kind, **content) == problems
 
 

@@ -15,14 +15,14 @@ QUANTITY = (
 
 
 def validated_new(kind, obj):
-    """`obj` with its defaults, refused as a new object that something has to run."""
+    """Return `obj` with its defaults, or raise the refusal of it as a new object."""
     obj = API_SERVER.default(kind, API_SERVER.decode(kind, obj))
     API_SERVER.validator.validate(kind, API_SERVER.rules(kind), obj)
     return obj
 
 
 def loaded(kind, obj):
-    """`obj` as a snapshot's object."""
+    """Return `obj` as an object of a snapshot."""
     return validated_stored(kind, API_SERVER.rules(kind), obj)
 
 
@@ -251,7 +251,7 @@ def pod_asking(**resources):
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
 )
 def test_an_invalid_stored_object_is_refused(stored, field, problem):
-    """The first cause; defaults may repeat it where they copied the value."""
+    """Only the first cause is compared; defaults may copy the value and repeat the cause."""
     first = refusal_of(loaded, stored).causes[0]
     assert (first.field, first.message) == (field, problem)
 

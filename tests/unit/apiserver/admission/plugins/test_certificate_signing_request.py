@@ -29,7 +29,7 @@ def joe():
 
 @pytest.fixture
 def request_of(obj):
-    """Makes requests whose subject is in these organizations."""
+    """Makes CertificateSigningRequests with these organizations in the subject."""
 
     def made(*organizations, conditions=(), **spec):
         names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
@@ -45,7 +45,7 @@ def request_of(obj):
 
 
 def test_the_request_gets_the_identity_of_the_authenticated_user(gate, request_of, joe):
-    """Whatever they say of themselves."""
+    """The user fields in the request are ignored."""
     spec = gate(CertificateSigningRequests()).admits(
         request_of(username="root", extra={}), user=joe
     )["spec"]
@@ -58,7 +58,7 @@ def test_the_request_gets_the_identity_of_the_authenticated_user(gate, request_o
 
 
 def test_the_group_system_masters_cannot_be_requested_from_the_client_signer(gate, request_of, joe):
-    """But another signer may make of them what it will."""
+    """Other signers accept the group, and a request that cannot be parsed is not checked."""
     asking = gate(CertificateSigningRequests())
     why = f"use of {CLIENT_SIGNER} signer with system:masters group is not allowed"
     assert asking.refusal(request_of("system:masters"), user=joe) == (
@@ -76,7 +76,7 @@ def test_the_spec_of_a_request_cannot_be_changed(gate, request_of, joe):
 
 
 def test_approving_requires_the_verb_approve_for_the_signer(gate, obj, request_of, joe):
-    """For that signer, or for all of its domain."""
+    """A rule for one signer or for its whole domain suffices."""
     role = obj(
         "ClusterRole",
         "r",
@@ -112,7 +112,7 @@ def test_approving_requires_the_verb_approve_for_the_signer(gate, obj, request_o
 
 
 def test_signing_requires_the_verb_sign_for_the_signer(gate, request_of, joe):
-    """Unless there is nothing new about it."""
+    """A write that changes no condition and no certificate requires no right."""
     old, new = request_of(), request_of(conditions=[APPROVED])
     signing = gate(CertificateSigningRequests())
     about = {"old": old, "subresource": "status", "rights": Rbac(signing.storage)}

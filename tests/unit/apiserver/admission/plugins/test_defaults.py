@@ -15,13 +15,13 @@ from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import 
 
 
 def ingress_class(obj, name, created, default="true"):
-    """A class that is the default."""
+    """Return an IngressClass; `default` is the value of its default annotation."""
     meta = {"creationTimestamp": created, "annotations": {IS_DEFAULT: default}}
     return obj("IngressClass", name, "", "networking.k8s.io/v1", metadata=meta)
 
 
 def test_an_ingress_gets_the_newest_default_class(gate, obj):
-    """By name among equals; not where it names one itself."""
+    """Among equally new classes, the first name is chosen. An Ingress with a class keeps it."""
     early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
     found = gate(DefaultIngressClass()).has(
         ingress_class(obj, "a", early),
@@ -36,7 +36,7 @@ def test_an_ingress_gets_the_newest_default_class(gate, obj):
 
 
 def claim(obj, size, phase="Bound", name="fast"):
-    """A claim of a class."""
+    """Return a PersistentVolumeClaim of the class `name`."""
     spec = {"storageClassName": name, "resources": {"requests": {"storage": size}}}
     return obj("PersistentVolumeClaim", spec=spec, status={"phase": phase})
 
@@ -50,7 +50,7 @@ def claim(obj, size, phase="Bound", name="fast"):
     ],
 )
 def test_a_claim_that_cannot_be_expanded_is_refused(gate, obj, phase, name, why):
-    """Because it has no volume yet, or of a class that cannot."""
+    """The claim is not bound, or its class does not allow expansion."""
     found = gate(PersistentVolumeClaimResize()).has(
         obj("StorageClass", "fixed", "", "storage.k8s.io/v1")
     )
@@ -60,7 +60,7 @@ def test_a_claim_that_cannot_be_expanded_is_refused(gate, obj, phase, name, why)
 
 
 def test_a_claim_is_expanded_if_its_class_allows_expansion(gate, obj):
-    """The class says so."""
+    """The class has allowVolumeExpansion."""
     fast = obj("StorageClass", "fast", "", "storage.k8s.io/v1", allowVolumeExpansion=True)
     new = claim(obj, "2Gi")
     admitted = (

@@ -9,7 +9,7 @@ from fairlead.apiserver.admission.plugins.limit_ranger import ANNOTATION, LimitR
 
 @pytest.fixture
 def limited(gate, obj):
-    """A gate with one range."""
+    """Makes gates with one LimitRange."""
     return lambda **item: gate(LimitRanger()).has(obj("LimitRange", spec={"limits": [item]}))
 
 

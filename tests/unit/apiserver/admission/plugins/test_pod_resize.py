@@ -23,7 +23,7 @@ DECLARED = [
 
 @pytest.fixture
 def node(obj):
-    """Makes a node called a."""
+    """Makes Nodes with the name a."""
 
     def made(labels=LINUX, declared=()):
         status = {"allocatable": ALLOCATABLE, "declaredFeatures": list(declared)}
@@ -34,7 +34,7 @@ def node(obj):
 
 @pytest.fixture
 def sized(pod):
-    """Makes a pod on node a with these requests; each generation is a change of its spec."""
+    """Makes pods on node a with these requests; a change of the spec has another generation."""
 
     def made(requests, generation, qos="Guaranteed", node="a", **spec):
         found = pod(requests, nodeName=node, **spec)
@@ -92,7 +92,7 @@ def test_a_resize_of_a_pod_whose_node_does_not_exist_is_refused(gate, sized):
 
 
 def test_valid_resizes_and_other_writes_are_admitted(gate, node, sized):
-    """What fits; pods without a node; other writes; writes that change nothing."""
+    """A resize that fits, a pod without a node, another subresource, an unchanged generation."""
     found = gate(PodResizeValidator()).has(node())
     old = sized({}, 1)
     found.admits(sized({"cpu": "4"}, 2), **change(old))
@@ -123,7 +123,7 @@ def test_valid_resizes_and_other_writes_are_admitted(gate, node, sized):
 def test_a_change_that_needs_a_feature_missing_on_the_node_is_refused(
     gate, node, sized, spec, qos, lacking
 ):
-    """A node that declares it lets the change pass."""
+    """The change is admitted if the node declares the features."""
     old, new = sized(SMALL, 1, qos), sized(generation=2, qos=qos, **spec)
     refusal = gate(NodeDeclaredFeatureValidator()).has(node()).refusal(new, **change(old))
     assert refusal == (
@@ -149,7 +149,7 @@ def test_a_resized_init_container_needs_a_feature_unless_it_is_a_sidecar(gate, n
 
 
 def test_changes_that_need_no_feature_are_admitted(gate, node, sized):
-    """Memory; pods that are not Guaranteed; statuses; pods without a node."""
+    """Changes of memory or of the status, pods that are not Guaranteed, and pods without a node."""
     found = gate(NodeDeclaredFeatureValidator()).has(node())
     old = sized(SMALL, 1)
     found.admits(sized({**SMALL, "memory": "2Gi"}, 2), **change(old))

@@ -12,7 +12,7 @@ NOT_READY = {"key": "a", "operator": "Exists", "effect": "NoExecute"}
 
 @pytest.fixture
 def classed(gate, obj):
-    """A gate with one class."""
+    """Makes gates with one RuntimeClass."""
 
     def made(plugin=RuntimeClass, **fields):
         found = obj("RuntimeClass", "vm", "", "node.k8s.io/v1", handler="h", **fields)
@@ -22,7 +22,7 @@ def classed(gate, obj):
 
 
 def test_a_pod_gets_overhead_node_selector_and_tolerations_of_its_class(classed, pod):
-    """Of its class; tolerations that others cover are dropped."""
+    """Tolerations that another toleration covers are dropped."""
     short = {**NOT_READY, "tolerationSeconds": 5}
     scheduling = {"nodeSelector": {"vm": "yes"}, "tolerations": [NOT_READY]}
     found = classed(overhead=OVERHEAD, scheduling=scheduling)
@@ -50,12 +50,12 @@ def test_a_pod_gets_overhead_node_selector_and_tolerations_of_its_class(classed,
     ],
 )
 def test_a_missing_or_contradicting_class_is_refused(classed, pod, fields, spec, why):
-    """A class that is not there, or says something else."""
+    """The class does not exist, or contradicts the pod's fields."""
     assert classed(**fields).refusal(pod(**spec)) == f'pods "x" is forbidden: {why}'
 
 
 def test_an_overhead_that_differs_from_the_class_is_refused(classed, pod):
-    """Only classes know it; the same one, written otherwise, may stand."""
+    """An overhead equal to that of the class is accepted, even if it is written differently."""
     found = classed(RuntimeClassOverhead, overhead=OVERHEAD)
     assert found.refusal(pod(overhead={"cpu": "1"})) == (
         'pods "x" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass '

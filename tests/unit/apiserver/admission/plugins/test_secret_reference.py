@@ -18,7 +18,7 @@ def container(**fields):
 
 @pytest.fixture
 def limited(gate, obj):
-    """Pods of an account that is marked; it has a secret, and one to pull images with."""
+    """A gate with a ServiceAccount that enforces its secrets: `own`, and `pull` for images."""
     meta = {"annotations": {ENFORCED: "true"}}
     account = obj(
         "ServiceAccount", "default", metadata=meta, secrets=[{"name": "own"}],

@@ -20,7 +20,10 @@ KINDS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 
 @pytest.fixture
 def alone(gate, obj):
-    """A gate, and what alice brings along who may get the secrets so called ("": all) in n."""
+    """Returns (gate, arguments of a write by alice).
+
+    Alice may get the Secrets `names` in the namespace n; "" means all of them.
+    """
 
     def made(*names, role="Role"):
         subject = {"kind": "User", "name": "alice"}
@@ -70,7 +73,7 @@ def test_the_author_of_a_binding_must_be_able_to_read_its_params(alone, obj, kin
 
 
 def test_binding_an_unknown_policy_requires_the_right_to_read_everything(alone, obj):
-    """It may come to name any kind."""
+    """The policy could later specify parameters of any kind."""
     spec = {"policyName": "later", "paramRef": {"name": "x", "namespace": "n"}}
     found, about = alone("", role="ClusterRole")
     binding = obj("ValidatingAdmissionPolicyBinding", "q", "", GROUP, spec=spec)

@@ -42,7 +42,7 @@ def patched(expression):
 
 
 def policies(obj, *mutations, name="p", binding=None, **spec):
-    """A policy, and what binds it."""
+    """Return a policy and its binding."""
     constraints = {"resourceRules": [RULE]}
     spec = {"matchConstraints": constraints, "mutations": list(mutations)} | spec
     bound = {"policyName": name} | (binding or {})
@@ -54,7 +54,7 @@ def policies(obj, *mutations, name="p", binding=None, **spec):
 
 @pytest.fixture
 def policed(gate, obj):
-    """A gate with a policy of these mutations, bound."""
+    """Makes gates with a bound policy that has these mutations."""
     return lambda *mutations, **spec: gate(MutatingAdmissionPolicy()).has(
         *policies(obj, *mutations, **spec)
     )
@@ -62,7 +62,7 @@ def policed(gate, obj):
 
 @pytest.fixture
 def deployment(obj):
-    """A deployment of so many replicas."""
+    """Makes Deployments with this number of replicas."""
     return lambda replicas=1, **meta: obj(
         "Deployment", version="apps/v1", metadata=meta, spec={"replicas": replicas}
     )
@@ -180,7 +180,7 @@ def test_a_policy_is_applied_once_for_each_selected_parameter(policed, deploymen
 
 
 class Ids:
-    """Always the same."""
+    """An id source that always returns the same ids."""
 
     def new_uid(self, kind, namespace, name):
         return "uid"

@@ -28,7 +28,7 @@ DENIED = (
 
 @pytest.fixture
 def policed(gate, obj):
-    """A gate with a policy of these rules, bound."""
+    """Makes gates with a bound policy that has these rules."""
 
     def policed(*validations, binding=None, **spec):
         spec = {
@@ -46,7 +46,7 @@ def policed(gate, obj):
 
 @pytest.fixture
 def deployment(obj):
-    """A deployment of so many replicas."""
+    """Makes Deployments with this number of replicas."""
     return lambda replicas=1, **meta: obj(
         "Deployment", version="apps/v1", metadata=meta, spec={"replicas": replicas}
     )
@@ -135,7 +135,7 @@ def test_variables_are_evaluated_lazily(policed, deployment):
     ],
 )
 def test_the_size_of_variables_is_limited(policed, deployment, first, step, count):
-    """Though each is made of others only a little larger."""
+    """Each variable is only a little larger than the previous ones."""
     steps = [step.format(f"v{number}") for number in range(count)]
     expressions = enumerate([first, *steps])
     variables = [{"name": f"v{at}", "expression": text} for at, text in expressions]
@@ -279,7 +279,7 @@ def test_a_deletion_is_validated_with_the_old_object(policed, deployment):
 )
 def test_the_authorizer_is_available_to_expressions(policed, deployment, expression, is_allowed):
     class Rights:
-        """Alice may create pods in n, approve the deployment, and look at /metrics."""
+        """Alice may create pods in n, approve the deployment x, and get /metrics."""
 
         def verdict(self, asked):
             known = (

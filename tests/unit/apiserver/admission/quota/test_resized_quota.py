@@ -11,7 +11,7 @@ from fairlead.apiserver.kind import RESOURCE_QUOTA
 
 @pytest.fixture
 def found(gate, obj):
-    """A gate with a quota of 1 CPU, of which 600m are taken."""
+    """Makes gates with a quota of 1 CPU, of which 600m are used."""
 
     def made(**spec):
         hard = {"requests.cpu": "1", "limits.cpu": "2"}
@@ -24,7 +24,10 @@ def found(gate, obj):
 
 
 def resized(found, pod, before, after, *, has=None, allocated=None, conditions=()):
-    """The quota's use after a pod was resized whose container has so much."""
+    """Return the used CPU of the quota after a pod was resized from `before` to `after`.
+
+    `has` and `allocated` are the actual and the allocated amount in the container's status.
+    """
     status = {"name": "c"}
     if has is not None:
         status |= {"resources": {"requests": {"cpu": has}, "limits": {"cpu": has}}}
@@ -51,7 +54,7 @@ def test_a_resize_above_the_quota_is_refused(found, pod):
 
 
 def test_resources_that_the_container_still_has_are_not_charged_again(found, pod):
-    """It was to become smaller and its kubelet has not come to that: now it may stay."""
+    """The kubelet has not applied an earlier resize to less, and the second resize reverts it."""
     assert resized(found(), pod, "100m", "500m", has="500m", allocated="500m") == "600m"
 
 
@@ -60,14 +63,14 @@ def test_allocated_resources_are_charged(found, pod):
 
 
 def test_an_infeasible_resize_is_not_charged(found, pod):
-    """Neither before nor after: its node has no room for that."""
+    """An infeasible resize is charged neither before nor after the change."""
     never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
     has = {"has": "500m", "allocated": "500m"}
     assert resized(found(), pod, "800m", "900m", **has, conditions=[never]) == "600m"
 
 
 def test_an_object_that_enters_the_scope_of_a_quota_is_charged_completely(gate, obj):
-    """A claim whose class of attributes changes to one that a quota is about."""
+    """A claim gets a VolumeAttributesClass that the quota selects."""
     terms = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}]
     hard = {"requests.storage": "10Gi"}
     quota = obj(

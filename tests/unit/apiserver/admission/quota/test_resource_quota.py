@@ -14,7 +14,7 @@ from fairlead.engine.core.instant import seconds
 
 @pytest.fixture
 def quota(obj):
-    """Makes quotas that a controller has filled in: everything is unused."""
+    """Makes quotas whose status is complete and has no usage."""
 
     def made(hard, used=None, name="q", **spec):
         zero = dict.fromkeys(hard, "0")
@@ -25,7 +25,7 @@ def quota(obj):
 
 
 def device(device_class, count, mode="ExactCount"):
-    """A request for `count` devices of a class."""
+    """Return a device request for `count` devices of a class."""
     request = {"deviceClassName": device_class, "allocationMode": mode}
     return request if count is None else {**request, "count": count}
 

@@ -44,12 +44,12 @@ def configured(obj, kind="Validating", **hook):
 
 @pytest.fixture
 def validating(gate, obj):
-    """A gate with one webhook."""
+    """Makes gates with one validating webhook."""
     return lambda **hook: gate(ValidatingAdmissionWebhook()).has(configured(obj, **hook))
 
 
 def needed(found, asked, **about):
-    """The only webhook call that a request causes."""
+    """Return the only webhook call that a request causes."""
     calls = []
 
     def fail(call):
@@ -63,7 +63,7 @@ def needed(found, asked, **about):
 
 
 def answered(response=None, **review):
-    """A request whose webhook answers with this response."""
+    """Return the arguments of a request whose webhook answers with this response."""
 
     def answer(call):
         uid = json.loads(call.body)["request"]["uid"]
@@ -74,7 +74,7 @@ def answered(response=None, **review):
 
 
 def unanswered(answer):
-    """A request whose webhook does not answer with a review, but so."""
+    """Return the arguments of a request whose webhook call ends with `answer`, no review."""
     return {"user": ALICE, "call": lambda _: answer}
 
 

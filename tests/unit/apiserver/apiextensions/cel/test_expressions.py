@@ -37,12 +37,12 @@ ADVICE = (
 
 @pytest.mark.parametrize("row", RULES, ids=[row["rule"][:40] for row in RULES])
 def test_the_type_error_and_cost_of_a_rule_are_upstreams(row):
-    """What is said against a rule, or what it comes to and may cost."""
+    """The compile error, or the type and the estimated cost, equals the recorded one."""
     assert judged(row) == {key: row[key] for key in ("error", "type", "cost") if key in row}
 
 
 def judged(row):
-    """What our compiler says of a rule."""
+    """Return the compile error of a rule, or its type and its estimated cost."""
     variables = variables_of(KNOWN, {"optionalOldSelf": row.get("optional")})
     try:
         asked = compiled(row["rule"], variables, KNOWN.structures())
@@ -53,7 +53,7 @@ def judged(row):
 
 @pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])
 def test_the_result_of_a_rule_is_upstreams(row):
-    """Whether the value keeps it, or what it fails at."""
+    """The rule is valid or violated for the value, or fails with the recorded error."""
     rule = {"rule": row["rule"]}
     if row.get("optional"):
         rule["optionalOldSelf"] = True
@@ -102,14 +102,14 @@ EACH = "self.all(x, self.exists_one(y, x == y))"
     ],
 )
 def test_a_rule_with_a_too_high_estimated_cost_is_refused(raw, factor):
-    """The estimate for the worst value, as a multiple of what is allowed."""
+    """`factor` is the quotient of the worst-case estimate and the limit."""
     found = [cause.message for cause in schema_causes(raw, "s", ExpressionLengthBudget())]
     wanted = f"Forbidden: estimated rule cost exceeds budget by factor of {factor}{ADVICE}"
     assert found[:1] == ([wanted] if factor else [])
 
 
 def test_rules_with_a_too_high_total_cost_are_refused():
-    """The most expensive are named, then the whole is refused."""
+    """The most expensive rules are reported first, then the total."""
     raw = schema(EACH, text(maxLength=100), maxItems=1000)
     rules = [{"rule": EACH}] * 3
     raw["properties"]["spec"]["x-kubernetes-validations"] = rules
@@ -124,7 +124,7 @@ def test_rules_with_a_too_high_total_cost_are_refused():
 
 
 def test_rules_with_too_many_characters_together_are_refused():
-    """Each of them may have a hundred thousand characters, but not all of them."""
+    """Each rule is shorter than the limit for a single rule, but the sum is too long."""
     long = f"[{', '.join(['1'] * 100)}].size() > 0 && self.size() > 0"
     raw = schema(long, text(maxLength=9), maxItems=9)
     often = CHARACTERS_MAX // len(long)

@@ -81,7 +81,7 @@ def test_an_evaluation_error_is_reported():
 
 
 def test_a_rule_above_its_cost_limit_is_stopped():
-    """Also where it is the message that would not."""
+    """The same limit applies to a messageExpression; `message` is then used instead."""
     endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
     schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
     why = "no further validation rules will be run due to call cost exceeds limit for rule"
@@ -101,7 +101,7 @@ def test_no_other_rule_is_evaluated_after_the_cost_limit_is_exceeded():
 
 
 def test_rules_above_their_common_cost_limit_are_stopped():
-    """Each of them is well within what one may take."""
+    """Each rule is far below the limit for a single rule."""
     rule = "self.a.all(x, self.a.exists(y, x == y))"
     schema = ruled(rule, properties={"a": {"type": "array", "items": NUMBER}})
     schema["x-kubernetes-validations"] *= 300
@@ -110,7 +110,7 @@ def test_rules_above_their_common_cost_limit_are_stopped():
 
 
 def test_a_stored_rule_that_no_longer_compiles_is_reported():
-    """It may have been stored when it was one."""
+    """It was stored by a server that could compile it."""
     ((_, where, said),) = broken(ruled("self.a +"), {})
     assert where == "spec"
     assert said.startswith('Invalid value: "object": rule compile error: compilation failed: ERROR')
@@ -155,7 +155,7 @@ def test_an_invalid_message_expression_is_replaced_by_the_message(expression):
 
 @pytest.mark.parametrize("compile_", [rule.compiled, environment.compiled])
 def test_programs_of_long_expressions_are_not_kept(compile_):
-    """A thousand of them would take gigabytes."""
+    """Programs of a thousand long expressions would need gigabytes."""
     short, long = "1 == 1", f"1 in [{', '.join(['1'] * 1_000)}]"
     assert compile_(short) is compile_(short)
     assert compile_(long) is not compile_(long)

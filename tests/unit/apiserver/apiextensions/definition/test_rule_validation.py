@@ -81,7 +81,7 @@ def test_a_default_of_a_schema_with_an_invalid_rule_is_refused():
     ],
 )
 def test_constants_that_cannot_be_converted_are_refused(rule, field, said):
-    """They are told when a program is made of the rule, not when it is asked."""
+    """The error is reported when the rule is compiled, not when it is evaluated."""
     ((where, message),) = wrong(**rule)
     assert where == field
     assert said in message

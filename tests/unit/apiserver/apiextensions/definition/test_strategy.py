@@ -44,7 +44,7 @@ def test_a_rule_that_costs_too_much_is_refused():
 
 
 def test_stored_rules_with_a_too_high_cost_are_kept():
-    """What was stored under other bounds can still be changed in other ways."""
+    """A definition that was stored under other limits can be updated if its rules do not change."""
     before, after = definition(EACH), definition(EACH)
     after["metadata"]["labels"] = {"a": "b"}
     assert changed_definition(before, after, None)["metadata"]["labels"] == {"a": "b"}
@@ -53,7 +53,7 @@ def test_stored_rules_with_a_too_high_cost_are_kept():
 
 
 def converted(*, served):
-    """A definition with a second version, and a webhook that would convert it."""
+    """Return a definition with a second version and a conversion webhook."""
     found = definition("true", conversion=WEBHOOK)
     (version,) = found["spec"]["versions"]
     found["spec"]["versions"].append({**version, "name": "v2", "served": served, "storage": False})

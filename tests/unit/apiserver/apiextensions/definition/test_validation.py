@@ -21,7 +21,7 @@ ROWS = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encodi
 
 
 def definition_of(row):
-    """The definition that a row is about."""
+    """Return the definition that a row describes."""
     spec = row.get("schema", {"type": "object"})
     root = row.get("root", {"type": "object", "properties": {"spec": spec}})
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": root}}
@@ -38,7 +38,7 @@ def definition_of(row):
 
 
 def problems(row):
-    """The causes, as texts."""
+    """Return the causes as texts."""
     return [
         str(cause)
         for cause in causes(
@@ -64,7 +64,7 @@ ODD = "the value has the wrong type"
     ],
 )  # fmt: skip
 def test_a_malformed_schema_is_refused(inner, field):
-    """The check includes schemas below items."""
+    """The check includes schemas below `items`."""
     (said,) = problems({"schema": {"type": "array", "items": inner}})
     where = f"spec.validation.openAPIV3Schema.properties[spec].{field}"
     assert said == f'{where}: Invalid value: "": {ODD}'
@@ -72,5 +72,5 @@ def test_a_malformed_schema_is_refused(inner, field):
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["what"]) for row in ROWS])
 def test_all_errors_of_a_definition_are_reported_as_upstream_does(row):
-    """A definition is refused for all that is wrong with it, in upstream's words."""
+    """The causes of the refusal equal upstream's, in the same order."""
     assert problems(row) == row["causes"]

@@ -33,7 +33,7 @@ GOOD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "Any_Name"}}
     ],
 )
 def test_embedded_objects_need_a_kind_and_valid_metadata(value, said):
-    """A kind must be there, and metadata in order."""
+    """An embedded object without a kind or with invalid metadata is refused."""
     found = embedded_object_causes(
         structural({"properties": {"spec": SCHEMA}}), {"spec": value}, ""
     )

@@ -70,7 +70,7 @@ def test_defaults_replace_missing_values_and_nulls(schema, sent, expected):
 
 
 def test_defaults_cannot_make_an_object_too_large():
-    """Defaults may make a short object long, but not too large to be stored."""
+    """A small object whose defaults make it too large for storage is refused."""
     long = {"type": "object", "properties": {"b": {"type": "string", "default": "x" * 100_000}}}
     schema = {"a": {"type": "array", "items": long}}
     assert len(result(schema, {"a": [{}] * 100})[0]["a"][99]["b"]) == 100_000

@@ -105,6 +105,6 @@ KEYED = {
     ],
 )
 def test_an_unchanged_invalid_value_is_accepted(schema, old, value, fields):
-    """A value that has not changed is not looked at; items are known by their keys."""
+    """An unchanged value is not validated again; list items are matched by their keys."""
     found = value_causes(structural(schema), value, "a", old)
     assert [cause.field for cause in found] == fields

@@ -34,7 +34,7 @@ def put(storage, obj):
 
 @pytest.fixture
 def storage():
-    """What a new cluster has."""
+    """A storage with the bootstrap roles and bindings."""
     found = Storage()
     for obj in bootstrap_objects():
         put(found, obj)
@@ -179,7 +179,7 @@ def test_an_aggregated_role_has_the_rules_of_all_selected_roles(storage):
 
 
 def test_roles_that_aggregate_each_other_are_aggregated_once(storage):
-    """Not once on each way from one to another: of twelve there are millions."""
+    """Each role is visited once, not once for each of the millions of paths between them."""
     for number in range(12):
         gathering = role(f"r{number:02}", rule("get", f"things{number}"))
         gathering["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {"in": "ring"}}]}

@@ -32,7 +32,7 @@ def write(storage, writes):
 
 
 def ordered(storage, namespace):
-    """All objects in the order of a list."""
+    """Return all objects in the order of a list."""
     found = [one["metadata"] for one in storage.items(CONFIG_MAP, namespace or None)]
     return sorted(found, key=lambda meta: f"{meta['namespace']}/{meta['name']}")
 

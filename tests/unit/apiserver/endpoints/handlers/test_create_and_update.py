@@ -221,7 +221,7 @@ def test_a_namespace_is_deleted_when_it_is_finalized(api):
 
 @pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
 def test_an_event_is_deleted_at_once_with_any_propagation_policy(api, policy):
-    """Events own nothing, whatever a client thinks."""
+    """Events have no dependents."""
     about = {"kind": "Pod", "namespace": "default", "name": "p"}
     api.post(EVENTS, {"metadata": {"name": "e"}, "involvedObject": about})
     gone = api.delete(f"{EVENTS}/e?propagationPolicy={policy}")
@@ -229,7 +229,7 @@ def test_an_event_is_deleted_at_once_with_any_propagation_policy(api, policy):
 
 
 def test_a_write_cannot_set_the_deletion_timestamp(api, config_maps):
-    """Not even to an object that is going already."""
+    """The timestamp of an object that is being deleted cannot be changed either."""
     api.config_map("a", finalizers=["a.b/c"])
     ending = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
     refused = api.patch(f"{config_maps}/a", {"metadata": ending})
@@ -242,7 +242,7 @@ def test_a_write_cannot_set_the_deletion_timestamp(api, config_maps):
 
 
 def test_the_self_link_of_an_update_is_ignored(api, config_maps):
-    """It is the same object, in the same version."""
+    """An update that changes only selfLink keeps the resource version."""
     made = api.config_map("a")
     named = {**made, "metadata": {**made["metadata"], "selfLink": "/x"}}
     assert api.put(f"{config_maps}/a", named).json == made
@@ -283,7 +283,7 @@ def test_a_uid_conflict_names_the_storage_key_of_the_object(api, path, place):
     ],
 )
 def test_the_ranges_of_a_service_cidr_can_only_be_extended(api, ranges, field):
-    """One of the other family may come after it."""
+    """A range of the other IP family can be appended."""
     path = "/apis/networking.k8s.io/v1/servicecidrs"
     api.post(path, {"metadata": {"name": "x"}, "spec": {"cidrs": ["10.1.0.0/24"]}})
     answer = api.patch(f"{path}/x", {"spec": {"cidrs": ranges}})

@@ -35,7 +35,7 @@ HOOK = {
 
 
 class Ids:
-    """One uid for all."""
+    """An id source that always returns the same uid."""
 
     def new_uid(self, kind, namespace, name):
         return "uid"
@@ -45,7 +45,7 @@ class Ids:
 
 
 class Counted(Store):
-    """Counts how often objects are looked for."""
+    """A store that counts its lookups of ConfigMaps."""
 
     found = 0
 
@@ -56,7 +56,7 @@ class Counted(Store):
 
 @pytest.fixture
 def store():
-    """With ten config maps and a webhook that wants to know of each that goes."""
+    """A store whose validating webhook is called for each deleted ConfigMap."""
     return Counted(Ids(), admission=(ValidatingAdmissionWebhook(),), registry=API_SERVER)
 
 
@@ -85,7 +85,10 @@ def answer(call, refused):
 
 
 def swept(server, *query, refused="", meanwhile=lambda _: None):
-    """The answer, and the objects that the webhook was called for; `meanwhile` comes before it."""
+    """Delete the collection; return the response and the names for which the webhook was called.
+
+    `meanwhile` is called with each name before the webhook answers.
+    """
     asked = []
 
     def call(webhook):
@@ -98,7 +101,7 @@ def swept(server, *query, refused="", meanwhile=lambda _: None):
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
 def test_the_response_has_all_objects_and_their_warnings(server, query):
-    """Those too that were gone when the last answer came."""
+    """This includes objects that no longer exist when the last webhook answers."""
     response, _ = swept(server, *query)
     items = json.loads(b"".join(response.body))["items"]
     assert [item["metadata"]["name"] for item in items] == [f"c{at}" for at in range(10)]
@@ -107,7 +110,7 @@ def test_the_response_has_all_objects_and_their_warnings(server, query):
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
 def test_each_object_is_looked_up_at_most_twice(server, store, query):
-    """Each object is looked for before its webhook and after it, however many there are."""
+    """Each object is looked up before its webhook call and after it."""
     store.found = 0
     _, asked = swept(server, *query)
     assert asked == [f"c{at}" for at in range(10)]
@@ -115,7 +118,7 @@ def test_each_object_is_looked_up_at_most_twice(server, store, query):
 
 
 def test_the_first_refusal_ends_the_request(server):
-    """What went before is gone."""
+    """The objects before the refused object are deleted."""
     response, _ = swept(server, refused="c2")
     assert response.status == 400
     left = json.loads(b"".join(server.handle(Request("GET", CONFIG_MAPS), NOW).body))["items"]

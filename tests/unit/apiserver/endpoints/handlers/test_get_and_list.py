@@ -225,5 +225,5 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
     ],
 )
 def test_field_selectors_use_the_names_of_the_requested_version(api, url, status):
-    """Some kinds know that they have no namespace."""
+    """Some cluster-scoped kinds have no selectable field metadata.namespace."""
     assert api.get(url).status == status

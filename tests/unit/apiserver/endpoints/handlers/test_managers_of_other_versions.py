@@ -12,7 +12,7 @@ WIDGETS = "/apis/x.io/{}/namespaces/default/widgets/w"
 
 
 def apply(api, path, manager, body, force=""):
-    """What comes of it."""
+    """Apply `body` in the version of `path`; return the response."""
     group, version = path.split("/")[2:4]
     kind = "Widget" if group == "x.io" else "HorizontalPodAutoscaler"
     named = {"apiVersion": f"{group}/{version}", "kind": kind}
@@ -33,7 +33,7 @@ def metrics(share):
 
 
 def owned(answer):
-    """By manager: in which version, and which fields of the spec."""
+    """Return (version, owned fields of the spec) by manager."""
     return {
         one["manager"]: (
             one["apiVersion"].rpartition("/")[2],
@@ -69,7 +69,7 @@ def test_an_apply_conflicts_with_an_apply_in_another_version(api):
 
 
 def test_a_manager_can_continue_to_apply_in_another_version(api):
-    """What it no longer mentions goes, as if it had never left."""
+    """Fields that the second apply omits are removed."""
     apply(api, V1, "a", old_autoscaler(50, minReplicas=3))
     target = {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}
     spec = {"scaleTargetRef": target, "maxReplicas": 5, "metrics": metrics(50)}
@@ -89,7 +89,7 @@ def test_fields_of_other_managers_in_another_version_are_kept(api):
 
 @pytest.fixture
 def widgets(api):
-    """A definition of two versions that say the same."""
+    """A definition of two versions with the same schema."""
     spec = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     versions = [
@@ -124,7 +124,7 @@ def test_applies_in_different_versions_of_a_custom_resource_conflict(api, widget
 
 
 def test_an_apply_fails_if_a_manager_has_an_unknown_version(api, widgets):
-    """Upstream cannot tell what its owners own: an apply fails, an update forgets who owns what."""
+    """An apply fails, because the owned fields are unknown. An update drops all managed fields."""
     v1, _ = widgets
     made = apply(api, v1, "a", {"spec": {"a": "1"}})
     entries = [{**one, "apiVersion": "x.io/v0"} for one in made.json["metadata"]["managedFields"]]

@@ -76,7 +76,7 @@ def test_a_custom_resource_without_a_version_is_an_error(api):
 
 
 def _define_widgets(api):
-    """In two versions, both of which are served."""
+    """Define Widgets with two served versions."""
     schema = {"openAPIV3Schema": {"type": "object"}}
     versions = [
         {"name": name, "served": True, "storage": name == "v1", "schema": schema}

@@ -11,7 +11,7 @@ V1, V2 = (WIDGETS.format(version) for version in ("v1", "v2"))
 
 @pytest.fixture
 def define(api):
-    """A definition whose v1 knows `a`, and v2 `b` as well; one of them is stored."""
+    """Makes a definition whose v1 has the field `a`, and v2 also `b`; one version is stored."""
 
     def version(name, stored, *fields):
         spec = {"type": "object", "properties": {field: {"type": "string"} for field in fields}}
@@ -45,7 +45,7 @@ def test_fields_unknown_to_the_stored_version_are_pruned_by_a_write(api, define)
 
 
 def test_fields_unknown_to_the_requested_version_are_omitted(api, define):
-    """A write in that version removes it."""
+    """A write in the requested version removes these fields."""
     define("v2")
     api.post(V2, {"metadata": {"name": "w"}, "spec": {"a": "1", "b": "1"}})
     assert spec(api.get(f"{V1}/w")) == {"a": "1"}

@@ -17,7 +17,7 @@ TEMPLATE = {"metadata": {"labels": {"x": "y"}}, "spec": POD}
 
 @pytest.fixture
 def versions(api):
-    """The versions of a new object, and after that many times putting it back as it is."""
+    """Creates an object and puts it back unchanged; returns the increases of its version."""
     api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
 
     def put_back(url, manifest, times=2):
@@ -33,28 +33,28 @@ def versions(api):
 
 
 def test_a_claim_is_written_by_its_first_update(versions):
-    """Its phase is not stored before: recorded from upstream 1.36.2."""
+    """The default phase is not stored at creation, as recorded from upstream 1.36.2."""
     assert versions(CLAIMS, CLAIM) == [1, 1]
 
 
 def test_a_job_without_labels_is_written_by_its_first_update(versions):
-    """Its labels are not stored before: recorded from upstream 1.36.2."""
+    """The default labels are not stored at creation, as recorded from upstream 1.36.2."""
     assert versions(JOBS, JOB) == [1, 1]
 
 
 def test_a_job_with_labels_is_not_written_by_a_no_op_update(versions):
-    """They are stored from the beginning."""
+    """The labels are stored at creation."""
     labelled = {**JOB, "metadata": {"name": "a", "labels": {"l": "1"}}}
     assert versions(JOBS, labelled) == [0, 0]
 
 
 def test_a_job_with_template_labels_is_not_written_by_a_no_op_update(versions):
-    """Nor are those that it has by default."""
+    """The labels that are copied from the template are stored at creation."""
     assert versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}) == [0, 0]
 
 
 def test_a_dry_run_update_writes_nothing(api, versions):
-    """A dry run leaves it to the next one."""
+    """The next update that is not a dry run still writes."""
     versions(CLAIMS, CLAIM, times=0)
     before = api.ask("GET", f"{CLAIMS}/a").json
     tried = api.ask("PUT", f"{CLAIMS}/a?dryRun=All", before).json
@@ -64,7 +64,7 @@ def test_a_dry_run_update_writes_nothing(api, versions):
 
 
 def test_a_recreated_object_is_written_by_its_first_update(api, versions):
-    """A claim that was deleted leaves nothing behind."""
+    """The state of the deleted claim does not affect the new claim of the same name."""
     versions(CLAIMS, CLAIM, times=0)
     api.ask("PATCH", f"{CLAIMS}/a", {"metadata": {"finalizers": None}}, content_type=_MERGE)
     api.ask("DELETE", f"{CLAIMS}/a")
@@ -72,7 +72,7 @@ def test_a_recreated_object_is_written_by_its_first_update(api, versions):
 
 
 def test_a_job_gets_the_labels_of_its_template(api, versions):
-    """By default they are the template's, which get the server's; a generated name copies them."""
+    """Labels that the server adds are included, except for a Job with a generated name."""
     versions(JOBS, {**JOB, "spec": {"template": TEMPLATE}}, times=0)
     named = api.ask("GET", f"{JOBS}/a").json
     assert named["metadata"]["labels"] == named["spec"]["template"]["metadata"]["labels"]

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.mark.parametrize("seconds", [-1, -3_600, 9_223_372_037])
 def test_a_watch_with_a_negative_timeout_ends_without_events(api, config_maps, seconds):
-    """More seconds than nanoseconds fit into 64 bits are fewer than none."""
+    """A timeout whose nanoseconds overflow 64 bits is negative, too."""
     api.config_map("a")
     opened = api.get(f"{config_maps}?watch=1&timeoutSeconds={seconds}")
     assert opened.is_over

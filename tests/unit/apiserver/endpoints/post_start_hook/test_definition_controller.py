@@ -60,7 +60,7 @@ def definitions(store, registry):
 def test_a_definition_of_a_built_in_resource_is_refused(
     definitions, store, registry, version, is_forged
 ):
-    """Else they could write what the server reads, and deleting it would delete that too."""
+    """Otherwise, users could write and delete the server's own objects through the definition."""
     group = "rbac.authorization.k8s.io"
     role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
     store.create(role, NOW)
@@ -162,7 +162,7 @@ def test_the_scope_of_an_established_definition_is_immutable(store, definitions)
 
 
 def also(**names):
-    """Another definition of the group."""
+    """Return another definition of the same group."""
     made = manifest(names=names)
     return {**made, "metadata": {"name": f"{names['plural']}.example.com"}}
 
@@ -188,7 +188,7 @@ def also(**names):
 def test_a_definition_with_a_name_in_use_is_not_served(
     store, registry, definitions, names, reason, message
 ):
-    """Who comes second is not served until the name is free."""
+    """The later definition is not served until the name is free."""
     first = manifest(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wg"]})
     store.create(first, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)

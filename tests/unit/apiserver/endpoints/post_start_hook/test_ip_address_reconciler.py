@@ -33,12 +33,12 @@ def add_range(api):
 
 @pytest.fixture
 def addresses(api):
-    """The names of all IPAddresses."""
+    """Return the names of all IPAddresses."""
     return lambda: [one["metadata"]["name"] for one in api.get(ADDRESSES).json["items"]]
 
 
 def test_a_service_has_an_ip_address(api, add):
-    """As upstream's allocator writes it."""
+    """The IPAddress has the fields that upstream's allocator writes."""
     address = add().json["spec"]["clusterIP"]
     found = api.get(f"{ADDRESSES}/{address}").json
     assert found["metadata"]["labels"] == {
@@ -58,7 +58,7 @@ def test_the_ip_address_is_deleted_with_its_service(api, add, addresses):
 
 
 def test_the_ip_address_is_deleted_when_the_service_needs_none(api, add, addresses):
-    """And comes with it."""
+    """It is created again when the Service needs an address again."""
     add()
     moved = {"spec": {"type": "ExternalName", "externalName": "a.b", "ports": None}}
     assert api.patch(f"{SERVICES}/s", moved).status == 200
@@ -95,7 +95,7 @@ def test_an_address_in_use_is_refused(api, add):
 
 
 def test_a_dry_run_allocates_nothing(add):
-    """So that an address may be tried that is taken, but none out of the range."""
+    """A dry run may use a taken address, but not an address outside of the ranges."""
     add(clusterIP="10.96.0.9")
     assert add("b", query="?dryRun=All", clusterIP="10.96.0.9").status == 201
     refused = add("b", query="?dryRun=All", clusterIP="10.0.0.9")
@@ -123,7 +123,7 @@ def test_the_ends_of_a_range_are_not_allocated(add, add_range, address):
 
 
 def test_the_lower_part_of_a_range_is_reserved_for_static_addresses(add, add_range):
-    """Of 256 addresses these are the first sixteen."""
+    """The first sixteen of 256 addresses are reserved."""
     add_range("kubernetes", "10.96.0.0/24")
     assert add().json["spec"]["clusterIP"] == "10.96.0.17"
 
@@ -138,7 +138,7 @@ def test_a_terminating_range_is_used_only_if_there_is_no_other(api, add, add_ran
 
 
 def test_existing_services_keep_addresses_outside_of_all_ranges(api, add, add_range):
-    """They are not looked at again."""
+    """The address of an existing Service is not validated again."""
     add()
     add_range("kubernetes", "10.7.0.0/24")
     changed = api.patch(f"{SERVICES}/s", {"spec": {"ports": [{"port": 81}]}})

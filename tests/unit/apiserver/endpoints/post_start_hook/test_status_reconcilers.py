@@ -92,7 +92,7 @@ def test_a_second_reconciliation_changes_nothing(api):
 
 def test_a_delayed_status_is_written_when_it_is_due(api):
     upkeep = StatusReconcilers(api.store, ReconcileDelay(flow_status=NANOSECONDS_PER_SECOND))
-    # the server's own upkeep is quicker, so that it is asked for an object it has not seen
+    # A created object that bypasses the API: the server's own reconciler would write it first.
     obj = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "FlowSchema", **flow("exempt")}
     api.store.create(obj, api.now)
     upkeep.reconcile(api.now)

@@ -54,7 +54,7 @@ KINDS = [kind for kind in ServedKinds().all_kinds() if "patch" in kind.verbs]
 
 
 class Dice:
-    """Makes values by chance, the same ones for the same seed."""
+    """A seeded source of random values."""
 
     def __init__(self, seed):
         self.chance = TieBreak(seed)
@@ -66,7 +66,7 @@ class Dice:
         return choices[self.chance.pick(len(choices))]
 
     def anything(self, schema, depth=0):
-        """A value that mostly is of this type, seldom of another, and deep only by chance."""
+        """Return a random value, mostly of the type in `schema`, rarely of another."""
         if self.falls(4):
             return self.one_of(NONSENSE)
         match schema.type:
@@ -85,7 +85,7 @@ class Dice:
         return self.one_of(SENSE[schema.type])
 
     def named(self, kind):
-        """Such an object, with a name under which it may be found again."""
+        """Return a random object of `kind` with the name a."""
         made = self.anything(schema_of(kind.api_version, kind.kind))
         made = made if isinstance(made, dict) else {}
         meta = made.get("metadata")
@@ -97,7 +97,7 @@ class Dice:
 
 
 def check(answer):
-    """The answer is no failure of the server's own."""
+    """Check that the response is not an internal error, except where upstream has one."""
     assert answer.status < 500 or answer.message.startswith(BROKEN), answer.message
 
 

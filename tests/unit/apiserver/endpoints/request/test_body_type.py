@@ -105,7 +105,7 @@ def test_duplicate_top_level_fields_are_reported(api):
 
 
 def test_type_errors_in_yaml_are_found_in_the_order_of_keys(api):
-    """The first mismatch is that of the first name, as upstream sorts them on the way."""
+    """Keys are visited in sorted order, so the first mismatch by name is reported."""
     text = "spec:\n  nodeName: 1\nmetadata:\n  name: []\n"
     answer = api.ask("POST", PODS, text, content_type="application/yaml")
     assert json.loads(answer.text)["message"].endswith("ObjectMeta.metadata.name of type string")

@@ -49,7 +49,7 @@ AUTHORIZATION = "/apis/authorization.k8s.io/v1"
     ids=lambda value: value if isinstance(value, str) and "." in value else "",
 )
 def test_reviews_with_a_wrong_type_are_refused(api, path, body, where):
-    """What is posted and never stored is of a type, too; the refusal names the field."""
+    """The fields of reviews, which are never stored, are type-checked; the refusal has the path."""
     answer = api.post(path, body)
     assert answer.status == 400
     kind, _, field = where.partition(".")
@@ -59,7 +59,7 @@ def test_reviews_with_a_wrong_type_are_refused(api, path, body, where):
 
 @pytest.fixture
 def deployment(api):
-    """One, with one container."""
+    """The response to the creation of a Deployment with one container."""
     pod = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
@@ -80,7 +80,7 @@ def deployment(api):
     ],
 )
 def test_a_patch_with_a_list_of_mixed_types_is_refused(api, deployment, patch, why):
-    """Items of a list are all of one type."""
+    """All items of a list must have the same type."""
     answer = api.patch(f"{DEPLOYMENTS}/d", patch, STRATEGIC)
     assert (answer.status, deployment.status) == (500, 201)
     assert answer.message.startswith(why)
@@ -88,7 +88,7 @@ def test_a_patch_with_a_list_of_mixed_types_is_refused(api, deployment, patch, w
 
 @pytest.mark.parametrize("metadata", [True, 1, "text", []])
 def test_an_apply_with_invalid_metadata_is_refused(api, metadata):
-    """An object is named by what can be read of it."""
+    """The refusal contains the parts of the name that could be decoded."""
     config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
     answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", json.dumps(config), APPLY)
     assert answer.status == 500
@@ -125,7 +125,7 @@ NAMESPACE = "/api/v1/namespaces/default"
     ],
 )
 def test_api_version_and_kind_must_be_strings(api, path, expected, field, value, called):
-    """The type of the object is read before anything else."""
+    """The error about apiVersion or kind precedes all other errors."""
     answer = api.post(path, {field: value, "metadata": {"name": "a"}})
     assert answer.status == 400
     assert answer.message.startswith(

@@ -13,7 +13,7 @@ _INVALID = "invalid continue token: continue key is not valid: "
 
 @pytest.fixture
 def filled(api):
-    """Seven objects, every other one odd."""
+    """A server with seven ConfigMaps; every second one has the label odd."""
     api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     for number in range(7):
         meta = {"name": f"a{number}", "labels": {"odd": str(number % 2)}}
@@ -22,24 +22,24 @@ def filled(api):
 
 
 def token(content):
-    """A continue token that says `content`."""
+    """Return a continue token with this content."""
     raw = content if isinstance(content, bytes) else json.dumps(content).encode()
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def read(continue_token):
-    """What a continue token says."""
+    """Return the content of a continue token."""
     padded = continue_token + "=" * (-len(continue_token) % 4)
     return json.loads(base64.urlsafe_b64decode(padded))
 
 
 def at(api, start, **more):
-    """A token of the newest version."""
+    """Return a continue token for the newest version that starts at `start`."""
     return token({"v": "meta.k8s.io/v1", "rv": api.store.version, "start": start, **more})
 
 
 def page(answer):
-    """The names on a page, and where it goes on."""
+    """Return (names on a page, start key of the next page or None)."""
     meta = answer.json["metadata"]
     names = [item["metadata"]["name"] for item in answer.json["items"]]
     return names, read(meta["continue"])["start"] if meta.get("continue") else None
@@ -77,20 +77,20 @@ def page(answer):
     ],
 )
 def test_an_invalid_continue_token_is_refused(filled, written, why):
-    """Each is refused in its own words."""
+    """Each invalid token is refused with its own message."""
     answer = filled.ask("GET", f"{MAPS}?limit=2&continue={written.replace('+', '%2B')}")
     assert (answer.status, answer.message) == (400, _INVALID + why)
 
 
 def test_the_key_in_a_continue_token_begins_with_a_slash(filled):
-    """As upstream's cache writes it; who leaves it out is understood."""
+    """As in upstream's cache; a token without the slash is accepted."""
     assert page(filled.ask("GET", f"{MAPS}?limit=2")) == (["a0", "a1"], "/a1\0")
     answer = filled.ask("GET", f"{MAPS}?limit=2&continue={at(filled, 'a2')}")
     assert page(answer) == (["a2", "a3"], "/a3\0")
 
 
 def test_a_continue_token_of_all_namespaces_contains_the_namespace(filled):
-    """The namespace stands in front of the name."""
+    """The key of the next page starts with the namespace."""
     answer = filled.ask("GET", "/api/v1/configmaps?limit=1")
     assert page(answer) == (["a0"], "/n/a0\0")
 
@@ -106,12 +106,12 @@ def test_a_continue_token_of_all_namespaces_contains_the_namespace(filled):
     ],
 )
 def test_a_page_has_a_continue_token_while_objects_remain(filled, query, expected):
-    """Whether any of them is wanted is not known yet; one that is named is looked up alone."""
+    """The remaining objects need not match the selector. A list of one name has no token."""
     assert page(filled.ask("GET", f"{MAPS}?{query}")) == expected
 
 
 def test_a_continued_list_at_version_0_ignores_the_limit(filled):
-    """As a list from version 0 has no limit."""
+    """A list from version 0 has no limit in upstream."""
     answer = filled.ask("GET", f"{MAPS}?limit=2&resourceVersion=0&continue={at(filled, 'a2')}")
     assert page(answer) == (["a2", "a3", "a4", "a5", "a6"], None)
 
@@ -127,7 +127,7 @@ def test_a_continued_list_at_version_0_ignores_the_limit(filled):
     ],
 )
 def test_invalid_escape_sequences_in_field_selectors_are_refused(filled, selector, why):
-    """A backslash stands before a backslash, a comma or an equals sign only."""
+    """A backslash must be followed by a backslash, a comma or an equals sign."""
     query = selector.replace("\\", "%5C").replace("=", "%3D")
     answer = filled.ask("GET", f"{MAPS}?fieldSelector={query}")
     assert (answer.status, answer.message) == (400, f"invalid field selector: {why}")
@@ -135,13 +135,13 @@ def test_invalid_escape_sequences_in_field_selectors_are_refused(filled, selecto
 
 @pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
 def test_an_empty_number_is_refused(filled, name):
-    """An empty one is none."""
+    """An empty text is not a number."""
     answer = filled.ask("GET", f"{MAPS}?{name}=")
     assert (answer.status, answer.message) == (400, 'strconv.ParseInt: parsing "": invalid syntax')
 
 
 def test_a_resource_version_above_64_bits_is_refused(filled):
-    """One more is out of range, in a list and in a GET."""
+    """The check applies to lists and GET requests."""
     text = str(1 << 64)
     why = f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
     listed = filled.ask("GET", f"{MAPS}?resourceVersion={text}")
@@ -151,6 +151,6 @@ def test_a_resource_version_above_64_bits_is_refused(filled):
 
 
 def test_a_watch_with_a_continue_token_is_refused(filled):
-    """A watch without a version starts with the present, which is not paged."""
+    """The watch starts at the current version, which a continue token contradicts."""
     answer = filled.ask("GET", f"{MAPS}?watch=1&continue={at(filled, 'a2')}")
     assert "resourceVersionMatch is forbidden when continue is provided" in answer.message

@@ -26,7 +26,7 @@ PARTS = 8
 
 
 def outcome(row):
-    """What is read of a body, in the form in which it was recorded."""
+    """Return the result of decoding a body, in the format of the recording."""
     kind = KINDS[row["apiVersion"], row["kind"]]
     body = row["body"].encode() if "body" in row else base64.b64decode(row["base64"])
     try:

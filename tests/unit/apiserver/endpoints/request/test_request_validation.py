@@ -13,7 +13,7 @@ MERGE = "application/merge-patch+json"
 
 @pytest.fixture
 def filled(api):
-    """A namespace with one object."""
+    """A server with a namespace that contains one ConfigMap."""
     api.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
     api.ask("POST", MAPS, {"metadata": {"name": "a"}, "data": {"k": "v"}})
     return api
@@ -29,13 +29,13 @@ def filled(api):
 )
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_invalid_names_in_the_path_are_refused(filled, method, name, why):
-    """A path must be able to say them."""
+    """A name that cannot be a path segment is refused."""
     answer = filled.ask(method, f"{MAPS}/{name}")
     assert (answer.status, answer.message) == (400, f"Name parameter invalid: {why}")
 
 
 def test_names_in_messages_are_quoted_as_in_go(filled):
-    """What is not printable is escaped, once more than JSON does it."""
+    """Go escapes non-printable characters, and JSON escapes the result again."""
     assert filled.ask("GET", f"{MAPS}/a\n").message == 'configmaps "a\\n" not found'
     assert filled.ask("GET", f'{MAPS}/"').message == 'configmaps "\\"" not found'
 
@@ -52,14 +52,14 @@ def test_names_in_messages_are_quoted_as_in_go(filled):
     ],
 )
 def test_an_invalid_timeout_is_refused(filled, text, why):
-    """In the words of Go's reader of durations."""
+    """The message is that of Go's time.ParseDuration."""
     answer = filled.ask("GET", f"{MAPS}?timeout={text}")
     wanted = f"invalid timeout specified in the request URL - time: {why}"
     assert (answer.status, answer.message) == (400, wanted)
 
 
 def test_the_export_parameter_is_refused(filled):
-    """An old parameter of a GET is refused by name."""
+    """The removed query parameter `export` has its own refusal."""
     answer = filled.ask("GET", f"{MAPS}/a?export=true")
     why = "the export parameter, deprecated since v1.14, is no longer supported"
     assert (answer.status, answer.message) == (400, why)
@@ -68,7 +68,7 @@ def test_the_export_parameter_is_refused(filled):
 
 @pytest.mark.parametrize("word", ["watch", "proxy"])
 def test_a_watch_or_proxy_path_without_a_resource_is_an_internal_error(filled, word):
-    """It is an error of the server, as plain text."""
+    """The response is 500 with plain text."""
     answer = filled.ask("GET", f"/api/v1/{word}")
     text = f'Internal Server Error: "/api/v1/{word}": failed to create RequestInfo: '
     text += f"unable to determine kind and namespace from url, /api/v1/{word}\n"
@@ -77,7 +77,7 @@ def test_a_watch_or_proxy_path_without_a_resource_is_an_internal_error(filled, w
 
 @pytest.mark.parametrize("path", ["*", "//api", "/nope"])
 def test_unknown_paths_return_404(filled, path):
-    """The asterisk that asks about the server as a whole is one of them."""
+    """This includes the path `*`, which means the server as a whole."""
     assert filled.ask("GET", path).text == "404 page not found\n"
 
 
@@ -89,14 +89,14 @@ def test_unknown_paths_return_404(filled, path):
     ],
 )
 def test_an_empty_precondition_is_not_ignored(filled, options, why):
-    """No object has an empty uid or version."""
+    """An empty uid or resourceVersion never matches."""
     answer = filled.ask("DELETE", f"{MAPS}/a", {"preconditions": options})
     assert answer.status == 409
     assert why in answer.message
 
 
 def test_preconditions_in_the_query_of_a_deletion_are_checked(filled):
-    """Options in the query, without a body; also of a collection, which they select, too."""
+    """Options in the query count if there is no body, also for deletecollection."""
     assert filled.ask("DELETE", f"{MAPS}/a?resourceVersion=1").status == 409
     assert filled.ask("DELETE", f"{MAPS}?resourceVersion=0").status == 409
     past = filled.ask("DELETE", f"{MAPS}?resourceVersion=1")
@@ -110,7 +110,7 @@ def test_preconditions_in_the_query_of_a_deletion_are_checked(filled):
     [("abc", "invalid syntax"), (str(1 << 64), "value out of range")],
 )
 def test_an_invalid_resource_version_in_a_write_is_refused(filled, text, why):
-    """PUT and PATCH get the parser's error."""
+    """The message of a PUT or PATCH contains the parser's error."""
     said = f'strconv.ParseUint: parsing "{text}": {why}'
     obj = {"metadata": {"name": "a", "resourceVersion": text}}
     for answer in (
@@ -121,14 +121,14 @@ def test_an_invalid_resource_version_in_a_write_is_refused(filled, text, why):
 
 
 def test_leading_zeros_of_a_resource_version_are_ignored(filled):
-    """However many zeros stand before it."""
+    """The number of zeros does not matter."""
     obj = filled.ask("GET", f"{MAPS}/a").json
     obj["metadata"]["resourceVersion"] = "00" + obj["metadata"]["resourceVersion"]
     assert filled.ask("PUT", f"{MAPS}/a", obj).status == 200
 
 
 def test_an_update_with_a_uid_cannot_create_an_object(filled):
-    """What is not there has none."""
+    """An object that does not exist has no uid."""
     lease = {"metadata": {"name": "l", "uid": "u"}, "spec": {}}
     answer = filled.ask("PUT", f"{LEASES}/l", lease)
     assert answer.status == 409
@@ -137,7 +137,7 @@ def test_an_update_with_a_uid_cannot_create_an_object(filled):
 
 
 def test_the_deletion_fields_of_a_new_object_are_dropped(filled):
-    """The deletion fields are dropped before managed fields are computed."""
+    """The fields are dropped before managed fields are computed."""
     meta = {"name": "b", "deletionGracePeriodSeconds": 5}
     created = filled.ask("POST", MAPS, {"metadata": meta}).json["metadata"]
     assert "managedFields" not in created
@@ -154,19 +154,19 @@ def test_the_deletion_fields_of_a_new_object_are_dropped(filled):
     ],
 )
 def test_special_accept_headers(filled, accept, status):
-    """Routes know media types by their letters; a view without a name is none."""
+    """Media types are compared by their text; an empty view is ignored."""
     assert filled.ask("GET", f"{MAPS}/a", accept=accept).status == status
 
 
 def test_a_watch_with_yaml_first_in_the_accept_header_is_refused(filled):
-    """YAML cannot be streamed, whatever else the client would take."""
+    """YAML cannot be streamed, even if the client also accepts JSON."""
     answer = filled.ask("GET", f"{MAPS}?watch=1", accept="application/yaml,application/json")
     assert answer.status == 406
     assert ";stream=watch" in answer.text
 
 
 def test_a_deprecated_watch_path_refuses_another_name_in_the_field_selector(filled):
-    """A selector may say the same name, and no other."""
+    """The field selector may contain only the name in the path."""
     url = "/api/v1/watch/namespaces/n/configmaps/a?fieldSelector=metadata.name%3D"
     answer = filled.ask("GET", f"{url}b")
     why = "fieldSelector metadata.name doesn't match requested name"
@@ -175,7 +175,7 @@ def test_a_deprecated_watch_path_refuses_another_name_in_the_field_selector(fill
 
 
 def test_a_watch_list_from_a_future_version_ends_with_an_error(filled):
-    """It begins with why it ends."""
+    """The first event is the error."""
     query = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     watch = filled.ask("GET", f"{MAPS}?{query}&resourceVersion=99000000")
     (line,) = watch.pop_lines()

@@ -10,12 +10,12 @@ from fairlead.apiserver.schema.raw_extension import RawObject
 
 
 def test_a_raw_object_is_encoded_as_an_ordinary_object():
-    """Like any other."""
+    """A RawObject has the same YAML as a dict."""
     assert text_of(YAML, {"data": RawObject({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
 
 
 def test_a_large_object_is_encoded_as_equivalent_yaml():
-    """Though it is written on one line."""
+    """A large object is written as one line."""
     value = {"data": {"k": "é\x7f\x9f\ufeff\u2028 'x' \"y\" \\ # : - {}\n" * 20_000, "n": None}}
     text = text_of(YAML, value)
     assert text.count(b"\n") == 1
@@ -23,6 +23,6 @@ def test_a_large_object_is_encoded_as_equivalent_yaml():
 
 
 def test_shared_values_are_encoded_without_aliases():
-    """Even where both are one."""
+    """A value that is referenced twice is written twice."""
     shared = {"a": 1}
     assert text_of(YAML, {"x": shared, "y": shared}) == b"x:\n  a: 1\ny:\n  a: 1\n"

@@ -48,7 +48,7 @@ LOCAL = "namespaces/default/localsubjectaccessreviews"
     ],
 )
 def test_invalid_reviews_are_refused(api, path, kind, spec, meta, fields):
-    """Exactly one question, about a user, in a review without a name."""
+    """A review must have exactly one question and a user, and no name."""
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "metadata": meta, "spec": spec}
     refused = api.post(f"{REVIEWS}/{path}", body)
     assert refused.status == 422, refused.text

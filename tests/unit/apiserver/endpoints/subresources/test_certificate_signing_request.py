@@ -15,7 +15,7 @@ APPROVED = {"type": "Approved", "status": "True"}
 
 
 def signing_request():
-    """One that could be signed, as text."""
+    """A valid request in PEM, as base64."""
     made = x509.CertificateSigningRequestBuilder().subject_name(x509.Name([]))
     signed = made.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
     return base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
@@ -29,13 +29,13 @@ def request_body():
 
 @pytest.fixture
 def write(api, request_body):
-    """Writes a status by way of a part of a request that is there."""
+    """Creates a request; returns a function that patches its status through a subresource."""
     assert api.post(REQUESTS, request_body).status == 201
     return lambda part, **status: api.patch(f"{WHERE}/{part}", {"status": status})
 
 
 def test_an_approval_gets_its_times_and_keeps_them(write):
-    """And stays when it is given once more."""
+    """The transition time is kept if the same approval is sent again."""
     (first,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]
     assert first["lastUpdateTime"] == first["lastTransitionTime"]
     (again,) = write("approval", conditions=[APPROVED]).json["status"]["conditions"]

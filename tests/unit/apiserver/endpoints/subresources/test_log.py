@@ -20,7 +20,7 @@ END = "c ended with exit code 1 (Error)\n"
 
 @pytest.fixture
 def logged(api, pods, pod):
-    """The log of a pod whose container is in such a state, asked for with such a query."""
+    """Returns the log of a pod whose container has this state, for this query."""
 
     def logged(query="", *, state=RUNNING, last=None, node="node-1", name="a", **spec):
         meta = {"metadata": {"name": name}}
@@ -123,7 +123,7 @@ def test_a_followed_log_ends_with_the_container(logged, api):
     ended = {"name": "c", "state": TERMINATED, "lastState": {}}
     api.patch(
         "/api/v1/namespaces/default/pods/a", {"metadata": {"labels": {"a": "b"}}}
-    )  # nothing that a log tells
+    )  # a change that has no effect on the log
     assert (followed.pop_lines(), followed.is_over) == ([], False)
     api.report("a", {"phase": "Failed", "containerStatuses": [ended]})
     assert (b"".join(followed.pop_lines()).decode(), followed.is_over) == (END, True)

@@ -11,7 +11,7 @@ ASKING = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "2"}}
 
 @pytest.fixture
 def debugged(api):
-    """The answer to a change of the debugging containers of a pod that has one, called d."""
+    """Changes the ephemeral containers of a pod that already has d; returns the response."""
     pod = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
     api.post(PODS, pod)
     first = {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}}
@@ -53,7 +53,7 @@ def test_an_ephemeral_container_cannot_be_removed(debugged):
 
 @pytest.fixture
 def resized(api):
-    """The answer to other resources for the container of a pod."""
+    """Changes the resources of a pod's container; returns the response."""
     container = {"name": "c", "image": "i", "resources": ASKING}
     api.post(PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})
 

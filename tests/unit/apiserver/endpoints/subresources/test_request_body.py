@@ -16,7 +16,7 @@ NAMED = {"name": "a"}
 
 @pytest.fixture
 def posted(api, pods, pod):
-    """Posts a body to a part of a pod that is there."""
+    """Posts a body to a subresource of an existing pod."""
     api.post(pods, pod())
     return lambda part, body, query="": api.post(f"{pods}/a/{part}{query}", body)
 
@@ -37,7 +37,7 @@ def test_a_body_of_another_kind_or_namespace_is_refused(posted, body, why):
 
 
 def test_an_eviction_in_version_v1beta1_is_accepted(posted):
-    """Clients of old versions ask so."""
+    """Old clients send this version."""
     body = {"apiVersion": "policy/v1beta1", "kind": "Eviction", "metadata": NAMED}
     assert posted("eviction", body).status == 201
 

@@ -14,7 +14,7 @@ TEMPLATE = {
 
 @pytest.fixture
 def deployment(api):
-    """One, applied by "own" with two replicas."""
+    """A Deployment with two replicas, applied by the manager "own"."""
     spec = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
     body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
     return api.patch(f"{DEPLOYMENTS}/d?fieldManager=own", body, APPLY).json
@@ -28,7 +28,7 @@ def apply_scale(api, replicas, query="fieldManager=hpa"):
 
 
 def owners(api):
-    """Who owns the replicas: manager, operation, version, subresource, and whether since when."""
+    """The managers that own replicas: (manager, operation, version, subresource, has a time)."""
     entries = api.get(f"{DEPLOYMENTS}/d").json["metadata"]["managedFields"]
     return [
         (
@@ -113,7 +113,7 @@ def test_negative_replicas_in_a_status_are_refused_with_all_dependent_fields(api
 
 @pytest.mark.usefixtures("deployment")
 def test_zero_replicas_have_no_owner(api):
-    """A Scale omits zero, so its writer owns nothing."""
+    """A Scale omits zero replicas, so its writer owns no field."""
     assert api.patch(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 0}}).status == 200
     assert owners(api) == []
     assert apply_scale(api, 5).status == 200

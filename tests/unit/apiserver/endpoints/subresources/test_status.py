@@ -14,7 +14,7 @@ POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c",
 
 
 def made(api, path, version, kind, spec):
-    """An object that is there, and where."""
+    """Create an object and return its path."""
     obj = {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": spec}
     created = api.post(path, obj)
     assert created.status == 201, created.text
@@ -30,7 +30,7 @@ def made(api, path, version, kind, spec):
     ],
 )  # fmt: skip
 def test_only_status_writes_of_some_kinds_change_labels(api, path, version, kind, spec, labels):
-    """Of some kinds they can be written along with the status, of others not."""
+    """For other kinds, labels in a status write are ignored."""
     where = made(api, path, version, kind, spec)
     found = api.ask("PATCH", f"{where}/status", LABELLED, content_type=MERGE)
     assert found.status == 200, found.text
@@ -38,7 +38,7 @@ def test_only_status_writes_of_some_kinds_change_labels(api, path, version, kind
 
 
 def test_a_phase_change_of_a_volume_sets_its_transition_time(api):
-    """Unless the client sends the time itself."""
+    """A time that the client sends is kept."""
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -54,7 +54,7 @@ def test_a_phase_change_of_a_volume_sets_its_transition_time(api):
 
 
 def test_the_phase_transition_time_of_a_volume_is_kept(api):
-    """Although the client does not send it."""
+    """The time is kept if a status write omits it."""
     spec = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -68,7 +68,7 @@ def test_the_phase_transition_time_of_a_volume_is_kept(api):
 
 
 def test_the_status_of_a_service_cidr_can_be_written_with_its_spec(api):
-    """Its metadata are not, along with its status."""
+    """A write of the status subresource does not change its metadata."""
     where = made(api, RANGES, "networking.k8s.io/v1", "ServiceCIDR", {"cidrs": ["10.1.0.0/24"]})
     found = api.get(where).json
     ready = {"type": "Ready", "status": "True", "reason": "r", "message": "",
@@ -97,7 +97,7 @@ def allocated(**changes):
 
 @pytest.fixture
 def claim(api):
-    """Writes the status of a claim that is there."""
+    """Patches the status of an existing ResourceClaim."""
     wanted = {"name": "r", "exactly": {"deviceClassName": "c"}}
     spec = {"devices": {"requests": [wanted]}}
     where = made(api, CLAIMS, "resource.k8s.io/v1", "ResourceClaim", spec)
@@ -125,7 +125,7 @@ def test_an_invalid_claim_status_is_refused(claim, status, fields):
 
 
 def test_the_allocation_of_a_claim_is_immutable(claim):
-    """But others may use it too, and it can be taken back."""
+    """Other consumers can be added, and the allocation can be removed."""
     assert claim(allocation=allocated(), reservedFor=[USER]).status == 200
     (cause,) = claim(allocation=allocated(device="d1")).json["details"]["causes"]
     assert cause["message"].endswith("field is immutable")

@@ -76,7 +76,7 @@ WORKLOAD = {
     ],
 )
 def test_the_metadata_that_a_status_write_changes_depends_on_the_kind(api, path, body, kept):
-    """What does not go along is not owned, either: such a write changes nothing."""
+    """Ignored metadata is not owned either, and a write of only such metadata changes nothing."""
     old = api.post(path, {"metadata": {"name": "x"}, **body}).json
     new = {**old, "metadata": {**old["metadata"], "labels": {"l": "1"}, "annotations": {"a": "1"}}}
     meta = api.put(f"{path}/x/status", new).json["metadata"]
@@ -153,7 +153,7 @@ def test_exec_attach_and_portforward_are_not_implemented(api, pods, pod, part):
 def test_exec_and_attach_require_a_container_of_a_scheduled_pod(
     api, pods, pod, part, node, message
 ):
-    """In upstream's words, which come before ours."""
+    """The message is upstream's."""
     api.post(pods, pod(nodeName=node))
     refused = api.post(f"{pods}/a/{part}", None)
     assert (refused.status, refused.message) == (400, message)

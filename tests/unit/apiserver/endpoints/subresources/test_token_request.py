@@ -26,7 +26,10 @@ OTHER_UID = (
 
 @pytest.fixture
 def asked(api, pods, pod):
-    """Asks for a token of the account `sa`; there are a pod of it, one of another, and a node."""
+    """Requests tokens of the account `sa`.
+
+    The cluster has a pod of this account, a pod of another account, and a node.
+    """
     storage = api.store.storage
     tokens = ServiceAccountTokens(KEY, storage, lambda: api.now)
     identity = Identity(

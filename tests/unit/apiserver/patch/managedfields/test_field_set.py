@@ -81,7 +81,7 @@ def test_paths_are_printed_as_upstream_prints_them():
 
 
 def test_numeric_keys_and_values_are_sorted_as_numbers():
-    """Keys and values that are numbers are compared as numbers."""
+    """Numeric keys and values are not sorted as texts."""
     steps = ['k:{"port":443}', 'k:{"port":80}', "v:10", "v:9", "f:a"]
     assert list(to_fields_v1(dict.fromkeys(steps, LEAF))) == [
         "f:a",
@@ -92,7 +92,7 @@ def test_numeric_keys_and_values_are_sorted_as_numbers():
     ]
 
 
-# As deep as values are read, but only while the stack is as empty as in a test.
+# The maximum depth for decoding; it is reached only if the stack is nearly empty, as in a test.
 DEEP = 'k:{"a":1,"b":' + "[" * 250 + "]" * 250 + "}"
 
 
@@ -100,7 +100,7 @@ DEEP = 'k:{"a":1,"b":' + "[" * 250 + "]" * 250 + "}"
     "step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000, DEEP]
 )
 def test_an_invalid_path_element_is_refused(step):
-    """What cannot be told to a user later on is refused at once."""
+    """An element that could not be printed in a conflict message is refused when it is read."""
     with pytest.raises(ValueError, match="is not a path element"):
         from_fields_v1({step: {}})
 
@@ -117,5 +117,5 @@ def test_an_invalid_path_element_is_refused(step):
     ],
 )
 def test_path_elements_are_normalized_as_upstream_does(written, known):
-    """What clients write of steps is read, and written again in one way and order."""
+    """All spellings of an element are written in the same form and order."""
     assert list(to_fields_v1(from_fields_v1(written)).items()) == list(known.items())

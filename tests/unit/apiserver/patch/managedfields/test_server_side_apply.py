@@ -43,12 +43,12 @@ def update(old, new, manager="ctl", timestamp=NOW, tracking=CONFIG_MAP):
 
 
 def stored(obj):
-    """`obj` as it comes out of a store."""
+    """Return `obj` with the metadata of a stored object."""
     return {**obj, "metadata": {"uid": "u", "resourceVersion": "1", **obj["metadata"]}}
 
 
 def owned(obj):
-    """What each manager owns, by name and operation."""
+    """Return the owned fields by manager and operation."""
     entries = obj["metadata"].get("managedFields", [])
     return {(one["manager"], one["operation"]): one["fieldsV1"] for one in entries}
 
@@ -223,7 +223,7 @@ def test_two_managers_can_own_different_items_of_a_list():
     ],
 )
 def test_an_invalid_configuration_is_refused(manifest, code, message):
-    """A configuration that makes no sense is refused in upstream's words."""
+    """A refused configuration gets upstream's message."""
     with pytest.raises(ApiError) as refused:
         apply(None, manifest)
     assert (refused.value.code, refused.value.message) == (code, message)

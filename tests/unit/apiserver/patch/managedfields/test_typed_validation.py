@@ -108,7 +108,7 @@ def test_stored_sets_may_contain_duplicate_items():
 
 
 def test_an_image_pull_secret_without_a_name_has_an_empty_key():
-    """Its name is empty then, and that is a key."""
+    """The missing name defaults to "", which is a valid key."""
     template = schema_of("v1", "Pod")
     assert not list(validation_problems(template, {"spec": {"imagePullSecrets": [{}]}}))
     twice = {"spec": {"imagePullSecrets": [{}, {"name": ""}]}}

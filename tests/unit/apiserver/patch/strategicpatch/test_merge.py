@@ -63,7 +63,7 @@ def test_a_replace_directive_anywhere_in_a_list_replaces_the_list(place):
     [(["b", "a"], "bac"), (["a", "c", "b"], "acb"), (["c"], "cab")],
 )
 def test_set_element_order_sorts_the_items(order, names):
-    """The items that a patch orders stand in that order, with the others between."""
+    """Items in the patch have its order; the other items stay between them."""
     patch = () if "c" not in order else (C,)
     current = (A, B, C) if "c" not in order else (A, B)
     made = containers(*patch, order=order, current=current)
@@ -112,7 +112,7 @@ def test_retain_keys_removes_the_other_keys():
 
 
 class Compared(str):
-    """A text that counts how often it is compared."""
+    """A text that counts its comparisons."""
 
     __slots__ = ()
     compared = 0
@@ -174,7 +174,7 @@ def test_many_keys_are_retained_in_linear_time():
     ],
 )
 def test_an_invalid_patch_is_refused(patch, code, message):
-    """A patch that makes no sense is refused in upstream's words."""
+    """A refused patch gets upstream's message."""
     with pytest.raises(ApiError) as refused:
         patched(patch, containers=[A])
     assert (refused.value.code, refused.value.message) == (code, message)

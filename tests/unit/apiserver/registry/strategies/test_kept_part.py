@@ -13,7 +13,7 @@ FAR = {**CLAIM, "namespace": "n"}
 
 
 def updated(api_version, kind, old, new):
-    """What is stored of `new`, fields of an object, in place of `old`."""
+    """Return the stored fields after an update of `old` to `new`."""
     meta = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
     strategy, stored = strategy_of(kind_of(meta)), {**meta, **new}
     if strategy.prepare_for_update:
@@ -53,12 +53,12 @@ def test_fields_of_the_server_are_kept_by_an_update(api_version, kind, old, new,
     ids=["from dataSource", "from dataSourceRef", "an unsupported kind", "in another namespace"],
 )
 def test_the_data_source_and_data_source_ref_of_a_claim_are_synchronized(said, kept):
-    """It is copied from where it is said; what cannot be served is dropped."""
+    """The missing field is copied from the other one. Cross-namespace sources are dropped."""
     spec = updated("v1", "PersistentVolumeClaim", {"spec": {}}, {"spec": {**said, "a": 1}})["spec"]
     assert spec == {**kept, "a": 1}
 
 
 def test_a_stored_cross_namespace_data_source_is_kept():
-    """What a claim was made with by a server that could serve it is not dropped."""
+    """The claim was created by a server with the feature gate enabled."""
     old = {"spec": {"dataSourceRef": FAR}}
     assert updated("v1", "PersistentVolumeClaim", old, old) == old

@@ -21,13 +21,13 @@ A, B = "10.0.0.0/24", "10.0.1.0/24"
     ],
 )
 def test_pod_cidr_and_pod_cidrs_of_a_node_are_synchronized(said, kept):
-    """The range that is said by itself counts for more than those listed."""
+    """The singular field wins if both fields are set."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": said}
     assert API_SERVER.default(NODE, API_SERVER.decode(NODE, node))["spec"] == kept
 
 
 def test_pod_ip_and_pod_ips_are_synchronized():
-    """So does the address of a pod."""
+    """The singular field wins if both fields are set."""
     status = {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": status}
     pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}

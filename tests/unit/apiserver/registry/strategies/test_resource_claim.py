@@ -23,12 +23,12 @@ def claim(allocated, reported):
         ([device("x")], [device("x")], [device("x")], [device("x")]),
         ([device("x"), device("y")], [], [device("x"), device("y")], []),
         ([device("x", "1")], [device("x", "2")], [device("x", "1")], []),
-        # Not one that was allocated: its status is left to be refused.
+        # The status of a device that was never allocated is kept, and refused later by validation.
         ([device("x")], [], [device("z")], [device("z")]),
     ],
     ids=["still allocated", "deallocated", "another share", "never allocated"],
 )
 def test_statuses_of_released_devices_are_dropped(before, after, reported, kept):
-    """As the API server does for schedulers that do not know them."""
+    """The API server drops them, because old schedulers do not know this field."""
     new = without_deallocated(claim(before, reported), claim(after, reported))
     assert new["status"]["devices"] == kept

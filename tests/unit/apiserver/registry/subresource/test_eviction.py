@@ -25,7 +25,7 @@ def budget(name="b", *, allowed=1, selector=None, status=None, **spec):
 
 @pytest.fixture
 def running(store, pod, now):
-    """A running, ready pod default/a on a node, with some of its status changed."""
+    """Stores a running, ready pod default/a on a node; arguments change its status."""
 
     def put(**status):
         obj = pod(node="n", metadata={"labels": LABELS})
@@ -53,7 +53,7 @@ def allowed_by(store, name="b"):
 
 
 def test_a_pod_without_labels_is_not_covered_by_a_budget(store, now, pod):
-    """Although an empty selector selects every pod when budgets are counted."""
+    """When budgets are counted, an empty selector matches every pod."""
     bare = pod(node="n")
     bare["metadata"].pop("labels", None)
     store.put_as_is({**bare, "status": {"phase": "Running", "conditions": [READY]}}, now)
@@ -117,7 +117,7 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
 
 
 def test_a_budget_with_an_incomplete_status_refuses(store, now, running, refusal):
-    """Its counts are 0, which spares no unready pod either."""
+    """A budget whose counts are 0 does not allow the eviction of an unready pod either."""
     running(ready=False)
     unwritten = budget()
     unwritten["status"] = {"currentHealthy": 1}
@@ -211,7 +211,7 @@ def test_a_terminating_pod_needs_no_budget(store, now, running):
 def test_the_eviction_of_an_unready_pod_depends_on_the_policy(
     store, now, running, *, policy, healthy, desired, outcome
 ):
-    """Free where enough others are healthy, or the budget says always; else as any pod."""
+    """It is free if enough other pods are healthy or the policy is AlwaysAllow."""
     running(ready=False)
     spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}
     status = {"currentHealthy": healthy, "desiredHealthy": desired}

@@ -12,7 +12,7 @@ CONTAINER = {"name": "c", "image": "i"}
 
 
 def warnings_of(kind, old, new):
-    """What the strategy of `kind` warns of, nothing where it has no warnings."""
+    """Return the warnings of the strategy of `kind`, or () if it has none."""
     warnings = strategy_of(kind).warnings
     return warnings(old, new) if warnings else ()
 
@@ -77,7 +77,7 @@ def pod(name="a", **spec):
     ],
 )
 def test_warnings_about_pods(spec, said):
-    """A pod with a surprising field causes a warning."""
+    """A pod with an unusual field gets a warning."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
 
 
@@ -196,7 +196,7 @@ PORTS = [
     ],
 )  # fmt: skip
 def test_more_warnings_about_pods_in_upstreams_order(spec, said):
-    """In upstream's order."""
+    """The warnings are in upstream's order."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
 
 
@@ -211,7 +211,7 @@ SAME_FILES = [{"serviceAccountToken": {"path": "a/" * at}} for at in range(1, 1_
     ],
 )
 def test_the_number_of_warnings_is_limited(spec):
-    """Of what would be half a million warnings, some are told."""
+    """The number of comparisons is limited; there could be half a million warnings."""
     told = sum(1 for _ in warnings_of(POD, None, pod(**spec)))
     assert 1_000 < told < COMPARISONS_MAX
 
@@ -297,14 +297,14 @@ def test_ignored_annotations_get_warnings():
     ],
 )  # fmt: skip
 def test_warnings_about_other_kinds(kind, version, fields, said):
-    """What is said of each, whether it is new or has changed."""
+    """The warnings are the same for a create and for an update."""
     obj = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **fields}
     for old in (None, obj):
         assert list(warnings_of(kind_of(obj), old, obj)) == said
 
 
 def test_warnings_about_stateful_sets():
-    """Of what they ask of claims, and of how much of their past they keep."""
+    """The warnings are about storage requests and revisionHistoryLimit."""
     claim = {"spec": {"resources": {"requests": {"storage": "1m"}}}}
     spec = {"template": pod(), "volumeClaimTemplates": [claim], "revisionHistoryLimit": -1}
     obj = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "spec": spec}
@@ -321,7 +321,7 @@ def test_warnings_about_stateful_sets():
 
 
 def test_a_new_ingress_class_annotation_gets_a_warning():
-    """The warning appears when the annotation is added, and not again."""
+    """The warning is given when the annotation is added, and not later."""
     note = {"kubernetes.io/ingress.class": "x"}
     meta = {"name": "a", "annotations": note}
     obj = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": {}}
@@ -331,7 +331,7 @@ def test_a_new_ingress_class_annotation_gets_a_warning():
 
 
 def told(api_version, kind, old=None, /, name="a", labels=None, annotations=None, **fields):
-    """What is said of an object with these fields; `old` are the fields of the one before."""
+    """Return the warnings about a write of these fields; `old` are the fields of the old object."""
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     obj = {"apiVersion": api_version, "kind": kind, "metadata": meta, **fields}
     before = None if old is None else {**obj, **old}

@@ -47,7 +47,7 @@ NINES = "9" * 600
     ],
 )
 def test_invalid_json_is_refused_with_upstreams_message(text, problem):
-    """The message is upstream's."""
+    """The message equals upstream's."""
     with pytest.raises(JsonError) as refused:
         parse_json(text)
     assert str(refused.value) == problem
@@ -95,7 +95,7 @@ def test_the_last_of_repeated_members_is_used_and_all_are_recorded():
     ],
 )
 def test_lone_surrogates_are_replaced(text, value):
-    """What was read can be written."""
+    """So the result can be encoded as UTF-8."""
     assert parse_json(text) == value
 
 
@@ -112,7 +112,7 @@ JSON_VALUES = st.recursive(
 
 @given(JSON_VALUES, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
 def test_the_parser_of_short_texts_agrees_with_the_general_parser(value, separators, escaped):
-    """Bytes may be read the short way, texts never are."""
+    """The parser for bytes may take a fast path; the parser for str never does."""
     text = json.dumps(value, separators=separators, ensure_ascii=escaped, allow_nan=False)
     try:
         careful = repr(parse_json(text))
@@ -132,7 +132,7 @@ def test_a_repeated_member_of_a_short_text_is_recorded():
 @pytest.mark.parametrize("opened", [200, 201])
 @pytest.mark.parametrize("around", [b"%s", b'[{},[],"{}[]{}",%s,"]"]', b'{"[]":%s}'])
 def test_a_short_text_that_is_nested_too_deeply_is_refused(opened, around):
-    inner = opened - (around != b"%s")  # the others are a level themselves
+    inner = opened - (around != b"%s")  # The other texts have one more level.
     text = around % (b"[" * inner + b"]" * inner)
     if opened > DEPTH_MAX:
         with pytest.raises(JsonError):

@@ -18,7 +18,7 @@ from fairlead.apiserver.validation.admissionregistration.expression import (
 
 
 def said(expression, wanted=BOOLEAN, known=None):
-    """What is said, without the expression and the picture of its place."""
+    """Return the messages about an expression, without the expression and its position."""
     known = known or ExpressionVariables(has_params=True, variables={})
     for name, text in (("sum", "object.x + 1"), ("list", "[1, 2]"), ("text", "'a'")):
         list(check_variable("v", name, text, known))

@@ -67,7 +67,7 @@ STOPPED = {**STARTED, "conditions": [{"type": "Suspended", "status": "True"}]}
     ],
 )
 def test_allowed_template_changes_of_a_suspended_job(old, changes, is_allowed):
-    """Scheduling directives and resources, once its pods are gone (validationOptionsForJob)."""
+    """Scheduling directives and resources, after its pods are gone (validationOptionsForJob)."""
     new = job(suspend=old["spec"]["suspend"], **changes)
     found = texts(check_job_update(old, new))
     assert found == [] if is_allowed else found[0].startswith("spec.template: Invalid value")

@@ -12,7 +12,7 @@ from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_
     ["*/5 * * * *", "0 0 1 jan *", "0 9-17/2 * * mon-fri", "1,2,3 * * * ?", "@daily", "@every 1h"],
 )
 def test_a_valid_schedule_is_accepted(text):
-    """A text that upstream's library reads has no problem."""
+    """A schedule that upstream's cron library parses is accepted."""
     assert schedule_problem(text) == ""
 
 
@@ -34,7 +34,7 @@ def test_a_valid_schedule_is_accepted(text):
     ],
 )
 def test_an_invalid_schedule_is_refused_with_upstreams_message(text, problem):
-    """Any other text is refused in the library's words."""
+    """The message is that of upstream's cron library."""
     assert schedule_problem(text) == problem
 
 
@@ -55,5 +55,5 @@ def test_an_invalid_schedule_is_refused_with_upstreams_message(text, problem):
     ],
 )
 def test_only_iana_time_zones_are_accepted(name, problem):
-    """Only a zone of the IANA's is one that all machines agree about."""
+    """Other names are not known on every machine."""
     assert time_zone_problem(name) == problem

@@ -43,7 +43,7 @@ def test_valid_expressions_are_accepted(expression):
     ],
 )
 def test_invalid_and_too_costly_expressions_are_refused(expression, why):
-    """The cost is that of the largest device that may be."""
+    """The cost is estimated for the largest possible device."""
     found = said(expression)
     assert bool(found) is bool(why)
     assert not why or why in found[0][1] or why in str(found)

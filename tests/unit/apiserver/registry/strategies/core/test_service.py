@@ -28,7 +28,7 @@ def service(spec, **status):
 
 
 def changed(before, **fields):
-    """The spec of a service that had another one before; None is not there any longer."""
+    """Return the spec of a Service after an update with `fields`; None removes a field."""
     after = {key: value for key, value in {**before, **fields}.items() if value is not None}
     return with_kept_addresses(service(before), service(after), Storage())["spec"]
 
@@ -61,7 +61,7 @@ def test_an_omitted_health_check_node_port_is_kept():
 
 
 def test_a_service_with_external_ips_keeps_its_external_traffic_policy():
-    """It can be reached from there, whatever its type."""
+    """Such a Service is reachable from outside, whatever its type."""
     reached = {"type": "ClusterIP", "externalIPs": ["1.1.1.1"], "externalTrafficPolicy": "Cluster",
                "clusterIP": "10.96.1.1"}  # fmt: skip
     assert changed(reached)["externalTrafficPolicy"] == "Cluster"

@@ -27,7 +27,7 @@ def storage():
 
 @pytest.fixture
 def add(storage):
-    """A service that has its addresses, and is stored."""
+    """Allocates the addresses of a Service and stores it."""
 
     def added(*args, **spec):
         made = with_addresses(service(*args, **spec), storage)
@@ -92,7 +92,7 @@ def test_node_ports_are_released_when_the_type_changes(add, storage):
     [({}, True), ({"clusterIP": "None"}, False), ({"type": "ExternalName"}, False)],
 )
 def test_allocation_of_a_cluster_ip_requires_a_name(storage, spec, is_refused):
-    """A service whose address is to be chosen is refused for that, not for its lack of a name."""
+    """A nameless Service that needs an address is refused by the allocator."""
     nameless = {"metadata": {}, "spec": spec}
     if not is_refused:
         require_name(nameless, storage)
@@ -112,14 +112,14 @@ def test_allocation_of_a_cluster_ip_requires_a_name(storage, spec, is_refused):
     ],
 )
 def test_unavailable_ip_families_are_refused(add, spec, why):
-    """There are addresses of one family only."""
+    """The cluster has addresses of one IP family only."""
     with pytest.raises(ApiError) as refused:
         add(**spec)
     assert why in refused.value.message
 
 
 def test_a_headless_service_without_a_selector_is_dual_stack(add):
-    """Its endpoints can have any family; a Service with a selector has the cluster's family."""
+    """A headless Service with a selector has only the cluster's family."""
     bare, selecting = add("a", clusterIP="None"), add("b", clusterIP="None", selector={"a": "b"})
     assert bare["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
     assert bare["spec"]["ipFamilyPolicy"] == "RequireDualStack"
@@ -127,14 +127,14 @@ def test_a_headless_service_without_a_selector_is_dual_stack(add):
 
 
 def test_protocols_of_the_same_port_share_a_node_port(add):
-    """One number stands for both."""
+    """TCP and UDP on the same port number get the same node port."""
     ports = [{"port": 53, "name": "t"}, {"port": 53, "name": "u", "nodePort": 30053}]
     made = add(type="NodePort", ports=ports)["spec"]["ports"]
     assert [port["nodePort"] for port in made] == [30053, 30053]
 
 
 def test_a_node_port_is_kept_by_the_name_of_the_port(add, storage):
-    """Whatever else becomes of the port."""
+    """A port with the same name keeps its node port, even if its number changes."""
     add("b", type="NodePort")
     old = add("a", type="NodePort", ports=[{"port": 80, "name": "web"}])
     new = service(
@@ -146,7 +146,7 @@ def test_a_node_port_is_kept_by_the_name_of_the_port(add, storage):
 
 
 def test_a_health_check_node_port_is_allocated(add):
-    """Where traffic stays on nodes with pods; it is taken like others."""
+    """externalTrafficPolicy Local needs one; a port that is already allocated is refused."""
     local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
     made = add("a", **local)["spec"]
     assert made["healthCheckNodePort"] != made["ports"][0]["nodePort"]
