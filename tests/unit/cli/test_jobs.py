@@ -24,7 +24,7 @@ def queue(name, weight=1):
 
 
 def gang(name, members, queue="default", runs="", cpu="1", namespace="default"):
-    """A group, and a pod for each member."""
+    """Return a PodGroup, and a pod for each member."""
     marks = {"scheduling.k8s.io/group-name": name}
     marks |= {"fairlead.dev/run-duration": runs} if runs else {}
     group = {
@@ -48,7 +48,7 @@ def gang(name, members, queue="default", runs="", cpu="1", namespace="default"):
 
 @pytest.fixture
 def dump(tmp_path):
-    """Writes a dump; its path."""
+    """Writes a dump and returns its path."""
 
     def written(*objects, name="dump.json"):
         flat = [one for part in objects for one in (part if isinstance(part, list) else [part])]
@@ -61,7 +61,7 @@ def dump(tmp_path):
 
 @pytest.fixture
 def busy(dump):
-    """Queue a has its three quarters for half an hour, and b waits."""
+    """Queue a uses its share, three quarters, for half an hour, and a gang of b waits."""
     queues = [queue("a", 3), queue("b")]
     return dump(node("n1"), queues, gang("g", 3, "a", runs="30m"), gang("h", 3, "b"))
 
@@ -71,7 +71,7 @@ def lines(capsys):
 
 
 def words(line):
-    """However wide its columns are."""
+    """Return `line` with single spaces, whatever the widths of its columns."""
     return " ".join(line.split())
 
 
@@ -222,7 +222,7 @@ def test_pods_of_the_default_scheduler_have_the_usual_explanation(dump, capsys):
 
 
 def test_a_group_of_the_default_scheduler_is_not_explained_as_a_job(dump, capsys):
-    """With the gate the batch scheduler ignores it; without, it is a group like others."""
+    """With the feature gate, it belongs to the default scheduler; without it, to the batch one."""
     meta = {"name": "g", "namespace": "default"}
     spec = {"schedulingPolicy": {"gang": {"minCount": 2}}}
     api = "scheduling.k8s.io/v1alpha2"
@@ -257,7 +257,7 @@ def test_an_invalid_batch_configuration_is_refused(busy, tmp_path, capsys):
 
 
 def completed(pod, minutes):
-    """A pod like `pod` that has run for so long."""
+    """Return a pod like `pod` that has run for this many minutes."""
     ended = {"exitCode": 0, "finishedAt": f"2026-11-20T05:{minutes}:00Z"}
     states = [{"name": "c", "state": {"terminated": ended}}]
     status = {"phase": "Succeeded", "startTime": "2026-11-20T05:00:00Z"}
@@ -271,7 +271,7 @@ def completed(pod, minutes):
 
 @pytest.fixture
 def waits(dump):
-    """The gang h waits for g, whose pods run for 30 minutes, as two completed ones did."""
+    """A dump in which gang h waits for g, whose pods run for 30 minutes like two completed pods."""
     running = gang("g", 4)[1:]
     for one in running:
         one["spec"] |= {"nodeName": "n1", "restartPolicy": "Never"}

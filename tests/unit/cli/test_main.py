@@ -21,7 +21,7 @@ PRIORITIES = ROOT / "examples" / "priorities" / "scenario.yaml"
 
 @pytest.fixture
 def fairlead(tmp_path, monkeypatch, capsys):
-    """Runs `fairlead` in a folder of its own; code, stdout, stderr."""
+    """Runs `fairlead` in its own folder; returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
 
     def run_fairlead(*arguments):
@@ -52,7 +52,7 @@ def test_every_command_has_help_with_examples(fairlead, command):
 
 
 def test_the_help_of_whatif_states_the_order_of_a_change(fairlead):
-    """As `script_of_change` does."""
+    """The order is that of `script_of_change`."""
     _, out, _ = fairlead("whatif", "--help")
     text = " ".join(out.split())
     assert (
@@ -255,7 +255,7 @@ def in_process(*arguments, seed):
 
 
 def test_the_hash_seed_does_not_change_commands_or_results(tmp_path):
-    """Same scenario and seed under two PYTHONHASHSEEDs: the same commands and result."""
+    """Runs with the same scenario and seed, but two values of PYTHONHASHSEED, are equal."""
 
     def outcome(seed):
         log = tmp_path / f"{seed}.jsonl"
@@ -268,7 +268,7 @@ def test_the_hash_seed_does_not_change_commands_or_results(tmp_path):
 
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_a_closed_pipe_changes_neither_exit_code_nor_files(tmp_path, output):
-    """`| head` gets its lines; the exit code and the files are the same as without it."""
+    """With `| head`, the exit code and the files are the same as without it."""
     command = [sys.executable, "-m", "fairlead.cli", "whatif", STORE / "store.yaml", "--drain",
                "worker-11", "-o", output, "--report", "r.html"]  # fmt: skip
     with subprocess.Popen(

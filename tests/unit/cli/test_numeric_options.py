@@ -28,7 +28,7 @@ spec:
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
 AUDIT: Final = '{"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Request"}\n'
-# The arguments with which a command gets as far as its options, and would not get much farther.
+# Arguments with which a command validates its options, and then soon ends.
 ARGUMENTS: Final = {
     "simulate": "s.yaml",
     "sweep": "s.yaml --on processes:1 --vary seed=0..9",
@@ -53,7 +53,7 @@ NO_FRACTIONS: Final = "1.5"
 
 
 def numeric_options():
-    """Each option of a command that takes a number, and whether it is an integer."""
+    """Return the numeric options of all commands; for each, whether it is an integer."""
     app = documented_app()
     for command in COMMANDS:
         for argument in app[command.name].assemble_argument_collection():
@@ -67,7 +67,7 @@ def numeric_options():
 
 @pytest.fixture
 def refusal(tmp_path, monkeypatch, capsys):
-    """What a command says about a value of an option: one line."""
+    """Returns the one-line error of a command for a value of an option."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dump.yaml").write_text(DUMP)
     (tmp_path / "s.yaml").write_text("cluster: {generated: {nodes: 2}}\n")

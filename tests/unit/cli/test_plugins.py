@@ -30,7 +30,7 @@ class Broken:
 
 @pytest.fixture
 def fairlead(tmp_path, monkeypatch, capsys):
-    """Runs `fairlead` beside a file `only.py`; code, stdout, stderr."""
+    """Runs `fairlead` next to a file `only.py`; returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "only.py").write_text(PLUGIN)
 

@@ -15,7 +15,7 @@ from fairlead.whatif.snapshot.snapshot import read_snapshot
 
 @pytest.fixture
 def fairlead(tmp_path, monkeypatch):
-    """Run `fairlead`; clusters in the background are those of this test only."""
+    """Runs `fairlead`; its background clusters are separate from those of other tests."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
     def run(*arguments):
@@ -58,7 +58,7 @@ def test_a_cluster_in_the_background_is_ready_immediately_and_ends_with_down(fai
     ended = fairlead("down")
     assert ended.returncode == 0
     assert ended.stderr.startswith("ended: process ")
-    assert path not in ended.stderr  # which would read like an instruction
+    assert path not in ended.stderr  # users could mistake the path for an instruction
     assert not os.path.exists(path)  # noqa: PTH110
     assert not list(tmp_path.glob("fairlead-up-*"))
     assert "no cluster runs in the background" in fairlead("down").stderr
@@ -92,7 +92,7 @@ TAKE_SNAPSHOT = 'exec "$0" -m fairlead.cli snapshot "$1" --kubeconfig "$KUBECONF
 
 
 def places(path):
-    """The node of each pod in a snapshot."""
+    """Return the node of each pod in a snapshot, by (name, uid)."""
     pods = [one.pod for one in read_snapshot(str(path)).manifests if one.kind is POD]
     return {(pod.metadata.name, pod.metadata.uid): pod.spec.node_name for pod in pods}
 

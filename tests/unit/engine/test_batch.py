@@ -67,13 +67,13 @@ def world(*objects, batch=None, engine=None):
 
 
 def placed(made):
-    """Which pods have a node, by name."""
+    """Return the names of the pods that have a node."""
     pods = made.store.list(POD, "default")
     return {p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods if "nodeName" in p["spec"]}
 
 
 def used(made):
-    """How many pods of one cpu each node has."""
+    """Return how many pods of one CPU each node has."""
     nodes = list(placed(made).values())
     return {name: nodes.count(name) for name in nodes}
 

@@ -42,7 +42,7 @@ def pod(name, spec, **more):
 
 
 class World(SimulatedWorld):
-    """Two nodes with a device each, and whatever else is given."""
+    """A cluster of two nodes with a device each, and the given objects."""
 
     def __init__(self, *views):
         self.log = []

@@ -8,7 +8,7 @@ from fairlead.engine.loop_detector import Displacement, DisplacementGraph, Nomin
 
 
 def add(graph, *pairs):
-    """Feed `by>victim` pairs; the findings, one each."""
+    """Add `by>victim` pairs to the graph; return the findings."""
     found = []
     for at, pair in enumerate(pairs):
         by, victim = pair.split(">")

@@ -49,7 +49,7 @@ def issued(name):
 
 
 class Spy:
-    """A controller that writes down what it is asked, and what is believed by then."""
+    """A controller that records its calls and the state at each call."""
 
     def __init__(self, name, diary, due=None):
         self.issuer = controller_account(name)
@@ -130,7 +130,7 @@ def test_readiness_changes_are_handled_only_by_interested_controllers(diary):
 
 @pytest.mark.parametrize("keeps_readiness", [True, False])
 def test_the_state_contains_the_newest_readiness_if_it_is_read(keeps_readiness):
-    """A later change of another kind brings the readiness with it."""
+    """The readiness is part of a later change of another kind."""
     cluster = Cluster(keeps_readiness=keeps_readiness)
     cluster.apply(ObjectChanged(make_node("n")))
     before, after = (make_pod("p", uid="p", node="n") for _ in range(2))
@@ -169,7 +169,7 @@ def test_the_state_keeps_readiness_only_if_a_controller_reads_it(config, keeps):
 
 
 class PodSpy(Spy):
-    """A PodHandler."""
+    """A PodHandler that records its calls."""
 
     def handle_pod(self, pod, now):
         self.diary.append((self.name, pod.metadata.name, now))
@@ -231,13 +231,13 @@ def test_successes_are_filtered_by_kind_only_for_controllers_that_name_kinds(dia
     [((None, None), None), ((None, 5), 5), ((9, 5), 5), ((0, 5), 0), ((-3, None), -3)],
 )
 def test_the_next_deadline_is_the_earliest(diary, dues, expected):
-    """None if only a stimulus can cause work."""
+    """It is None if only a stimulus can cause work."""
     engine = engine_of(*(Spy(str(i), diary, due) for i, due in enumerate(dues)))
     assert engine.next_deadline() == expected
 
 
 def test_a_deadline_does_one_unit_of_work(diary):
-    """Of the first controller with due work, not of the one that is due first."""
+    """The first controller with due work acts, not the one with the earliest deadline."""
     engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 3), Spy("c", diary, 9))
     assert engine.handle_deadline(5) == [issued("a")]
     assert engine.handle_deadline(5) == [issued("b")]

@@ -14,7 +14,7 @@ LEAST = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 
 class Picky:
-    """Filters and scores by the number at the end of a node's name; "broken" breaks it."""
+    """A plugin that filters and scores by the number in a node's name; "broken" makes it fail."""
 
     name = "Picky"
 
@@ -117,7 +117,7 @@ def test_the_pod_of_a_request_does_not_count_on_a_node():
 
 @pytest.fixture
 def full():
-    """Two full nodes; the pods on them are called after them."""
+    """A cluster of two full nodes; the pods have the names of their nodes."""
     pods = [make_pod(f"on-{name}", node=name, requests={"cpu": "4"}, uid=f"u-{name}")
             for name in ("n0", "n1")]  # fmt: skip
     return advise(make_node("n0"), make_node("n1"), *pods, plugins=(("NodeResourcesFit", 1),))

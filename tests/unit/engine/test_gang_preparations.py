@@ -39,7 +39,7 @@ def manifest(view):
 
 
 def gang(name, *specs, minimum=None):
-    """A group and a pod for each of `specs`."""
+    """Return a PodGroup, and a pod for each of `specs`."""
     group = {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
@@ -57,7 +57,7 @@ def pod(name, group, spec):
 
 
 class World(SimulatedWorld):
-    """Nodes, and whatever else is given."""
+    """A cluster of nodes and the given objects."""
 
     def __init__(self, *objects, provision_s=0.0):
         self.log = []
@@ -89,7 +89,7 @@ class World(SimulatedWorld):
         return self.store.list(CLAIM, "default")
 
     def bound_at_s(self):
-        """When each pod was bound, by name."""
+        """Return the time in seconds at which each pod was bound, by name."""
         commands = map(json.loads, self.log)
         return {
             c["pod"]["name"]: (c["t_ns"] - START) / 1e9 for c in commands if c["command"] == "Bind"

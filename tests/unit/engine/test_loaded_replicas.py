@@ -127,7 +127,7 @@ stimuli = st.lists(st.one_of(changed.map(ObjectChanged), changed.map(ObjectDelet
 
 
 def each_alone(objects):
-    """A load in which no pods are together."""
+    """Return a load in which pods are not grouped as replicas."""
     loaded = ObjectsLoaded(objects)
     loaded.__dict__["grouped"] = [
         Replicas((one,)) if one.__class__.__name__ == "Pod" else one for one in objects
@@ -136,7 +136,7 @@ def each_alone(objects):
 
 
 class ByStimulus:
-    """A controller that gets changed pods as stimuli only."""
+    """A controller that receives changed pods only as stimuli."""
 
     def __init__(self, controller):
         self.issuer = controller.issuer

@@ -8,13 +8,13 @@ from fairlead.engine.loop_detector import STARVING_AFTER, LoopDetector
 
 
 class Listener:
-    """A reporter that keeps everything."""
+    """A reporter that stores everything."""
 
     def __init__(self):
         self.records = []
 
     def report(self, record):
-        """Keep it."""
+        """Store `record`."""
         self.records.append(record)
 
 

@@ -48,7 +48,7 @@ def node_json(name, *, told=None, ready="True"):
 
 
 def replica_set(replicas, on):
-    """A ReplicaSet, and its pods on the given nodes."""
+    """Return a ReplicaSet, and its pods on the given nodes."""
     labels = {"app": "web"}
     spec = {"containers": [{"name": "c", "image": "i"}]}
     owner = {
@@ -113,7 +113,7 @@ class Cluster:
         return {f"{one['key'].rpartition('/')[2]}:{one['effect']}" for one in taints}
 
     def pods(self):
-        """{name: (node, ready)} of those that are not terminating."""
+        """Return {name: (node, ready)} of the pods that are not terminating."""
         return {
             pod["metadata"]["name"]: (pod["spec"].get("nodeName", ""), is_ready(pod))
             for pod in self.world.store.list(POD)
@@ -128,7 +128,7 @@ def is_ready(pod):
 
 
 def test_a_day_without_outages_changes_nothing():
-    """After the leases were written."""
+    """Only the Leases are written at first."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"])).run(1)
     before = cluster.world.last_change
     cluster.run(86_400)
@@ -179,7 +179,7 @@ def test_a_node_with_a_slow_kubelet_flaps():
 
 
 def test_pods_are_evicted_from_a_node_that_reports_not_ready():
-    """NoSchedule at once, NoExecute when the queue accepts it; no pod is marked."""
+    """NoSchedule is added immediately, NoExecute when the queue accepts it; no pod is marked."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(101, "a1", "not-ready")
     cluster.run(104)
@@ -207,7 +207,7 @@ def test_a_loaded_unknown_node_stays_unknown_until_it_is_set_to_run():
 
 
 def test_a_node_without_status_becomes_ready():
-    """Its kubelet registers it."""
+    """The simulated kubelet registers the node."""
     cluster = Cluster(node_json("a1", ready=None), *replica_set(1, ["a1"]))
     assert cluster.run(600).taints("a1") == set()
     assert cluster.pods() == {"web-0": ("a1", True)}
@@ -228,7 +228,7 @@ def daemon_set():
 
 
 def test_daemon_set_pods_stay_on_an_unreachable_node():
-    """They tolerate its taints for ever, and become ready again when it recovers."""
+    """The pods tolerate the taints of the node forever, and become ready again when it recovers."""
     cluster = Cluster(node_json("a1"), node_json("b1"), daemon_set())
     before = cluster.run(50).pods()
     assert {ready for _, ready in before.values()} == {True}
@@ -245,7 +245,7 @@ def old_mode(*flags):
 
 
 def test_the_older_mode_deletes_pods_after_a_timeout():
-    """After the last heartbeat; pods are deleted, without a NoExecute taint."""
+    """After the timeout since the last heartbeat, pods are deleted without a NoExecute taint."""
     options = old_mode(
         ("feature-gates", "TaintBasedEvictions=false"), ("pod-eviction-timeout", "2m")
     )
@@ -276,7 +276,7 @@ def test_without_the_taint_manager_pods_are_deleted_after_the_timeout():
 
 
 def test_no_pod_is_evicted_while_all_zones_are_disrupted():
-    """Those found silent first may be tainted, one of a zone; then all stops, until one is back."""
+    """At first, one node of a zone may be tainted; then evictions stop until a zone recovers."""
     nodes = [node_json(name) for name in ("a1", "a2", "b1")]
     cluster = Cluster(*nodes, *replica_set(3, ["a1", "a2", "b1"]))
     for name in ("a1", "a2", "b1"):
@@ -293,7 +293,7 @@ def test_no_pod_is_evicted_while_all_zones_are_disrupted():
 
 
 def test_pods_of_a_deleted_node_are_garbage_collected():
-    """In the second pass that misses it, at the latest a minute later; its successor is alive."""
+    """They are deleted in the second pass without the node, at most a minute later."""
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.world.at(START + seconds(100), lambda store, now: store.delete(NODE, "", "a1", now))
     cluster.run(161)

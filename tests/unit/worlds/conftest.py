@@ -1,4 +1,4 @@
-"""Manifests, and a controller that only records the stimuli that it gets."""
+"""Manifests, and a controller that records its stimuli."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fairlead.engine.state.cluster import Cluster
 
 
 class Listener:
-    """A controller that stores its stimuli and sends no commands."""
+    """A controller that records its stimuli and returns no commands."""
 
     issuer = SCHEDULER
 

@@ -42,7 +42,7 @@ PREEMPTING = PodPreempting(P, "n1", (V,), 0, "only candidate", 1, 1, NOON, "", (
 
 
 def test_a_line_has_time_component_message_and_pairs():
-    """A cycle is counted by its outcome."""
+    """The line of a cycle has the counter of its outcome."""
     placed, failed = lines(PLACED, FAILED, verbosity=2)
     assert placed == (
         'I0101 12:00:00.000000 scheduler] "Placed pod on node" pod="ns/p" cycle=1 attempt=2 '
@@ -70,7 +70,7 @@ def test_a_line_has_time_component_message_and_pairs():
     ids=lambda value: type(value).__name__,
 )
 def test_each_record_has_its_log_level(record, counts):
-    """Lines with -v 0, at info, at debug and at trace."""
+    """The levels are those of -v 0, info, debug and trace."""
     assert tuple(len(lines(record, verbosity=n)) for n in (0, *LEVELS.values())) == counts
 
 
@@ -101,7 +101,7 @@ duration: 1m
 
 @pytest.fixture
 def logged(tmp_path, capsys):
-    """Lines on standard error of a simulation with these options."""
+    """Returns the lines on standard error of a simulation with these options."""
 
     def run(*options):
         path = tmp_path / "s.yaml"

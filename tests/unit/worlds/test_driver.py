@@ -1,4 +1,4 @@
-"""The driver: each stimulus settles before the next one is handled."""
+"""The driver: all consequences of a stimulus are complete before the next stimulus."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ def issued(names):
 
 
 class Diary:
-    """A world whose script is {instant: [names]}, and an engine whose replies and deadlines are
-    given; both write down what they are asked to do.
+    """A world with the script {instant: [names]}, and an engine with given replies and deadlines.
+
+    Both record their calls.
     """
 
     def __init__(self, script=None, replies=None, deadlines=None, answers_at_once=False):
@@ -210,7 +211,7 @@ def test_many_steps_at_different_instants_are_not_a_livelock():
 
 
 def test_pass_time_stops_at_the_next_due_time() -> None:
-    """What others did by then is not told as of the past."""
+    """Otherwise, a change between two times would be reported with a wrong time."""
     driver = Driver(diary := Diary(deadlines=[7]), diary, now=0)
     driver.pass_time(5)
     assert driver.now == 5
@@ -245,7 +246,7 @@ def test_endless_work_is_a_livelock_even_if_time_passes() -> None:
 
 
 def test_a_paused_run_can_be_continued():
-    """A caller with other work returns to the run later; time may have passed meanwhile."""
+    """The caller can do other work in between, and time may have passed."""
     diary = Diary({1: ["a", "b", "c"]})
     driver = Driver(diary, diary, now=0)
     driver.run(5, pause_when=lambda: True)
@@ -258,7 +259,7 @@ def test_a_paused_run_can_be_continued():
 
 
 def test_a_run_can_pause_between_commands():
-    """A caller with other work need not wait for a long list of commands."""
+    """So a caller with other work does not wait for a long list of commands."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y"]})
     driver = Driver(diary, diary, now=0)
     for _ in range(2):
@@ -269,7 +270,7 @@ def test_a_run_can_pause_between_commands():
 
 
 def test_many_commands_do_not_delay_work_that_becomes_due_during_a_pause():
-    """Commands of other issuers come in between, each issuer's in their order."""
+    """Commands of other issuers are performed in between; each issuer keeps its order."""
     diary = Diary({1: ["a"]}, replies={"a": ["x", "y", "z"], "overdue": ["p", "q"]})
     driver = Driver(diary, diary, now=0, handle_overdue=diary.handle_overdue)
     for _ in range(2):

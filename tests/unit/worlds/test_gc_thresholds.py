@@ -16,7 +16,7 @@ def _restored() -> Iterator[None]:
 
 
 def young_collections() -> list[int]:
-    """Return the number of objects that each young collection examines, while 60,000 are made."""
+    """Return the numbers of objects that young collections examine while 60,000 are created."""
     sizes = []
 
     def note(phase: str, info: dict[str, int]) -> None:

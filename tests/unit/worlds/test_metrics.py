@@ -22,7 +22,10 @@ from fairlead.worlds.metrics import SchedulerMetrics
 
 
 def measured(version=""):
-    """A node of 4 CPU; four pods of 900m, one that preempts three of them, one that never fits."""
+    """Return the metrics of a node with 4 CPUs and several pods.
+
+    Four pods request 900m, one preempts three of them, and one never fits.
+    """
     config = default_config(release_of(version), {})
     ticks = iter(range(10**9))
     meter = Meter(lambda: next(ticks) * 1000)
@@ -79,14 +82,14 @@ def test_pending_pods_are_counted_by_queue():
 
 
 def test_unschedulable_pods_are_counted_by_plugin():
-    """NodeResourcesFit and a gate keep one pod out each; placed pods are counted no more."""
+    """NodeResourcesFit and a scheduling gate reject one pod each; placed pods are not counted."""
     samples, _ = measured()
     rejected = {k[1][1]: v for k, v in samples.items() if k[0] == "scheduler_unschedulable_pods"}
     assert rejected == {"NodeResourcesFit": 1, "SchedulingGates": 1}
 
 
 def test_calls_and_durations_of_plugins_are_measured():
-    """Every plugin that was asked has its calls and seconds by extension point."""
+    """Every plugin that was called has its calls and seconds by extension point."""
     samples, _ = measured()
     name = "scheduler_plugin_execution_duration_seconds_count"
     calls = {key[1:]: value for key, value in samples.items() if key[0] == name}
@@ -119,7 +122,7 @@ def test_calls_and_durations_of_plugins_are_measured():
     ],
 )
 def test_metrics_have_only_the_names_of_the_selected_version(version, names, others):
-    """Each metric has one name."""
+    """Each metric has only the name of this version."""
     samples, found = measured(version)
     assert names <= found
     assert not others & found

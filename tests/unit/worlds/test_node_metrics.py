@@ -25,7 +25,7 @@ Q = ObjectRef("Pod", "ns", "q", "v")
 
 
 def as_written(text):
-    """Values by name and label values; the library's parser adds a suffix to counters."""
+    """Return the values by name and label values; the library's parser would change names."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     found = {}
     for line in lines:
@@ -47,7 +47,7 @@ def samples():
 
 
 def test_a_zone_has_size_unhealthy_nodes_and_health(samples):
-    """Their size, how many nodes are not ready, and how many percent are."""
+    """The health is the percentage of Ready nodes."""
     found = samples(ZoneAssessed("eu:\0:a", "Normal", 8, 2, 0.1, 0))
     assert found["node_collector_zone_size", "eu::a"] == 8
     assert found["node_collector_unhealthy_nodes_in_zone", "eu::a"] == 2
@@ -55,20 +55,20 @@ def test_a_zone_has_size_unhealthy_nodes_and_health(samples):
 
 
 def test_a_zone_without_nodes_has_health_100(samples):
-    """Without nodes there is nothing wrong with them."""
+    """A zone without nodes has no unhealthy node."""
     found = samples(ZoneAssessed("a", "Normal", 8, 8, 0.1, 0), ZoneAssessed("a", "", 0, 0, 0, 9))
     assert found["node_collector_zone_size", "a"] == 0
     assert found["node_collector_zone_health", "a"] == 100
 
 
 def test_node_evictions_are_counted_once_per_node(samples):
-    """An exchange of taints is no turn."""
+    """The exchange of one outage taint for the other is not counted again."""
     turns = [NodeTainted("n1", "a", "k", True, 0), NodeTainted("n1", "a", "k", False, 9)]
     assert samples(*turns)["node_collector_evictions_total", "a"] == 1
 
 
 def test_pod_evictions_by_taints_are_counted_with_their_latency(samples):
-    """How late they were, which is not at all unless a deletion was refused."""
+    """The latency is 0, unless a deletion was refused and repeated."""
     found = samples(
         EvictionTimed(P, "n1", ("k:NoExecute",), 300, seconds(300), 0),
         EvictionTimed(Q, "n1", ("k:NoExecute",), 300, seconds(300), 0),
@@ -84,7 +84,7 @@ def test_pod_evictions_by_taints_are_counted_with_their_latency(samples):
 
 
 def test_garbage_collected_pods_are_counted_by_namespace_and_reason(samples):
-    """By namespace and reason."""
+    """The labels are the namespace and the reason."""
     found = samples(PodCollected(P, "n1", "orphaned", 0))
     assert found["pod_gc_collector_force_delete_pods_total", "ns", "orphaned"] == 1
 

@@ -26,7 +26,7 @@ AT = (POD, "default", "a")
 
 
 def ready(status):
-    """The write of a condition."""
+    """Return a function that writes a condition."""
     conditions = [{"type": "Ready", "status": status, "reason": "R", "message": ""}]
     return lambda store: write_status(store, {}, conditions)
 
@@ -79,7 +79,7 @@ def new_store(registry=SIMULATION):
 
 
 def observed(store):
-    """The list to which each later change adds its view, and the value to compare it with."""
+    """Return a list to which each change appends (its view, the completely decoded object)."""
     is_served = store.registry is API_SERVER
     decode_whole = decode_stored if is_served else decode
     views, seen = PodViews(decoded) if is_served else PodViews(), []
@@ -93,7 +93,7 @@ def observed(store):
 @pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
 @given(writes=st.lists(st.sampled_from(sorted(WRITES)), max_size=8))
 def test_views_equal_decoded_objects(registry, writes):
-    """Whatever is written, and in which order."""
+    """This holds for all writes in any order."""
     store = new_store(registry)
     seen = observed(store)
     for write in writes:
@@ -103,7 +103,7 @@ def test_views_equal_decoded_objects(registry, writes):
 
 @pytest.mark.parametrize("registry", [SIMULATION, API_SERVER], ids=["simulated", "served"])
 def test_a_condition_write_shares_spec_labels_and_containers_with_the_old_view(registry):
-    """Controllers recognize by that that nothing else has changed."""
+    """Controllers compare the identity of these parts, to see that nothing else has changed."""
     store = new_store(registry)
     WRITES["containers"](store)
     seen = observed(store)
@@ -117,7 +117,7 @@ def test_a_condition_write_shares_spec_labels_and_containers_with_the_old_view(r
 
 
 def test_a_recreated_pod_shares_nothing_with_the_old_view(store):
-    """Its uid differs."""
+    """The recreated pod has another uid."""
     seen = observed(store)
     store.delete(*AT, NOW, Deletion(grace_period_s=0))
     store.create(pod("3"), NOW)
@@ -127,14 +127,14 @@ def test_a_recreated_pod_shares_nothing_with_the_old_view(store):
 
 @pytest.mark.parametrize("spec", [{"taints": None}, {"podCIDR": "null"}, {"podCIDR": None}, {}])
 def test_a_null_is_decoded_as_an_absent_member(spec):
-    """Whether the text of an object contains "null" is found without walking its value."""
+    """The text of an object is searched for "null" without decoding it."""
     node = {**manifest("v1", "Node", "n1", {}), "spec": spec}
     change = StoredChange(ChangeType.ADDED, NODE, node, None, 1, ("", "n1"))
     assert decoded(change) == decode_stored(node)
 
 
 def test_objects_of_other_kinds_are_decoded_completely(store):
-    """Nodes change rarely."""
+    """Other kinds change rarely."""
     seen = observed(store)
     store.patch(NODE, "", "n1", {"metadata": {"labels": {"x": "y"}}}, NOW)
     assert seen[-1][0] == seen[-1][1]

@@ -44,7 +44,7 @@ def test_suffixes_are_unique_and_use_the_alphabet():
 
 
 def test_uids_of_loaded_objects_are_skipped():
-    """The snapshot of a simulation contains ids that its seed gives again."""
+    """A snapshot of a simulation contains the ids that the same seed generates."""
     first = [SeededIds(3).new_uid(POD, "a", "b")]
     ids = SeededIds(3)
     ids.skip(first)

@@ -244,7 +244,7 @@ def test_the_limit_of_values_is_higher_for_a_definition(api, count, status):
 
 @pytest.mark.parametrize(("length", "pauses"), [(100, 0), (100_000, 2)])
 def test_a_large_request_pauses_for_other_requests(api, config_maps, length, pauses):
-    """It pauses after decoding, and before custom resources are validated."""
+    """It pauses after the body is decoded, and once more before the response."""
     body = json.dumps({"metadata": {"name": "a"}, "data": {"k": "v" * length}}).encode()
     request = Request("POST", config_maps, (), {"content-type": JSON}, body)
     steps = api.server.handle.steps(request, api.now)
@@ -256,7 +256,7 @@ def test_a_large_request_pauses_for_other_requests(api, config_maps, length, pau
 
 @pytest.mark.parametrize(("name", "media_type"), [("a", MERGE), ("a", APPLY), ("new", APPLY)])
 def test_a_large_patch_pauses_for_other_requests(api, config_maps, name, media_type):
-    """It pauses after the patch is computed, and before custom resources are validated."""
+    """It pauses after the patch is computed, and once more before the response."""
     api.config_map("a")
     patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
     body = json.dumps({**patch, "data": {"k": "v" * 100_000}}).encode()

@@ -39,7 +39,7 @@ def cluster(nodes, pods):
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch, capsys):
-    """The comparison that the options ask for, of two full nodes and an empty one."""
+    """Returns the comparison for these options, of two full nodes and an empty one."""
     monkeypatch.chdir(tmp_path)
     dumps = {
         "room.json": cluster("abc", {"p": "a", "q": "b"}),

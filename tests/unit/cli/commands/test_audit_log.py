@@ -42,7 +42,7 @@ def pipe(tmp_path):
 
 
 def test_a_pipe_without_reader_is_refused(pipe):
-    """It is refused at once, without waiting for a reader."""
+    """The pipe is refused without waiting for a reader."""
     with pytest.raises(InputError, match="is a pipe without a reader"), opened_audit(pipe):
         pass
 

@@ -11,7 +11,7 @@ from fairlead.whatif.input.error import InputError
 
 @pytest.fixture
 def settings(tmp_path):
-    """Read the settings in a text."""
+    """Reads the settings from a text."""
 
     def read(text):
         (tmp_path / "c.yaml").write_text(text)
@@ -28,6 +28,6 @@ def test_fields_that_are_absent_or_zero_have_the_default_values(settings):
 
 
 def test_a_negative_burst_is_refused(settings):
-    """With it no request would ever be sent."""
+    """With a negative burst, no request would ever be sent."""
     with pytest.raises(InputError, match="must be non-negative"):
         settings("clientConnection: {burst: -1}")

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.cli.main import run
 
-# Calls the completion function as bash does after a press of TAB behind the words given.
+# Calls the completion function as bash does when TAB is pressed after the given words.
 PRESS_TAB = """
 source "$1"; shift
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))

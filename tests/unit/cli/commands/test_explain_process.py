@@ -15,7 +15,7 @@ from fairlead.cli.main import run
 
 @contextmanager
 def answering(body):
-    """The URL of a server that answers every GET with `body`."""
+    """Yield the URL of a server that responds to every GET with `body`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

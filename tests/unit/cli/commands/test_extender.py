@@ -54,7 +54,7 @@ CLUSTER = [
 
 @contextmanager
 def extender(*options, stop=signal.SIGTERM):
-    """Where the extender is that is started with these options."""
+    """Start the extender with these options; yield its address."""
     command = [sys.executable, "-m", "fairlead.cli", "extender", "--listen", "127.0.0.1:0"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([*command, *options], text=True, **pipes) as process:
@@ -70,7 +70,7 @@ def extender(*options, stop=signal.SIGTERM):
 
 @pytest.fixture
 def files(tmp_path):
-    """A plugin, a cluster, and a scenario with it."""
+    """The files of a plugin, a cluster, and a scenario that uses them."""
     (tmp_path / "by_label.py").write_text(PLUGIN)
     cluster = {"apiVersion": "v1", "kind": "List", "items": CLUSTER}
     (tmp_path / "cluster.json").write_text(json.dumps(cluster))

@@ -17,7 +17,7 @@ LEASE = (
 
 
 def objects(*texts):
-    """The objects by kind."""
+    """Return the objects by kind."""
     snapshot = parse_snapshot("dump.yaml", "\n---\n".join((NODE, *texts)).encode())
     found = objects_of_cluster(snapshot)
     return {one["kind"]: one for one in found if isinstance(one, dict)}

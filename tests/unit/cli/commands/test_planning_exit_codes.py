@@ -44,17 +44,17 @@ def pod(name: str, cpu: str, **spec: object) -> dict:
 
 
 def small() -> list[dict]:
-    """One core is requested of eight."""
+    """A cluster with eight cores, of which one is requested."""
     return [node("a", "1"), node("b", "2"), pod("p", "1", nodeName="a")]
 
 
 def large() -> list[dict]:
-    """Neither node takes the pod of the other."""
+    """Neither node has room for the pod of the other node."""
     return [*small(), pod("q", "4", nodeName="b")]
 
 
 def with_budget() -> list[dict]:
-    """The only pod may never be evicted."""
+    """The disruption budget of the only pod allows no eviction."""
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "p"}}}
     meta = {"name": "p", "namespace": "default"}
     budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta}

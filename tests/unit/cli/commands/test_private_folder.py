@@ -22,7 +22,7 @@ with private_folder() as folder:
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """Where temporary folders are made, also by processes that are started here."""
+    """The parent of temporary folders, also for child processes."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
@@ -30,7 +30,7 @@ def place(tmp_path, monkeypatch):
 
 @pytest.fixture
 def holder():
-    """A process that has a folder of its own."""
+    """A process with its own private folder."""
     command = [sys.executable, "-c", HOLDER]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     process.stdout.readline()
@@ -67,7 +67,7 @@ def test_the_folder_of_a_killed_process_is_deleted(place, holder):
 
 
 def test_folders_that_fairlead_did_not_create_are_not_deleted(place):
-    """That is, without a lock, with a link as the lock, or writable by other users."""
+    """Such folders have no lock, a symbolic link as the lock, or are writable by other users."""
     lockless, linked, shared = (place / f"fairlead-{name}" for name in ("a", "b", "c"))
     for folder in (lockless, linked, shared):
         folder.mkdir(mode=0o700)

@@ -117,7 +117,7 @@ def test_a_case_gives_the_same_result_after_its_files_are_deleted(scenario, tmp_
 
 
 def test_only_fields_for_files_name_files(scenario, tmp_path):
-    """A namespace may have the name of a folder, and a volume any path."""
+    """A namespace may be named like a folder, and a volume may contain any path."""
     (tmp_path / "default").mkdir()
     (tmp_path / "default" / "other.yaml").write_text(POD % 1)
     pod = read_one(str(tmp_path / "pods.yaml")).value

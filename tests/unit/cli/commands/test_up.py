@@ -26,7 +26,7 @@ from fairlead.cli.main import run
 
 @contextmanager
 def up(*options):
-    """The kubeconfig of a cluster that runs with these options."""
+    """Yield the kubeconfig of a cluster that runs with these options."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -40,7 +40,7 @@ def up(*options):
 
 
 def asked(kubeconfig, path, token=None):
-    """The answer to a GET with the kubeconfig's token, or another."""
+    """Return the response to a GET with the kubeconfig's token, or with `token`."""
     config = yaml.safe_load(Path(kubeconfig).read_text())
     cluster = config["clusters"][0]["cluster"]
     authority = b64decode(cluster["certificate-authority-data"]).decode()
@@ -62,7 +62,7 @@ def test_aborted_connections_print_nothing(capfd):
             with socket.create_connection((host, int(port))) as plain:
                 connection = context.wrap_socket(plain)
                 connection.sendall(sent.encode())
-                # The first option resets the connection; the zero is no request.
+                # The first option resets the connection; the second is an empty request.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
                 connection.close()
         asked(kubeconfig, "/api/v1/nodes")
@@ -88,7 +88,7 @@ def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
 
 
 def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_path):
-    """--admission-control-config-file, the second part of the remedy against high priorities."""
+    """The option is --admission-control-config-file; it prevents the use of high priorities."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["system-node-critical"]}
     limited = {"resource": "pods", "matchScopes": [scope]}
     plugin = {
@@ -116,7 +116,7 @@ def test_resources_limited_by_the_admission_configuration_require_a_quota(tmp_pa
 
 @pytest.fixture
 def hanging_up_ends():
-    """The process that runs these tests may ignore SIGHUP."""
+    """Resets SIGHUP to its default, because the process of the tests may ignore it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -125,7 +125,7 @@ def hanging_up_ends():
 @pytest.mark.usefixtures("hanging_up_ends")
 @pytest.mark.parametrize("nohup", [(), ("nohup",)])
 def test_a_closed_terminal_ends_the_cluster_unless_nohup_started_it(tmp_path, nohup):
-    """No temporary file is left."""
+    """No temporary file remains."""
     command = [*nohup, sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -139,7 +139,7 @@ def test_a_closed_terminal_ends_the_cluster_unless_nohup_started_it(tmp_path, no
 
 
 def test_the_cluster_runs_with_closed_output_streams(tmp_path):
-    """A shell's `>&-` and `2>&-`."""
+    """A shell closes them with `>&-` and `2>&-`."""
     kubeconfig = tmp_path / "kubeconfig"
     command = [sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0", "--kubeconfig"]
     closing = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh"]

@@ -20,7 +20,7 @@ from fairlead.cli.main import run
 
 @contextmanager
 def up(file, *options):
-    """A cluster that runs with these options; gives what `file` says."""
+    """Run a cluster with these options; yield the content of `file`."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--kubeconfig", str(file)]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     try:
@@ -33,7 +33,7 @@ def up(file, *options):
 
 
 def asked(config, user, path, folder):
-    """The answer to a GET by a user of the kubeconfig."""
+    """Return the response to a GET by a user of the kubeconfig."""
     cluster = config["clusters"][0]["cluster"]
     shown = next(row["user"] for row in config["users"] if row["name"] == user)
     assert set(shown) == {"client-certificate-data", "client-key-data"}

@@ -32,7 +32,7 @@ CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def asked(config, path, body=None, user=0):
-    """The answer to a GET, or to a POST of `body`, as that user of the kubeconfig."""
+    """Return the response to a GET, or to a POST of `body`, as this user of the kubeconfig."""
     cluster = config["clusters"][0]["cluster"]
     authority = b64decode(cluster["certificate-authority-data"]).decode()
     headers = {
@@ -145,7 +145,7 @@ def test_unreadable_objects_are_reported(tmp_path, capsys):
 
 @pytest.fixture(scope="module")
 def lived_in(tmp_path_factory):
-    """The files of a cluster that was."""
+    """The data directory of a cluster that has ended."""
     home = tmp_path_factory.mktemp("lived_in")
     with up("--nodes", "1", "--data-dir", str(home)):
         pass
@@ -178,7 +178,7 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
 def test_json_values_that_are_not_objects_are_reported(
     tmp_path, lived_in, capsys, statement, value, told
 ):
-    """They are valid JSON, but not Kubernetes objects."""
+    """The values are valid JSON, but not Kubernetes objects."""
     home = tmp_path / "home"
     shutil.copytree(lived_in, home)
     with closing(sqlite3.connect(home / "objects.db")) as damaged, damaged:
@@ -235,7 +235,7 @@ def test_the_host_option_allows_connections_from_other_machines(tmp_path):
 
 
 def home_of(directory):
-    """The directory, with an empty database."""
+    """Create an empty database in `directory`, and return `directory`."""
     objects_file(directory)
     return directory
 

@@ -158,7 +158,7 @@ def test_an_endless_token_file_is_refused():
 
 
 def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, capsys, monkeypatch):
-    """Without budgets, a drain looks possible that they would block."""
+    """Without the right to read budgets, a drain that they block would look possible."""
     asked = []
 
     async def answer(words):

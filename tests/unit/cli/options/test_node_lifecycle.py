@@ -79,6 +79,6 @@ def test_help_texts_state_the_defaults_of_the_configuration():
 
 
 def monitoring(flags, profile):
-    """The configuration of `flags`, with the grace period that applies."""
+    """Return the configuration for `flags`, with the resulting grace period."""
     config = config_of_flags(flags, profile)
     return replace(config, node_monitor_grace_period=config.monitor_grace)

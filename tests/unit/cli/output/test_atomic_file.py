@@ -35,7 +35,7 @@ def test_a_failure_leaves_no_file(tmp_path):
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """Let writes beyond `size` bytes fail, as on a full disk."""
+    """Make writes beyond `size` bytes fail, as on a full disk."""
     _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

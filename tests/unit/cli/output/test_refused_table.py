@@ -37,7 +37,7 @@ def test_few_nodes_have_a_row_each(printed, rows_max):
 
 
 def test_many_nodes_with_equal_reasons_share_a_row(printed):
-    """The largest groups come first; the first few nodes are named."""
+    """The largest groups are listed first, with the names of their first nodes."""
     rows = [RefusedNode("z", ("tainted",), ""), *(full(name) for name in "abcde")]
     assert printed(rows, 2) == [
         ["nodes", "because", "would", "fit", "after", "which"],

@@ -1,4 +1,4 @@
-"""An answer states that its cluster did not settle within the horizon."""
+"""An answer states that its cluster did not come to rest within the horizon."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNSETTLED = "The cluster had not settled when the run ended (--horizon); changes
 
 @pytest.fixture
 def ask(tmp_path, capsys):
-    """The text of the answer if the node is tainted; its pod returns after each eviction."""
+    """Returns the answer's text for a node with a taint, whose pod returns after each eviction."""
 
     def asked(toleration_s, horizon):
         limit = {} if toleration_s is None else {"tolerationSeconds": toleration_s}
@@ -55,7 +55,7 @@ def test_an_answer_names_pods_that_are_evicted_repeatedly(ask):
 
 
 def test_an_answer_says_that_a_scenario_without_an_end_did_not_settle(tmp_path, capsys):
-    """It stops an hour after its last event."""
+    """Such a run stops an hour after its last event."""
     toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 240}
     web = {
         "apiVersion": "apps/v1",

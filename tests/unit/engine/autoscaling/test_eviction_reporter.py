@@ -20,7 +20,7 @@ class Reported:
         self.evictions = EvictionReporter(self)
 
     def report(self, record: Record) -> None:
-        """Keep `record`."""
+        """Record `record`."""
         self.records.append(record)
 
     def send(self, command: Command, *, terminating: bool = False) -> None:
@@ -31,7 +31,7 @@ class Reported:
 
 @pytest.fixture
 def reported() -> Reported:
-    """Nothing was sent yet."""
+    """An EvictionReporter that has received no command."""
     return Reported()
 
 

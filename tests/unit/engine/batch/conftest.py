@@ -24,7 +24,7 @@ from fairlead.testing.batch_builders import make_queue
 
 
 class Batchyard:
-    """A cluster, its jobs, and sessions over both."""
+    """A cluster, its batch jobs, and methods that run sessions."""
 
     def __init__(self, configuration="fairlead", *, defects=FIXED, extensions=None, **changes):
         text = "\n" in configuration
@@ -107,7 +107,7 @@ def flat(objects):
 
 
 class Decided:
-    """A session's outcome in names."""
+    """The outcome of a session, with names instead of objects."""
 
     def __init__(self, done):
         self.commands = done.commands
@@ -145,7 +145,7 @@ def kind_of(ref):
 
 
 class World:
-    """Performs what a controller wants, at once and without refusals, on a clock of its own."""
+    """Performs a controller's commands immediately and without refusals, with its own clock."""
 
     def __init__(self, configuration="fairlead", **changes):
         self.cluster = Cluster()
@@ -185,7 +185,7 @@ class World:
                     self.tell(CommandSucceeded(command))
 
     def live_until(self, end_s):
-        """Run every session that is due until then."""
+        """Run every session that is due until `end_s`."""
         while (due := self.batch.next_deadline()) is not None and due <= seconds(end_s):
             self.now_s = max(self.now_s, due / seconds(1))
             self.sessions.append(self.now_s)
@@ -218,13 +218,13 @@ def yards():
 
 @pytest.fixture
 def yard():
-    """Fairlead's own configuration."""
+    """A cluster with Fairlead's default configuration."""
     return Batchyard()
 
 
 @pytest.fixture
 def kube_batch():
-    """kube-batch's built-in default, without its defects."""
+    """A cluster with kube-batch's built-in configuration, without its defects."""
     return Batchyard("kube-batch").put(make_queue("default"))
 
 
@@ -236,7 +236,7 @@ def worlds():
 
 @pytest.fixture
 def statuses():
-    """Return how many members of a group have each status."""
+    """Returns how many members of a group have each status."""
 
     def count(yard, group):
         found = yard.job(group).by_status

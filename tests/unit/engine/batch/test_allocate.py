@@ -292,7 +292,7 @@ def test_a_gang_with_a_bound_volume_is_bound(yard):
 
 
 def test_volumes_are_provisioned_before_the_bind(yard):
-    """A Bind would put the pod on a node where it waits forever."""
+    """The provisioning happens first, because a bound pod would wait for its volume forever."""
     yard.put(make_storage_class(), make_claim("c"))
     yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
     found = yard.run()

@@ -11,7 +11,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
 
-# As Volcano ships it.
+# Volcano's default configuration.
 VOLCANO = """\
 actions: "enqueue, allocate, backfill"
 tiers:
@@ -34,7 +34,7 @@ PENDING, INQUEUE = {"phase": "Pending"}, {"phase": "Inqueue"}
 
 @pytest.fixture
 def yard(yards):
-    """Ten cpu, so groups may request twelve in total."""
+    """A cluster of ten CPUs, so groups may request twelve in total."""
     return yards(VOLCANO).put(make_queue("default"), make_node("n1", cpu="10"))
 
 

@@ -110,4 +110,4 @@ def test_immediate_operations_also_use_releasing_resources(yards):
     yard = yard_with(yards, PODS, old(2, 0), new())
     yard.put([make_task(f"leaving-{n}", node="n1", terminating=True) for n in range(2)])
     found, leaving = searched(yard, "new", ImmediateOperations)
-    assert (found, leaving) == ([True], {"leaving-0", "leaving-1"})  # and nobody else
+    assert (found, leaving) == ([True], {"leaving-0", "leaving-1"})  # and no other victims

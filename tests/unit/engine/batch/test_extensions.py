@@ -26,7 +26,7 @@ tiers:
 
 
 class LastFirst:
-    """Jobs by name backwards; a node called by the mark is not for them."""
+    """A plugin that orders jobs by name backwards, and excludes the marked node from jobs."""
 
     name = "mine"
 
@@ -55,7 +55,7 @@ class LastFirst:
 
 
 class NotOn:
-    """Filter."""
+    """A filter that excludes one node."""
 
     name = "NotOn"
     locality = Locality.NODE
@@ -68,7 +68,7 @@ class NotOn:
 
 
 class Sweep:
-    """An action that tells all that run to go."""
+    """An action that evicts all running tasks."""
 
     name = "sweep"
 

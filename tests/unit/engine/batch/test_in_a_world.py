@@ -46,7 +46,7 @@ def group(name, members, api):
 
 
 def job(name, members):
-    """A minute's work for each of `members` pods of one cpu."""
+    """Return a Job of `members` pods that request one CPU and run for a minute."""
     container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1"}}}
     marks = {"scheduling.k8s.io/group-name": name, "fairlead.dev/run-duration": "60s"}
     pod = {"schedulerName": "kube-batch", "restartPolicy": "Never", "containers": [container]}
@@ -61,7 +61,7 @@ def job(name, members):
 
 @pytest.fixture(params=["scheduling.volcano.sh/v1beta1", "scheduling.incubator.k8s.io/v1alpha1"])
 def world(request):
-    """Two nodes of four, and two jobs of six."""
+    """A cluster of two nodes with four CPUs each, and two jobs of six pods."""
     made = SimulatedWorld(engine(), start=START, seed=0)
     made.load([
         node("n1"), node("n2"),

@@ -27,7 +27,7 @@ PER_POD = PREEMPT.replace("rules: fairlead", "rules: kube-batch")
 
 @pytest.fixture
 def yard(yards):
-    """Two classes and one node of four cpu."""
+    """A cluster with two priority classes and one node of four CPUs."""
     return yards("fairlead").put(CLASSES, make_node("n1"))
 
 
@@ -133,7 +133,7 @@ def test_within_a_job_tasks_are_evicted_for_tasks_of_higher_priority(yard):
 
 
 def test_each_task_of_higher_priority_within_a_job_may_preempt(yards):
-    """By kube-batch's rules, the first task had its turn among the jobs already."""
+    """By kube-batch's rules, the first task has already been tried in preemption between jobs."""
     yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
     yard.put(low("g", 4, min_member=1, node="n1", priority=1))
     yard.put(*(make_task(f"boss-{i}", "g", priority=5) for i in range(3)))

@@ -32,7 +32,7 @@ def yard(yards):
 
 
 def asked_now(session, taker, voters, jobs):
-    """The jobs that no plugin spares, and what their running tasks occupy, found without a pool."""
+    """Return the jobs whose tasks may be victims, and their resources, computed without a pool."""
     for plugin in (one for tier in voters for one in tier if isinstance(one, ReclaimableJobs)):
         jobs = plugin.reclaimable_jobs(taker, jobs)
     occupied = np.zeros_like(session.room.idle)
@@ -46,7 +46,7 @@ def asked_now(session, taker, voters, jobs):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("protected", [True, False])
 def test_kept_pools_equal_those_of_a_new_search(yard, seed, protected):
-    """Members leave and come back, so that gangs and queues get and lose their surplus."""
+    """Members leave and return, so the gangs and queues get and lose surplus members."""
     session, chance = yard.session(), Chance(seed)
     taker, voters = yard.job("taker"), session.tiers.reclaim_voters
     if not protected:

@@ -64,7 +64,7 @@ def test_a_gate_sets_its_field_of_the_node_controllers(version, gate, field, val
 
 
 def test_gates_of_other_components():
-    """Evictions, kubelets, the scheduler and admission each have one."""
+    """Evictions, kubelets, the scheduler and admission each have a gate."""
     assert not release_of("1.16", {"TaintBasedEvictions": False}).taint_based_evictions
     assert not release_of("1.16", {"NodeLease": False}).node_leases
     assert not release_of("1.16").preemption_policies

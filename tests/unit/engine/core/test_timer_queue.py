@@ -9,11 +9,11 @@ from fairlead.engine.core.timer_queue import TimerQueue
 
 
 class Unordered:
-    """A payload that no heap could compare."""
+    """A payload that cannot be compared with others."""
 
 
 def test_an_empty_queue_has_no_due_entry():
-    """Neither now nor later."""
+    """No entry is due at any time."""
     timers = TimerQueue()
     assert (len(timers), timers.next_due(), timers.pop_due(10**18)) == (0, None, [])
 

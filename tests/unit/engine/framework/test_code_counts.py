@@ -18,7 +18,7 @@ def array(codes):
 
 
 def asserts_equal(kept, rows, codes):
-    """`kept` answers like new counts."""
+    """Assert that `kept` returns the same as new counts."""
     new = CodeCounts(STATUSES)
     assert kept.tally(rows, codes) == new.tally(rows, codes)
     for code in CODES:

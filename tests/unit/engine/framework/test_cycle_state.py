@@ -11,7 +11,7 @@ from fairlead.engine.framework.cycle_state import CycleState
 
 @dataclass
 class Counts:
-    """Changes with the pods that come and go, so it is copied."""
+    """Data that changes with added and removed pods, and so is cloned."""
 
     seen: list = field(default_factory=list)
 
@@ -21,7 +21,7 @@ class Counts:
 
 @dataclass
 class Facts:
-    """Never changes within the cycle, so it is shared."""
+    """Data that never changes within the cycle, and so is shared."""
 
     name: str
 

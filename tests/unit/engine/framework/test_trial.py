@@ -9,14 +9,14 @@ from fairlead.testing import PluginScene, make_node, make_pod
 
 
 class Loud(dict):
-    """How many loud pods each zone has."""
+    """The number of loud pods in each zone."""
 
     def clone(self):
         return Loud(self)
 
 
 class Quiet:
-    """Rejects nodes of a zone with a pod labelled loud; knows of pods by PreFilter's findings."""
+    """Rejects nodes in a zone with a pod labelled loud, as counted by PreFilter."""
 
     name = "Quiet"
 
@@ -66,7 +66,7 @@ class Forgetful(Quiet):
 
 
 class Stage:
-    """Zone x with a loud pod on a and nothing on b, and a pod whose cycle has begun."""
+    """A cycle for a pod in a cluster of two nodes in zone x; node a has a loud pod."""
 
     def __init__(self, plugin):
         self.scene = PluginScene(plugin, nodes=[make_node(n, labels={"zone": "x"}) for n in "ab"])

@@ -83,7 +83,7 @@ def changed(machine, one, now):
 
 
 def acts_after(machine, now):
-    """Return (when, what) of all acts from `now` on."""
+    """Return (time, action) of all actions from `now` on."""
     acts = []
     while (due := machine.next_deadline()) is not None:
         acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
@@ -112,7 +112,7 @@ def test_a_bound_pod_starts_after_the_delay():
         "Ready": "True",
         "ContainersReady": "True",
     }
-    changed(machine, pod(), T0 + seconds(1.147))  # somebody else's patch came first
+    changed(machine, pod(), T0 + seconds(1.147))  # another client's patch was stored first
     changed(machine, started(pod()), T0 + seconds(1.147))
     assert machine.next_deadline() is None
 

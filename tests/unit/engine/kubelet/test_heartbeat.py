@@ -67,7 +67,7 @@ def lease(renewed_s, every="10s"):
 
 
 class Cluster:
-    """A node whose commands take effect, so far as its lease goes."""
+    """A node whose lease is updated by its commands."""
 
     def __init__(self, *objects, **options):
         self.machine = Kubelets(KubeletConfig(**options))
@@ -81,7 +81,7 @@ class Cluster:
         return self._follow(self.machine.handle(stimulus, at(after_s)), at(after_s))
 
     def wait(self, until_s):
-        """Return (seconds, command) of everything until then."""
+        """Return the (seconds, command) of all commands until `until_s`."""
         done = []
         while (due := self.machine.next_deadline()) is not None and due <= at(until_s):
             commands = self._follow(self.machine.handle_deadline(due), due)
@@ -123,7 +123,7 @@ class Cluster:
 
     @property
     def renewals(self):
-        """(first, every) in seconds."""
+        """Return the (first renewal, interval) in seconds."""
         found = renewals_of(self.lease)
         return (found.first - T0) / seconds(1), found.every / seconds(1)
 

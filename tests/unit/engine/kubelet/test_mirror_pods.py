@@ -55,7 +55,7 @@ def steer(behaviour):
 
 
 def test_a_deleted_mirror_pod_is_created_again(world):
-    """At once, as a new object with the same content, and running."""
+    """It is created immediately, as a new running object with the same content."""
     before = found(world)
     world.at(START + seconds(5), delete)
     world.run(START + seconds(10))

@@ -49,7 +49,7 @@ def running(name, requests=None, **changes):
 
 
 class World:
-    """Kubelets with the state of their cluster; pods change as the kubelets write."""
+    """Kubelets with the state of their cluster; pods change when the kubelets write."""
 
     def __init__(self, *objects):
         self.cluster = Cluster()

@@ -71,7 +71,7 @@ def seen(found, config):
 
 
 def acts(workers):
-    """The commands until nothing is due any more."""
+    """Return the commands until nothing is due."""
     found = []
     for _ in range(100):
         due = workers.next_due()

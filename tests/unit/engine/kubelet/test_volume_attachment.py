@@ -25,7 +25,7 @@ NEW = pod("new", "b", "Pending")
 
 
 def volumes(*objects, taints=(), **volume):
-    """The volumes of a cluster whose claim `data` is bound to `volume`."""
+    """Return the volumes of a cluster whose claim `data` is bound to `volume`."""
     claim = make_claim("data", volume="pv", bound=True)
     bound = make_volume("pv", claim="default/data", **volume)
     nodes = [make_node("a", taints=taints), make_node("b")]

@@ -40,7 +40,10 @@ def node_json(
     spec=(),
     labels=(),
 ):
-    """`ready` None: the kubelet has posted nothing; "Unknown" and so on for Ready alone."""
+    """Return a Node; `ready` None means that the kubelet has posted no status.
+
+    Other values of `ready` are the status of Ready only.
+    """
     statuses = {"Ready": ready, "MemoryPressure": "False"} if ready is not None else {}
     return {
         "apiVersion": "v1",
@@ -108,7 +111,7 @@ def tolerate(limit_s=None, keys=BOTH, **others):
 
 
 class Station:
-    """A simulated world with the controllers of nodes in it; times are seconds since its start."""
+    """A simulated world with the node controllers; times are seconds since its start."""
 
     def __init__(self, objects, *, first=(), **options):
         self.records = []
@@ -125,7 +128,7 @@ class Station:
         return self
 
     def at(self, after_s, act, *args, **options):
-        """Let `act(store, ..., now)` happen; see the functions below."""
+        """Schedule `act(store, ..., now)`; see the functions below."""
         self.world.at(
             START + seconds(after_s), lambda store, now: act(store, *args, now=now, **options)
         )
@@ -148,7 +151,7 @@ class Station:
         return [one["key"].rpartition("/")[2] for one in taints if one["effect"] == effect]
 
     def events(self, reason=""):
-        """(seconds, kind/name, note) of the events, of one reason or all."""
+        """Return (seconds, kind/name, note) of the events, of one reason or of all."""
         return [
             ((one.at - START) / seconds(1), one.event.regarding.name, one.event.note)
             for one in self.world.events.to_list()
@@ -163,19 +166,19 @@ class Station:
 
 
 def stop(store, name="n1", *, now):
-    """The lease was renewed for the last time just now."""
+    """The kubelet stops; its lease was last renewed at `now`."""
     renewed = {"metadata": {"annotations": None}, "spec": {"renewTime": format_micro_time(now)}}
     store.patch_as_is(LEASE, NODE_LEASES, name, renewed, now)
 
 
 def post(store, name="n1", status="True", *, now):
-    """The kubelet posts that Ready is `status`."""
+    """The kubelet posts the condition Ready with this status."""
     condition = {"type": "Ready", "status": status, "lastHeartbeatTime": format_timestamp(now)}
     store.patch_status(NODE, "", name, {}, now, conditions=[condition])
 
 
 def renew(store, name="n1", every="10s", *, now):
-    """The kubelet renews its lease again."""
+    """The kubelet renews its lease regularly again."""
     renewed = {
         "metadata": {"annotations": {RENEWED_EVERY: every}},
         "spec": {"renewTime": format_micro_time(now)},
@@ -198,13 +201,13 @@ def delete(store, kind, name, grace_s=None, *, now):
 
 
 def as_view(view, form):
-    """A builder of views from one of JSON."""
+    """Return a builder of views that uses a builder of JSON."""
     return lambda *args, **options: decode_as(view, form(*args, **options))
 
 
 @pytest.fixture(scope="session")
 def given():
-    """All of the above under one name."""
+    """All of the above functions, as one namespace."""
     return SimpleNamespace(
         START=START,
         Station=Station,

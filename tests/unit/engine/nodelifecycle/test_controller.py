@@ -1,8 +1,8 @@
-"""A cluster whose nodes go quiet, from the first missing heartbeat to the recovery.
+"""A cluster whose nodes stop sending heartbeats, until they recover.
 
-Passes happen at 0, 5, 10, ... s and cost nothing unless a test says otherwise, looks at the queues
-50 ms later and every 100 ms; grace periods are 40 s, so that a node last heard of at 3 s (the pass
-at 5 s notices) is silent in the pass at 50 s.
+Passes run at 0, 5, 10, ... s and take no time unless a test says otherwise. Queues are read 50 ms
+later and then every 100 ms. The grace period is 40 s. So a node with its last heartbeat at 3 s,
+which the pass at 5 s sees, is Unknown in the pass at 50 s.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def test_after_full_disruption_grace_periods_and_token_buckets_start_again(clust
     station.run(203)
     assert station.reported(NodeTainted) == []
     station.run(3_600)
-    # The pass at 205 s resumes with empty buckets; that at 210 s takes b1's old lease for news.
+    # The pass at 205 s starts with empty buckets; the one at 210 s takes b1's old lease as new.
     assert tainted_at(station, given.START)["a1"] == 215.05
     assert station.reported(NodeMarkedUnknown)[-1].at == given.at(255)
 
@@ -264,7 +264,7 @@ def test_a_node_whose_ready_condition_is_removed_keeps_its_queue_position(given)
 
 
 def excluded(given, *statuses):
-    """A zone of nodes that do not count, and one of a node that does."""
+    """Return a zone of nodes excluded from disruption, and a zone with one other node."""
     label = {EXCLUDE_DISRUPTION: ""}
     nodes = [
         given.node_json(f"x{i}", zone="x", ready=status, labels=label)
@@ -321,7 +321,7 @@ def test_passes_that_take_time_detect_silence_earlier(cluster, given):
 
 
 class Counting:
-    """The engine's list of controllers, with the work of one of them counted."""
+    """The engine's list of controllers, which counts the work of one of them."""
 
     def __init__(self, station):
         lifecycle = station.controllers[0]
@@ -358,7 +358,7 @@ def test_an_unreadable_lease_is_not_a_heartbeat(cluster, given):
     odd = given.lease_json("a1", every="often")
     station.at(3, given.put, odd)
     station.run(60)
-    assert station.ready("a1") == "True"  # and what it said before still holds
+    assert station.ready("a1") == "True"  # the earlier status still holds
 
 
 def test_a_lease_of_another_namespace_is_no_heartbeat(cluster, given):
@@ -382,7 +382,7 @@ TAINTS = [
 
 
 def silent(given, **options):
-    """A cluster with a node that has been unreachable and tainted for a long time."""
+    """Return a cluster with a node that has been unreachable and tainted for a long time."""
     nodes = [given.node_json("a1", ready="Unknown", taints=TAINTS), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
     return given.Station([*nodes, *leases], **options)
@@ -413,7 +413,7 @@ def test_a_controller_that_takes_over_adds_a_missing_taint(given):
 
 
 def test_a_1_16_controller_that_takes_over_adds_a_missing_taint(given):
-    """There, a node that was handled is not queued again."""
+    """1.16 does not queue a node again that it has already handled."""
     nodes = [given.node_json("a1", ready="Unknown"), given.node_json("a2")]
     leases = [given.lease_json("a2", every="10s")]
     station = given.Station([*nodes, *leases], is_taking_over=True, profile=V1_16)
@@ -474,7 +474,7 @@ def test_a_taint_without_time_added_counts_from_now(given):
 
 
 def refuse(station, kind, reason):
-    """Refuse the next command of that kind, in place of the world."""
+    """Refuse the next command about that kind."""
     lifecycle = station.controllers[0]
     refused = []
     handle = lifecycle.handle
@@ -495,7 +495,7 @@ def test_a_node_is_examined_again_after_a_refused_condition_write(cluster, given
     refused = refuse(station, PatchStatus, FailureReason.INTERNAL_ERROR)
     station.run(60)
     assert len(refused) == 1
-    assert station.events("NodeNotReady") == []  # it was not this controller's doing
+    assert station.events("NodeNotReady") == []  # another controller marked the node
 
 
 def test_a_pass_skips_a_node_during_its_condition_write(cluster, given):
@@ -534,7 +534,7 @@ def test_a_node_is_queued_again_after_a_refused_taint_write(cluster, given):
 
 
 def old(given, *names, pods=(), **options):
-    """Zones by the labels that 1.16 reads."""
+    """Return a cluster whose zones are set by the labels that 1.16 reads."""
     label = "failure-domain.beta.kubernetes.io/zone"
     nodes = [given.node_json(name, labels={label: name[0]}) for name in names]
     leases = [given.lease_json(name, every="10s") for name in names]

@@ -15,7 +15,7 @@ B = TaintNoExecute("b", is_rate_limited=False)
 
 
 class Nodes:
-    """The newest versions known; `taint` is what a performed write leaves."""
+    """The newest known nodes; `taint` is the state after a performed write."""
 
     def __init__(self):
         self.known = {"n": Node(metadata=ObjectMeta(name="n", resource_version="1"))}

@@ -22,7 +22,7 @@ NODE_GONE = Condition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: nod
 
 
 class Collector:
-    """The controller, run pass by pass; instants are seconds."""
+    """The controller, run in passes; instants are seconds."""
 
     def __init__(self, **options):
         self.records = []
@@ -41,14 +41,14 @@ class Collector:
             assert self.controller.handle(ObjectDeleted(view), seconds(after_s)) == []
 
     def passes(self, until_s):
-        """(seconds, commands) of the passes that happen."""
+        """Return (seconds, commands) of each pass with commands."""
         found = []
         while (due := self.controller.next_deadline()) is not None and due <= seconds(until_s):
             found.append((due / seconds(1), self.controller.handle_deadline(due)))
         return found
 
     def removals(self, until_s):
-        """(seconds, pod) of what is removed."""
+        """Return (seconds, pod) of each removed pod."""
         return [
             (at, command.target.name)
             for at, commands in self.passes(until_s)

@@ -23,7 +23,7 @@ SKIPPED = "skipped"
 
 
 def node_json(name, zone=None, *, labels=None, taints=(), cordoned=False):
-    """A node labelled with its hostname, and with `zone` unless that is None."""
+    """Return a Node with a hostname label, and with `zone` unless that is None."""
     own = {HOST: name} | ({} if zone is None else {ZONE: zone}) | (labels or {})
     return {
         "apiVersion": "v1",
@@ -35,7 +35,7 @@ def node_json(name, zone=None, *, labels=None, taints=(), cordoned=False):
 
 
 def pod_json(name, node="", *, namespace="default", labels=None, leaving=False, owner=None, **spec):
-    """A pod; `spec` takes further fields by their JSON names."""
+    """Return a Pod; `spec` has further fields by their JSON names."""
     metadata = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": labels or {}}
     if leaving:
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -48,7 +48,7 @@ def pod_json(name, node="", *, namespace="default", labels=None, leaving=False, 
 
 
 class Scene:
-    """A cluster and the plugins of a profile that serve it."""
+    """A cluster, and the plugins of a profile that use its state."""
 
     def __init__(self, args=None):
         self.cluster = Cluster()
@@ -68,12 +68,12 @@ class Scene:
         self.cluster.apply(ObjectChanged(decode(obj)))
 
     def tell(self, *views):
-        """These objects appeared or changed."""
+        """Add or replace these objects."""
         for view in views:
             self.cluster.apply(ObjectChanged(view))
 
     def untell(self, *views):
-        """These objects are gone."""
+        """Delete these objects."""
         for view in views:
             self.cluster.apply(ObjectDeleted(view))
 
@@ -81,20 +81,20 @@ class Scene:
         self.cluster.apply(ObjectDeleted(decode(obj)))
 
     def gone(self, pod):
-        """The pod that the cluster knew is gone."""
+        """Delete a pod from the cluster."""
         self.cluster.apply(ObjectDeleted(pod.pod))
 
     def node(self, name, zone=None, **more):
         self.put(node_json(name, zone, **more))
 
     def pod(self, name, node="", **more):
-        """Put a pod there and return what the cluster knows of it."""
+        """Add a pod; return the cluster's PodInfo of it."""
         obj = pod_json(name, node, **more)
         self.put(obj)
         return self.cluster.pods[f"{obj['metadata']['namespace']}/{name}"]
 
     def pods(self, node, count, **more):
-        """Put `count` pods of a kind on a node."""
+        """Add `count` equal pods to a node."""
         known = len(self.cluster.pods)
         for number in range(known, known + count):
             self.pod(f"p{number}", node, **more)
@@ -105,12 +105,12 @@ class Scene:
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def rows(self, *names):
-        """The rows of the named nodes, or of all, ascending."""
+        """Return the rows of the named nodes, or of all, in ascending order."""
         nodes = [self.table.find(name) for name in names] if names else self.table.nodes()
         return np.array(sorted(node.row for node in nodes), np.int64)
 
     def started(self, plugin, pod):
-        """The state after PreFilter, None if it skips."""
+        """Return the state after PreFilter, or None if PreFilter returns Skip."""
         state = CycleState()
         answer = plugin.pre_filter(state, pod)
         assert answer is None or answer is SKIP
@@ -136,7 +136,7 @@ class Scene:
         return self._scores(plugin, pod, feasible)[0]
 
     def scores(self, plugin, pod, *feasible):
-        """{node: normalised score}; SKIPPED if the plugin skips the pod."""
+        """Return {node: normalized score}; SKIPPED if the plugin skips the pod."""
         return self._scores(plugin, pod, feasible)[1]
 
     def _scores(self, plugin, pod, feasible):
@@ -156,7 +156,7 @@ class Scene:
 
 @pytest.fixture
 def scene():
-    """An empty cluster under the default profile."""
+    """An empty cluster with the default profile."""
     return Scene()
 
 

@@ -28,7 +28,7 @@ def preferred(weight, *expressions):
 
 @pytest.fixture
 def ruled(new_scene):
-    """A cluster of two pools whose scheduler adds affinity to every pod."""
+    """A cluster of two pools, with affinity added to every pod by NodeAffinityArgs."""
 
     def make(affinity):
         scene = new_scene({"NodeAffinity": {"addedAffinity": affinity}})

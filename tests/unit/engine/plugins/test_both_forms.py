@@ -92,7 +92,7 @@ def test_results_per_node_equal_those_over_columns(args, seed):
 @settings(max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_results_per_shape_equal_those_for_many_shapes(args, seed):
-    """Feasibility and raw scores; for shapes that are added and dropped in any order."""
+    """Feasibility and raw scores are equal, for shapes that are added and dropped in any order."""
     chance = Chance(seed)
     objects, count = any_cluster(chance)
     framework = serve_cluster(objects, args)
@@ -168,7 +168,7 @@ def verdicts_by_columns(point, state, pod, table, rows):
 
 
 def named(point, status):
-    """A verdict as it is attributed; no verdict and success are one."""
+    """Return a status with its plugin and extension point; no status and success are equal."""
     if status is None or status.code is Code.SUCCESS:
         return None
     return status if status.plugin else status.by(point.name)

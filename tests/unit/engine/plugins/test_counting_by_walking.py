@@ -1,7 +1,7 @@
 """Counts that plugins keep up to date equal counts over all pods on all nodes.
 
-A cluster changes at random while the same plugins go on being asked; each answer must be the one
-that counting from scratch gives, over columns as well as node by node.
+The same plugins are used while a cluster changes at random. Each result must equal the result of
+counting from scratch, over columns and node by node.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ constraints = st.lists(
 
 @st.composite
 def pod_fields(draw):
-    """What a pod is like."""
+    """Strategy for the fields of a pod."""
     fields = {"namespace": draw(namespaces), "labels": draw(labels)}
     fields["topologySpreadConstraints"] = draw(constraints)
     affinity = draw(affinities)
@@ -105,7 +105,7 @@ changes = st.one_of(
 
 
 class Story:
-    """Applies changes to a scene; knows the pods' JSON so that it can change them."""
+    """Applies changes to a scene, and keeps the pods' JSON for later changes."""
 
     def __init__(self, scene):
         self.scene = scene
@@ -181,7 +181,7 @@ def is_counted(constraint, pod, other):
 
 
 def walked_spread(scene, pod):
-    """{node: which message} of the hard constraints: "", "skew" or "label"."""
+    """Return {node: rejection} of the hard constraints: "", "skew" or "label"."""
     hard = [c for c in pod.pod.spec.topology_spread_constraints if c.when_unsatisfiable == HARD]
     if not hard:
         return "skipped"
@@ -206,7 +206,7 @@ def walked_spread(scene, pod):
 
 
 def walked_spread_scores(scene, pod):
-    """{node: raw score} of the soft constraints, all nodes being feasible."""
+    """Return {node: raw score} of the soft constraints; all nodes are feasible."""
     soft = [c for c in pod.pod.spec.topology_spread_constraints if c.when_unsatisfiable != HARD]
     if not soft:
         return "skipped"
@@ -253,7 +253,7 @@ def same_domain(term, one, other):
 
 
 def walked_affinity(scene, pod):
-    """{node: which message}: "", "affinity", "anti" or "existing"."""
+    """Return {node: rejection}: "", "affinity", "anti" or "existing"."""
     wanted = terms_of(pod, "pod_affinity", "required")
     unwanted = terms_of(pod, "pod_anti_affinity", "required")
     everybody = placed(scene)
@@ -288,7 +288,7 @@ def walked_affinity(scene, pod):
 
 
 def scoring_terms(owner, *, is_placed):
-    """(term, weight) of those terms of `owner` that score; required ones of placed pods do."""
+    """Return (term, weight) of the terms of `owner` that score; required ones of placed pods do."""
     required = terms_of(owner, "pod_affinity", "required") if is_placed else ()
     return [
         *((term, 1) for term in required),
@@ -301,7 +301,7 @@ def scoring_terms(owner, *, is_placed):
 
 
 def walked_affinity_scores(scene, pod):
-    """{node: raw score}, all nodes being feasible."""
+    """Return {node: raw score}; all nodes are feasible."""
     met = [
         (term, node, weight)
         for other, node in placed(scene)
@@ -338,7 +338,7 @@ def shortened(verdicts):
 
 
 def check(scene, pod):
-    """Every result for `pod` equals the one computed by walking over all pods."""
+    """Check that every result for `pod` equals the result of counting over all pods."""
     spread, affinity = scene.plugin(SPREAD), scene.plugin(AFFINITY)
     assert shortened(scene.verdicts(spread, pod)) == walked_spread(scene, pod)
     assert shortened(scene.verdicts(affinity, pod)) == walked_affinity(scene, pod)
@@ -347,13 +347,13 @@ def check(scene, pod):
 
 
 stories = st.lists(changes, max_size=12)
-fewer = settings(max_examples=settings().max_examples // 3)  # walking takes its time
+fewer = settings(max_examples=settings().max_examples // 3)  # counting from scratch takes long
 
 
 @fewer
 @given(story=stories, askers=st.lists(pod_fields(), min_size=1, max_size=2))
 def test_updated_counts_equal_counts_over_all_pods(new_scene, story, askers):
-    """After every change, for the same pods."""
+    """The counts are compared after every change, for the same pods."""
     scene = new_scene()
     tale = Story(scene)
     pods = [scene.incoming(f"asker{i}", **fields) for i, fields in enumerate(askers)]
@@ -367,7 +367,7 @@ def test_updated_counts_equal_counts_over_all_pods(new_scene, story, askers):
 @fewer
 @given(story=stories, asker=pod_fields(), moved=pod_fields())
 def test_counts_follow_a_fork_and_its_end(new_scene, story, asker, moved):
-    """Within the fork and after it."""
+    """The counts are compared within the fork and after it."""
     scene = new_scene()
     tale = Story(scene)
     for change in story:
@@ -389,7 +389,7 @@ def test_counts_follow_a_fork_and_its_end(new_scene, story, asker, moved):
 @fewer
 @given(story=stories, asker=pod_fields(), moved=pod_fields(), name=st.sampled_from(NODES))
 def test_add_pod_and_remove_pod_revert_each_other(new_scene, story, asker, moved, name):
-    """In either order; clones are not affected."""
+    """The order does not matter, and clones are not affected."""
     scene = new_scene()
     tale = Story(scene)
     for change in story:

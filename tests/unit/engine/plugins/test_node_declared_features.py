@@ -70,7 +70,7 @@ def test_preemption_does_not_help(scene):
 
 
 def test_a_node_that_declares_a_new_feature_wakes_pods(scene):
-    """Every new node does, too; other changes of a node do not."""
+    """A new node wakes them, too; other changes of a node do not."""
     before, after = node(scene, "a"), node(scene, "a", RESTART)
     plugin = scene.plugin("NodeDeclaredFeatures")
     pod = scene.incoming(containers=[restarting()])

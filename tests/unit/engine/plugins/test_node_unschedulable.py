@@ -31,7 +31,7 @@ def pod_info(scene, toleration):
 
 @pytest.mark.parametrize(("toleration", "fits"), TOLERATED.values(), ids=TOLERATED)
 def test_a_cordoned_node_needs_the_toleration_of_its_taint(toleration, fits):
-    """Although it may not have the taint yet; the same per node and over columns."""
+    """The node need not have the taint yet. Both forms of the plugin agree."""
     scene, plugin = PluginScene(nodes=[CORDONED, make_node("n2")]), NodeUnschedulable()
     pod, table = pod_info(scene, toleration), scene.cluster.table
     verdicts = [plugin.filter(CycleState(), pod, table.find(name)) for name in ("n1", "n2")]

@@ -27,7 +27,7 @@ PLUGINS = release_1_16(NodeSums())
 
 
 class Scene:
-    """A cluster, and one question at a time."""
+    """A cluster, and methods that call one plugin."""
 
     def __init__(self, *objects):
         self.cluster = Cluster()
@@ -43,7 +43,7 @@ class Scene:
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def scores(self, name, pod, among=None):
-        """{node: normalized score} over the nodes called `among`, or all."""
+        """Return {node: normalized score} over the nodes named `among`, or all."""
         point = next(point for point in self.framework.scorers if point.name == name)
         rows, info, state = self.rows, self.info(pod), CycleState()
         if among is not None:
@@ -68,7 +68,7 @@ def asks(name="p", cpu="1", memory="2Gi", **more):
 
 
 def test_least_requested_prefers_the_node_with_the_fewest_requests():
-    """(10 * 2/4 + 10 * 6/8) / 2, each rounded down; with what is there, and without room, 0."""
+    """(10 * 2/4 + 10 * 6/8) / 2, each rounded down, including existing pods; 0 without room."""
     scene = Scene(
         make_node("n1", cpu="4", memory="8Gi"),
         make_node("n2", cpu="4", memory="8Gi"),
@@ -86,7 +86,7 @@ def test_most_requested_prefers_the_node_with_the_most_requests():
 
 
 def test_balanced_allocation_prefers_equal_fractions():
-    """10 * (1 - |1/4 - 1/2|) and 0 for a resource that is used up."""
+    """10 * (1 - |1/4 - 1/2|), and 0 for a resource that is used up."""
     scene = Scene(make_node("n1", cpu="4", memory="4Gi"), make_node("n2", cpu="1", memory="4Gi"))
     assert scene.scores("BalancedResourceAllocation", asks()) == {"n1": 7, "n2": 0}
 

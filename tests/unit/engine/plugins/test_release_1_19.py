@@ -35,7 +35,7 @@ class Scene:
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def scores(self, pod):
-        """By node, over columns."""
+        """Return the scores by node, over columns."""
         found = self.plugin.score_columns(CycleState(), self.info(pod), self.table, self.rows)
         return {self.table.at(row).name: int(n) for row, n in zip(self.rows, found, strict=True)}
 
@@ -120,7 +120,7 @@ def service():
 
 
 def test_pods_of_a_service_are_spread_over_nodes():
-    """100 × (most - own) ÷ most; pods of others and leaving ones do not count."""
+    """100 × (most - own) ÷ most; pods of other Services and terminating pods do not count."""
     pods = (
         *(make_pod(f"a{i}", node="n1", labels=APP) for i in range(4)),
         make_pod("b", node="n2", labels=APP),
@@ -135,7 +135,7 @@ def test_pods_of_a_service_are_spread_over_nodes():
 
 
 def test_zones_have_two_thirds_of_the_score():
-    """n1 is full in a full zone, n2 is empty there, n3 is in the other zone."""
+    """n1 is full in a full zone, n2 is empty in this zone, and n3 is in another zone."""
     zones = [{"topology.kubernetes.io/zone": name} for name in ("a", "a", "b")]
     nodes = [make_node(f"n{i}", labels=labels) for i, labels in enumerate(zones, 1)]
     placed = make_pod("a", node="n1", labels=APP)

@@ -37,7 +37,7 @@ def plugin(scene):
 
 
 def volumes_by_node(scene, plugin, *claims):
-    """{node: "claim=volume claim!" or reason}, where `!` is for a claim that is made there."""
+    """Return {node: "claim=volume claim!" or reason}, where `!` marks a claim to be provisioned."""
     pod = scene.incoming(**claiming(*claims))
     state = scene.started(plugin, pod)
     found = scene.verdicts(plugin, pod, state)
@@ -93,7 +93,7 @@ EPHEMERAL = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}
     ],
 )
 def test_an_unusable_claim_makes_the_pod_unschedulable(objects, spec, reason, scene, plugin):
-    """Wherever it would run, and preemption cannot help."""
+    """The claim is unusable on every node, and preemption does not help."""
     scene.tell(*objects)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**spec))
     assert isinstance(answer, Status)
@@ -120,14 +120,14 @@ def test_an_unusable_claim_makes_the_pod_unschedulable(objects, spec, reason, sc
     ],
 )
 def test_unbound_claims_that_make_the_pod_unschedulable(claim, classes, scene, plugin):
-    """Others must bind it first."""
+    """Another controller must bind these claims first."""
     scene.tell(claim, *classes)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
     assert answer.message == "pod has unbound immediate PersistentVolumeClaims"
 
 
 def test_pods_without_claims_are_skipped(scene, plugin):
-    """Whatever else they mount; and scores are never asked for."""
+    """Other volumes do not matter, and no scores are computed."""
     assert plugin.pre_filter(CycleState(), scene.incoming()) is SKIP
     disk = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}
     assert plugin.pre_filter(CycleState(), scene.incoming(**disk)) is SKIP
@@ -144,7 +144,7 @@ def bound(scene, name, volume, **more):
 
 
 def test_a_bound_volume_must_be_accessible_from_the_node(scene, plugin):
-    """One without node affinity is."""
+    """A volume without node affinity is accessible from every node."""
     bound(scene, "c1", "v1", reach={ZONE: ["z1"]})
     bound(scene, "c2", "v2")
     told = {"a": "", "b": "", "c": OUT_OF_REACH}
@@ -166,7 +166,7 @@ def test_node_affinity_of_volumes_does_not_match_node_names(scene, plugin):
 
 
 def test_the_first_conflicting_bound_claim_is_reported(scene, plugin):
-    """Out of reach before a missing volume, a missing volume before out of reach."""
+    """On each node, the first conflicting claim of the pod is reported."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("stray", volume="gone", bound=True))
     told = {"a": NO_VOLUME, "b": OUT_OF_REACH, "c": OUT_OF_REACH}
@@ -175,7 +175,7 @@ def test_the_first_conflicting_bound_claim_is_reported(scene, plugin):
 
 
 def test_a_migrated_disk_uses_the_labels_of_its_driver(scene, plugin):
-    """On nodes that say so; elsewhere by its own."""
+    """This holds on nodes whose CSINode lists the plugin as migrated; others use the zone label."""
     scene.node("b", "z1", labels={"topology.gke.io/zone": "z2"})
     scene.tell(make_csi_node("b", migrated=["kubernetes.io/gce-pd"]), make_csi_node("c"))
     disk = {"gcePersistentDisk": {"pdName": "d"}}
@@ -185,7 +185,7 @@ def test_a_migrated_disk_uses_the_labels_of_its_driver(scene, plugin):
 
 
 def test_a_node_whose_disks_are_not_migrated_any_more(scene, plugin):
-    """Its own labels count again; other nodes stay migrated."""
+    """The zone label counts again on this node; other nodes stay migrated."""
     for name in ("a", "b"):
         scene.node(name, "z1", labels={"topology.gke.io/zone": "z2"})
         scene.tell(make_csi_node(name, migrated=["kubernetes.io/gce-pd"]))
@@ -197,7 +197,7 @@ def test_a_node_whose_disks_are_not_migrated_any_more(scene, plugin):
 
 
 def where(*terms):
-    """The spec of a volume that is reached from the nodes of any of `terms`."""
+    """Return the spec of a volume that is accessible from the nodes of any of `terms`."""
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": list(terms)}}}
 
 
@@ -231,20 +231,20 @@ def test_a_volume_is_accessible_from_nodes_that_match_a_term(terms, reached, sce
 
 @pytest.fixture
 def waiting(scene, plugin):
-    """A class of which no volume can be made."""
+    """A class without dynamic provisioning, and its plugin."""
     scene.tell(make_storage_class(provisioner="kubernetes.io/no-provisioner"), make_claim("c"))
     return plugin
 
 
 def test_the_smallest_matching_volume_is_chosen(scene, waiting):
-    """Among equals the first by name; what is too small does not suit."""
+    """Of equal volumes, the first by name is chosen; volumes that are too small are ignored."""
     scene.tell(make_volume("big", size="9Gi"), make_volume("small", size="1023Mi"))
     scene.tell(make_volume("y", size="2Gi"), make_volume("x", size="2Gi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
 
 
 def test_each_node_uses_the_volumes_accessible_from_it(scene, waiting):
-    """Local disks, a disk of the zone, and nothing."""
+    """One node has a local disk, one has a disk of its zone, and one has nothing."""
     scene.tell(make_volume("local", size="2Gi", reach={HOST: ["a"]}))
     scene.tell(make_volume("zonal", size="3Gi", reach={ZONE: ["z1"]}))
     told = {"a": "c=local", "b": "c=zonal", "c": NO_MATCH}
@@ -271,7 +271,7 @@ def test_each_node_uses_the_volumes_accessible_from_it(scene, waiting):
     ],
 )
 def test_volumes_that_do_not_match_a_claim(volume, scene, waiting):
-    """Each reason alone is enough."""
+    """Each of these differences alone excludes the volume."""
     scene.tell(volume)
     assert volumes_by_node(scene, waiting, "c") == everywhere(NO_MATCH)
 
@@ -304,7 +304,7 @@ def test_an_in_tree_disk_without_node_affinity_is_accessible_from_all_nodes(
 
 
 def test_a_selector_restricts_the_volumes(scene, waiting):
-    """Even where that leaves a bigger one."""
+    """A larger volume that matches the selector is chosen."""
     selector = {"selector": {"matchLabels": {"tier": "gold"}}}
     scene.tell(make_claim("c", spec=selector), make_volume("x", labels={"tier": "tin"}))
     scene.tell(make_volume("y", size="5Gi", labels={"tier": "gold"}))
@@ -312,7 +312,7 @@ def test_a_selector_restricts_the_volumes(scene, waiting):
 
 
 def test_a_volume_with_a_claim_reference_is_preferred(scene, waiting):
-    """Whatever its phase, access modes and labels; or nothing is taken where it is not reached."""
+    """Its phase, access modes and labels do not matter. Nodes without access to it do not fit."""
     scene.tell(make_volume("free"))
     meant = {"claim": "default/c", "claim_uid": "", "size": "9Gi", "modes": ["ReadOnlyMany"]}
     scene.tell(make_volume("meant", phase="Pending", reach={HOST: ["a"]}, **meant))
@@ -321,14 +321,14 @@ def test_a_volume_with_a_claim_reference_is_preferred(scene, waiting):
 
 
 def test_a_volume_with_a_claim_reference_must_be_large_enough(scene, waiting):
-    """If it is too small, another one is looked for."""
+    """If it is too small, another volume is chosen."""
     scene.tell(make_volume("free"))
     scene.tell(make_volume("meant", claim="default/c", claim_uid="", size="1Mi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=free")
 
 
 def test_claims_get_volumes_in_order_of_size(scene, waiting):
-    """The smaller claim first, whatever the order in the pod; nothing is given back."""
+    """The smaller claim gets the smaller volume. There is no backtracking."""
     scene.tell(make_claim("big", size="2Gi"), make_claim("small", size="1Gi"))
     scene.tell(make_volume("x", size="2Gi"), make_volume("y", size="3Gi"))
     assert volumes_by_node(scene, waiting, "big", "small") == everywhere("small=x big=y")
@@ -337,7 +337,7 @@ def test_claims_get_volumes_in_order_of_size(scene, waiting):
 
 
 def test_claims_of_a_pod_get_different_volumes(scene, waiting):
-    """Local ones where there are any, else those of all."""
+    """Local volumes are used if there are any, otherwise volumes that all nodes reach."""
     scene.tell(make_claim("c1"), make_claim("c2"))
     scene.tell(make_volume("l1", reach={HOST: ["a"]}), make_volume("l2", reach={HOST: ["a"]}))
     scene.tell(make_volume("l3", reach={HOST: ["b"]}), make_volume("m", size="2Gi"))
@@ -346,13 +346,13 @@ def test_claims_of_a_pod_get_different_volumes(scene, waiting):
 
 
 def test_a_claim_named_twice_needs_two_volumes(scene, waiting):
-    """As upstream: the second mention does not know of the first."""
+    """As in upstream, the second reference ignores the volume of the first."""
     scene.tell(make_volume("meant", claim="default/c", claim_uid=""), make_volume("x"))
     assert volumes_by_node(scene, waiting, "c", "c") == everywhere("c=meant c=x")
 
 
 def test_results_follow_changes_of_volumes(scene, waiting):
-    """Taken, freed, grown, moved to another class, moved to another node, gone."""
+    """Volumes are bound, released, resized, moved to another class or node, and deleted."""
     scene.tell(make_volume("x"), make_volume("y", size="2Gi"))
     assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
     scene.tell(make_volume("x", claim="default/other"))
@@ -373,7 +373,7 @@ def test_results_follow_changes_of_volumes(scene, waiting):
 
 
 def test_claims_without_a_matching_volume_are_provisioned(scene, plugin):
-    """Where the class allows it: terms are alternatives, labels within one all count."""
+    """The terms of allowedTopologies are alternatives; all labels of a term must match."""
     scene.tell(make_claim("c"), make_storage_class(topologies=[{ZONE: ["z2"]}, {HOST: ["a"]}]))
     assert volumes_by_node(scene, plugin, "c") == {"a": "c!", "b": NO_MATCH, "c": "c!"}
     scene.tell(make_storage_class(topologies=[{ZONE: ["z1"], HOST: ["a", "c"]}]))
@@ -383,13 +383,13 @@ def test_claims_without_a_matching_volume_are_provisioned(scene, plugin):
 
 
 def test_an_existing_volume_is_preferred_to_provisioning(scene, plugin):
-    """Node by node."""
+    """The decision is made for each node."""
     scene.tell(make_claim("c"), make_storage_class(), make_volume("x", reach={HOST: ["a"]}))
     assert volumes_by_node(scene, plugin, "c") == {"a": "c=x", "b": "c!", "c": "c!"}
 
 
 def test_a_claim_with_a_selected_node_fits_only_this_node(scene, plugin):
-    """It looks for no other volume; two claims may be tied to different nodes."""
+    """No other volume is searched for; two claims may have different nodes."""
     scene.tell(make_storage_class(), make_volume("x"), make_claim("c", node="b"))
     told = {"a": NO_MATCH, "b": "c!", "c": NO_MATCH}
     assert volumes_by_node(scene, plugin, "c") == told
@@ -398,7 +398,7 @@ def test_a_claim_with_a_selected_node_fits_only_this_node(scene, plugin):
 
 
 def test_conflicts_of_bound_and_unbound_claims_are_both_reported(scene, plugin):
-    """Both reasons are told, in this order."""
+    """Both reasons are reported, in this order."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("c"), make_storage_class(topologies=[{HOST: ["b"]}]))
     told = {"a": NO_MATCH, "b": OUT_OF_REACH, "c": f"{OUT_OF_REACH}, {NO_MATCH}"}
@@ -406,7 +406,7 @@ def test_conflicts_of_bound_and_unbound_claims_are_both_reported(scene, plugin):
 
 
 def test_storage_capacity_is_checked_if_the_driver_publishes_it(scene, plugin):
-    """The maximum size of a volume counts for more than what is left."""
+    """The maximum size of a volume has precedence over the remaining capacity."""
     scene.tell(make_claim("c", size="5Gi"), make_storage_class())
     scene.tell(make_capacity("k1", capacity="9Gi", maximum="4Gi", topology={}))
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
@@ -422,7 +422,7 @@ def test_storage_capacity_is_checked_if_the_driver_publishes_it(scene, plugin):
 
 
 def test_capacities_of_one_topology_are_not_summed(scene, plugin):
-    """The largest counts, by label or by expression."""
+    """The largest capacity counts, whether selected by label or by expression."""
     scene.tell(
         make_claim("c", size="5Gi"), make_storage_class(), make_csi_driver(tells_capacity=True)
     )
@@ -437,14 +437,14 @@ def test_capacities_of_one_topology_are_not_summed(scene, plugin):
 
 
 def test_a_claim_without_a_size_fits_anywhere(scene, plugin):
-    """There is no capacity to check for."""
+    """No capacity is checked for it."""
     scene.tell(make_claim("c", size=None), make_storage_class())
     scene.tell(make_csi_driver(tells_capacity=True))
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
 
 
 def test_the_first_claim_that_cannot_be_provisioned_is_reported(scene, plugin):
-    """The smaller one, as it is looked at first."""
+    """The smaller claim is checked first."""
     scene.tell(make_storage_class(), make_storage_class("slow", topologies=[{}]))
     scene.tell(make_csi_driver(tells_capacity=True))
     scene.tell(make_claim("c"), make_claim("d", of_class="slow", size="2Gi"))
@@ -469,7 +469,7 @@ def test_the_first_claim_that_cannot_be_provisioned_is_reported(scene, plugin):
     ],
 )
 def test_invalid_arguments_are_refused(args, complaint, new_scene):
-    """By the name of the field."""
+    """The error names the field."""
     with pytest.raises(ValueError, match=re.escape(complaint)):
         new_scene({"VolumeBinding": args})
 
@@ -480,7 +480,7 @@ def test_the_bind_timeout_is_ten_minutes_by_default():
 
 
 def test_a_missing_storage_class_differs_from_an_empty_one():
-    """The first gets the default class, the second never does."""
+    """A claim with a missing class gets the default class; one with an empty class never does."""
     assert [make_claim("c", of_class=name).spec.storage_class_name for name in (None, "")] == [
         PersistentVolumeClaim().spec.storage_class_name,
         "",

@@ -1,6 +1,6 @@
-"""VolumeBinding asks all nodes at once and keeps what it can; here one node after the other.
+"""VolumeBinding evaluates all nodes at once; this test compares it with one node at a time.
 
-The walk is upstream's (binder.go: FindPodVolumes), without columns, caches or indexes.
+The reference is upstream's binder.go: FindPodVolumes, without columns, caches or indexes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def reaches(volume, node):
 
 
 def walk(related, claims, node):
-    """(reasons, {claim: volume}, claims to be made) of one node."""
+    """Return (reasons, {claim: volume}, claims to provision) for one node."""
     reasons = bound_reasons(related, [c for c in claims if BOUND in c.metadata.annotations], node)
     waiting = [c for c in claims if BOUND not in c.metadata.annotations]
     tied = [c for c in waiting if SELECTED in c.metadata.annotations]
@@ -252,7 +252,7 @@ def any_change(chance):
 
 @given(seed=st.integers(0, 2**32))
 def test_results_for_all_nodes_equal_those_of_single_nodes(seed, new_scene):
-    """Reasons, volumes taken and claims made, however the storage came to be as it is."""
+    """The reasons, volumes and claims to provision are equal, after any changes of storage."""
     chance, scene = Chance(seed), new_scene()
     scene.tell(*(make_storage_class(name) for name in CLASSES))
     scene.tell(make_csi_driver(tells_capacity=chance.one_in(2)))

@@ -24,7 +24,7 @@ WAITING = "waiting"
 
 
 class Placing:
-    """A pod with the claims that `names` tells, to be placed on one of two nodes."""
+    """A pod with the claims `names`, to be placed on one of two nodes."""
 
     def __init__(self, scene, *names, pod="incoming"):
         self.scene, self.plugin = scene, scene.plugin("VolumeBinding")
@@ -43,11 +43,11 @@ class Placing:
         return self.plugin.pre_bind(self.state, self.pod, node)
 
     def written(self, node="a"):
-        """{object: patch} of what PreBind asks for."""
+        """Return {object: patch} of the writes that PreBind requests."""
         return {one.target.name: one.patch for one in self.pre_bind(node).commands}
 
     def outcome(self, node="a"):
-        """WAITING, "" once prepared, or why it never will be."""
+        """Return WAITING, "" if the volumes are bound, or the reason why they never will be."""
         status = self.plugin.is_prepared(self.state, self.pod, node)
         if status is None:
             return ""
@@ -56,7 +56,7 @@ class Placing:
 
 @pytest.fixture
 def storage(scene):
-    """Two nodes, a class that waits, and a claim."""
+    """A cluster of two nodes, a class that waits for the first consumer, and a claim."""
     scene.node("a")
     scene.node("b")
     scene.tell(make_storage_class(), make_claim("c"))
@@ -69,7 +69,7 @@ def versioned(one, version):
 
 
 def asked(scene, *names):
-    """The verdict of VolumeBinding on each node for a pod with these claims."""
+    """Return the verdict of VolumeBinding on each node for a pod with these claims."""
     return scene.verdicts(scene.plugin("VolumeBinding"), scene.incoming("next", **claiming(*names)))
 
 
@@ -77,7 +77,7 @@ def asked(scene, *names):
 
 
 def test_an_assumed_volume_is_in_use(storage):
-    """For other claims of the next cycle; until it is taken back."""
+    """Other claims cannot get it in the next cycle, until the assumption is reverted."""
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
     placing = Placing(storage, "c").reserve()
@@ -88,7 +88,7 @@ def test_an_assumed_volume_is_in_use(storage):
 
 
 def test_an_assumed_claim_fits_only_its_node(storage):
-    """For other pods with the claim; until it is taken back."""
+    """This holds for other pods with the claim, until the assumption is reverted."""
     placing = Placing(storage, "c").reserve("b")
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
     placing.unreserve("b")
@@ -96,7 +96,7 @@ def test_an_assumed_claim_fits_only_its_node(storage):
 
 
 def test_bindings_in_the_api_are_not_reverted(storage):
-    """The placement may fail after it was written."""
+    """A placement may fail after its selected node was written."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b"))
     placing.unreserve("b")
@@ -104,14 +104,14 @@ def test_bindings_in_the_api_are_not_reverted(storage):
 
 
 def test_an_older_update_does_not_revert_an_assumption(storage):
-    """A newer version that does not show the decision yet."""
+    """The update has a newer version, but was made before the decision was written."""
     Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", annotations={"note": "new"}))
     assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
 
 
 def test_an_assumption_ends_with_its_object(storage):
-    """A claim of that name which is made afterwards is free."""
+    """A claim of the same name that is created afterwards has no assumption."""
     Placing(storage, "c").reserve("b")
     storage.untell(make_claim("c"))
     storage.tell(make_claim("c"))
@@ -119,7 +119,7 @@ def test_an_assumption_ends_with_its_object(storage):
 
 
 def test_an_assumed_volume_that_is_created_again_is_free(storage):
-    """The same for volumes."""
+    """A volume that is recreated under the same name has no assumption."""
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
     Placing(storage, "c").reserve()
@@ -129,7 +129,7 @@ def test_an_assumed_volume_that_is_created_again_is_free(storage):
 
 
 def test_a_claim_reference_with_uid_confirms_the_assumption(storage):
-    """Its name alone stood there before."""
+    """Before, the reference had only the name."""
     storage.tell(make_volume("v", claim="default/c", claim_uid=""))
     placing = Placing(storage, "c").reserve()
     storage.tell(make_volume("v", claim="default/c", claim_uid="", labels={"note": "new"}))
@@ -137,7 +137,7 @@ def test_a_claim_reference_with_uid_confirms_the_assumption(storage):
 
 
 def test_no_volumes_are_assumed_for_bound_claims(storage):
-    """Its claims are bound."""
+    """Nothing is written for the pod."""
     storage.tell(make_claim("c", volume="v", bound=True), make_volume("v", claim="default/c"))
     assert Placing(storage, "c").reserve().pre_bind() is None
 
@@ -146,7 +146,7 @@ def test_no_volumes_are_assumed_for_bound_claims(storage):
 
 
 def test_the_claim_is_written_into_the_volume(storage):
-    """With the uid, so that a claim of that name made later is not meant; and marked."""
+    """The reference has the uid, so that it does not mean a later claim of the same name."""
     storage.tell(versioned(make_volume("v"), "7"))
     reference = {
         "apiVersion": "v1",
@@ -167,7 +167,7 @@ def test_the_claim_is_written_into_the_volume(storage):
 
 
 def test_a_volume_with_a_claim_reference_is_not_annotated(storage):
-    """So it is not freed when the marks are removed."""
+    """Without the annotation, the volume stays reserved when the binding is undone."""
     storage.tell(make_volume("v", claim="default/c", claim_uid=""))
     written = Placing(storage, "c").reserve().written()
     assert written["v"]["spec"]["claimRef"]["uid"] == "uid-c"
@@ -175,7 +175,7 @@ def test_a_volume_with_a_claim_reference_is_not_annotated(storage):
 
 
 def test_a_volume_that_references_the_claim_is_not_written(storage):
-    """Only the claim's side is awaited."""
+    """The binding waits only for the claim."""
     storage.tell(make_volume("v", claim="default/c"))
     placing = Placing(storage, "c").reserve()
     assert placing.written() == {}
@@ -183,7 +183,7 @@ def test_a_volume_that_references_the_claim_is_not_written(storage):
 
 
 def test_the_selected_node_is_written_to_a_claim_to_be_provisioned(storage):
-    """Of the version that was read."""
+    """The write has the version of the claim that was read as its precondition."""
     storage.tell(versioned(make_claim("c"), "8"))
     assert Placing(storage, "c").reserve("b").written("b") == {
         "c": {
@@ -196,7 +196,7 @@ def test_the_selected_node_is_written_to_a_claim_to_be_provisioned(storage):
 
 
 def test_a_claim_with_the_selected_node_is_not_written(storage):
-    """For this node already."""
+    """The claim already has this node."""
     storage.tell(make_claim("c", node="b"))
     placing = Placing(storage, "c").reserve("b")
     assert placing.written("b") == {}
@@ -204,7 +204,7 @@ def test_a_claim_with_the_selected_node_is_not_written(storage):
 
 
 def test_volumes_are_written_before_claims(storage):
-    """As they were matched: the smallest claim first."""
+    """The order is that of matching: the smallest claim first."""
     storage.tell(make_volume("v"), make_claim("big", size="5Gi"))
     placing = Placing(storage, "big", "c").reserve()
     assert list(placing.written()) == ["v", "big"]
@@ -212,7 +212,7 @@ def test_volumes_are_written_before_claims(storage):
 
 @pytest.mark.parametrize(("args", "timeout_s"), [(None, 600), (30, 30)])
 def test_the_bind_timeout_ends_the_wait(args, timeout_s, new_scene):
-    """Ten minutes if nothing else is configured."""
+    """The default is ten minutes."""
     arguments = {} if args is None else {"VolumeBinding": {"bindTimeoutSeconds": args}}
     scene = new_scene(arguments)
     scene.node("a")
@@ -231,7 +231,7 @@ def bound_to_v():
 
 
 def test_a_binding_is_complete_when_volume_and_claim_are_bound(storage):
-    """First the volume shows it, then the claim."""
+    """The volume refers to the claim first, then the claim to the volume."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
     assert placing.outcome() == WAITING
@@ -254,7 +254,7 @@ def test_a_binding_is_complete_when_volume_and_claim_are_bound(storage):
     ],
 )  # fmt: skip
 def test_volume_states_that_fail_a_binding(volume, reason, storage):
-    """After it was written."""
+    """The volume has this state after the binding was written."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
     if volume is None:
@@ -265,7 +265,7 @@ def test_volume_states_that_fail_a_binding(volume, reason, storage):
 
 
 def test_a_binding_fails_if_a_client_resets_it(storage):
-    """The volume showed the claim and does no more."""
+    """The reference to the claim was written, and then removed."""
     storage.tell(make_volume("v"))
     placing = Placing(storage, "c").reserve()
     storage.tell(make_volume("v", claim="default/c"), make_volume("v"))
@@ -273,7 +273,7 @@ def test_a_binding_fails_if_a_client_resets_it(storage):
 
 
 def test_a_claim_is_provisioned_when_it_is_bound_to_an_accessible_volume(storage):
-    """Step by step."""
+    """The binding waits through each intermediate state."""
     placing = Placing(storage, "c").reserve("b")
     assert placing.outcome("b") == WAITING
     storage.tell(make_claim("c", node="b"))
@@ -287,7 +287,7 @@ def test_a_claim_is_provisioned_when_it_is_bound_to_an_accessible_volume(storage
 
 
 def test_a_provisioned_volume_that_is_not_accessible_fails_the_binding(storage):
-    """The provisioner has ignored the selected node."""
+    """The provisioner ignored the selected node."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b", volume="v"))
     storage.tell(make_volume("v", claim="default/c", reach={HOST: ["a"]}))
@@ -321,7 +321,7 @@ def test_a_provisioned_volume_that_is_not_accessible_fails_the_binding(storage):
     ],
 )
 def test_claim_states_that_fail_provisioning(claim, reason, storage):
-    """After the node was written into it."""
+    """The claim has this state after the selected node was written."""
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b"))
     if claim is None:
@@ -332,7 +332,7 @@ def test_claim_states_that_fail_provisioning(claim, reason, storage):
 
 
 def test_the_wait_ends_if_the_node_is_deleted(storage):
-    """There is nowhere to go."""
+    """The pod cannot be bound to a deleted node."""
     placing = Placing(storage, "c").reserve("b")
     storage.untell(make_node("b"))
     reason = 'failed to get node "b": node "b" not found'
@@ -341,7 +341,7 @@ def test_the_wait_ends_if_the_node_is_deleted(storage):
 
 @pytest.mark.parametrize("uid", [None, "another"])
 def test_the_wait_ends_if_the_pod_is_deleted(uid, storage):
-    """Or if another one has its name now."""
+    """The wait also ends if another pod has the same name now."""
     placing = Placing(storage, "c").reserve("b")
     storage.gone(placing.pod)
     if uid is not None:
@@ -352,7 +352,7 @@ def test_the_wait_ends_if_the_pod_is_deleted(uid, storage):
 
 
 def test_a_migrated_disk_is_checked_by_the_labels_of_its_driver(storage):
-    """As it was when the node was chosen."""
+    """The labels are the ones that were used when the node was chosen."""
     zone, driver_zone = "topology.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"
     storage.node("a", labels={driver_zone: "z1"})
     storage.tell(make_csi_node("a", migrated=["kubernetes.io/aws-ebs"]))
@@ -364,7 +364,7 @@ def test_a_migrated_disk_is_checked_by_the_labels_of_its_driver(storage):
 
 
 def test_an_assumption_does_not_change_the_object(storage):
-    """It says what will be beside what the API shows."""
+    """The assumption is stored separately from the object of the API."""
     storage.tell(make_volume("v"))
     Placing(storage, "c").reserve()
     related, assumed = storage.cluster.related, storage.cluster.assumed_volumes

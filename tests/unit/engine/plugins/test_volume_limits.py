@@ -41,13 +41,13 @@ def limit(scene, count, driver=DRIVER, name="n"):
 
 
 def bound(scene, name, **volume):
-    """A claim with a volume of its own."""
+    """Create a claim with its own volume."""
     scene.tell(make_claim(name, volume=f"v-{name}", bound=True))
     scene.tell(make_volume(f"v-{name}", claim=f"default/{name}", **volume))
 
 
 def use(scene, pod, *claims, node="n"):
-    """A pod on the node with bound claims."""
+    """Add a pod with bound claims to the node."""
     for claim in claims:
         bound(scene, claim)
     return scene.pod(pod, node, **claiming(*claims))
@@ -69,7 +69,7 @@ def test_without_a_limit_any_number_fits(scene, plugin):
 
 @pytest.mark.parametrize(("count", "expected"), [(3, ""), (2, TOO_MANY), (0, TOO_MANY)])
 def test_the_limit_is_the_highest_number_that_fits(count, expected, scene, plugin):
-    """Two are there, one is wanted."""
+    """Two volumes are in use, and one is requested."""
     limit(scene, count)
     use(scene, "x", "c1", "c2")
     bound(scene, "new")
@@ -77,7 +77,7 @@ def test_the_limit_is_the_highest_number_that_fits(count, expected, scene, plugi
 
 
 def test_the_volumes_of_a_pod_are_needed_together(scene, plugin):
-    """Each alone would fit."""
+    """Each volume alone would fit."""
     limit(scene, 2)
     use(scene, "x", "c1")
     bound(scene, "new1")
@@ -87,7 +87,7 @@ def test_the_volumes_of_a_pod_are_needed_together(scene, plugin):
 
 
 def test_a_volume_already_used_on_the_node_does_not_count_again(scene, plugin):
-    """However many pods use it, and under whatever claim."""
+    """The number of pods and claims that use the volume does not matter."""
     limit(scene, 1)
     use(scene, "x", "c1")
     scene.pod("y", "n", **claiming("c1"))
@@ -97,7 +97,7 @@ def test_a_volume_already_used_on_the_node_does_not_count_again(scene, plugin):
 
 
 def test_a_claim_without_a_volume_counts_under_its_class(scene, plugin):
-    """Each such claim for itself; a class that is not there counts for nothing."""
+    """Each such claim counts separately; a claim of a missing class does not count."""
     limit(scene, 1)
     scene.tell(make_storage_class(), make_claim("c1"), make_claim("c2"))
     scene.tell(make_claim("stray", of_class="gone"))
@@ -108,14 +108,14 @@ def test_a_claim_without_a_volume_counts_under_its_class(scene, plugin):
 
 
 def test_a_claim_whose_volume_is_deleted_counts_under_its_class(scene, plugin):
-    """As if it had never been bound."""
+    """Like a claim that was never bound."""
     limit(scene, 0)
     scene.tell(make_storage_class(), make_claim("c", volume="gone", bound=True))
     assert verdict(scene, plugin, "c") == TOO_MANY
 
 
 def test_an_attachment_without_pod_counts(scene, plugin):
-    """Until it is gone; it is no less there for being wanted again."""
+    """The attachment counts until it is deleted, even if the pod requests the same volume."""
     limit(scene, 1)
     bound(scene, "c")
     scene.tell(make_volume("left"), make_attachment("a", "n", "left"))
@@ -127,7 +127,7 @@ def test_an_attachment_without_pod_counts(scene, plugin):
 
 
 def test_an_attachment_of_a_used_volume_is_not_counted_twice(scene, plugin):
-    """Nor is one of a volume that is not there, or that no CSI driver serves."""
+    """An attachment of a missing volume, or of one without a CSI driver, does not count."""
     limit(scene, 2)
     use(scene, "x", "c1")
     scene.tell(make_attachment("a", "n", "v-c1"), make_attachment("b", "n", "gone"))
@@ -137,7 +137,7 @@ def test_an_attachment_of_a_used_volume_is_not_counted_twice(scene, plugin):
 
 
 def test_in_tree_disks_count_under_their_driver(scene, plugin):
-    """Inline, of a volume, and of a class; on nodes with a CSINode they are all migrated."""
+    """Inline disks, volumes and classes count. Nodes with a CSINode have migrated all of them."""
     limit(scene, 2, EBS)
     source = {"awsElasticBlockStore": {"volumeID": "aws://zone/vol-1"}}
     scene.pod("x", "n", volumes=[{"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}])
@@ -149,14 +149,14 @@ def test_in_tree_disks_count_under_their_driver(scene, plugin):
 
 
 def test_pods_without_attachable_volumes_are_skipped(scene, plugin):
-    """A CSI volume that the pod brings itself is not attached."""
+    """CSI ephemeral inline volumes are not attached."""
     assert verdict(scene, plugin) == SKIPPED
     inline = [{"name": "s", "csi": {"driver": DRIVER}}]
     assert scene.verdicts(plugin, scene.incoming(volumes=inline)) == SKIPPED
 
 
 def test_only_missing_claims_of_the_incoming_pod_reject_it(scene, plugin):
-    """Who is there already runs without it."""
+    """A pod that is already on the node runs without its claim."""
     limit(scene, 1)
     scene.pod("x", "n", **claiming("gone"))
     bound(scene, "c")
@@ -166,7 +166,7 @@ def test_only_missing_claims_of_the_incoming_pod_reject_it(scene, plugin):
 
 
 def test_the_claim_of_another_pod_fails_the_cycle(scene, plugin):
-    """An ephemeral volume's claim must be made for its pod, also for one that runs already."""
+    """The claim of an ephemeral volume must belong to its pod, also to a running one."""
     limit(scene, 5)
     volumes = [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]
     scene.tell(make_claim("x-e", made_for="u-somebody"))
@@ -203,7 +203,7 @@ def test_an_unknown_volume_on_a_node_without_limits_is_ignored(scene, plugin):
 
 
 def test_volumes_of_other_kinds_do_not_count(scene, plugin):
-    """Beside a disk that does."""
+    """The emptyDir does not count, but the disk does."""
     limit(scene, 1, EBS)
     disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}
     pod = scene.incoming(volumes=[{"name": "s", "emptyDir": {}}, disk])
@@ -238,7 +238,7 @@ VOLUMES = tuple(f"v{i}" for i in range(5))
 
 
 def any_change(chance):
-    """Something appears, changes or goes."""
+    """Add, change or delete a random object."""
     name, node = chance.of(CLAIMS), chance.of(NODES)
     volume = chance.of(VOLUMES)
     one = chance.of(
@@ -276,7 +276,7 @@ def test_nodes_whose_pods_have_no_volumes_are_not_read(scene, plugin, monkeypatc
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_updated_counts_equal_new_counts(seed, new_scene):
-    """After any changes, both forms agree; the one over columns keeps, the other one counts."""
+    """After any changes, the form with cached counts agrees with the form that counts anew."""
     chance, scene = Chance(seed), new_scene()
     plugin = scene.plugin("NodeVolumeLimits")
     for _ in range(12):
@@ -345,14 +345,14 @@ def test_which_events_wake_a_pod_with_a_claim(kind, old, new, woken, scene, plug
     ],
 )
 def test_a_deleted_pod_with_attachable_volumes_wakes_pods(gone, woken, scene, plugin):
-    """Whatever their driver."""
+    """The driver of the volumes does not matter."""
     event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, scene.pod("left", "n", **gone), None)
     assert plugin.is_woken_by(scene.incoming(**claiming("c")), event) is woken
 
 
 @pytest.mark.parametrize(("driver", "woken"), [(EBS, True), (DRIVER, False)])
 def test_a_detached_volume_wakes_pods_with_disks_of_its_driver(driver, woken, scene, plugin):
-    """Pods without claims, that is."""
+    """Pods without claims of this driver are not woken."""
     disk = {"name": "d", "awsElasticBlockStore": {"volumeID": "vol-1"}}
     old = make_attachment("a", "n", "v", attacher=driver)
     event = ClusterEvent(EventKind.VOLUME_ATTACHMENT_DELETE, old, None)
@@ -360,7 +360,7 @@ def test_a_detached_volume_wakes_pods_with_disks_of_its_driver(driver, woken, sc
 
 
 def test_a_hypothetically_removed_pod_frees_its_volumes(scene, plugin):
-    """Dry runs see the node as it would be."""
+    """Dry runs evaluate the node without the pod."""
     limit(scene, 1)
     user = use(scene, "x", "c1")
     bound(scene, "new")

@@ -75,14 +75,14 @@ def plugin(scene):
     ],
 )
 def test_disks_exclude_each_other_on_a_node(theirs, ours, conflict, scene, plugin):
-    """Only there, and in both forms of the question."""
+    """Pods on other nodes do not conflict. Both forms of the plugin agree."""
     scene.pod("theirs", "a", volumes=volumes(theirs))
     verdicts = scene.verdicts(plugin, scene.incoming(volumes=volumes(ours)))
     assert verdicts == {"a": NO_DISK if conflict else "", "b": ""}
 
 
 def test_a_disk_is_free_after_its_last_pod_is_deleted(scene, plugin):
-    """Users are counted, not remembered."""
+    """The number of users of each disk is counted."""
     pods = [scene.pod(name, "a", volumes=volumes(ebs("d"))) for name in ("x", "y")]
     incoming = scene.incoming(volumes=volumes(ebs("d")))
     scene.gone(pods[0])
@@ -100,7 +100,7 @@ def test_pods_without_such_volumes_are_skipped(scene, plugin):
 
 
 def test_a_claim_for_one_pod_is_refused_everywhere_while_in_use(scene, plugin):
-    """Wherever the user is; in another namespace it is another claim."""
+    """The node of the user does not matter; a claim in another namespace is another claim."""
     scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
     user = scene.pod("user", "a", **claiming("c"))
     scene.pod("other", "b", namespace="elsewhere", **claiming("c"))
@@ -119,7 +119,7 @@ def test_conflicts_of_disks_are_reported_before_those_of_claims(scene, plugin):
 
 
 def test_a_missing_claim_makes_the_pod_unschedulable(scene, plugin):
-    """In the API server's words, and preemption cannot help."""
+    """The message is the API server's, and preemption does not help."""
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
     assert isinstance(answer, Status)
     assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
@@ -127,7 +127,7 @@ def test_a_missing_claim_makes_the_pod_unschedulable(scene, plugin):
 
 
 def test_preemption_of_its_pod_frees_a_read_write_once_pod_claim():
-    """On the user's node only: there the last use goes."""
+    """Preemption helps on the node of the pod that uses the claim, not on other nodes."""
     scene = PluginScene(nodes=[make_node("a"), make_node("b")])
     scene.add(
         make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
@@ -142,7 +142,7 @@ def test_preemption_of_its_pod_frees_a_read_write_once_pod_claim():
 
 
 def test_a_pod_of_equal_priority_keeps_its_claim():
-    """Then nothing helps."""
+    """Preemption does not help then."""
     scene = PluginScene(nodes=[make_node("a")])
     scene.add(
         make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
@@ -169,7 +169,7 @@ def test_a_pod_of_equal_priority_keeps_its_claim():
     ],
 )
 def test_a_deleted_pod_wakes_pods_with_conflicting_volumes(gone, woken, scene, plugin):
-    """Whatever the access mode of a shared claim."""
+    """The access mode of a shared claim does not matter."""
     left = scene.pod("left", "a", **gone)
     ours = [*volumes(gce("d")), {"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]
     event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, left, None)

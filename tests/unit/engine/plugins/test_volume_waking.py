@@ -51,7 +51,7 @@ def test_only_claims_of_the_pod_wake_it(claim, expected, woken):
 
 
 def test_the_claim_of_an_ephemeral_volume_wakes_its_pod(woken):
-    """By the name it is made under."""
+    """The event is matched by the generated name of the claim."""
     assert woken(EPHEMERAL, EventKind.VOLUME_CLAIM_ADD, None, make_claim("incoming-e"))
     assert not woken(EPHEMERAL, EventKind.VOLUME_CLAIM_ADD, None, make_claim("e"))
 
@@ -119,7 +119,7 @@ def test_a_csi_node_with_changed_migrated_drivers_wakes_the_pod(woken):
     ],
 )
 def test_capacity_for_larger_volumes_wakes_the_pod(before, after, expected, woken):
-    """The size of a single volume is what counts."""
+    """The maximum size of a single volume matters."""
     old, new = make_capacity("k", **before), make_capacity("k", **after)
     assert woken({}, EventKind.STORAGE_CAPACITY_UPDATE, old, new) is expected
 
@@ -141,6 +141,6 @@ def test_capacity_for_larger_volumes_wakes_the_pod(before, after, expected, woke
     ],
 )
 def test_a_driver_that_stops_publishing_capacity_wakes_pods(spec, before, after, expected, woken):
-    """Pods with its inline volumes, as kube-scheduler has it, though it matters to claims."""
+    """As in kube-scheduler, it wakes pods with its inline volumes, although claims are affected."""
     old, new = make_csi_driver(tells_capacity=before), make_csi_driver(tells_capacity=after)
     assert woken(spec, EventKind.CSI_DRIVER_UPDATE, old, new) is expected

@@ -60,19 +60,19 @@ def verdict(scene, plugin, volume_labels, node_labels):
     ],
 )
 def test_a_node_fits_if_it_has_the_zone_labels_of_the_volume(volume, node, expected, scene, plugin):
-    """In both forms of the question."""
+    """Both forms of the plugin agree."""
     assert verdict(scene, plugin, volume, node) == expected
 
 
 def test_changes_take_effect_in_the_next_cycle(scene, plugin):
-    """A node that moved, a volume that was labelled anew."""
+    """A node gets another zone label, and a volume another label."""
     assert verdict(scene, plugin, {ZONE: "a"}, {ZONE: "b"}) == NO_ZONE
     assert verdict(scene, plugin, {ZONE: "a"}, {ZONE: "a"}) == ""
     assert verdict(scene, plugin, {ZONE: "b"}, {ZONE: "a"}) == NO_ZONE
 
 
 def test_ephemeral_volumes_are_left_to_node_affinity(scene, plugin):
-    """Only claims that the pod names are looked at."""
+    """Only claims that are named in the pod are checked."""
     scene.node("n", "b")
     scene.tell(
         make_claim("incoming-e", volume="v", bound=True, made_for="u-incoming"),
@@ -114,7 +114,7 @@ def test_ephemeral_volumes_are_left_to_node_affinity(scene, plugin):
     ],
 )
 def test_claims_that_make_the_pod_unschedulable(objects, name, reason, scene, plugin):
-    """Each in upstream's words."""
+    """Each message is upstream's."""
     scene.tell(*objects)
     answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming(name)))
     assert isinstance(answer, Status)
@@ -122,7 +122,7 @@ def test_claims_that_make_the_pod_unschedulable(objects, name, reason, scene, pl
 
 
 def test_a_claim_that_waits_for_first_consumer_rejects_no_node(scene, plugin):
-    """Its volume will be made to suit."""
+    """Its volume will be provisioned for the chosen node."""
     scene.tell(make_claim("c"), make_storage_class())
     assert scene.verdicts(plugin, scene.incoming(**claiming("c"))) == SKIPPED
 

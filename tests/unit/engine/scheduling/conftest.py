@@ -31,7 +31,7 @@ FIT = ("NodeResourcesFit",)
 
 
 class Waiting:
-    """A scheduling queue spoken to in names and seconds."""
+    """A scheduling queue with methods that use names and seconds."""
 
     def __init__(self, start_s=0.0, gate=None, profiles=None, kind=SchedulingQueue, **config):
         self.cluster = Cluster()
@@ -51,7 +51,7 @@ class Waiting:
         self.queue.add(self.info(make_pod(name, **more)), seconds(at_s))
 
     def update(self, name, at_s, kinds=(), **more):
-        """A new version of a waiting pod, whose change amounts to `kinds`."""
+        """Update a waiting pod; `kinds` are the events of the change."""
         old = self.find(name).info
         new = self.info(make_pod(name, **more))
         events = [ClusterEvent(kind, old, new) for kind in kinds]
@@ -64,7 +64,7 @@ class Waiting:
         return self.find(name).place.value
 
     def pop(self, at_s=0.0):
-        """The popped pod's name, None if no pod is due."""
+        """Return the name of the popped pod, None if no pod is due."""
         queued = self.queue.pop(seconds(at_s))
         return queued and queued.info.pod.metadata.name
 
@@ -79,7 +79,7 @@ class Waiting:
         self.queue.wake(ClusterEvent(kind, old, new, **more), seconds(at_s))
 
     def due_s(self):
-        """When something is due, in seconds; 0 at once."""
+        """Return the next deadline in seconds, or None; 0 means immediately."""
         due = self.queue.next_deadline()
         return None if due is None else due / seconds(1)
 
@@ -92,15 +92,15 @@ def waiting():
 
 @pytest.fixture(scope="session")
 def new_waiting():
-    """Makes queues that are configured otherwise."""
+    """Makes queues with other configurations."""
     return Waiting
 
 
 class Stage:
     """A scheduler in a world that the test plays: the test sends changes and outcomes.
 
-    Commands come back as short tuples (`told`); `sent` keeps the commands themselves, oldest first,
-    until they are answered.
+    Methods return commands as short tuples (see `told`). `sent` contains the commands without an
+    outcome, oldest first.
     """
 
     def __init__(self, *objects, seed=0, at_s=1000.0, **config):
@@ -115,7 +115,7 @@ class Stage:
         self.put(*objects)
 
     def put(self, *objects):
-        """These are there now, in this version."""
+        """Add or update these objects."""
         return [said for one in objects for said in self._handle(ObjectChanged(one))]
 
     def gone(self, *objects):
@@ -130,7 +130,7 @@ class Stage:
         return self._sent(self.engine.handle_deadline(self.now))
 
     def turns(self):
-        """Everything that is due now, with nothing answered in between."""
+        """Handle everything that is due now, without outcomes in between; return the commands."""
         commands = []
         while self.is_due():
             commands += self.turn()
@@ -141,17 +141,17 @@ class Stage:
         return due is not None and due <= self.now
 
     def done(self, *kinds):
-        """The oldest command was performed."""
+        """Report that the oldest command succeeded."""
         command = self.sent.pop(0)
         assert not kinds or told(command)[0] in kinds
         return self._handle(CommandSucceeded(command))
 
     def refused(self, reason=FailureReason.INTERNAL_ERROR, message="no"):
-        """The oldest command was not."""
+        """Report that the oldest command failed."""
         return self._handle(CommandFailed(self.sent.pop(0), reason, message))
 
     def all_done(self):
-        """Every command that was sent and what follows from it, without telling of objects."""
+        """Report success for all sent commands and those that follow, without object changes."""
         commands = []
         while self.sent:
             commands += self.done()
@@ -177,7 +177,7 @@ class Stage:
 
 
 class Records(list):
-    """A reporter that remembers."""
+    """A reporter that stores its records."""
 
     def report(self, record):
         self.append(record)
@@ -187,7 +187,7 @@ class Records(list):
 
 
 def told(command):
-    """A command in short."""
+    """Return a command as a short tuple."""
     match command:
         case Bind(pod, node):
             return ("bind", pod.name, node)
@@ -211,7 +211,7 @@ def stage():
 
 @pytest.fixture
 def staged(stage):
-    """A stage whose default profile has `plugins` too: before all others, with weight 5."""
+    """Makes stages whose default profile also has `plugins`, before all others, with weight 5."""
 
     def make(*plugins, objects=(), last=False, **more):
         named = tuple((plugin.name, 5) for plugin in plugins)

@@ -14,7 +14,7 @@ A_ON_N1 = make_pod("a", node="n1", requests={"cpu": "3"})
 
 
 def failed(name, message):
-    """The event and the patch of a placement that came to nothing."""
+    """Return the event and the patch after a failed placement."""
     return [
         ("event", name, "FailedScheduling", message),
         ("patch", name, {}, ("PodScheduled", "False", "SchedulerError", message)),
@@ -46,7 +46,7 @@ def test_the_outcome_of_a_bind_may_arrive_before_the_update_of_the_pod(stage):
 
 
 def test_the_next_cycle_counts_the_assumed_pod(stage):
-    """Before the binding is confirmed."""
+    """The pod counts before its binding is confirmed."""
     scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
     assert scene.turn() == [("bind", "a", "n1")]
     assert scene.turn()[0][1:3] == ("b", "FailedScheduling")
@@ -98,7 +98,7 @@ def test_a_refused_binding_ends_a_nomination(stage):
 
 
 def test_a_pod_deleted_before_the_outcome_of_its_bind(stage):
-    """The event is recorded all the same, and nothing is queued."""
+    """The event is recorded anyway, and nothing is queued."""
     scene = stage(make_node("n1"), A)
     scene.turn()
     scene.gone(A)

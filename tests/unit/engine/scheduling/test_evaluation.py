@@ -30,7 +30,7 @@ class Gate:
 
 
 def answering(**answers):
-    """Extenders' answers by verb, as JSON; None is a failure."""
+    """Makes extenders with these answers by verb, as JSON; None is a failure."""
     asked = []
 
     def ask(call):
@@ -132,7 +132,7 @@ def test_a_plugin_that_fails_is_named(point):
 
 
 class Finds:
-    """A PostFilter with an answer of its own."""
+    """A PostFilter plugin with a given result."""
 
     name = "Finds"
     answer = PostFilterResult(error("no luck"))
@@ -176,7 +176,7 @@ def test_without_preemption_only_the_node_statuses_are_reported():
 
 
 def test_the_plugin_that_rejects_the_nominated_node_is_a_rejecting_plugin():
-    """Also where another plugin restricts the pod to other nodes."""
+    """This also holds if another plugin restricts the pod to other nodes."""
     field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
     only = {"nodeSelectorTerms": [{"matchFields": [field]}]}
     spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": only}}}

@@ -24,7 +24,7 @@ def with_condition(text, reason="Unschedulable", **more):
 
 
 def test_the_event_and_the_condition_have_the_reasons(stage):
-    """In upstream's words."""
+    """The texts are upstream's."""
     scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG))
     assert scene.turn() == [
         ("event", "a", "FailedScheduling", TEXT),

@@ -1,8 +1,8 @@
 """Cached results equal recomputed ones: plans, nominations and dry runs after any changes.
 
-One cluster lives through random changes with all its caches. After each of them a profile built
-from scratch over the same cluster, and one over a cluster that was told everything anew, must
-evaluate a waiting pod alike and decide alike about it.
+One cluster with all its caches changes at random. After each change, two other profiles must
+evaluate and schedule a waiting pod in the same way: a new profile over the same cluster, and a
+profile over a cluster that was loaded anew.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ WAITING_NAMES = tuple(f"w{i}" for i in range(1, 10))
 
 
 def on_node(pod, node):
-    """`pod` as it is once bound to `node`."""
+    """Return `pod` as it is after its binding to `node`."""
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
 def important(pod):
-    """`pod` with a higher priority than all others, so that it may preempt."""
+    """Return `pod` with a higher priority than all others, so that it may preempt."""
     return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=5000))
 
 
 def promised(pod, node):
-    """`pod` with its status saying that it was promised `node`."""
+    """Return `pod` with `node` as the nominated node in its status."""
     status = msgspec.structs.replace(pod.status, nominated_node_name=node)
     return msgspec.structs.replace(pod, status=status)
 
 
 def findings(served, pod):
-    """Everything an evaluation says, in names and words."""
+    """Return everything that an evaluation contains, with names instead of objects."""
     found = evaluate(served, pod)
     plain = {name: getattr(found, name) for name in found.__slots__ if name != "preemption"}
     if found.room is not None:  # which of several equal nodes it names depends on their order
@@ -89,7 +89,7 @@ def findings(served, pod):
 
 
 def decision(served, pod):
-    """The node that a cycle picks, and what it decides as far as chance has no part in it."""
+    """Return the node that a cycle chooses, and the other results that do not depend on chance."""
     found = run_consultation(schedule_one(served, pod, TieBreak(0)))
     if isinstance(found, Placement):
         return found.node.name, (found.via, found.feasible, found.equals)
@@ -136,7 +136,7 @@ class Life:
             self.cluster.apply(ObjectDeleted(gone))
 
     def change(self):
-        """Something happens; pods come and go most often."""
+        """Change the cluster at random; most changes add or delete pods."""
         chance = self.chance
         (self.put_pod, self.put_pod, self.touch_pod, self.touch_pod, self.lose_pod, self.place,
          self.nominate, self.nominate, self.nominate, self.withdraw, self.put_node, self.lose_node,
@@ -147,7 +147,7 @@ class Life:
         pod = any_pod(self.chance, name, node, beyond_the_node=self.beyond)
         known = self.objects.get(pod.key)
         if known is not None and known.metadata.uid == pod.metadata.uid:
-            pod = on_node(pod, known.spec.node_name)  # a binding is for life
+            pod = on_node(pod, known.spec.node_name)  # a binding never changes
         self.tell(pod)
 
     def touch_pod(self):
@@ -196,7 +196,7 @@ class Life:
         self.wait(promised(pod.pod, ""))
 
     def place(self):
-        """A cycle that ends in a binding."""
+        """Run a cycle, and bind the pod if it finds a node."""
         pod = self.any_waiting()
         found = run_consultation(schedule_one(self.profile, pod, TieBreak(self.chance.below(99))))
         if isinstance(found, Placement):
@@ -210,7 +210,7 @@ class Life:
         return self.waiting[self.chance.of(sorted(self.waiting))]
 
     def check(self):
-        """Kept, rebuilt, told anew."""
+        """Compare the cached results with those of a new profile and of a newly loaded cluster."""
         pod = self.any_waiting()
         kept, decided = findings(self.profile, pod), decision(self.profile, pod)
         fresh = self.build_profile(self.cluster, self.nominator)
@@ -228,7 +228,7 @@ class Life:
         self.seen["in a matrix"] += matrix is not None and len(matrix.plans) > 3
 
     def victims_both_ways(self, pod):
-        """Victims by arithmetic are the victims of a trial, on every node."""
+        """Check that the victims found by sums equal the victims of a trial, on every node."""
         framework, nominator = self.profile.framework, self.nominator
         found = find_nodes_that_fit(self.profile.plans, pod)
         fit = None if found.rejected else only_fit(framework, found.plan, found.state)
@@ -245,7 +245,7 @@ class Life:
         self.victims_over_columns(fit, pod, found)
 
     def victims_over_columns(self, fit, pod, found):
-        """The costs over columns are those of the candidates found on each node."""
+        """Check that the costs over columns are those of the candidates on each node."""
         table, budgets = self.cluster.table, self.cluster.budgets()
         guarded = guarded_rows(table, budgets)
         rows = [
@@ -270,7 +270,7 @@ class Life:
             self.seen["over columns"] += 1
 
     def told_anew(self, pod):
-        """A profile over a cluster that has no history, and `pod` as known there."""
+        """Return a profile over a newly loaded cluster, and `pod` as known there."""
         cluster, nominator = Cluster(), Nominator()
         cluster.apply(ObjectsLoaded(list(reversed(self.objects.values()))))
 
@@ -283,7 +283,7 @@ class Life:
         return self.build_profile(cluster, nominator), known(pod)
 
     def note(self, kept):
-        """What kinds of answers came up."""
+        """Count the kinds of results."""
         self.seen["placed" if kept["choices"] else "refused"] += 1
         self.seen["scored"] += kept["via"] == "score"
         self.seen["preempting"] += bool(kept.get("candidates"))

@@ -32,7 +32,7 @@ def test_how_many_nodes_are_enough(percentage, nodes, expected):
 
 @pytest.fixture
 def order():
-    """Nodes by name, as upstream would list them."""
+    """The node order, which lists nodes as upstream does."""
 
     class Listed:
         def __init__(self):
@@ -82,7 +82,7 @@ def test_a_recreated_node_is_last(order):
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["", "1", "2", None]))))
 def test_an_updated_order_equals_a_new_one(steps):
-    """None deletes the node."""
+    """In the steps, None deletes the node."""
     table, looks = NodeTable(), []
     following = NodeOrder(table)
     for name, zone in steps:
@@ -96,17 +96,17 @@ def test_an_updated_order_equals_a_new_one(steps):
     zones = [table.at(row).labels[ZONE] for row in rows]
     for zone in set(zones):
         places = [place for place, one in enumerate(zones) if one == zone]
-        # The n-th of a zone comes after the first n of every zone that has as many.
+        # The n-th node of a zone follows the first n nodes of each zone that has as many.
         assert all(place >= turn for turn, place in enumerate(places))
 
 
-# Every node is as good as another, so the choice tells which were looked at.
+# All nodes have equal scores, so the choice shows which nodes were evaluated.
 PLUGINS = (("PrioritySort", 0), ("NodeName", 0), ("NodeResourcesFit", 1), ("DefaultBinder", 0))
 
 
 @pytest.fixture
 def cluster(stage):
-    """A scheduler that looks for a tenth of 1,200 nodes, and remembers how many it found."""
+    """A scheduler that evaluates a tenth of 1,200 nodes, and records how many it found feasible."""
 
     def make(*objects, percentage=10, nodes=1200, **profile):
         profiles = (Profile(plugins=PLUGINS, node_percentage=percentage, **profile),)
@@ -117,7 +117,7 @@ def cluster(stage):
 
 
 def placements(scene):
-    """Node number and number of feasible nodes of every placement."""
+    """Return (node number, number of feasible nodes) of every placement."""
     found = scene.records.of(PodPlaced)
     return [(int(record.node[1:]), record.feasible) for record in found]
 
@@ -186,7 +186,7 @@ def test_by_default_every_node_is_evaluated(cluster):
 
 @pytest.fixture
 def preempting(stage):
-    """Ten full nodes; who is nominated, among how many candidates."""
+    """Returns (nominated node, number of candidates) for a pod and ten full nodes."""
 
     def make(args, seed=0, budget=()):
         nodes = [make_node(f"n{number}") for number in range(10)]
@@ -231,5 +231,5 @@ def test_the_search_continues_until_a_candidate_violates_no_budget(preempting):
     args = {"minCandidateNodesAbsolute": 2, "minCandidateNodesPercentage": 0}
     found = {preempting(args, seed, budget=range(9)) for seed in range(30)}
     assert {node for node, _ in found} == {9}
-    # Of those that breach one no more are kept than are wanted.
+    # At most the wanted number of candidates with budget violations is kept.
     assert {candidates for _, candidates in found} == {2, 3}

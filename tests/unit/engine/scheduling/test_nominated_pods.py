@@ -88,7 +88,7 @@ def statuses(profile, pod):
 
 
 def nominated_to(pod, node):
-    """`pod` with `node` in its status."""
+    """Return `pod` with `node` as the nominated node in its status."""
     status = msgspec.structs.replace(pod.status, nominated_node_name=node)
     return msgspec.structs.replace(pod, status=status)
 

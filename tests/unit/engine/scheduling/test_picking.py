@@ -19,7 +19,7 @@ def victim(name, node, priority=0, cpu="4", start=None, **more):
 
 
 def preempting(stage, *objects):
-    """What the preemptor `p`, who needs a whole node, decides."""
+    """Return the decision about the preemptor `p`, which needs a whole node."""
     nodes = sorted({pod.spec.node_name for pod in objects if getattr(pod.spec, "node_name", "")})
     preemptor = make_pod("p", priority=1000, requests={"cpu": "4"})
     scene = stage(*(make_node(name, cpu="4") for name in nodes), *objects, preemptor)
@@ -123,7 +123,7 @@ def test_victims_are_listed_by_importance(stage):
 
 
 def split(waiting, pods, budgets):
-    """Names of the violating and of the others."""
+    """Return the names of the pods that violate a budget, and of the others."""
     found = split_by_budget([waiting.info(pod) for pod in pods], budgets)
     return tuple([one.pod.metadata.name for one in group] for group in found)
 
@@ -158,5 +158,5 @@ def test_which_pods_violate_a_budget(waiting, budgets, violating):
 
 
 def test_a_pod_without_labels_is_guarded_by_no_budget(waiting):
-    """For every selector."""
+    """No selector of a budget matches it."""
     assert split(waiting, [make_pod("x")], [make_budget("b", {}, allowed=0)]) == ([], ["x"])

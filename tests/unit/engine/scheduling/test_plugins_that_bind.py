@@ -14,7 +14,7 @@ from fairlead.testing.builders import make_node, make_pod
 
 
 class Ledger:
-    """Takes part from Reserve to PostBind, writes down what it is asked, and answers as told."""
+    """A plugin from Reserve to PostBind that records its calls and has given results."""
 
     def __init__(self, name, book, **answers):
         self.name = name
@@ -42,7 +42,7 @@ class Ledger:
 
 
 def test_binding_plugins_run_in_order(staged):
-    """Reserve, Permit and PreBind of all plugins; PostBind after the Bind."""
+    """Reserve, Permit and PreBind of all plugins run before the Bind, and PostBind after it."""
     book = []
     scene = staged(Ledger("A", book), Ledger("B", book), objects=[make_node("n1"), make_pod("a")])
     scene.turn()
@@ -95,7 +95,7 @@ def test_a_binding_refused_by_the_api_server_is_unreserved(staged):
 
 
 class Gang:
-    """Keeps every pod waiting until there are `size` of them."""
+    """A Permit plugin that keeps pods waiting until there are `size` of them."""
 
     name = "Gang"
 
@@ -115,7 +115,7 @@ class Gang:
 
 @pytest.fixture
 def gang(stage):
-    """A stage with a gang plugin, `size` pods to a gang."""
+    """Makes stages with a gang plugin; a gang has `size` pods."""
 
     def make(size, *objects):
         return stage(
@@ -151,7 +151,7 @@ def test_a_permit_timeout_frees_the_resources(gang):
 
 
 def test_a_pod_deleted_at_permit_frees_its_resources(gang):
-    """At once; other pods are woken."""
+    """They are free immediately, and other pods are woken."""
     pods = [make_pod("p0", requests={"cpu": "4"}), make_pod("p1", requests={"cpu": "4"})]
     scene = gang(2, make_node("n1"), *pods)
     scene.turn()
@@ -166,7 +166,7 @@ def test_a_pod_deleted_at_permit_frees_its_resources(gang):
 
 
 class Some:
-    """A Bind plugin that takes pods with labels."""
+    """A Bind plugin that binds only pods with labels."""
 
     name = "Some"
 
@@ -189,7 +189,7 @@ def test_a_bind_plugin_may_skip_a_pod(staged):
 
 
 class Refuses:
-    """A Bind plugin that answers with a status, which is no answer of a Bind plugin."""
+    """A Bind plugin that returns an invalid status."""
 
     name = "Refuses"
 

@@ -39,7 +39,7 @@ def failed(name, text, fields):
 
 
 def marked(name):
-    """The patch that adds the condition DisruptionTarget to a victim."""
+    """Return the patch that adds the condition DisruptionTarget to a victim."""
     return ("patch", name, {}, tuple(PREEMPTED.values()))
 
 
@@ -256,7 +256,7 @@ def test_a_nominated_node_that_does_not_fit_is_replaced_by_another(stage):
 
 
 def test_nominated_resources_are_reserved_against_pods_of_lower_priority(stage):
-    """Also against pods of equal priority; these may use the remaining resources."""
+    """This includes pods of equal priority; these may use the remaining resources."""
     waiting = preemptor(nominated="n1", requests={"cpu": "3"})
     scene = stage(make_node("n1"), make_pod("big", requests={"cpu": "2"}), waiting)
     scene.scheduler.queue.remove("default/p")
@@ -267,7 +267,7 @@ def test_nominated_resources_are_reserved_against_pods_of_lower_priority(stage):
 
 
 def test_pods_of_higher_priority_ignore_a_nomination(stage):
-    """An earlier arrival does not count."""
+    """The earlier arrival of the nominated pod does not matter."""
     scene = stage(make_node("n1"), preemptor("strong", 500))
     scene.put(preemptor(nominated="n1"))
     assert scene.turn() == [("bind", "strong", "n1")]

@@ -11,7 +11,7 @@ from fairlead.testing import PluginScene, make_node, make_pod
 
 
 class Spares:
-    """Pods labelled `precious` can be preempted only by pods of their own namespace."""
+    """A plugin: pods labelled `precious` can be preempted only from their own namespace."""
 
     name = "Spares"
 
@@ -20,7 +20,7 @@ class Spares:
 
 
 class Alphabet:
-    """Later letters matter more."""
+    """A plugin that rates later letters as more important."""
 
     name = "Alphabet"
 
@@ -36,7 +36,7 @@ class Reverse:
 
 
 class FewestFirst:
-    """How many must go decides before anything else."""
+    """A plugin with the number of victims as the first rule."""
 
     name = "FewestFirst"
 
@@ -61,7 +61,7 @@ def urgent(cpu="2", **more):
 
 
 def room(pod, *objects, plugins=(), nodes="ab"):
-    """(node, names of the victims, rule), None where none is made."""
+    """Return (node, names of the victims, rule), or None without a candidate."""
     scene = PluginScene(*plugins, nodes=[make_node(name) for name in nodes])
     scene.add(*objects)
     found = scene.make_room(pod)

@@ -65,7 +65,7 @@ class Preparer:
 
 @pytest.fixture
 def staged(stage):
-    """A node, the pod `a`, and the default profile with `plugins` after all others."""
+    """Makes a node, the pod `a`, and the default profile with `plugins` after all others."""
 
     def make(*plugins, **more):
         order = (*DEFAULT_PLUGINS, *((one.name, 0) for one in plugins))
@@ -85,7 +85,7 @@ def failed(message):
 
 
 def test_claims_are_released_if_the_pod_is_not_bound(stage):
-    """Before the failure is recorded, as by upstream's Unreserve."""
+    """The release precedes the record of the failure, as in upstream's Unreserve."""
     pod = make_pod("a", spec=wanting("c"))
     status = allocated("n1", "gpu-0", reserved_for=[pod.metadata.uid])
     claim = make_resource_claim("c", status=status)
@@ -112,7 +112,7 @@ def test_a_pod_is_bound_after_its_preparation_is_complete(staged):
 
 
 def test_is_prepared_is_called_until_it_succeeds(staged):
-    """Once per second."""
+    """It is called once per second."""
     plugin = Preparer("x")
     plugin.answer = WAIT
     scene = staged(plugin)
@@ -125,7 +125,7 @@ def test_is_prepared_is_called_until_it_succeeds(staged):
 
 
 def test_a_preparation_may_have_no_commands(staged):
-    """is_prepared is first called one second later all the same."""
+    """is_prepared is still called first after one second."""
     scene = staged(Preparer())
     assert scene.turn() == [PREPARING]
     assert scene.turn(1) == [BIND]
@@ -147,7 +147,7 @@ def test_other_pods_are_scheduled_during_a_preparation(staged):
 
 
 def test_a_refused_command_reverts_the_placement(staged):
-    """With the error of the API server; the outcomes of other commands are ignored."""
+    """The message is the API server's error; outcomes of other commands are ignored."""
     plugin = Preparer("x", "y")
     scene = staged(plugin)
     scene.turn()
@@ -272,7 +272,7 @@ def test_the_outcome_of_a_command_counts_only_for_its_pod(staged):
 
 
 def test_the_preparation_of_a_deleted_pod_is_completed(staged):
-    """The Bind fails then."""
+    """The Bind fails afterwards."""
     scene = staged(Preparer("x"))
     scene.turn()
     scene.gone(make_pod("a"))

@@ -29,7 +29,7 @@ def apart(key, selector=ALIKE, **more):
 
 
 def beside(key):
-    """A pod that needs a pod of app b of a labelled namespace in its domain of `key`."""
+    """Return a pod with affinity to pods of app b in a labelled namespace, per domain of `key`."""
     term = {
         "labelSelector": {"matchLabels": {"app": "b"}},
         "namespaceSelector": {"matchLabels": {"team": "x"}},

@@ -13,7 +13,7 @@ NODES = [make_node(f"n{i}", labels={"rack": f"r{i % 3}"}, cpu=str(2 + i % 2)) fo
 
 
 def play(scene, limit=200):
-    """Bind whatever is decided until nothing is due; [(pod, node or reason)]."""
+    """Perform all bindings until nothing is due; return [(pod, node or reason)]."""
     story = []
     for _ in range(limit):
         if not scene.is_due():
@@ -37,7 +37,7 @@ def requests_of(pod):
 
 
 class ByNode:
-    """At most two pods on a node of rack r0; the fuller node is the better one."""
+    """A plugin: at most two pods per node of rack r0, and fuller nodes score higher."""
 
     name = "Racks"
     full = unschedulable("rack is full")
@@ -82,7 +82,7 @@ def test_the_schedule_does_not_depend_on_the_form_of_a_plugin(staged, form, loca
 
 
 class Cores:
-    """Nodes with more cores are better, relative to the best; a fact of the node alone."""
+    """A plugin that scores nodes by their cores; the scores depend on the node alone."""
 
     name = "Cores"
     locality = Locality.NODE
@@ -107,7 +107,7 @@ def test_normalized_scores_are_equal_with_and_without_cache(staged):
 
 
 class OnlyOn:
-    """Restricts every pod to some nodes."""
+    """A plugin that restricts every pod to some nodes."""
 
     name = "OnlyOn"
 
@@ -147,7 +147,7 @@ def test_two_restrictions_are_intersected(staged):
 
 
 class Answering:
-    """PreFilter with a given answer; Filter refuses everything."""
+    """A plugin with a given result of PreFilter; its Filter rejects everything."""
 
     name = "Answering"
 
@@ -172,7 +172,7 @@ class Answering:
     ids=["none", "success", "skip", "rejection"],
 )
 def test_the_valid_results_of_pre_filter(staged, answer, text):
-    """Any Status of a valid code, not only the constants."""
+    """The result may be any Status with a valid code, not only a constant."""
     scene = staged(Answering(answer), objects=[make_node("n1"), make_pod("a")])
     kind, _, *more = scene.turn()[0]
     assert more[-1].startswith(text) if text else kind == "bind"

@@ -27,7 +27,7 @@ NO_VICTIMS = (
 
 @pytest.fixture
 def stage_of(stage):
-    """Makes stages that follow a version."""
+    """Makes stages of a scheduler of this version."""
 
     def make(version, *objects, gates=None, **more):
         config = default_config(release_of(version, gates), {})

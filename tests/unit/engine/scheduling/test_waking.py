@@ -1,7 +1,7 @@
 """Which changes wake a rejected pod: one line per plugin and kind of change.
 
-A pod is really rejected, something really changes, and the pod is woken or sleeps on.
-upstream: the plugins' EventsToRegister and hints; pkg/scheduler/eventhandlers.go
+The scheduler really rejects a pod, then something changes, and the pod is woken or not. upstream:
+the plugins' EventsToRegister and hints; pkg/scheduler/eventhandlers.go
 """
 
 from __future__ import annotations

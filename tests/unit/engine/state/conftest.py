@@ -11,7 +11,7 @@ from fairlead.engine.state.pod_info import PodInfo
 
 
 def dump(table):
-    """Everything that a hypothesis must leave as it was; order of arrival plays no part."""
+    """Return all state that a fork must restore; the order of arrival is left out."""
     pod_index = table.pod_index
     return {
         "columns": [columns_in_use(wide) for wide in (table.allocatable, table.requested)],
@@ -30,12 +30,12 @@ def dump(table):
 
 
 def columns_in_use(wide):
-    """Columns by resource, without those that are 0 on all nodes."""
+    """Return the columns by resource, without those that are 0 on all nodes."""
     return {number: column.tolist() for number, column in enumerate(wide) if column.any()}
 
 
 def dump_node(node):
-    """One row's ints and sets; trailing zeros of a list mean nothing."""
+    """Return the integers and sets of one row; trailing zeros of lists are left out."""
     requested = {column: amount for column, amount in enumerate(node.requested) if amount}
     return {
         "node": node.node,
@@ -47,7 +47,7 @@ def dump_node(node):
 
 
 def by_name(table):
-    """What can be said of each node without its row or the order in which things came."""
+    """Return the state of each node, without its row and independent of the order of changes."""
     table.widen()
     resources = table.resources.names
     shown = {}
@@ -69,7 +69,7 @@ def by_name(table):
 
 
 def check(table):
-    """Columns, ints, labels and dead rows agree; raises AssertionError where they do not."""
+    """Check that columns, integers, labels and unused rows agree. Raises AssertionError."""
     table.validate()
     alive = [node.row for node in table.nodes()]
     assert table.count == len(alive)
@@ -102,7 +102,7 @@ class Believer:
         return self.cluster.table
 
     def put(self, *objects):
-        """Returns what changed."""
+        """Add or update objects; return the changes."""
         changes = []
         for one in objects:
             self.cluster.apply(ObjectChanged(one))
@@ -117,7 +117,7 @@ class Believer:
         return changes
 
     def info(self, pod):
-        """`pod` as it would be known."""
+        """Return the PodInfo that the cluster would have for `pod`."""
         return PodInfo(pod, self.cluster.shapes.shape_of(pod))
 
     def node(self, name):
@@ -127,7 +127,7 @@ class Believer:
         return self.cluster.pods[key]
 
     def on(self, name):
-        """Keys of the pods counted on a node."""
+        """Return the keys of the pods that are counted on a node."""
         return sorted(pod.key for pod in self.table.find(name).pods.values())
 
     def requested(self, name, resource="cpu"):
@@ -136,7 +136,7 @@ class Believer:
 
 @pytest.fixture
 def believer():
-    """Knows nothing yet; what it came to believe is checked in the end."""
+    """An empty cluster; its sums are checked after the test."""
     one = Believer()
     yield one
     check(one.table)

@@ -43,7 +43,7 @@ PODS = st.builds(
 
 
 class Beliefs(RuleBasedStateMachine):
-    """`tools` are the folder's; the test puts them here."""
+    """Random changes of a cluster; a fixture sets `tools` to the functions of conftest."""
 
     tools = SimpleNamespace()
 
@@ -51,7 +51,7 @@ class Beliefs(RuleBasedStateMachine):
         super().__init__()
         self.one = self.tools.believer()
         self.one.table.label_column("zone")
-        self.truth = {}  # pods that were told of, as the world has them
+        self.truth = {}  # the observed pods, as the API server stores them
         self.real_nodes = {}
 
     @rule(name=NODES, labels=LABELS, amounts=AMOUNTS, tainted=st.booleans())
@@ -69,7 +69,7 @@ class Beliefs(RuleBasedStateMachine):
     def put_pod(self, pod, node):
         known = self.truth.get(pod.key)
         if known is not None and known.metadata.uid == pod.metadata.uid and known.spec.node_name:
-            node = known.spec.node_name  # a binding is for life
+            node = known.spec.node_name  # a binding never changes
         told = placed(pod, node)
         self.truth[pod.key] = told
         self.one.put(told)
@@ -101,7 +101,7 @@ class Beliefs(RuleBasedStateMachine):
     @precondition(lambda self: self.real_nodes)
     @rule(data=st.data())
     def suppose(self, data):
-        """Nested hypotheses, all left again."""
+        """Make nested hypothetical changes, and revert all of them."""
         table, before = self.one.table, self.tools.dump(self.one.table)
         log = table.pod_log.position
         with ExitStack() as stack:
@@ -122,7 +122,7 @@ class Beliefs(RuleBasedStateMachine):
 
     @invariant()
     def kept_is_recomputed(self):
-        """The sums of a cluster told everything at once, in another order."""
+        """Check that the sums equal those of a cluster that is loaded at once in another order."""
         self.tools.check(self.one.table)
         fresh = self.tools.believer()
         pods = [info.pod for info in self.one.cluster.pods.values()]

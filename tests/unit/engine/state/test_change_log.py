@@ -16,7 +16,7 @@ def filled(count):
 
 
 def test_there_are_no_changes_for_a_current_reader():
-    """Neither in an empty log."""
+    """This also holds for an empty log."""
     assert ChangeLog().since(0) == []
     assert filled(3).since(3) == []
 

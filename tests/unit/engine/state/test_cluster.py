@@ -21,14 +21,14 @@ def nodes(believer):
 
 @pytest.fixture
 def assumed(nodes):
-    """`a` waits and is assumed on n1."""
+    """The pod `a` is pending, and assumed on n1."""
     nodes.put(WAITING)
     nodes.cluster.assume(nodes.known("default/a"), "n1")
     return nodes
 
 
 def told(change):
-    """Object versions of a change."""
+    """Return the old and new versions in a change."""
     if isinstance(change, NodeChange):
         return change.old, change.new
     return tuple(side and side.pod for side in (change.old, change.new))

@@ -9,7 +9,7 @@ from fairlead.engine.state.topology_counts import CountsCache
 
 
 class Entry:
-    """Remembers that it was dropped."""
+    """An entry that records that it was dropped."""
 
     dropped = False
 
@@ -19,7 +19,7 @@ class Entry:
 
 @pytest.fixture
 def cache():
-    """With room for three."""
+    """A cache with room for three entries."""
     table = NodeTable()
     return CountsCache(table, rows_max=3 * table.capacity)
 

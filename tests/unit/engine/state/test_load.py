@@ -56,7 +56,7 @@ others = st.sampled_from(
 
 
 def state(cluster):
-    """What plugins read, by name; the shape of each pod as the first pod that has it."""
+    """Return what plugins read, by name; a shape is named after the first pod that has it."""
     shapes = {}
     for key, one in cluster.pods.items():
         shapes.setdefault(one.shape, key)

@@ -1,4 +1,4 @@
-"""A small simulated cluster: objects in a dict, and commands that are performed at once."""
+"""A small simulated cluster: objects in a dict, and commands that are performed immediately."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SETTLE_MAX = 100_000
 
 
 def merged(target, patch):
-    """A JSON merge patch."""
+    """Return `target` after a JSON merge patch."""
     if not isinstance(patch, dict):
         return patch
     result = dict(target) if isinstance(target, dict) else {}
@@ -61,9 +61,9 @@ def _is_let_go(made):
 
 
 class World:
-    """Performs the commands of `controllers`; `place` binds pods, `refuse` turns commands down.
+    """Performs the commands of `controllers`; `place` binds pods, and `refuse` rejects commands.
 
-    With `runs`, a pod that is bound is ready at once.
+    With `runs`, a bound pod is ready immediately.
     """
 
     def __init__(self, *controllers, place=None, refuse=None, runs=False):
@@ -81,7 +81,7 @@ class World:
     # --- what a test does and asks ---------------------------------------------------------
 
     def load(self, *manifests):
-        """Begin with these objects, all at once."""
+        """Load these objects together at the start."""
         for manifest in manifests:
             self._store(manifest)
         self.stimuli.append(ObjectsLoaded([decode(one) for one in self.objects.values()]))
@@ -92,7 +92,7 @@ class World:
         self._do(CreateObject(manifest))
 
     def set_image(self, image):
-        """Let the Deployment `web` have other pods."""
+        """Change the image of the Deployment `web`."""
         self.patch("Deployment", "web", {"spec": {"template": Build.template(image)}})
 
     def patch(self, kind, name, patch, namespace="ns"):
@@ -102,7 +102,7 @@ class World:
         self._do(PatchStatus(ObjectRef(kind, namespace, name), fields))
 
     def start(self, name, namespace="ns", *, ready=True):
-        """The pod runs, and is ready unless told otherwise."""
+        """Start the pod; it is ready if `ready` is set."""
         condition = Condition("Ready", "True" if ready else "False")
         target = ObjectRef("Pod", namespace, name)
         self._perform(PatchStatus(target, {"phase": "Running"}, (condition,)))
@@ -111,7 +111,7 @@ class World:
         self._do(DeleteObject(ObjectRef(kind, namespace, name), grace))
 
     def pods(self, *, alive=True):
-        """Pods by name; `alive` leaves out the terminating and finished ones."""
+        """Return the pods by name; `alive` leaves out terminating and finished pods."""
         found = {key[2]: one for key, one in self.objects.items() if key[0] == "Pod"}
         if not alive:
             return found
@@ -126,7 +126,7 @@ class World:
         return self.objects.get((kind, namespace, name))
 
     def replaces(self):
-        """Original name by name, for the live pods that stand in for another."""
+        """Return the original pod's name for each live replacement, by the replacement's name."""
         return {
             name: pod["metadata"]["annotations"]["fairlead.dev/replaces"]
             for name, pod in self.pods().items()
@@ -134,7 +134,7 @@ class World:
         }
 
     def evict(self, name, namespace="ns"):
-        """Ask for an eviction; whether it was granted."""
+        """Request an eviction; return whether it was allowed."""
         granted = self._attempt(EvictPod(ObjectRef("Pod", namespace, name))) is None
         self.settle()
         return granted
@@ -145,7 +145,7 @@ class World:
     # --- time ------------------------------------------------------------------------------
 
     def settle(self):
-        """Let everything that has owner_event have its consequences."""
+        """Deliver all events, and perform all commands that follow from them."""
         for _ in range(SETTLE_MAX):
             if self.stimuli:
                 self._tell(self.stimuli.popleft())
@@ -162,7 +162,7 @@ class World:
         return False
 
     def run(self, duration):
-        """Let `duration` pass."""
+        """Run for `duration`."""
         end = self.now + duration
         for _ in range(SETTLE_MAX):
             dues = [one.next_deadline() for one in self.controllers]
@@ -348,7 +348,7 @@ class World:
 
 @pytest.fixture(scope="session")
 def new_world():
-    """The class of worlds; a property makes as many as it needs."""
+    """The class of worlds; a property test makes several of them."""
     return World
 
 
@@ -371,7 +371,7 @@ def paced_world():
 
 
 class Build:
-    """Manifests, as short as they can be."""
+    """Builders of short manifests."""
 
     @staticmethod
     def template(image="web:1", *, labels=None, **spec):
@@ -395,7 +395,7 @@ class Build:
 
     @staticmethod
     def pod(name, owner=None, *, node="n1", phase="Running", labels=None, meta=None, **spec):
-        """`owner` is (kind, name, uid)."""
+        """Return a Pod; `owner` is (kind, name, uid)."""
         metadata = {"name": name, "namespace": "ns", "labels": labels or {"app": "web"}}
         metadata |= meta or {}
         if owner is not None:

@@ -1,4 +1,4 @@
-"""BurstLimiter: writes that are undone at once are not repeated without end at one instant."""
+"""BurstLimiter: writes that are undone immediately are not repeated endlessly at one instant."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_writes_are_counted_by_key_and_instant():
 
 
 def test_a_revision_that_another_client_changes_is_not_written_for_ever(new_world, build):
-    """It is tried again a second later."""
+    """The write is repeated a second later."""
     world = new_world(Workloads(environment=served_environment())).load()
     sent = []
 
@@ -52,7 +52,7 @@ def test_a_revision_that_another_client_changes_is_not_written_for_ever(new_worl
 
 
 def test_pods_that_another_client_relabels_are_not_created_for_ever(new_world, build):
-    """Their labels are changed, so that their owner has to let them go, and wants others."""
+    """The owner must release the relabelled pods, and then lacks pods again."""
     world = new_world(Adoption(), Workloads(environment=served_environment())).load()
 
     def attempt(command):

@@ -9,7 +9,7 @@ from fairlead.engine.core.command import PatchStatus
 
 @pytest.fixture
 def told(observed_world):
-    """What was said of the objects of a kind, one write after the other."""
+    """Returns the status patches for objects of a kind, in order."""
 
     def told(kind):
         sent = observed_world.sent(PatchStatus)
@@ -20,7 +20,7 @@ def told(observed_world):
 
 @pytest.fixture
 def create(observed_world, build):
-    """Create an owner of its first generation."""
+    """Creates an owner in its first generation."""
 
     def created(kind, replicas=None, **spec):
         manifest = build.owned(kind, "web", replicas, uid="owner", **spec)
@@ -39,7 +39,7 @@ def test_the_first_status_of_a_replica_set(create, told):
 
 
 def test_the_first_status_of_a_daemon_set(observed_world, create, told, build):
-    """How many there should be is known before there is any."""
+    """The desired number of pods is known before any pod exists."""
     observed_world.create(build.node("n1"))
     create("DaemonSet")
     first, second, *_ = told("DaemonSet")

@@ -35,7 +35,7 @@ def test_a_refused_recount_is_repeated_unless_the_quota_is_deleted(reason, again
 
 
 def in_quota(start=0, **meta):
-    """A controller that knows a quota and a terminating pod, and has counted both."""
+    """Return a controller that knows a quota and a terminating pod, and has counted both."""
     quotas = ResourceQuotas(start=start)
     meta_of_quota = {"name": "q", "namespace": "ns", "uid": "uid-q"}
     quotas.handle(
@@ -51,7 +51,7 @@ def in_quota(start=0, **meta):
 
 
 def terminating(deleted="1970-01-01T00:06:00Z", grace_s=30, phase="Running"):
-    """A pod whose kubelet should have stopped it at `deleted`."""
+    """Return a pod whose kubelet should have stopped it at `deleted`."""
     meta = {"deletionTimestamp": deleted, "deletionGracePeriodSeconds": grace_s}
     return decode(
         {

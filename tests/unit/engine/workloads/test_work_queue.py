@@ -34,7 +34,7 @@ def test_keys_added_while_keys_are_taken_are_taken_next_time(queue):
 
 
 def write(queue, key, names="x"):
-    """One write for each letter of `names`."""
+    """Issue one write for each letter of `names`."""
     queue.sent(key, [DeleteObject(ref(name), why="") for name in names], NOW)
 
 

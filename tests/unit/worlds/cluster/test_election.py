@@ -18,7 +18,7 @@ ABSENT = ApiAnswer(404)
 
 
 class Client:
-    """Gives its answers in order; None is the answer of a server that stores the Lease."""
+    """Returns its answers in order; None is the answer of a server that stores the Lease."""
 
     def __init__(self, answers):
         self._answers = list(answers)
@@ -34,7 +34,7 @@ def held_by(holder):
 
 
 def lines_after(*answers, attempts):
-    """The lines that are logged in so many attempts, a second apart."""
+    """Return the lines that are logged during `attempts` attempts, one per second."""
     lines, now = [], 0
     config = ElectionConfig(identity="me")
     state = LeaderElection(config, lambda: 0.0)
@@ -59,7 +59,7 @@ def test_a_lease_that_cannot_be_created_is_logged_once():
 
 
 def test_a_single_failure_is_not_logged():
-    """It may be a conflict with another replica."""
+    """A single failure may be a conflict with another replica."""
     assert lines_after(SILENT, held_by(""), None, attempts=2) == []
 
 

@@ -19,7 +19,7 @@ ALLOWED, DENIED = {"status": {"allowed": True}}, {"status": {"allowed": False}}
 
 
 class Reviewer:
-    """An API server that answers the reviews in order; an answer is (status, body), or a pause."""
+    """An API server that returns these answers in order; each is (status, body), or a delay."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -38,7 +38,7 @@ class Reviewer:
         return web.Response(status=status, body=text)
 
     def get(self, *headers, wait=0):
-        """The (status, text) of GET /metrics with each of `headers`."""
+        """Return the (status, text) of GET /metrics with each of `headers`."""
 
         async def run():
             api, url = await start(self.app())

@@ -34,7 +34,7 @@ def refusal(status, reason="", message="no"):
 
 
 def run(command, *answers, known=None):
-    """The requests and pauses of a command, and what came of it."""
+    """Return (requests and pauses of a command, its outcome)."""
     steps = perform(command, RESOURCES, 0, lambda: 0.0, known)
     left, done, answer = list(answers), [], None
     while True:
@@ -132,7 +132,7 @@ def test_a_transition_time_is_kept_unless_the_status_changes(known, stamped):
 
 
 def test_conditions_of_custom_resources_are_read_before_they_are_patched():
-    """A merge patch would replace all of them."""
+    """A merge patch replaces the whole list of conditions."""
     stored = {"status": {"conditions": [{"type": "A", "status": "True"}]}}
     stored["metadata"] = {"resourceVersion": "3"}
     command = PatchStatus(GROUP, {"phase": "Pending"}, (Condition("B", "True"),))

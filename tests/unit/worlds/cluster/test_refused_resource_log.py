@@ -6,7 +6,7 @@ from fairlead.worlds.cluster.refused_resource_log import QUIET_S, WAIT_S_MAX, Re
 
 
 class Timer:
-    """A call that is due later."""
+    """A call that is scheduled for a later time."""
 
     def __init__(self, due, call, timers):
         self.due, self.call, self._timers = due, call, timers
@@ -17,7 +17,7 @@ class Timer:
 
 
 class Timers:
-    """A clock of seconds, and the calls that are due later."""
+    """A clock in seconds, and the calls that are scheduled."""
 
     def __init__(self):
         self.now = 0.0

@@ -28,7 +28,7 @@ BROKEN = Issued(Bind(ObjectRef("Pod", "shop", "web-0", "u-1"), UNENCODABLE), API
 
 
 class Deciding:
-    """An engine that answers its first stimulus with `commands`, or fails."""
+    """An engine that returns `commands` for its first stimulus, or fails."""
 
     def __init__(self, commands):
         self.cluster = Cluster()
@@ -57,7 +57,7 @@ async def empty_cluster(request):
 
 
 def starting_again(refused):
-    """An empty cluster whose server, once, may not read its roles yet when pods are watched."""
+    """Returns an empty cluster that refuses one watch of pods, as before its roles are loaded."""
 
     async def handle(request):
         if request.path == "/api/v1/pods" and "resourceVersion" in request.query and not refused:
@@ -158,7 +158,7 @@ def test_unserved_built_in_resources_are_reported_once():
 
 
 def with_odd_pods(count, spec=None):
-    """A cluster with pods that cannot be decoded."""
+    """Returns a cluster with pods that cannot be decoded."""
     odd = {"spec": spec or {"nodeName": 7}}
     pods = [{"metadata": {"name": f"p{at}", "namespace": "d"}, **odd} for at in range(count)]
 
@@ -240,7 +240,7 @@ def runner():
 
 
 class Stopped:
-    """A clock that stands still."""
+    """A clock that is stopped."""
 
     def now(self):
         return 0

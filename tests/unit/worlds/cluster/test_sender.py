@@ -18,7 +18,7 @@ CREATED = ApiAnswer(201, b"{}")
 
 
 class Client:
-    """Keeps what `begin` sends; `is_connected` says whether a connection is open."""
+    """Records the requests of `begin`; `is_connected` is whether a connection is open."""
 
     def __init__(self, *, is_connected=True):
         self.is_connected = is_connected
@@ -36,7 +36,7 @@ class Client:
 
 
 class World:
-    """Holds outcomes back until `held_until`."""
+    """A world that holds outcomes back until `held_until`."""
 
     def __init__(self, held_until=None):
         self.held_until = held_until
@@ -149,7 +149,7 @@ def test_a_defect_is_reported():
 
 
 class BrokenWorld(World):
-    """Fails when it is told an outcome."""
+    """A world that fails when it receives an outcome."""
 
     def finish(self, performed, _now):
         raise RuntimeError(f"{type(performed.outcome).__name__} cannot be recorded")

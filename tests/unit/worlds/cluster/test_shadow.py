@@ -36,7 +36,7 @@ def pod(name, node="", cpu="1", nominated="", scheduler="default-scheduler", pri
 
 
 class Following:
-    """A shadow of a cluster with these objects, and what it decided."""
+    """A shadow of a cluster with these objects, and its decisions."""
 
     def __init__(self, *objects, **configs):
         self.decisions = []
@@ -89,7 +89,7 @@ def test_the_victims_of_the_preemption_in_the_shadow_are_named():
 
 
 def test_each_pod_is_compared_on_the_actual_state():
-    """Each pod is compared on the state that the pods before it left."""
+    """A pod is compared on the state that includes the placements of the pods before it."""
     following = Following(node("a", cpu="1500m"), node("b", cpu="1500m"))
     following.see(pod("p"), pod("q"), pod("p", node="a"), pod("q", node="a"))
     assert [one.agreement for one in following.decisions] == [

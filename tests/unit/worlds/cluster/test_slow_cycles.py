@@ -17,7 +17,7 @@ OTHER = Issued(Bind(ObjectRef("Pod", "shop", "web-1", "v"), "n"), API_SERVER)
 
 
 class Price:
-    """A plugin whose Score takes as long as its argument says."""
+    """A plugin whose Score takes as long as its argument specifies."""
 
     name = "Price"
 

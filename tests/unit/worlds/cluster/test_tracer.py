@@ -25,7 +25,7 @@ OF_POD = {
 
 
 class Recorded:
-    """A SpanExporter and a Reporter that keep what they get."""
+    """A SpanExporter and Reporter that records spans and records."""
 
     def __init__(self):
         self.spans = []

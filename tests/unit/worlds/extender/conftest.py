@@ -18,12 +18,15 @@ POD = ObjectRef("Pod", "default", "p", "u1")
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as `server.respond(self)` says: status, body, headers; None hangs up."""
+    """Responds with the result of `server.respond(self)`: (status, body, headers).
+
+    None closes the connection.
+    """
 
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        """Note the request and answer it."""
+        """Record the request and respond."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.requests.append((self.path, dict(self.headers), json.loads(body)))
         self.server.connections.add(self.client_address)
@@ -40,13 +43,13 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_what):
-        """Say nothing."""
+        """Do not log."""
 
 
 class Server(ThreadingHTTPServer):
-    """`requests` are path, headers and body; `over` is set when the test ends.
+    """`requests` are (path, headers, body); `over` is set when the test ends.
 
-    Connections are closed when they `may_hang_up`, and `hung_up` is set then.
+    Connections are closed when `may_hang_up` is set; `hung_up` is set then.
     """
 
     daemon_threads = True
@@ -65,13 +68,13 @@ class Server(ThreadingHTTPServer):
         return self.server_address[1]
 
     def shutdown_request(self, request):
-        """Hang up."""
+        """Close the connection."""
         self.may_hang_up.wait()
         super().shutdown_request(request)
         self.hung_up.set()
 
     def handle_error(self, *_of):
-        """Clients that leave are part of the tests."""
+        """Ignore errors, because some tests close connections early."""
 
 
 @pytest.fixture
@@ -95,7 +98,7 @@ def extender_at():
 
 @pytest.fixture
 def reach():
-    """The extender at a port, as configured."""
+    """Return the configuration of the extender at a port."""
 
     def configured(port, scheme="http", **more):
         return Extender(url_prefix=f"{scheme}://127.0.0.1:{port}/base/", **more)
@@ -137,7 +140,7 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture
 def secured(certificates):
-    """How the test extender secures connections; `asks` for the client's certificate."""
+    """Makes the TLS context of the test extender; `asks` requires a client certificate."""
 
     def make(*, asks=False):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -16,7 +16,7 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.worlds.extender.answers import Answers
 
-# As Go writes objects of informers: without kind and version, with zero values spelled out.
+# As Go writes objects of informers: without kind and apiVersion, with explicit zero values.
 POD = {
     "metadata": {"name": "p", "namespace": "default", "uid": "u1", "creationTimestamp": None},
     "spec": {
@@ -37,7 +37,7 @@ def node(name, cpu="4", **labels):
 
 
 class Broken:
-    """Fails whenever it is asked."""
+    """A plugin that always fails."""
 
     name = "Broken"
 
@@ -53,7 +53,7 @@ def make_answers(*objects, plugins=(("NodeResourcesFit", 1), ("NodeUnschedulable
 
 @pytest.fixture
 def ask():
-    """Answers of one extender, as JSON values."""
+    """Makes extenders; each returns its answers as JSON values."""
 
     def make(*objects, **options):
         answers = make_answers(*objects, **options)
@@ -124,7 +124,7 @@ def test_scores_are_scaled_to_the_range_of_the_protocol(ask):
 
 @pytest.mark.parametrize("is_meta", [True, False])
 def test_preemption_keeps_only_candidates_where_it_helps(ask, is_meta):
-    """Victims come whole or by uid; the answer names uids."""
+    """Victims are pods or uids in the request, and uids in the answer."""
     pods = [
         make_pod("x", node="a", requests={"cpu": "3"}, uid="ux"),
         make_pod("y", node="b", requests={"cpu": "2"}, uid="uy"),
@@ -203,7 +203,7 @@ PLACES = st.sampled_from(
 
 @given(PLACES, VALUES, st.booleans())
 def test_invalid_objects_cause_no_other_error_than_a_refusal(place, value, in_pod):
-    """And nothing else happens; the plugins are all there are by default."""
+    """All default plugins run; no other exception occurs."""
     pod, one = json.loads(json.dumps((POD, node("a"))))
     spoiled = pod if in_pod else one
     *outer, last = place

@@ -15,7 +15,7 @@ BINDING = {"PodName": "p", "PodNamespace": "ns", "PodUID": "u", "Node": "n"}
 
 
 def bind(url, **fields):
-    """What the extender answers."""
+    """Return the extender's answer."""
 
     async def ask():
         async with ApiBinding(url) as binding:
@@ -26,7 +26,7 @@ def bind(url, **fields):
 
 @pytest.fixture
 def bound(extender_at):
-    """The answer with an API server that responds like this, and what that was sent."""
+    """Binds through an API server with this response; returns the answer and the sent request."""
 
     def ask(respond, **fields):
         with extender_at(respond) as server:

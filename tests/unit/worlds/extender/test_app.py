@@ -34,7 +34,7 @@ VERBS = {"filter": echo, "malformed": malformed, "failing": failing, "broken": b
 
 
 def request(*parts, path="/filter", method="POST", headers=JSON, hosts=("localhost",)):
-    """Status, headers and body of the answer; parts of None never come."""
+    """Return status, headers and body of the response; a part that is None never arrives."""
     sent, rest = [], list(parts)
 
     async def receive():

@@ -19,7 +19,7 @@ BODY = b'{"NodeNames":["a"]}'
 
 @pytest.fixture
 def ask(extender_at, reach, question):
-    """The answer of an extender that responds like this."""
+    """Calls an extender with this response; returns the result."""
 
     def to(respond, **more):
         with extender_at(respond) as server:
@@ -92,7 +92,7 @@ def test_a_slow_extender_is_a_timeout(ask):
 
 
 def test_the_timeout_applies_to_the_whole_response(ask):
-    """The time is for the whole answer, not from byte to byte."""
+    """The timeout limits the whole response, not the time between two bytes."""
 
     def respond(request):
         request.send_response(200)
@@ -144,7 +144,10 @@ def test_a_refused_connection_is_a_failure(reach, question):
 
 @pytest.fixture
 def ask_securely(extender_at, reach, question, secured):
-    """The answer of an extender over TLS, or the failure's message; `asks` for certificates."""
+    """Calls an extender over TLS; returns the answer, or the failure's message.
+
+    `asks` requires a client certificate.
+    """
 
     def over(tls=None, *, asks=False, **more):
         with extender_at(lambda _: (200, b"ok"), secured(asks=asks)) as server:

@@ -21,7 +21,7 @@ P, V, A = OBJECTS.values()
 
 @pytest.fixture
 def body():
-    """The body of a question, read as JSON."""
+    """Return the body of a request, decoded from JSON."""
 
     def ask(verb, **about):
         call = CallExtender(0, verb, "http://e", POD, **about)

@@ -27,7 +27,7 @@ POD = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"
 
 @contextmanager
 def served(verbs):
-    """The port of an extender with these verbs."""
+    """Yield the port of an extender with these verbs."""
     ready = Event()
     app = ExtenderApp(verbs, ("127.0.0.1", "localhost"))
     made = server.make_server(app, ready.set)
@@ -57,7 +57,7 @@ def verbs_of(answers):
 
 @pytest.fixture(scope="module")
 def port():
-    """An extender that counts cpu, and knows a full node."""
+    """The port of an extender that checks CPU; one node is full."""
     plugins = (("PrioritySort", 0), ("NodeResourcesFit", 1), ("DefaultBinder", 0))
     config = SchedulerConfig((Profile(plugins=plugins),))
     full = make_pod("v", node="full", requests={"cpu": "4"}, uid="uv")
@@ -68,7 +68,7 @@ def port():
 
 @pytest.fixture
 def ask(port):
-    """A stock client's questions, all on one connection."""
+    """Sends requests of a standard client, all on one connection."""
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
 
     def question(verb, body, **headers):
@@ -85,13 +85,13 @@ def ask(port):
 
 @pytest.fixture
 def call(port):
-    """A bare connection."""
+    """A raw connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         yield connection
 
 
 def everything(connection):
-    """What comes until the other end hangs up."""
+    """Return the received bytes until the server closes the connection."""
     content = b""
     try:
         while chunk := connection.recv(1 << 16):
@@ -102,7 +102,7 @@ def everything(connection):
 
 
 def is_hung_up_on(connection, data, most):
-    """Whether the other end has enough before `data` was sent `most` times."""
+    """Return whether the server closes the connection before `data` was sent `most` times."""
     for _ in range(most):
         try:
             connection.sendall(data)

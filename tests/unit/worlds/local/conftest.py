@@ -26,7 +26,7 @@ KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 
 
 class Cluster:
-    """What a client sees of it."""
+    """A local cluster, called like an API server without a socket."""
 
     def __init__(self, **options):
         self.clock = LocalClock(START, paused=True)
@@ -38,7 +38,7 @@ class Cluster:
         self.local.control_plane.run_until(self.clock.now())
 
     def ask(self, method, path, body=None, content_type="application/json", accept="", query=()):
-        """The answer as JSON; what it causes at once has happened."""
+        """Send a request; perform the work that is due; return the response as JSON."""
         text = b"" if body is None else json.dumps(body).encode()
         headers = {"content-type": content_type, "accept": accept}
         request = Request(method, path, query, headers, text, ADMIN)
@@ -47,7 +47,7 @@ class Cluster:
         return json.loads(b"".join(response.body))
 
     def start(self, controller, namespace):
-        """Let a further controller act on that namespace, as after a restart."""
+        """Run an additional controller on this namespace, as after a restart."""
         store, now = self.local.store, self.clock.now()
         world = LocalWorld(store)
         found = store.get(find_kind("Namespace"), "", namespace)
@@ -63,11 +63,11 @@ class Cluster:
 
 @pytest.fixture
 def make_cluster():
-    """A cluster with these options."""
+    """Makes clusters with these options."""
     return Cluster
 
 
 @pytest.fixture
 def cluster():
-    """A cluster of three nodes in two zones, with an authority."""
+    """A cluster of three nodes in two zones, with a certificate authority."""
     return Cluster(nodes=3, zones=2, authority="PEM")

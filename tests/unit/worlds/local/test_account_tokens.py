@@ -13,18 +13,18 @@ ROBOT = "system:serviceaccount:default:default"
 
 
 def issued(cluster, **spec):
-    """A token of the default account."""
+    """Return a token of the default account."""
     cluster.pass_time(1)
     return cluster.ask("POST", TOKENS, {"spec": spec})["status"]["token"]
 
 
 def known(cluster, token):
-    """Who shows `token`. Raises ApiError."""
+    """Return the user that `token` authenticates. Raises ApiError."""
     return cluster.local.tokens({"authorization": f"Bearer {token}"}).name
 
 
 def reviewed(cluster, token, *audiences):
-    """What a review says of `token`."""
+    """Return the status of a TokenReview of `token`."""
     path = "/apis/authentication.k8s.io/v1/tokenreviews"
     spec = {"token": token, "audiences": list(audiences)}
     return cluster.ask("POST", path, {"spec": spec})["status"]
@@ -58,7 +58,7 @@ def test_a_bound_object_reference_needs_no_uid(cluster):
 
 
 def test_a_token_is_invalid_a_minute_after_the_deletion_of_its_bound_object(cluster):
-    """Although a finalizer keeps the object."""
+    """This also holds if a finalizer keeps the object."""
     secrets = "/api/v1/namespaces/default/secrets"
     cluster.ask("POST", secrets, {"metadata": {"name": "s", "finalizers": ["a/b"]}})
     token = issued(cluster, boundObjectRef={"kind": "Secret", "apiVersion": "v1", "name": "s"})
@@ -82,14 +82,14 @@ ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 
 
 def token_secret(account="default", name="s", **annotations):
-    """A Secret that asks for a token of an account."""
+    """Return a Secret that requests a token of an account."""
     annotations = {"kubernetes.io/service-account.name": account, **annotations}
     meta = {"name": name, "annotations": annotations}
     return {"metadata": meta, "type": "kubernetes.io/service-account-token"}
 
 
 def filled(cluster, name="s"):
-    """The data of a Secret, decoded."""
+    """Return the decoded data of a Secret."""
     data = cluster.ask("GET", f"{SECRETS}/{name}").get("data") or {}
     return {key: base64.b64decode(text).decode() for key, text in data.items()}
 
@@ -122,7 +122,7 @@ def test_a_token_is_valid_while_its_secret_contains_it(cluster):
 
 
 def test_token_secrets_without_their_service_account_are_deleted(cluster):
-    """Those of an account that is gone, or was another one of this name, are deleted."""
+    """The account does not exist, or has another uid than the Secret's annotation."""
     cluster.ask("POST", ACCOUNTS, {"metadata": {"name": "robot"}})
     cluster.ask("POST", SECRETS, token_secret("robot"))
     cluster.ask("POST", SECRETS, token_secret("nobody", "t"))

@@ -40,12 +40,12 @@ DEPLOYMENT = {
 }
 RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 ALL = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
-REAL_NOW = datetime.now(UTC)  # noqa: TID251 - by which certificates are judged
+REAL_NOW = datetime.now(UTC)  # noqa: TID251 - certificates are checked in real time
 AUTHORITY = new_authority(REAL_NOW)
 
 
 def policy(expression, rule=RULE):
-    """A policy, and what binds it."""
+    """Return a policy and its binding."""
     group = {"apiVersion": "admissionregistration.k8s.io/v1"}
     meta = {"metadata": {"name": "p"}}
     spec = {
@@ -91,7 +91,7 @@ def test_admission_policies_apply_to_controllers(cluster):
 
 
 def test_a_status_write_of_a_kubelet_to_a_deleted_pod_raises_no_error(cluster):
-    """Its node, which the user's name contains, is no longer known."""
+    """The user name contains the node of the pod, which is unknown for a deleted pod."""
     for manifest in policy("true"):
         cluster.local.store.create(manifest, cluster.clock.now())
     world = LocalWorld(cluster.local.store)
@@ -117,7 +117,7 @@ def test_controllers_skip_webhooks_without_a_webhook_client(cluster):
 
 
 class Injector:
-    """Adds a container to each pod, and remembers who asked."""
+    """A webhook that adds a container to each pod and records the requesting users."""
 
     def __init__(self):
         self.asked = []
@@ -139,7 +139,7 @@ class Injector:
 
 @pytest.fixture
 def context(tmp_path):
-    """How a server shows that it is 127.0.0.1."""
+    """The TLS context of a server at 127.0.0.1."""
     pair = new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW)
     (tmp_path / "pair").write_text(pair.certificate + pair.key)
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -149,7 +149,7 @@ def context(tmp_path):
 
 @pytest.fixture
 def injected(context):
-    """The pods of a deployment, and who asked an injector about them, when it lives here."""
+    """Runs a webhook server; returns the pods of a Deployment, the requests, and the cluster."""
 
     async def living(port_of_webhook):
         injector = Injector()
@@ -166,7 +166,7 @@ def injected(context):
         try:
             cluster.store.create(webhook(f"https://127.0.0.1:{port}/"), clock.now())
             cluster.store.create(DEPLOYMENT, clock.now())
-            await runner.advance(0)  # what was written is noticed
+            await runner.advance(0)  # the new webhook configuration takes effect
             await runner.advance(seconds(5))
             return cluster.store.list(find_kind("pod")), injector.asked, cluster
         finally:

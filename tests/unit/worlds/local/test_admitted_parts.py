@@ -11,7 +11,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 @pytest.fixture
 def resized(cluster):
-    """The answer to another amount of processors for a pod of one."""
+    """Changes the CPU of a pod's container; returns the response."""
     resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
     container = {"name": "c", "image": "i", "resources": resources}
     cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})

@@ -14,7 +14,7 @@ from fairlead.worlds.local.annotation_warning import AnnotationWarnings
 
 
 def warnings(kind, obj, old=None, **changes):
-    """Return the warnings about a write of `obj`, which no write changes or refuses."""
+    """Return the warnings about a write of `obj`; no write changes or refuses it."""
     found = []
     operation = Operation.CREATE if old is None else Operation.UPDATE
     write = Write(user=ADMIN, warn=found.append)

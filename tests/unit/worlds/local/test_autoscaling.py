@@ -37,7 +37,7 @@ def web(replicas):
 
 @pytest.fixture
 def elastic(make_cluster):
-    """Two nodes in two zones, each of which is a node group."""
+    """A cluster of two nodes in two zones, each of which is a node group."""
     return make_cluster(nodes=2, zones=2, engine=replace(OBSERVED, autoscaler=config()))
 
 

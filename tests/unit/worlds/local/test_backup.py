@@ -17,7 +17,7 @@ from fairlead.worlds.local.data_dir import objects_file, open_data_dir
 
 @contextmanager
 def files_of_at_most(size):
-    """Let writes beyond `size` bytes fail, as on a full disk."""
+    """Make writes beyond `size` bytes fail, as on a full disk."""
     _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -28,7 +28,7 @@ def files_of_at_most(size):
 
 @pytest.fixture
 def stopped(tmp_path):
-    """The data directory of a cluster that does not run."""
+    """The data directory of a cluster that is not running."""
     directory = tmp_path / "data"
     path = objects_file(directory)
     open_data_dir(directory, (), datetime(2026, 1, 1, tzinfo=UTC))

@@ -120,7 +120,7 @@ def test_a_true_readiness_gate_makes_the_pod_ready(running):
 
 
 def test_a_stopped_kubelet_reports_nothing(running):
-    """Not that it stops a container, either."""
+    """It does not report the end of a container either."""
     node = running.find("pod", "a")["spec"]["nodeName"]
     silent = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
     running.ask("PATCH", f"/api/v1/nodes/{node}", silent, content_type=STRATEGIC)

@@ -43,7 +43,7 @@ def test_the_clock_keeps_up_while_slices_of_work_take_30_ms(cluster):
     for _ in range(20):
         cluster.clock.jump_to(cluster.clock.now() + seconds(0.03))
         reached = control_plane.run_until(cluster.clock.now(), stop_when=lambda: True)
-    assert control_plane.next_due() <= reached  # There is work left.
+    assert control_plane.next_due() <= reached  # Some work is left.
     assert cluster.clock.now() - reached <= seconds(0.03)
 
 
@@ -70,7 +70,7 @@ def test_the_scheduler_writes_events(cluster):
 def test_repeated_events_are_counted(cluster):
     huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
     cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
-    cluster.pass_time(400)  # it is tried again five minutes later
+    cluster.pass_time(400)  # the scheduler retries five minutes later
     [failed] = [row for row in cluster.list("event") if row["reason"] == "FailedScheduling"]
     assert failed["series"]["count"] == 2
 
@@ -192,7 +192,7 @@ def test_nodes_are_assigned_to_zones_in_turn(make_cluster):
 
 
 def test_default_objects_are_created_when_the_quota_allows_them(cluster):
-    """What it does not allow is not there; when it does, it comes."""
+    """They are missing while the quota forbids them, and are created after the quota changes."""
     quotas = "/api/v1/namespaces/default/resourcequotas"
     quota = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}}
     cluster.ask("POST", quotas, quota)
@@ -204,7 +204,7 @@ def test_default_objects_are_created_when_the_quota_allows_them(cluster):
 
 
 def test_the_usage_of_quotas_is_counted(cluster):
-    """By what there is when they are made, and by what comes and goes."""
+    """Existing objects are counted when the quota is created; later changes are counted, too."""
     path = "/api/v1/namespaces/default"
 
     def used():
@@ -226,7 +226,7 @@ def test_the_usage_of_quotas_is_counted(cluster):
 
 
 def test_the_deployment_controller_writes_revision_and_status_together(cluster):
-    """Its controller writes both at once: the generation stays."""
+    """The controller writes both at once, and the generation does not change."""
     pod = {
         "metadata": {"labels": {"a": "b"}},
         "spec": {"containers": [{"name": "c", "image": "i"}]},
@@ -243,7 +243,7 @@ def test_the_deployment_controller_writes_revision_and_status_together(cluster):
 
 
 def test_exec_into_a_running_container_is_not_implemented(cluster):
-    """And no more: nothing is executed."""
+    """No command is executed."""
     pods = "/api/v1/namespaces/default/pods"
     cluster.ask(
         "POST",
@@ -255,7 +255,7 @@ def test_exec_into_a_running_container_is_not_implemented(cluster):
 
 
 def test_all_component_statuses_are_healthy(cluster):
-    """One process is all of them."""
+    """All components are one process."""
     path = "/api/v1/componentstatuses"
     found = cluster.ask("GET", path)
     assert "resourceVersion" not in found["metadata"]
@@ -268,7 +268,7 @@ def test_all_component_statuses_are_healthy(cluster):
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_an_autoscaler_follows_the_annotated_load(cluster, version):
-    """In either version; the status is what kubectl shows."""
+    """This holds for both API versions; the status has the values that kubectl prints."""
     cluster.ask("POST", "/apis/apps/v1/namespaces/default/deployments", loaded_deployment())
     path = f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -292,7 +292,7 @@ def test_an_autoscaler_follows_the_annotated_load(cluster, version):
 
 
 def loaded_deployment():
-    """One replica that requests 100m of a load of 400m."""
+    """Return a Deployment with one replica that requests 100m and has a load of 400m."""
     labels = {"app": "web"}
     containers = [{"name": "a", "image": "a", "resources": {"requests": {"cpu": "100m"}}}]
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
@@ -303,7 +303,7 @@ def loaded_deployment():
 
 
 def test_the_status_of_a_pod_has_the_observed_generation(cluster):
-    """Conditions stand in the kubelet's order; those of a binding say nothing."""
+    """Conditions have the kubelet's order; those of a binding have no observedGeneration."""
     cluster.ask("POST", PODS, POD)
     cluster.pass_time(5)
     status = cluster.find("pod", "a")["status"]
@@ -329,7 +329,7 @@ def test_schedulers_write_events_of_the_newer_group(cluster):
 
 
 def test_a_pod_is_pending_before_its_containers_run(cluster):
-    """Its containers wait, those after others for them; who goes on beside others runs too."""
+    """Containers wait for the init containers before them; a sidecar keeps running."""
     spec = {
         "containers": [{"name": "c", "image": "i"}],
         "initContainers": [
@@ -409,7 +409,7 @@ def test_the_containers_of_an_evicted_pod_are_terminated(cluster):
 
 
 def test_a_pod_stops_a_second_after_its_deletion_by_default(cluster):
-    """Unless it says otherwise, and never later than it may."""
+    """The annotation fairlead.dev/stop-duration sets another time, up to the grace period."""
     slow = {"fairlead.dev/stop-duration": "20s"}
     cluster.ask("POST", PODS, POD)
     cluster.ask("POST", PODS, {**POD, "metadata": {"name": "b", "annotations": slow}})
@@ -442,7 +442,7 @@ NOBODY = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "1-2
 
 
 def owned(cluster, *owners):
-    """A ConfigMap with these owners, a while after it was made; None if it has gone."""
+    """Create a ConfigMap with these owners; return it a second later, or None if it is deleted."""
     cluster.ask("POST", MAPS, {"metadata": {"name": "c", "ownerReferences": list(owners)}})
     cluster.pass_time(1)
     return cluster.find("configmap", "c")
@@ -511,14 +511,14 @@ def test_pods_of_a_missing_owner_are_not_recreated(cluster, kind):
 
 @pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
 def test_names_of_pod_groups_must_be_dns_subdomains(cluster, api):
-    """As those of all custom resources."""
+    """The rule is that of all custom resources."""
     group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "?Y b"}}
     refused = cluster.ask("POST", f"/apis/{api}/namespaces/default/podgroups", group)
     assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "metadata.name")
 
 
 def test_an_endpoint_slice_that_lost_its_service_label_is_replaced(cluster):
-    """Instead of being written again and again as what it was."""
+    """The slice that lost its label is not written again and again."""
     labels = {"app": "a"}
     spec = {"selector": labels, "ports": [{"port": 80}]}
     cluster.ask(
@@ -550,7 +550,7 @@ def test_decisions_are_logged_if_logging_is_enabled(make_cluster):
 
 
 def test_a_cluster_can_behave_as_an_older_version(make_cluster):
-    """The scheduler, priority admission without preemption policies, and no leases."""
+    """The scheduler is that of 1.16, there are no preemption policies, and no Leases."""
     gates = {"NodeLease": False}
     cluster = make_cluster(release=release_of("1.16", gates), nodes=1)
     huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
@@ -567,7 +567,7 @@ def test_a_cluster_can_behave_as_an_older_version(make_cluster):
 
 
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
-    """`--admission-control-config-file` keeps users from giving themselves a high priority."""
+    """`--admission-control-config-file` prevents users from giving themselves a high priority."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
     cluster = make_cluster(limited=(LimitedResource(resource="pods", scopes=(scope,)),))
     urgent = {"metadata": {"name": "urgent"}, "value": 1000}
@@ -639,7 +639,7 @@ def test_no_autoscaler_runs_beside_kube_controller_manager(make_cluster):
 @pytest.mark.parametrize("length", [2, 3])
 @pytest.mark.parametrize("first", [0, 1])
 def test_circular_owners_are_deleted_in_the_foreground(make_cluster, length, first):
-    """None of them waits for itself."""
+    """None of the owners waits for itself."""
     cluster, url = make_cluster(nodes=0), "/api/v1/namespaces/default/configmaps"
     manifest = {"apiVersion": "v1", "kind": "ConfigMap"}
     names = [f"c{number}" for number in range(length)]

@@ -31,13 +31,13 @@ def rule(effect="NoExecute", key="example.com/broken", **selector):
 
 @pytest.fixture
 def gated(make_cluster):
-    """One node; the gate is on."""
+    """A cluster with one node and the feature gate on."""
     return make_cluster(nodes=1, release=release_of("", {"DRADeviceTaintRules": True}))
 
 
 @pytest.fixture
 def busy(gated):
-    """A pod runs with the first of two devices."""
+    """A cluster in which a pod uses the first of two devices."""
     exactly = {"deviceClassName": "gpu"}
     claim = {
         "metadata": {"name": "c"},
@@ -96,7 +96,7 @@ def test_a_new_rule_gets_a_time_and_a_generation(gated):
     ],
 )
 def test_a_changed_effect_gets_the_current_time(gated, patch, time_added):
-    """Unless the update states another time."""
+    """An update may set another time explicitly."""
     gated.ask("POST", RULES, rule())
     gated.pass_time(60)
     body = {"spec": {"taint": patch}}
@@ -127,7 +127,7 @@ def test_taints_of_resource_slices_get_a_time(busy):
 
 
 def test_a_rule_evicts_pods_and_reports_them_in_its_condition(busy):
-    """The pod's device is tainted, so the pod goes; the condition counts it."""
+    """The pod that uses the tainted device is evicted, and the condition counts it."""
     busy.ask("POST", RULES, rule(device="gpu-0"))
     assert condition(busy)[1] == "PodsPendingEviction"
     evicted = busy.find("pod", "p")

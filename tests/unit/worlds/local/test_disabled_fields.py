@@ -16,7 +16,7 @@ SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 def test_max_unavailable_of_stateful_sets_needs_its_feature_gate(
     make_cluster, is_on, stored, updated_at_once
 ):
-    """Without its gate, which is off by default, pods are updated one after the other."""
+    """Without the gate, which is off by default, pods are updated one by one."""
     gates = {"MaxUnavailableStatefulSet": is_on}
     cluster = make_cluster(nodes=1, release=release_of("", gates))
     template = {

@@ -19,14 +19,14 @@ def deployment(replicas=2, **template_meta):
 
 @pytest.fixture
 def rolled_out(cluster):
-    """A cluster in which a deployment runs."""
+    """A cluster with a running Deployment."""
     cluster.ask("POST", DEPLOYMENTS, deployment())
     cluster.pass_time(5)
     return cluster
 
 
 def entries(obj):
-    """Who wrote through which part, and the names of the fields at the top."""
+    """Return the owned fields by (manager, subresource)."""
     return {
         (entry["manager"], entry.get("subresource", "")): entry["fieldsV1"]
         for entry in obj["metadata"]["managedFields"]
@@ -82,7 +82,7 @@ def test_a_node_has_the_kubelet_as_field_manager(cluster):
     assert set(found) == {
         ("kubelet", ""),
         ("kubelet", "status"),
-        ("kube-controller-manager", ""),  # how long it may keep what it has read
+        ("kube-controller-manager", ""),  # the TTL annotation for caches
     }
     assert "f:capacity" in found["kubelet", "status"]["f:status"]
 

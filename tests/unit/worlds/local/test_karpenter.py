@@ -42,7 +42,7 @@ def items(cluster, path):
 
 
 def settled(cluster, replicas=16):
-    """The names of nodes and NodeClaims, two minutes after a Deployment was created."""
+    """Return (node names, NodeClaim names), two minutes after a Deployment was created."""
     cluster.ask("POST", DEPLOYMENTS, web(replicas))
     cluster.pass_time(120)
     nodes = {one["metadata"]["name"] for one in cluster.list("node", "")}
@@ -209,7 +209,7 @@ def test_an_invalid_nodepool_is_refused(elastic, spec, field):
 
 
 def own_claim(requirements, cpu="3"):
-    """A NodeClaim of a user, without a NodePool."""
+    """Return a NodeClaim that a user creates, without a NodePool."""
     return {
         "apiVersion": "karpenter.sh/v1",
         "kind": "NodeClaim",

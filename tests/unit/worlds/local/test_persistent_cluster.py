@@ -23,7 +23,7 @@ FULL = "etcdserver: mvcc: database space exceeded"
 
 @contextmanager
 def kept(path, gates=(), **options):
-    """A cluster of no nodes, with `gates` on, whose journal is the file `path`."""
+    """Yield a cluster without nodes, with `gates` on, whose journal is the file `path`."""
     journal = WriteAheadLog(path, synced=False, **options)
     clock = LocalClock(START, paused=True)
     release = release_of(gates=dict.fromkeys(gates, True))
@@ -39,7 +39,7 @@ def ask(cluster, method, path, body=None, query=()):
 
 
 def test_on_a_full_disk_writes_are_refused_and_reads_and_deletions_succeed(tmp_path):
-    """As by a kube-apiserver whose etcd has no space; what stores nothing is done all the same."""
+    """As with a kube-apiserver whose etcd is full. Requests that store nothing succeed, too."""
     named = {"metadata": {"name": "a"}}
     room = ["room"]
     with kept(tmp_path / "j") as cluster:
@@ -85,14 +85,14 @@ def test_responses_on_a_full_disk_do_not_contain_paths_of_the_server(tmp_path):
         for method, path, body in asked:
             request = Request(method, path, (("verbose", "true"),), headers, body, ADMIN)
             texts.append(b"".join(cluster.server.handle(request, START).body).decode())
-    assert any("etcd" in text for text in texts[:3])  # health says what is wrong
+    assert any("etcd" in text for text in texts[:3])  # the health report contains the reason
     for text in texts:
         assert str(tmp_path) not in text
         assert "/fairlead/" not in text
 
 
 def test_writes_at_a_restart_are_stored(tmp_path):
-    """A definition whose names were not accepted yet when the process died."""
+    """The process died before it accepted the names of a stored definition."""
     names = {"kind": "Widget", "plural": "widgets", "listKind": "WidgetList", "singular": "widget"}
     schema = {"openAPIV3Schema": {"type": "object"}}
     version = {"name": "v1", "served": True, "storage": True, "schema": schema}
@@ -128,7 +128,7 @@ def test_writes_at_a_restart_are_stored(tmp_path):
 
 
 def test_a_feature_gate_enabled_later_adds_api_services_and_roles(tmp_path):
-    """At every start: APIServices, roles, and rules of roles; turned off, the APIService goes."""
+    """A start with the gate adds them; a start without it removes the APIService."""
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:"
     protection = f"{roles}controller:podgroup-protection-controller"
     service = "/apis/apiregistration.k8s.io/v1/apiservices/v1alpha2.scheduling.k8s.io"

@@ -18,7 +18,7 @@ def cluster(make_cluster):
 
 
 def test_a_billion_replicas_create_only_the_maximum_of_pods(cluster):
-    """The controller says why there are no more, and does not try all the time."""
+    """The controller reports the reason in an event, and does not retry all the time."""
     spec = {
         "replicas": 1_000_000_000,
         "selector": {"matchLabels": {"a": "b"}},
@@ -36,7 +36,7 @@ def test_a_billion_replicas_create_only_the_maximum_of_pods(cluster):
 
 
 def test_pods_above_the_limit_are_refused_until_a_pod_is_deleted(cluster):
-    """And one that goes makes room for one."""
+    """The deletion of a pod allows the creation of another one."""
     for number in range(20):
         made = cluster.ask("POST", PODS, {"metadata": {"name": f"p{number}"}, **TEMPLATE_SPEC})
         assert made["kind"] == "Pod"

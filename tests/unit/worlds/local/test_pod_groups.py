@@ -42,7 +42,7 @@ def nodes_of(cluster):
 
 
 def test_a_gang_starts_only_if_all_its_pods_fit(gated):
-    """Two of its three pods would fit on one node."""
+    """Two of the gang's three pods would fit on one node."""
     cluster = gated()
     cluster.ask("POST", GROUPS, group())
     for name in "abc":
@@ -145,7 +145,7 @@ def test_an_invalid_workload_is_refused(gated, spec, problem):
 
 
 def test_names_of_pod_groups_and_workloads_can_contain_dots(gated):
-    """Those of PodGroups and Workloads are DNS subdomains."""
+    """Names of PodGroups and Workloads are DNS subdomains."""
     cluster = gated()
     spec = {"podGroupTemplates": [{"name": "a", "schedulingPolicy": GANG}]}
     cluster.ask("POST", WORKLOADS, {"metadata": {"name": "w.x"}, "spec": spec})
@@ -169,7 +169,7 @@ def test_an_invalid_scheduling_group_of_a_pod_is_refused(gated, named, problem):
 
 
 def test_fields_of_other_feature_gates_are_dropped(gated):
-    """Topology constraints and claims of PodGroups, as a server does with their gates off."""
+    """Topology constraints and claims of PodGroups are dropped while their gates are off."""
     cluster = gated()
     constraints = {"topology": [{"key": "rack"}]}
     claims = [{"name": "gpu", "resourceClaimName": "gpu"}]
@@ -245,7 +245,7 @@ def test_the_specs_of_pod_groups_and_workloads_are_immutable(gated):
 
 
 def test_fields_of_preemption_need_their_gate(gated):
-    """Without it they are dropped; with it the priority is that of the class."""
+    """Without the gate, the fields are dropped; with it, the class determines the priority."""
     high = {"metadata": {"name": "high"}, "value": 1000}
     sent = group(priorityClassName="high", disruptionMode="PodGroup")
     without = gated()

@@ -38,7 +38,7 @@ def deployment(name, replicas, **spec):
 
 
 def history(cluster):
-    """Every stored object, of every version, of a cluster that runs workloads of many pods."""
+    """Return every version of every object of a cluster whose workloads have many pods."""
     seen = []
     cluster.local.store.subscribe(
         lambda change: seen.append((change.type, change.kind.kind, encode(change.object)))
@@ -65,7 +65,7 @@ def history(cluster):
 
 @pytest.fixture
 def same_ids(monkeypatch):
-    """Call it before each cluster, so that their random ids are the same."""
+    """Returns a function to call before each cluster, so that all get equal random ids."""
 
     def install():
         numbers = count()
@@ -79,7 +79,7 @@ def same_ids(monkeypatch):
 
 
 def test_copied_writes_store_the_same_versions_of_all_objects(same_ids, make_cluster, monkeypatch):
-    """Also the order of members, and what watches see."""
+    """The order of members and the watch events are equal, too."""
     copied, reported = [], []
 
     def noted(write, results):
@@ -106,7 +106,7 @@ def test_copied_writes_store_the_same_versions_of_all_objects(same_ids, make_clu
 
 
 def test_bindings_to_nodes_of_the_same_zone_have_equal_texts(make_cluster):
-    """Their pods get the labels of the zone; another zone is another write."""
+    """The pod of a binding gets the zone's labels, so another zone gives another text."""
     cluster = make_cluster(nodes=3, zones=2)
     cluster.local.store.create(a_pod("a"), cluster.clock.now())
     cluster.local.store.create(a_pod("b"), cluster.clock.now())
@@ -123,7 +123,7 @@ def test_bindings_to_nodes_of_the_same_zone_have_equal_texts(make_cluster):
 
 
 def described(cluster, name, fields, **options):
-    """The description of a kubelet's write to the pod `name`."""
+    """Return the description of a kubelet's write to the pod `name`."""
     target = ObjectRef("Pod", "default", name, "")
     command = PatchStatus(target, fields, **options)
     copies = PodWriteCopies(cluster.local.store)
@@ -154,7 +154,7 @@ def test_pods_in_the_same_state_have_equal_texts(cluster):
 
 
 def reported(cluster, name, spec, addresses=None):
-    """The description of a kubelet's report about the pod `name`, by its inputs."""
+    """Return the description, by its inputs, of a kubelet's report about the pod `name`."""
     command = PatchStatus(ObjectRef("Pod", "default", name, ""), {"phase": "Failed"})
     inputs = ReportInputs(addresses or {}, spec)
     copies = PodWriteCopies(cluster.local.store)
@@ -163,7 +163,7 @@ def reported(cluster, name, spec, addresses=None):
 
 @pytest.fixture
 def waiting(make_cluster):
-    """A cluster with two pods that no node has room for, so that they have no address yet."""
+    """A cluster with two pending pods that fit on no node, and so have no address."""
     cluster = make_cluster(nodes=0)
     for name in "ab":
         cluster.ask("POST", PODS, a_pod(name))
@@ -243,7 +243,7 @@ def test_unusual_writes_go_through_all_stages(cluster, fields, options):
 
 
 def test_conditions_are_part_of_the_text(cluster):
-    """A command may carry them beside its fields."""
+    """A command can contain conditions in addition to its fields."""
     ready, unready = (
         described(cluster, "a", {}, conditions=(Condition("Ready", status),)).text
         for status in ("True", "False")

@@ -34,7 +34,7 @@ def test_a_claim_is_bound_to_a_new_volume(cluster, provisioner, source):
 
 @pytest.fixture
 def claim():
-    """A claim of the class `fast`."""
+    """A PersistentVolumeClaim of the class `fast`."""
     spec = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "fast",
@@ -116,7 +116,7 @@ def test_an_expansion_that_a_policy_refuses_is_repeated(bound):
 
 
 def as_stock_controller(cluster, claim):
-    """Ask for a volume, and bind it to the claim, as kube-controller-manager does."""
+    """Request a volume, and bind it to the claim, as kube-controller-manager does."""
     cluster.ask("POST", CLASSES, {"metadata": {"name": "fast"}, "provisioner": "ebs.csi.aws.com"})
     note = {"volume.kubernetes.io/storage-provisioner": "ebs.csi.aws.com"}
     claim = {**claim, "metadata": {**claim["metadata"], "annotations": note}}

@@ -15,7 +15,7 @@ def container(name, **requests):
 
 @pytest.fixture
 def run(cluster):
-    """Let a pod of these containers run on node-1."""
+    """Runs a pod with these containers on node-1."""
 
     def run(name, *containers, annotations=None, labels=None, node="node-1"):
         meta = {"name": name, "annotations": annotations or {}, "labels": labels or {}}
@@ -27,7 +27,7 @@ def run(cluster):
 
 
 def used(answer):
-    """Usage by container."""
+    """Return the usage by container."""
     return {row["name"]: row["usage"] for row in answer["containers"]}
 
 
@@ -125,7 +125,7 @@ def test_the_group_is_last_in_discovery(cluster):
 
 
 def test_the_api_service_is_available(cluster):
-    cluster.ask("GET", "/version")  # the server sees to its own statuses after each request
+    cluster.ask("GET", "/version")  # the server updates its own statuses after each request
     path = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io"
     [condition] = cluster.ask("GET", path)["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("Available", "True")

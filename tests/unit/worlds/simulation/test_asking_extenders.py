@@ -43,7 +43,7 @@ class Asking:
 
 
 class Fake:
-    """An extender that says `answer`, or nothing where that is None."""
+    """An extender that returns `answer`; None is a timeout."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -58,7 +58,7 @@ class Fake:
 
 @pytest.fixture
 def told(pod, node):
-    """The scheduler's stimuli after its request, and the pod's node."""
+    """Sends an extender request; returns (stimuli, node of the pod, bodies of the requests)."""
 
     def ask(verb, answer, *, nodes=("n1",), bound=""):
         controller, extender, lines = Asking(verb, nodes), Fake(answer), []
@@ -89,7 +89,7 @@ def test_an_extender_without_a_response_is_a_failed_command(told):
 
 
 def test_a_binding_by_an_extender_is_delivered_before_its_response(told):
-    """It would have written to the API server that only it and the world know."""
+    """The API server sends the change before the extender responds."""
     [change, answer], node_name, [body] = told(ExtenderVerb.BIND, {"Error": ""})
     assert node_name == change.object.spec.node_name == body["Node"] == "n1"
     assert isinstance(change, ObjectChanged)
@@ -103,7 +103,7 @@ def test_a_failed_binding_by_an_extender_changes_nothing(told, answer):
 
 
 def test_a_second_binding_by_an_extender_is_an_error(told):
-    """The API server refuses a second binding."""
+    """The API server refuses the second binding."""
     [answer], node_name, _ = told(ExtenderVerb.BIND, {}, bound="n2")
     assert node_name == "n2"
     assert "already assigned" in json.loads(answer.body)["Error"]

@@ -36,7 +36,7 @@ NAMES = ("a", "b")
 
 
 def pod(name, conditions=()):
-    """A stored pod; a condition has a member that no view contains."""
+    """Return a stored pod; its condition has a member that views do not contain."""
     stated = [
         {"type": one, "status": "True", "lastTransitionTime": "1970-01-01T00:00:00Z", "x": 1}
         for one in conditions
@@ -79,7 +79,7 @@ class PlainWorld:
 
 
 class FastWorld(PlainWorld):
-    """Performs a command on the views if that is possible."""
+    """Performs a command on the views if possible."""
 
     def __init__(self):
         super().__init__(DeferredStorage(0))
@@ -139,7 +139,7 @@ TEXT, EMPTY = (Condition("Ready", "True", "", message) for message in ("text", "
 @given(st.lists(commands, max_size=12))
 @example([PatchStatus(ref("b"), conditions=some) for some in ((TEXT,), (EMPTY, TEXT))])
 def test_views_and_values_equal_those_of_writes_to_the_store(script):
-    """Whatever else is written or read in between; a write without effect changes no version."""
+    """Other reads and writes may come in between. A write without effect changes no version."""
     plain, fast = PlainWorld(), FastWorld()
     for second, command in enumerate(script):
         if isinstance(command, str):
@@ -156,7 +156,7 @@ def ready(status):
 
 @pytest.mark.parametrize("writes", [1, WRITES_MAX, WRITES_MAX + 1, 2 * WRITES_MAX + 3])
 def test_no_value_is_created_for_few_condition_writes(writes):
-    """A pod that becomes ready again and again does not keep all these writes."""
+    """The number of condition writes that are kept for a pod is limited."""
     world = FastWorld()
     for number in range(writes):
         world.perform(ready("True" if number % 2 else "False"), START)
@@ -167,7 +167,7 @@ def test_no_value_is_created_for_few_condition_writes(writes):
 
 
 def test_writes_that_views_cannot_decide_are_performed_by_the_store():
-    """A condition that is equal, or differs only in observedGeneration, looks equal in the view."""
+    """The view does not contain observedGeneration, so it cannot decide such writes."""
     world = FastWorld()
     world.perform(ready("True"), START)
     newer = ObservedCondition("Ready", "True", observed_generation=2)
@@ -177,5 +177,5 @@ def test_writes_that_views_cannot_decide_are_performed_by_the_store():
 
 
 def test_a_storage_that_logs_changes_needs_the_values():
-    """A watch would read them."""
+    """The values are needed for the events of a watch."""
     assert not DeferredStorage().replace_deferred(dumped(pod("a")))

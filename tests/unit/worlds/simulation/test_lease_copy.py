@@ -27,7 +27,7 @@ LEASES = f"count/{LEASE.resource}"
 
 
 class World:
-    """A store whose Leases go through all stages."""
+    """A store in which Leases pass through all stages."""
 
     def __init__(self):
         ids = SeededIds(0)
@@ -52,7 +52,7 @@ class World:
 
 
 class CopyingWorld(World):
-    """A store whose Leases are copied if that is possible."""
+    """A store in which Leases are copied if possible."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,7 @@ class CopyingWorld(World):
 
 
 def lease(name, every, change):
-    """The command with which a kubelet creates its Lease, `change`d by somebody."""
+    """Return a kubelet's command that creates its Lease, modified as `change` specifies."""
     node = make_node(name)
     node = replace(node, metadata=replace(node.metadata, uid=f"uid-{name}"))
     manifest = write_lease(node, None, first_renewals(name, every, START)).manifest
@@ -126,7 +126,7 @@ commands = st.one_of(
 
 @given(st.lists(commands, max_size=14))
 def test_copies_equal_the_results_of_all_stages(script):
-    """Whatever else is created, deleted or refused in between."""
+    """Other objects may be created, deleted or refused in between."""
     plain, copying = World(), CopyingWorld()
     for second, command in enumerate(script):
         now = START + seconds(second)
@@ -136,7 +136,7 @@ def test_copies_equal_the_results_of_all_stages(script):
 
 
 def test_the_second_lease_is_a_copy():
-    """It shares what is equal with the first Lease."""
+    """The second Lease shares equal parts with the first Lease."""
     world = CopyingWorld()
     for name in NODES[:2]:
         world.perform(lease(name, seconds(10), ""), START)

@@ -40,7 +40,7 @@ START = seconds(1_000)
 
 
 class Lifecycle:
-    """Takes each pod through its life, one command per stage; `answers` says which stages."""
+    """Moves each pod through its life, with one command per stage of `stages`."""
 
     issuer = KUBELET
 
@@ -76,7 +76,7 @@ class Lifecycle:
 
 
 def names(told):
-    """`(seconds, what was told)` in short."""
+    """Return (seconds, short name of the stimulus) for each received stimulus."""
     return [(at / 10**9, short(stimulus)) for at, stimulus in told]
 
 
@@ -266,7 +266,7 @@ def test_a_refused_command_has_a_failed_outcome(world, listener, pod):
 
 
 def test_a_policy_created_during_the_run_applies_to_later_status_writes(pod):
-    """The first pod is bound and started without a policy."""
+    """The first pod is bound and started before the policy exists."""
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -418,7 +418,7 @@ def test_equal_seeds_give_equal_command_logs_under_any_hash_seed():
 
 
 def test_uids_of_loaded_objects_are_not_used_again():
-    """A second simulation with the seed of the first continues from the objects of the first."""
+    """A second simulation starts with the objects of the first, and has the same seed."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}}
     first = SimulatedWorld(Lifecycle(), start=START, seed=5)
     first.load([node])

@@ -11,7 +11,7 @@ from fairlead.cli.main import run
 
 @pytest.fixture
 def link_of(tmp_path, capsys):
-    """The exit code and the output of `fairlead dashboard` about a cluster with these options."""
+    """Returns (exit code, output) of `fairlead dashboard` for a cluster with these options."""
 
     def ask(*options):
         with up("--nodes", "1", *options) as config:

@@ -31,7 +31,7 @@ KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 
 
 class Browser:
-    """A client with cookies, which sends the headers of a page of the dashboard."""
+    """A client with cookies that sends the same headers as the dashboard's page."""
 
     def __init__(self, session, dashboard, cluster, audited, api):
         self.session = session
@@ -43,13 +43,13 @@ class Browser:
         self.origin = self.link.partition("/login")[0]
 
     async def get(self, path, **headers):
-        """Status, headers and text; redirections are not followed."""
+        """Return status, headers and text; redirects are not followed."""
         url = path if path.startswith("http") else self.origin + path
         async with self.session.get(url, headers=headers, allow_redirects=False) as answer:
             return answer.status, answer.headers, await answer.text()
 
     async def post(self, path, body, **headers):
-        """Status and text."""
+        """Return status and text."""
         sent = {"Origin": self.origin, "Content-Type": "application/json", **headers}
         data = json.dumps(body)
         async with self.session.post(self.origin + path, data=data, headers=sent) as answer:
@@ -60,7 +60,7 @@ class Browser:
         assert status == 303
 
     async def state(self):
-        """The first state of a new stream."""
+        """Return the first state of a new stream."""
         async with self.session.get(f"{self.origin}/live") as answer:
             assert answer.content_type == "text/event-stream"
             line = await answer.content.readuntil(b"\n\n")
@@ -256,7 +256,7 @@ def test_a_stream_sends_the_state_again_when_it_has_changed(visiting):
 
 
 def test_a_page_that_is_opened_later_shows_the_current_time(visiting):
-    """Also if nothing has changed since another page was opened."""
+    """This also holds if nothing has changed since another page was opened."""
 
     async def test(browser):
         await browser.log_in()

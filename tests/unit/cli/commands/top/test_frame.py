@@ -64,7 +64,7 @@ def event(name, at, kind="Warning"):
 
 @pytest.fixture
 def frame():
-    """The lines of a frame."""
+    """Returns the lines of a frame."""
 
     def print_lines(width=110, options=None, **parts):
         empty = {"nodes": (), "pods": (), "events": (), "node_usage": {}, "pod_usage": {}}

@@ -94,7 +94,7 @@ def pod(node_name="m", *, name="p", cpu="1", selector=None):
 
 
 class Controller:
-    """Karpenter, and the commands that it has sent since the last look."""
+    """Karpenter, and the commands that it has sent since the last call of `sent`."""
 
     def __init__(self, *objects):
         self.now_s = 0
@@ -140,7 +140,7 @@ class Controller:
         return sum(isinstance(c, kind) and c.target.kind == target for c in self.history)
 
     def sent(self, kind, target):
-        """Return the commands of a type about a kind, and forget all."""
+        """Return the commands of a type about a kind, and clear all recorded commands."""
         found = [c for c in self.commands if isinstance(c, kind) and c.target.kind == target]
         self.commands.clear()
         return found

@@ -12,7 +12,7 @@ KEYS = st.lists(st.integers(0, 9), max_size=200)
 
 @given(KEYS)
 def test_the_result_is_sorted_and_a_permutation(keys: list[int]) -> None:
-    """Whatever happens to equal elements."""
+    """This holds for any number of equal elements."""
     found = go_sorted(list(range(len(keys))), keys)
     assert [keys[i] for i in found] == sorted(keys)
     assert sorted(found) == list(range(len(keys)))

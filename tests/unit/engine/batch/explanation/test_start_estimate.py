@@ -17,7 +17,7 @@ def lasting(duration):
 
 
 def starts(yard, now_s=0.0, groups_max=10):
-    """When the waiting groups start, in seconds, in the order in which they are named."""
+    """Return when the waiting groups start, in seconds, in the order of the explanation."""
     before = yard.dump()
     found = batch_overview(yard.composition, yard.cluster, seconds(now_s), groups_max)
     after = yard.dump()

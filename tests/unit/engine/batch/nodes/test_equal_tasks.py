@@ -75,7 +75,7 @@ def any_change(chance, placed, number):
 
 
 def run(yard, seed):
-    """Compare choices with and without repetition; return how often the plan alone decided."""
+    """Compare choices with and without reuse; return how often the plan alone decided."""
     chance, placed, decided = Chance(seed), [], 0
     yard.put(any_node(chance, name) for name in NODES)
     kinds = [any_kind(chance) for _ in range(3)] + [any_kind(chance, chance.of(SPECS))]
@@ -94,7 +94,7 @@ def run(yard, seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_reused_choices_equal_those_of_a_new_run_of_the_plugins(yards, seed):
-    """Given random changes, when equal tasks are placed, then each goes where a new choice says."""
+    """Given random changes, when equal tasks are placed, then reused and new choices are equal."""
     run(yards("fairlead"), seed)
 
 

@@ -29,7 +29,7 @@ tiers:
 
 
 class Answers:
-    """A framework plugin that answers Reserve and PreBind as told, and notes Unreserve."""
+    """A framework plugin with given results of Reserve and PreBind; it records Unreserve."""
 
     name = "Answers"
     locality = Locality.NODE
@@ -65,7 +65,7 @@ class Mine:
 
 @pytest.fixture
 def served(yards):
-    """A gang of two with a bound volume; the plugin, and the decisions of a session."""
+    """Returns (plugin, decisions of a session) for a gang of two with a bound volume."""
 
     def run(**answers):
         plugin = Answers(answers)

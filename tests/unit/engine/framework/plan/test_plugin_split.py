@@ -39,7 +39,7 @@ def names(points):
 
 
 def test_cached_filters_end_before_the_first_filter_that_cannot_be_cached(framework):
-    """So the first rejection in configured order is still the reported one."""
+    """So the rejection that is reported is still the first one in configured order."""
     split = PluginSplit(framework)
     kept = names([*split.static_filters, *split.row_filters])
     assert kept == names(framework.filters)[: len(kept)]
@@ -149,7 +149,7 @@ def test_a_shape_is_kept_while_it_has_a_plan(framework, monkeypatch):
 
 
 def state_with(plan, *skipped):
-    """A state in which these plugins' PreFilter returned Skip."""
+    """Return a state in which PreFilter of these plugins returned Skip."""
     state = CycleState()
     state.skipped_filters |= dict.fromkeys((*plan.state.skipped_filters, *skipped))
     state.skipped_filters |= dict.fromkeys(("PodTopologySpread", "DynamicResources"))

@@ -24,7 +24,7 @@ def plans_of(cluster):
 
 
 def limited_to(*names):
-    """Return the spec of a pod that may only run on the nodes `names`; on all without names."""
+    """Return the spec of a pod that may only run on the nodes `names`; () means all nodes."""
     fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names]
     terms = {"nodeSelectorTerms": [{"matchFields": [field]} for field in fields]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
@@ -32,7 +32,7 @@ def limited_to(*names):
 
 
 def change(chance, cluster, placed, number):
-    """Let a pod come or go, or change a node."""
+    """Add or delete a pod, or change a node."""
     if chance.one_in(10):
         node = make_node(chance.of(NODES), cpu=chance.of([3, 4]), unschedulable=chance.one_in(4))
         cluster.apply(ObjectChanged(node))

@@ -26,7 +26,7 @@ def served_by(cluster):
 
 
 class Life:
-    """A cluster of nodes of two capacities, whose pods come and go at random."""
+    """A cluster of nodes of two capacities, with random additions and deletions of pods."""
 
     def __init__(self, seed):
         self.chance, self.cluster, self.placed = Chance(seed), Cluster(), []

@@ -72,7 +72,7 @@ def test_the_log_contains_every_affected_node(info):
 
 
 def test_an_update_that_plugins_do_not_read_is_not_logged(info):
-    """The status of a preemptor names a node to which it has been nominated already."""
+    """Other plugins do not read the status of a nominated pod."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
     nominator.nominate(info("b"), "n1")
@@ -84,7 +84,7 @@ def test_an_update_that_plugins_do_not_read_is_not_logged(info):
 
 @pytest.mark.parametrize("change", [{"priority": 3}, {"labels": {"v": "2"}}, {"terminating": True}])
 def test_an_update_that_plugins_read_is_logged(info, change):
-    """Plugins read all of this of a nominated pod."""
+    """Plugins read all of these fields of a nominated pod."""
     nominator = Nominator()
     nominator.nominate(info("a"), "n1")
     position = nominator.log.position

@@ -15,9 +15,9 @@ from fairlead.engine.framework.fault import PluginFault
 from fairlead.engine.framework.user_plugin.guard import guarded
 from fairlead.testing import PluginScene, make_node, make_pod
 
-framework: Any = typed  # what is put together here is wrong on purpose
+framework: Any = typed  # the objects here are wrong on purpose
 
-# Where there is no status to give: what is answered instead, and who hears of it.
+# Methods that return no status: their default result, and the reporter of the fault.
 SILENT = (
     "concerns", "scores_alike", "epoch", "release_commands", "unreserve", "post_bind",
     "is_woken_by", "sort_key",
@@ -55,7 +55,7 @@ def plugin_with(method, answer):
 
 
 def fault(method, answer, *arguments):
-    """The text of the fault that `answer` amounts to."""
+    """Return the text of the fault for this result of `method`."""
     plugin, _ = plugin_with(method, answer)
     with pytest.raises(PluginFault) as found:
         getattr(plugin, method)(*arguments)

@@ -22,7 +22,7 @@ from fairlead.testing.builders import make_node, make_pod
 
 
 class Clock:
-    """Advances by what plugins say they took."""
+    """A clock that plugins advance by their durations."""
 
     def __init__(self):
         self.now = 0

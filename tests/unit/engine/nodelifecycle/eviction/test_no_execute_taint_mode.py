@@ -17,7 +17,7 @@ NOW = 1_000_000_000_000
 
 
 class Calls(list):
-    """A queue and a writer that write down what they are asked."""
+    """A queue and a writer that record their calls."""
 
     def finish(self, name):
         self.append(("finish", name))
@@ -32,7 +32,7 @@ class Calls(list):
 
 @pytest.fixture
 def mode_of():
-    """A mode that knows one node, or none, with what it asks for."""
+    """Makes modes that know one node, or none; returns the mode and its calls."""
 
     def make(status):
         conditions = [] if status == "none" else [{"type": "Ready", "status": status}]

@@ -14,7 +14,7 @@ LOST = {"reason": "NodeLost"}
 
 
 class Zone:
-    """The queue of a zone; it writes down which nodes are finished."""
+    """The queue of a zone; it records which nodes are finished."""
 
     def __init__(self):
         self.finished = []
@@ -45,13 +45,13 @@ def process(given):
 
 
 def shown(commands):
-    """Status patches and deletions by pod."""
+    """Return the status patches and deletions by pod."""
     kinds = {PatchStatus: "lost", DeleteObject: "delete"}
     return [(kinds[type(c)], c.target.name) for c in commands if type(c) in kinds]
 
 
 def test_every_pod_is_lost_and_deleted(given, process):
-    """Pods of DaemonSets and terminating pods are only lost."""
+    """Pods of DaemonSets and terminating pods are only marked as lost."""
     pods = [
         given.pod("p1"),
         given.pod("p2", meta=DAEMON),

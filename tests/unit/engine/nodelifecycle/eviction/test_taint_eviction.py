@@ -39,7 +39,7 @@ def taints(*keys, **others):
 
 
 class Evictor:
-    """The controller, reported of one thing at a time; instants are seconds."""
+    """The controller, which receives one change at a time; instants are seconds."""
 
     def __init__(self, given, profile=V1_36):
         self.given = given
@@ -172,7 +172,7 @@ def test_a_timer_is_neither_shortened_nor_extended(evictor):
     evictor.pod(0, toleration("a", 100), toleration("b", 30))
     evictor.node(1, "a")
     evictor.node(5, "a", "b")
-    evictor.node(6, "b")  # what justified it is gone, and it stays all the same
+    evictor.node(6, "b")  # the taint that caused the timer is gone, but the timer stays
     evictor.pod(7, toleration("a", 100), toleration("b", 0))
     evictor.node(8, "b", timeAdded="2026-01-01T00:00:00Z")
     assert evictor.due_s == 101
@@ -344,11 +344,11 @@ def test_1_16_starts_no_second_timer(old):
     old.fire(11)
     old.node(12, "b")
     assert old.due_s is None
-    old.node(13)  # forgets it, because no taint is left
+    old.node(13)  # forgets the node, because no taint is left
     old.node(14, "b")
     assert old.due_s == 24
 
 
 def test_tolerations_compare_by_value():
-    """Pods are decoded anew each time, and equal tolerations are no change."""
+    """Equal tolerations are no change, although each decoded pod has new objects."""
     assert Toleration(key="a", toleration_seconds=1) == Toleration(key="a", toleration_seconds=1)

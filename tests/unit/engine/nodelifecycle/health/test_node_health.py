@@ -34,7 +34,7 @@ def passes(at):
 
 @pytest.fixture
 def known(given, at):
-    """A node that was seen ready in the pass at 0, and its health."""
+    """Return a node that was ready in the pass at 0, and its health."""
     node = given.node()
     return node, examine(None, node, None, at(0), CONFIG).health
 

@@ -16,7 +16,7 @@ TICKS = Period(seconds(0.05), seconds(0.1))
 
 
 def acceptances(bucket, until):
-    """Return the ticks at which a caller that asks at each of them gets a token."""
+    """Return the ticks at which a caller that tries at every tick gets a token."""
     ticks = range(TICKS.first, until, TICKS.period)
     return [tick for tick in ticks if bucket.try_accept(tick)]
 
@@ -78,7 +78,7 @@ def test_an_extremely_low_rate_gives_only_the_first_token():
 
 @given(st.floats(0.001, 30.0), st.lists(st.integers(0, 10**11), max_size=6), st.integers(0, 10**11))
 def test_the_next_acceptance_is_the_first_tick_that_is_accepted(rate, asked, earliest):
-    """For any earlier attempts; the ticks before and after are tried as well."""
+    """This holds after any earlier attempts; the ticks before and after are checked, too."""
     bucket = TokenBucket(rate, 0)
     for instant in sorted(asked):
         bucket.try_accept(instant)

@@ -20,7 +20,7 @@ def book():
 
 
 def place(book, zone, *ready, first=0):
-    """Nodes of `zone`, one per verdict."""
+    """Add nodes of `zone`, one per value of `ready`."""
     for number, is_ready in enumerate(ready, first):
         book.place(f"{zone}{number}", zone, counts=True, is_ready=is_ready)
 

@@ -64,14 +64,14 @@ def test_a_claim_gets_a_device_on_a_node_with_devices(scene, plugin):
 
 
 def test_a_count_is_allocated_from_one_node(scene, plugin):
-    """The first free devices in order."""
+    """The first free devices, in their order, are allocated."""
     scene.tell(make_slice("a", ["gpu-0"]), make_slice("b", ["gpu-0", "gpu-1", "gpu-2"]))
     found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
     assert found == {"a": NOT_ENOUGH, "b": ["r=gpu-0 r=gpu-1"]}
 
 
 def test_devices_in_use_are_skipped(scene, plugin):
-    """By another claim's allocation."""
+    """These devices are allocated to another claim."""
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b"))
     scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
     scene.tell(make_resource_claim("y", status=allocated("b", "gpu-0")))
@@ -98,7 +98,7 @@ def test_requests_are_tried_in_every_combination(scene, plugin):
 
 
 def test_all_devices_of_a_node(scene, plugin):
-    """As many as there are; if one is in use, there is no allocation."""
+    """All devices are allocated; if one is in use, the claim cannot be allocated."""
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b", ["gpu-0", "gpu-1"]))
     scene.tell(make_resource_claim("x", status=allocated("b", "gpu-1")))
     claim = make_resource_claim("c", asking(allocationMode="All"))
@@ -113,7 +113,7 @@ def test_allocation_mode_all_needs_at_least_one_device(scene, plugin):
 
 
 def test_all_devices_of_an_incomplete_pool_are_an_error(scene, plugin):
-    """Their number is unknown: an error, as upstream."""
+    """The number of devices is unknown, which is an error as in upstream."""
     scene.tell(make_slice("a", count=2))
     claim = make_resource_claim("c", asking(allocationMode="All"))
     assert devices_by_node(scene, plugin, claim)["a"] == (
@@ -131,7 +131,7 @@ def test_the_first_available_alternative_is_allocated(scene, plugin):
 
 
 def test_earlier_alternatives_score_higher(scene, plugin):
-    """Eight for the first, one less for each further one."""
+    """The first alternative scores eight, each further one scores one less."""
     scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
     scene.tell(make_resource_claim("c", either("r", asking("two", count=2), asking("one"))))
     pod = scene.incoming(**wanting("c"))
@@ -169,7 +169,7 @@ def test_a_count_above_the_number_of_equal_devices_fails_quickly(scene, plugin):
 
 @pytest.mark.parametrize("attribute", [f"{DRIVER}/numa", "example.com/numa"])
 def test_match_attribute_selects_devices_with_equal_values(scene, plugin, attribute):
-    """The first pair with the same value; names without a domain are the driver's."""
+    """The first pair with equal values is allocated; names without a domain are the driver's."""
     name = attribute if attribute.startswith("example.com") else "numa"
     devices = [make_device(f"gpu-{i}", **{name: numa}) for i, numa in enumerate((0, 1, 1))]
     scene.tell(make_slice("a", [*devices]))
@@ -179,7 +179,7 @@ def test_match_attribute_selects_devices_with_equal_values(scene, plugin, attrib
 
 
 def test_a_constraint_applies_only_to_its_requests(scene, plugin):
-    """The third request is free to differ."""
+    """The third request may have another value."""
     devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((0, 1, 1))]
     scene.tell(make_slice("a", devices))
     same = {"matchAttribute": f"{DRIVER}/numa", "requests": ["x", "y"]}
@@ -235,7 +235,7 @@ def test_all_devices_must_satisfy_the_constraints(scene, plugin):
 
 
 def test_a_device_without_the_attribute_never_matches(scene, plugin):
-    """Not even like itself."""
+    """It does not even match another device without the attribute."""
     scene.tell(make_slice("a"))
     same = {"matchAttribute": f"{DRIVER}/numa"}
     claim = make_resource_claim("c", constraints=[same])
@@ -272,7 +272,7 @@ def test_tainted_devices(scene, plugin, taint, toleration, fits):
 
 
 def test_an_incomplete_pool_provides_no_devices(scene, plugin):
-    """Until its last slice is there."""
+    """The pool provides devices when its last slice exists."""
     scene.tell(make_slice("a", ["x"], name="first", count=2))
     claim = make_resource_claim("c")
     assert devices_by_node(scene, plugin, claim) == NOWHERE
@@ -331,14 +331,14 @@ ZONE_2 = {
     ],
 )
 def test_slices_for_several_nodes(scene, plugin, spec, nodes):
-    """By any of the fields that select nodes."""
+    """All fields of a slice that select nodes are used."""
     scene.tell(make_slice("", ["x"], spec=spec))
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found == {node: ["r=x"] if node in nodes else NOT_ENOUGH for node in "ab"}
 
 
 def test_the_devices_of_a_deleted_slice_are_removed(scene, plugin):
-    """A slice that changes is read again."""
+    """The devices of a changed slice are replaced."""
     slice_of_a = make_slice("a")
     scene.tell(slice_of_a)
     claim = make_resource_claim("c")
@@ -355,7 +355,7 @@ MEMORY = {"sharedCounters": [{"name": "card", "counters": {"memory": {"value": "
 
 
 def partition(name, memory, counter_set="card"):
-    """A device that takes so much of the card's memory."""
+    """Return a device that consumes this much of the card's memory."""
     counters = {"memory": {"value": memory}}
     return make_device(name) | {
         "consumesCounters": [{"counterSet": counter_set, "counters": counters}]
@@ -363,7 +363,7 @@ def partition(name, memory, counter_set="card"):
 
 
 def partitioned():
-    """A card of 40Gi, whole or in halves."""
+    """Return a card of 40Gi, as a whole device and as two halves."""
     devices = [partition("half-0", "20Gi"), partition("half-1", "20Gi"), partition("whole", "40Gi")]
     return make_slice("a", devices, spec=MEMORY)
 
@@ -386,7 +386,7 @@ def test_allocated_partitions_leave_less_to_others(scene, plugin):
 
 
 def test_the_search_backtracks_if_a_partition_uses_too_many_counters(scene, plugin):
-    """The whole card comes first by name; the second device is then impossible."""
+    """The whole card is tried first, because of its name; then no second device is possible."""
     devices = [partition("a-whole", "40Gi"), partition("b-half", "20Gi"), partition("c", "20Gi")]
     scene.tell(make_slice("a", devices, spec=MEMORY))
     found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
@@ -417,7 +417,7 @@ INVALID = "invalid resource pools were encountered"
     ids=["no such counter set", "no such counter", "two counter sets of one name"],
 )  # fmt: skip
 def test_no_device_is_allocated_from_a_pool_with_invalid_counters(scene, plugin, slices):
-    """Not even a device that consumes none."""
+    """This includes devices that consume no counters."""
     scene.tell(*slices)
     found = devices_by_node(scene, plugin, make_resource_claim("c"))
     assert found == {"a": INVALID, "b": NOT_ENOUGH}
@@ -445,7 +445,7 @@ def test_counter_sets_without_their_devices_keep_all_nodes_from_asking_for_all(s
 
 
 def test_pools_with_binding_conditions_are_tried_last(scene, plugin):
-    """Within a pool, the order of the slices counts alone."""
+    """Within a pool, only the order of the slices matters."""
     slow = {"bindingConditions": ["Ready"], "bindingFailureConditions": ["Failed"]}
     scene.tell(
         make_slice("a", [make_device("slow") | slow], pool="p1"),
@@ -521,7 +521,7 @@ def refusal(scene, plugin, *claims):
     ],
 )
 def test_claims_that_cannot_be_used(scene, plugin, claims, words):
-    """In upstream's words; no preemption helps."""
+    """The messages are upstream's; preemption does not help."""
     scene.tell(*claims)
     answer = refusal(scene, plugin, "c")
     assert answer.message == words

@@ -30,7 +30,7 @@ def plugin(scene):
 
 
 def placed(scene, plugin, pod, node):
-    """The state of a cycle that chose `node`."""
+    """Return the state of a cycle that chose `node`."""
     state = scene.started(plugin, pod)
     assert plugin.filter(state, pod, scene.table.find(node)) is None
     assert plugin.reserve(state, pod, node) is None
@@ -38,7 +38,7 @@ def placed(scene, plugin, pod, node):
 
 
 def test_an_assumed_device_is_in_use_for_other_claims(scene, plugin):
-    """Until the assumption is reverted."""
+    """The device is free again when the assumption is reverted."""
     scene.tell(make_resource_claim("c"), make_resource_claim("d"))
     first, second = (scene.pod(name, **wanting(claim)) for name, claim in (("p", "c"), ("q", "d")))
     state = placed(scene, plugin, first, "a")
@@ -51,7 +51,7 @@ def test_an_assumed_device_is_in_use_for_other_claims(scene, plugin):
 
 
 def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
-    """The other pod waits for the outcome."""
+    """The other pod waits for the outcome of the first allocation."""
     scene.tell(make_resource_claim("c"))
     first, second = (scene.pod(name, **wanting("c")) for name in ("p", "q"))
     placed(scene, plugin, first, "a")
@@ -60,7 +60,7 @@ def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
 
 
 def test_pods_of_a_pod_group_share_an_allocation_that_the_api_does_not_show(scene, plugin):
-    """They are tried in one cycle; the claim's devices and the reservations belong to all."""
+    """The pods are tried in one cycle; the allocation and the reservations contain all of them."""
     scene.tell(make_resource_claim("c"))
     more = {"schedulingGroup": {"podGroupName": "gang"}, **wanting("c")}
     first, second = (scene.pod(name, **more) for name in ("p", "q"))
@@ -184,7 +184,7 @@ def test_a_node_deleted_before_reserve_is_an_error(scene, plugin):
 
 
 def test_a_pod_joins_those_that_use_an_allocated_claim(scene, plugin):
-    """Two that join at the same time do not forget each other."""
+    """Two concurrent reservations keep each other's pods."""
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
     pods = [scene.pod(name, **wanting("c")) for name in ("p", "q")]
     states = [placed(scene, plugin, pod, "a") for pod in pods]
@@ -201,7 +201,7 @@ def test_a_pod_joins_those_that_use_an_allocated_claim(scene, plugin):
 
 
 def test_a_pod_with_a_reserved_claim_needs_no_writes(scene, plugin):
-    """As after a restart."""
+    """As after a restart of the scheduler."""
     pod = scene.pod("p", **wanting("c"))
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=[pod.uid])))
     assert plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a") is None
@@ -222,7 +222,7 @@ def test_reservations_that_are_written_together_do_not_conflict(scene, plugin):
 
 
 def test_a_pod_that_is_not_bound_releases_its_claims(scene, plugin):
-    """Only what the API shows; the devices stay allocated, and other pods keep the claim."""
+    """Its reservation in the API is removed; the devices stay allocated for other pods."""
     pod = scene.pod("p", **wanting("c", "d"))
     scene.tell(make_resource_claim("c"), make_resource_claim("d"))
     scene.tell(make_slice("a", ["gpu-0", "gpu-1"]))
@@ -251,7 +251,7 @@ def test_a_pod_that_is_not_bound_releases_its_claims(scene, plugin):
     ],
 )
 def test_changed_claims_fail_the_binding(scene, plugin, later, words):
-    """The pod is tried again."""
+    """The pod is retried."""
     scene.tell(make_resource_claim("c"))
     pod = scene.pod("p", **wanting("c"))
     state = placed(scene, plugin, pod, "a")
@@ -271,7 +271,7 @@ def post_filtered(scene, plugin, *reserved_for):
 
 
 def test_an_unused_allocation_that_rejects_all_nodes_is_deallocated(scene, plugin):
-    """Only if no pod uses it."""
+    """The allocation is kept if a pod uses it."""
     answer = post_filtered(scene, plugin)
     assert answer.status.message == "deallocation of ResourceClaim completed"
     (command,) = answer.commands
@@ -286,7 +286,7 @@ def test_an_allocation_used_by_other_pods_is_kept(scene, plugin):
 
 
 def test_pods_without_claims_and_unexamined_pods_have_different_messages(scene, plugin):
-    """Both are upstream's texts, which occur in messages."""
+    """Both texts are upstream's."""
     pod, state = scene.pod("p"), CycleState()
     assert plugin.post_filter(state, pod, None).status.message == "not found"
     plugin.pre_filter(state, pod)

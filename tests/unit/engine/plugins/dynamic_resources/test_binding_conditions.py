@@ -43,7 +43,7 @@ def plugin(scene):
 
 
 def claim_with(*conditions, at=START, reserved_for=("u-p",)):
-    """An allocated claim whose device has these (type, status) conditions."""
+    """Return an allocated claim whose device has these (type, status) conditions."""
     result = {"request": "r", "driver": DRIVER, "pool": "shared", "device": "gpu-0"}
     shown = [
         {"type": name, "status": status, "reason": "R", "message": 'm "x"'}
@@ -60,7 +60,7 @@ def claim_with(*conditions, at=START, reserved_for=("u-p",)):
 
 
 def test_an_allocation_has_binding_conditions_timestamp_and_node(scene, plugin):
-    """A device that binds to a node ties the claim to it, although all nodes reach the device."""
+    """A device with bindsToNode ties the claim to this node, although other nodes reach it."""
     scene.tell(make_resource_claim("c"))
     pod = scene.pod("p", **wanting("c"))
     state = scene.started(plugin, pod)
@@ -103,7 +103,7 @@ def test_an_allocation_has_binding_conditions_timestamp_and_node(scene, plugin):
 def test_a_pod_is_bound_when_all_binding_conditions_are_true(
     scene, plugin, conditions, later, words
 ):
-    """When all conditions are True and no failure condition is."""
+    """The pod is bound if no failure condition is True."""
     scene.tell(claim_with())
     pod = scene.pod("p", **wanting("c"))
     state = scene.started(plugin, pod)
@@ -120,7 +120,7 @@ def test_a_pod_is_bound_when_all_binding_conditions_are_true(
 
 
 def test_a_ready_claim_does_not_delay_the_binding(scene, plugin):
-    """The reservation is all that is written; upstream records the event all the same."""
+    """Only the reservation is written; as in upstream, the event is recorded anyway."""
     scene.tell(claim_with(("attached", "True"), reserved_for=()))
     pod = scene.pod("p", **wanting("c"))
     state = scene.started(plugin, pod)
@@ -143,7 +143,7 @@ def test_a_ready_claim_does_not_delay_the_binding(scene, plugin):
     ],
 )
 def test_a_claim_that_cannot_be_bound_is_deallocated(scene, plugin, conditions, later, given_up):
-    """By the next attempt: every node is refused, and PostFilter gives the devices back."""
+    """The next attempt rejects every node, and PostFilter deallocates the claim."""
     scene.tell(claim_with(*conditions))
     scene.cluster.now = START + seconds(later)
     pod = scene.pod("p", **wanting("c"))
@@ -158,7 +158,7 @@ def test_a_claim_that_cannot_be_bound_is_deallocated(scene, plugin, conditions, 
 
 
 def test_the_timeout_is_an_argument(scene, plugin):
-    """bindingTimeout of DynamicResourcesArgs."""
+    """The argument is bindingTimeout of DynamicResourcesArgs."""
     scene.tell(claim_with(("attached", "False")))
     scene.cluster.now = START + seconds(31)
     pod = scene.pod("p", **wanting("c"))
@@ -172,7 +172,7 @@ def test_the_timeout_is_an_argument(scene, plugin):
 
 
 def test_a_claim_without_an_allocation_is_neither_ready_nor_timed_out():
-    """Nor is the timeout over for an allocation without a timestamp."""
+    """An allocation without a timestamp has not timed out either."""
     claim = make_resource_claim("c")
     assert not is_ready_for_binding(claim)
     assert not has_timed_out(claim, 0, START)

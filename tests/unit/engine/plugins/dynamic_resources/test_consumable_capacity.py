@@ -39,7 +39,7 @@ def card(name="card", policy=None, total="10G", **more):
 
 
 def sharing(amount=None, name="r", **more):
-    """A request for a part of the bandwidth."""
+    """Return a request for a part of the bandwidth."""
     requests = {} if amount is None else {"bandwidth": amount}
     return asking(name, capacity={"requests": requests}, **more)
 
@@ -150,7 +150,7 @@ def test_shares_that_the_api_shows_count(scene, plugin):
 
 
 def test_a_device_allocated_without_share_id_is_fully_in_use(scene, plugin):
-    """As one that was allocated before sharing was allowed."""
+    """It was allocated before the device could be shared."""
     scene.tell(make_slice("a", [card()]))
     result = {"request": "r", "driver": DRIVER, "pool": "a", "device": "card"}
     scene.tell(make_resource_claim("x", status={"allocation": {"devices": {"results": [result]}}}))
@@ -189,7 +189,7 @@ def test_all_devices_with_enough_capacity(scene, plugin):
 
 
 def test_a_capacity_request_allocates_an_unshared_device_fully(scene, plugin):
-    """It selects by size; nothing is consumed, and there is no share ID."""
+    """The request selects devices by size; nothing is consumed, and there is no share ID."""
     small, large = make_device("small", "20Gi"), make_device("large", "80Gi")
     scene.tell(make_slice("a", [small, large]))
     claim = make_resource_claim("c", asking(capacity={"requests": {"memory": "40Gi"}}))

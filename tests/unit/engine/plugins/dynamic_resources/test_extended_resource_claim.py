@@ -59,7 +59,7 @@ def asks(count, resource=GPU):
 
 
 def both(scene, pod):
-    """What NodeResourcesFit and DynamicResources say about each node."""
+    """Return the reasons of NodeResourcesFit, or else of DynamicResources, for each node."""
     plugin = scene.plugin("DynamicResources")
     fits = scene.verdicts(scene.plugin("NodeResourcesFit"), pod, CycleState())
     found = scene.verdicts(plugin, pod, scene.started(plugin, pod))
@@ -75,7 +75,7 @@ def test_devices_provide_a_resource_that_the_node_does_not_list(scene, plugin):
 
 
 def test_the_name_of_a_class_is_a_resource(scene, plugin):
-    """deviceclass.resource.kubernetes.io/<class>, without any field."""
+    """The name is deviceclass.resource.kubernetes.io/<class>; no field is needed."""
     scene.tell(make_device_class())
     pod = scene.incoming(**asks(1, IMPLICIT))
     scene.table.widen()
@@ -84,7 +84,7 @@ def test_the_name_of_a_class_is_a_resource(scene, plugin):
 
 
 def test_without_a_device_class_the_node_provides_the_resource(scene, plugin):
-    """And a class that appears or goes changes the answer of a cached node."""
+    """An added or deleted class changes the cached result of a node."""
     pod = scene.incoming(**asks(1))
     fit = scene.plugin("NodeResourcesFit")
     position = scene.table.node_log.position
@@ -99,7 +99,7 @@ def test_without_a_device_class_the_node_provides_the_resource(scene, plugin):
 
 
 def test_a_resource_without_device_class_and_node_capacity(scene, plugin):
-    """The node cannot fit it, in the words of either plugin."""
+    """The message is that of either plugin."""
     scene.tell(gpu_class())
     pod = scene.incoming(containers=[container(**{GPU: "1", "example.com/other": "1"})])
     state = scene.started(plugin, pod)
@@ -124,7 +124,7 @@ def test_the_later_of_two_classes_provides_the_resource(scene, plugin):
 
 
 def requests_of(scene, **spec):
-    """The counts of the special claim on node `a` by request, and the mappings."""
+    """Return the counts of the special claim on node `a` by request, and the mappings."""
     pod = scene.incoming(**spec)
     classes = scene.cluster.devices.extended
     special = extended_requests(pod, scene.table.resources, classes).claim_for(
@@ -135,7 +135,7 @@ def requests_of(scene, **spec):
 
 
 def test_every_container_has_its_own_request(scene, plugin):
-    """Its name has the indexes of the container and of the resource, by name, in the container."""
+    """The request's name has the indexes of the container and of the resource (sorted by name)."""
     scene.tell(gpu_class())
     containers = [
         container("x", cpu="1", **{GPU: "2"}),
@@ -148,7 +148,7 @@ def test_every_container_has_its_own_request(scene, plugin):
 
 
 def test_init_containers_reuse_devices_of_later_containers(scene, plugin):
-    """They share one request for the rest: i needs 3 and j 4 of which x and y have 2."""
+    """i needs 3 and j 4; x and y have 2, and one request of 2 covers the rest of both."""
     scene.tell(gpu_class())
     init = [container("i", **{GPU: "3"}), container("j", **{GPU: "4"})]
     containers = [container("x", **{GPU: "1"}), container("y", **{GPU: "1"})]
@@ -202,7 +202,7 @@ def test_the_writes_of_a_special_claim(scene, plugin):
 
 
 def test_the_special_claim_of_a_pod_that_is_not_bound_is_deleted(scene, plugin):
-    """If it has been created."""
+    """The claim is deleted if it has been created."""
     scene.tell(gpu_class())
     pod = scene.pod("p", **asks(1))
     state = scene.started(plugin, pod)
@@ -234,7 +234,7 @@ def test_devices_of_a_special_claim_are_in_use_during_its_creation(scene, plugin
 
 
 def test_an_earlier_special_claim_is_deleted_first(scene, plugin):
-    """The pod waits for its deletion; nothing else of the pod's is deleted."""
+    """The pod waits for its deletion; the pod's other claims are kept."""
     scene.tell(gpu_class())
     pod = scene.pod("p", **asks(1))
     stale = {
@@ -300,7 +300,7 @@ def test_a_pod_with_a_claim_and_an_extended_resource_gets_both(scene, plugin):
     ],
 )
 def test_which_device_classes_wake_a_pod_that_lacks_a_resource(scene, old, new, resource, woken):
-    """Those that newly provide it."""
+    """A class wakes the pod if it newly provides the resource."""
     kind = EventKind.DEVICE_CLASS_ADD if old is None else EventKind.DEVICE_CLASS_UPDATE
     event = ClusterEvent(kind, old, new)
     pod = scene.incoming(**asks(1, resource))

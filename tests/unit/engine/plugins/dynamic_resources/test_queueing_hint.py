@@ -19,7 +19,7 @@ def plugin(scene):
 
 
 def told(scene, name):
-    """The pod knows that "made" was made for its template."""
+    """Return a pod whose status contains the generated claim "made"."""
     spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
     names = {"other": "unrelated", "t0": "made"}
     made = {
@@ -33,7 +33,7 @@ def told(scene, name):
 
 
 def test_a_pod_waits_until_its_claims_exist(scene, plugin):
-    """Upstream's words."""
+    """The message is upstream's."""
     pod = scene.pod("p", **wanting("c"))
     assert plugin.pre_enqueue(pod).message == 'could not find ResourceClaim "default/c"'
     scene.tell(make_resource_claim("c"))
@@ -42,7 +42,7 @@ def test_a_pod_waits_until_its_claims_exist(scene, plugin):
 
 
 def test_a_pod_waits_until_its_generated_claim_exists(scene, plugin):
-    """And it must be its own."""
+    """The claim must have been created for this pod."""
     spec = wanting(templates=["t"])
     waiting = plugin.pre_enqueue(scene.pod("p", **spec))
     assert waiting.message == 'pod "default/p": ResourceClaim not created yet'
@@ -67,7 +67,7 @@ def test_a_pod_for_which_no_claim_is_needed(scene, plugin):
 
 
 def test_a_claim_reference_without_name_or_template(scene, plugin):
-    """A kind of reference that does not exist today."""
+    """The reference has a kind that does not exist in the current API."""
     pod = scene.pod("p", resourceClaims=[{"name": "x"}])
     assert plugin.pre_enqueue(pod).message == (
         'pod "default/p", spec.resourceClaim "x": none of the supported fields are set'
@@ -94,7 +94,7 @@ OTHER_TAKEN = make_resource_claim("x", status=allocated("a", "gpu-0"))
     ],
 )
 def test_which_events_wake_a_pod(scene, plugin, kind, old, new, woken):
-    """Its own claims, and devices that were given back."""
+    """The pod's own claims and deallocated devices wake it."""
     scene.tell(OWN)
     pod = scene.pod("p", **wanting("c"))
     assert kind in plugin.events
@@ -109,7 +109,7 @@ def test_deallocated_devices_do_not_wake_a_pod_without_its_claims(scene, plugin)
 
 
 def test_a_pod_is_woken_when_it_is_told_its_claim(scene, plugin):
-    """Other pods are not woken."""
+    """The pod is woken when its status contains its existing claim; other pods are not."""
     spec = wanting(templates=["t"])
     waiting, other = scene.pod("p", **spec), scene.pod("q", **spec)
     pod = told(scene, "p")

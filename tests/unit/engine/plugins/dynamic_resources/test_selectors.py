@@ -1,4 +1,4 @@
-"""CEL expressions about devices: what they may say, and what is said of those that are wrong."""
+"""CEL expressions about devices: their results, and the errors of invalid expressions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def selectors():
         (f"{A}.firmware.major() == 1 && {A}.firmware.minor() == 10", True),
         ('isSemver("1.2.3") && !isSemver("1.2") && !isSemver("01.2.3")', True),
         (f'cel.bind(own, {A}, own.slots == 3 && own.model == "A100")', True),
-        # Domains and attributes that are not there.
+        # The domains and attributes do not exist.
         ('"x" in device.attributes["other.example.com"]', False),
         ("has(device.attributes['other.example.com'].x)", False),
         (f'"model" in {A}', True),
@@ -72,7 +72,7 @@ def selectors():
     ],
 )
 def test_what_expressions_say(selectors, gpu, expression, holds):
-    """As upstream's environment has it."""
+    """The result is that of upstream's CEL environment."""
     assert selectors.matches(expression, gpu) is holds
 
 
@@ -90,7 +90,7 @@ def test_what_expressions_say(selectors, gpu, expression, holds):
     ],
 )
 def test_expressions_that_are_none(selectors, gpu, expression, words):
-    """Reported once, in one line."""
+    """An expression that does not compile has a one-line error."""
     with pytest.raises(CompileError) as caught:
         selectors.matches(expression, gpu)
     assert words in str(caught.value)
@@ -110,7 +110,7 @@ def test_expressions_that_are_none(selectors, gpu, expression, words):
     ],
 )
 def test_expressions_that_say_nothing_about_a_device(selectors, gpu, expression, words):
-    """Reported in one line."""
+    """An evaluation error is one line."""
     with pytest.raises(EvaluationError) as caught:
         selectors.matches(expression, gpu)
     assert words in str(caught.value)
@@ -126,7 +126,7 @@ def test_expressions_cannot_run_for_ever(selectors, gpu):
 
 
 def test_an_attribute_without_a_value_is_named(selectors):
-    """A kind of attribute that does not exist today."""
+    """The attribute has a kind that does not exist in the current API."""
     pools = DevicePools()
     pools.put(make_slice("a", [{"name": "x", "attributes": {"new": {"list": [1]}}}]))
     with pytest.raises(EvaluationError, match="attribute new: unsupported attribute value"):

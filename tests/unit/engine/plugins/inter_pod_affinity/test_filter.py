@@ -150,7 +150,7 @@ def test_anti_affinity_of_placed_pods_rejects_their_domains(zones, plugin, leavi
 
 
 def test_anti_affinity_on_a_node_without_the_key_matches_no_node(zones, plugin):
-    """PreFilter even returns Skip."""
+    """PreFilter returns Skip in this case."""
     zones.pod("hermit", "bare", affinity=apart(term(WEB)))
     assert zones.verdicts(plugin, zones.incoming(labels=WEB)) == "skipped"
 
@@ -237,7 +237,7 @@ def test_the_namespaces_of_placed_pods_terms(zones, plugin, case, more, repelled
 
 
 def test_changed_namespace_labels_take_effect_at_once(zones, plugin):
-    """For the incoming pod's terms and for those of placed pods."""
+    """This holds for the incoming pod's terms and for those of placed pods."""
     selecting = {"namespaceSelector": {"matchLabels": {"team": "t"}}}
     zones.pods("a", 1, labels=WEB, namespace="x")
     zones.pod("hermit", "c", affinity=apart(term(WEB, HOST, **selecting)))
@@ -270,7 +270,7 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(
 
 
 def test_add_pod_and_remove_pod_change_the_counts_of_their_state(zones, plugin):
-    """For all three rules."""
+    """This holds for affinity, anti-affinity, and anti-affinity of placed pods."""
     friend = zones.pod("friend", "a", labels=DB)
     enemy = zones.pod("enemy", "a", labels={"app": "enemy"})
     hermit = zones.pod("hermit", "a", affinity=apart(term(WEB, HOST)))
@@ -291,7 +291,7 @@ def test_add_pod_and_remove_pod_change_the_counts_of_their_state(zones, plugin):
 
 
 def test_remove_pod_may_make_the_pod_the_first_of_its_group(zones, plugin):
-    """After the removal of the only match."""
+    """The only matching pod is removed."""
     twin = zones.pod("twin", "a", labels=WEB)
     pod = zones.incoming(labels=WEB, affinity=near(term(WEB)))
     state = zones.started(plugin, pod)
@@ -301,7 +301,7 @@ def test_remove_pod_may_make_the_pod_the_first_of_its_group(zones, plugin):
 
 
 def test_add_pod_counts_anti_affinity_with_any_topology_key(zones, plugin):
-    """Even if no term of a placed pod has the key."""
+    """The key may be one that no term of a placed pod has."""
     hermit = zones.incoming("hermit", affinity=apart(term(WEB, HOST)))
     pod = zones.incoming(labels=WEB, affinity=apart(term(DB)))
     state = zones.started(plugin, pod)

@@ -13,7 +13,7 @@ WEB, DB = {"app": "web"}, {"app": "db"}
 
 
 def woken(scene, pod, event):
-    """Whether the plugin, having rejected `pod`, wants another attempt after `event`."""
+    """Return whether the plugin, which rejected `pod`, wakes it after `event`."""
     return wakes(scene.plugin("InterPodAffinity"), pod, event)
 
 
@@ -23,7 +23,7 @@ def term(labels, key=ZONE, **more):
 
 
 def must(kind, *terms):
-    """Required `kind`."""
+    """Return required (anti-)affinity; `kind` is the field."""
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
 
 
@@ -56,7 +56,7 @@ TWO = ({"app": "web"}, {"tier": "fe"})
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_placed_pod_that_matches_affinity_wakes_the_pod(scene, case, affinity, labels, expected):
-    """Woken if …"""
+    """`case` states the pod that wakes, or does not wake, the rejected pod."""
     pod = scene.incoming(affinity=affinity)
     placed = scene.incoming("placed", node="a", labels=labels)
     event = ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, placed)
@@ -77,7 +77,7 @@ def test_a_placed_pod_that_matches_affinity_wakes_the_pod(scene, case, affinity,
 def test_a_deleted_pod_that_matches_anti_affinity_wakes_the_pod(
     scene, case, affinity, gone_labels, gone_affinity, expected
 ):
-    """Woken if …"""
+    """`case` states the pod that wakes, or does not wake, the rejected pod."""
     pod = scene.incoming(labels={"app": "asker"}, affinity=affinity)
     gone = scene.incoming("gone", node="a", labels=gone_labels, affinity=gone_affinity)
     event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, gone, None)
@@ -98,7 +98,7 @@ def test_a_deleted_pod_that_matches_anti_affinity_wakes_the_pod(
 def test_a_placed_pod_with_changed_labels_may_wake_the_pod(
     scene, case, affinity, before, after, expected
 ):
-    """A placed pod that …"""
+    """`case` states the change that wakes, or does not wake, the rejected pod."""
     pod = scene.incoming(affinity=affinity)
     old = scene.incoming("other", node="a", labels=before)
     new = scene.incoming("other", node="a", labels=after)
@@ -130,7 +130,7 @@ def test_changed_labels_of_the_pod_always_wake_it(scene):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_node_with_a_new_domain_wakes_the_pod(scene, case, affinity, before, after, expected):
-    """By the topology keys of the terms."""
+    """The topology keys of the terms decide."""
     pod = scene.incoming(affinity=affinity)
     kind = EventKind.NODE_ADD if before is None else EventKind.NODE_LABEL
     event = ClusterEvent(kind, None if before is None else node(before), node(after))

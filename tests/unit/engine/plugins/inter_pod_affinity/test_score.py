@@ -21,7 +21,7 @@ def term(labels, key=ZONE, **more):
 
 
 def wish(kind, *weighted):
-    """Preferred `kind` from (weight, term) pairs."""
+    """Return preferred (anti-)affinity from (weight, term) pairs; `kind` is the field."""
     terms = [{"weight": weight, "podAffinityTerm": one} for weight, one in weighted]
     return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
 
@@ -37,7 +37,7 @@ def apart(*weighted):
 
 
 def must(kind, *terms):
-    """Required `kind`."""
+    """Return required (anti-)affinity; `kind` is the field."""
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}}
 
 
@@ -68,7 +68,7 @@ def test_without_terms_all_nodes_have_equal_scores(zones, plugin):
 
 
 def test_preferences_add_up_per_matching_pod_and_domain(zones, plugin):
-    """Affinity counts for, anti-affinity against; all pods count, also on infeasible nodes."""
+    """Affinity adds and anti-affinity subtracts; pods on infeasible nodes count, too."""
     zones.pods("a", 2, labels=WEB)
     zones.pods("c", 1, labels=DB)
     affinity = {**near((5, term(WEB)), (3, term(WEB, HOST))), **apart((4, term(DB)))}
@@ -79,7 +79,7 @@ def test_preferences_add_up_per_matching_pod_and_domain(zones, plugin):
 
 
 def test_the_same_preference_twice_counts_twice(zones, plugin):
-    """Also for placed pods' terms."""
+    """This also holds for terms of placed pods."""
     double = near((5, term(WEB)), (5, term(WEB)))
     zones.pods("a", 1, labels=WEB)
     assert zones.raw_scores(plugin, zones.incoming(affinity=double))["b"] == 10
@@ -125,7 +125,7 @@ def test_the_weight_of_required_affinity_is_configurable(new_scene, weight, expe
 
 
 def test_terms_of_placed_pods_may_be_ignored_for_pods_without_preferences(new_scene):
-    """ignorePreferredTermsOfExistingPods; with preferences of its own they count again."""
+    """ignorePreferredTermsOfExistingPods has no effect for pods with preferences of their own."""
     scene = fill(new_scene({NAME: {"ignorePreferredTermsOfExistingPods": True}}))
     plugin = scene.plugin(NAME)
     scene.pod("fan", "a", labels=DB, affinity=near((5, term(WEB))))

@@ -45,7 +45,7 @@ def test_the_score_of_one_resource(used, offered, least, most):
 
 
 def score(strategy, pod, node=None, *others):
-    """What NodeResourcesFit gives the node for `pod` under `strategy`."""
+    """Return the score of the node for `pod` under `strategy`."""
     cluster = Cluster()
     nodes = [node or make_node("n", cpu="4", memory="4Gi"), make_node("other")]
     cluster.apply(ObjectsLoaded([*nodes, *others]))

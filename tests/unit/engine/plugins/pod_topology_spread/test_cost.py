@@ -9,7 +9,7 @@ from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCoun
 
 
 class CountedTable:
-    """A table of nodes that counts how often it is asked for a label."""
+    """A table of nodes that counts how often a label is read."""
 
     def __init__(self, table):
         self.table = table

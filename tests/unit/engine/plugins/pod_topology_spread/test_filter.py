@@ -26,7 +26,7 @@ def spread(key=ZONE, skew=1, *, selector=WEB, when="DoNotSchedule", **more):
 
 
 def web(scene, *constraints, labels=WEB, **more):
-    """A pod with those constraints that wants a node."""
+    """Return an incoming pod with these constraints."""
     return scene.incoming(labels=labels, topologySpreadConstraints=list(constraints), **more)
 
 

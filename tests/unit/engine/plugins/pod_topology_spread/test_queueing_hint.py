@@ -26,7 +26,7 @@ def spread(key=ZONE, selector=WEB, when="DoNotSchedule", **more):
 
 
 def waiting(scene, *constraints):
-    """A pod that was rejected for its constraints."""
+    """Return a pod that was rejected because of its constraints."""
     return scene.incoming(labels=WEB, topologySpreadConstraints=list(constraints))
 
 
@@ -51,7 +51,7 @@ def node(labels, *taints):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_an_added_or_deleted_pod_may_reduce_the_skew(scene, plugin, kind, case, more, expected):
-    """Woken by a pod …"""
+    """`case` states the pod that wakes, or does not wake, the rejected pod."""
     pod = waiting(scene, spread(), spread(HOST, DB))
     moved = scene.incoming("moved", node="a", **more)
     added = kind is EventKind.ASSIGNED_POD_ADD
@@ -99,7 +99,7 @@ def test_a_new_toleration_wakes_the_pod_if_taints_are_honored(scene, plugin, pol
 def test_a_node_that_changes_the_domains_may_wake_the_pod(
     scene, plugin, case, before, after, expected
 ):
-    """A node that is …"""
+    """`case` states the change of a node that wakes, or does not wake, the pod."""
     pod = waiting(scene, spread(), spread(HOST))
     kind = {
         (False, True): EventKind.NODE_ADD,

@@ -24,12 +24,12 @@ def soft(key=ZONE, skew=1, *, selector=WEB, **more):
 
 
 def web(scene, *constraints, labels=WEB, **more):
-    """A pod with those constraints that wants a node."""
+    """Return an incoming pod with these constraints."""
     return scene.incoming(labels=labels, topologySpreadConstraints=list(constraints), **more)
 
 
 def weight(domains, count, skew=1):
-    """What one constraint adds to the raw score, before rounding."""
+    """Return the raw score of one constraint, before rounding."""
     return count * log(domains + 2) + skew - 1
 
 
@@ -79,7 +79,7 @@ def test_selectors_without_matches_give_equal_scores(scene, plugin, selector):
 
 
 def test_domains_are_those_of_the_feasible_nodes_but_pods_count_everywhere(scene, plugin):
-    """An infeasible node's zone makes no domain, its pods count in their zone."""
+    """The zone of an infeasible node is no domain, but its pods count in their zone."""
     three_zones(scene)
     scene.node("d", "z2")
     scene.pods("d", 2, labels=WEB)
@@ -98,7 +98,7 @@ def test_each_feasible_node_is_a_domain_of_its_own(scene, plugin):
 
 
 def test_policies_matter_for_zones_but_not_for_hostnames(scene, plugin):
-    """Pods on nodes that the selector of the pod excludes."""
+    """The policies exclude pods on nodes that the pod's node selector excludes."""
     scene.node("a", "z1")
     scene.node("b", "z1", labels={"disk": "ssd"})
     scene.pods("a", 4, labels=WEB)
@@ -234,7 +234,7 @@ def test_an_empty_zone_is_the_same_domain_as_none(scene, plugin):
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_default_constraints_need_a_selector(scene, plugin, case, objects, owner, is_scored):
-    """That of the Services that select the pod, and of the controller that exists."""
+    """The selector is that of the Services that select the pod, and of the existing controller."""
     three_zones(scene)
     for obj in objects:
         scene.put(obj)
@@ -269,7 +269,7 @@ def test_an_added_or_deleted_service_changes_the_defaults_at_once(scene, plugin)
 
 
 def test_listed_default_constraints_ignore_nodes_that_lack_a_key(new_scene):
-    """Unlike the system's own."""
+    """The system's own default constraints do not ignore such nodes."""
     constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
     args = {"defaultingType": "List", "defaultConstraints": [constraint]}
     scene = new_scene({"PodTopologySpread": args})

@@ -45,7 +45,7 @@ def handle(source):
     ],
 )
 def test_the_volume_handle_of_a_disk(source, expected):
-    """What the driver calls it."""
+    """The handle is the driver's name of the disk."""
     assert handle(source) == expected
 
 
@@ -62,14 +62,14 @@ def test_the_volume_handle_of_a_disk(source, expected):
     ],
 )
 def test_a_gce_disk_is_named_by_its_zone(label, zones, expected):
-    """Or by its region if it is in several."""
+    """A regional disk is named by its region."""
     found = csi_of_volume(make_volume("v", driver="", spec=GCE, labels={label: zones}))
     assert found.volume_handle == expected
 
 
 @pytest.mark.parametrize("zones", ["europe-west1-b__asia-east1-a", "here__there"])
 def test_a_gce_disk_in_several_regions_is_invalid(zones):
-    """There is no name for it."""
+    """Such a disk has no valid name."""
     with pytest.raises(TranslationError, match="failed to get region from zones"):
         csi_of_volume(make_volume("v", driver="", spec=GCE, labels={ZONE: zones}))
 
@@ -93,7 +93,7 @@ def test_other_volumes_have_no_driver():
 
 
 def reach_of(source, reach=None, labels=None):
-    """The driver's selector as [{key: values}]; None for any node."""
+    """Return the driver's node selector as [{key: values}]; None means any node."""
     made = make_volume("v", driver="", spec=source, reach=reach, labels=labels)
     selector = driver_selector(made)
     if selector is None:
@@ -139,5 +139,5 @@ def reach_of(source, reach=None, labels=None):
     ],
 )
 def test_the_topology_label_of_the_driver_replaces_the_zone_label(source, reach, labels, expected):
-    """In the affinity, or else from the label."""
+    """The zone is that of the node affinity, or else of the label."""
     assert reach_of(source, reach, labels) == expected

@@ -14,7 +14,7 @@ VERBS = ("filter", "prioritize", "preempt", "bind")
 
 
 def make_extender(*verbs, prefix="http://e", **more):
-    """An extender with a say in `verbs`."""
+    """Return an extender with the verbs `verbs`."""
     has = {f"{verb}_verb": verb for verb in VERBS if verb in verbs}
     return Extender(url_prefix=prefix, **has, **more)
 
@@ -27,7 +27,7 @@ def extender():
 
 @pytest.fixture(scope="session")
 def asking(stage):
-    """Makes stages whose scheduler asks extenders; `asked` are the questions still open."""
+    """Makes stages whose scheduler calls extenders; `asked` are the pending requests."""
 
     class Asking(stage):
         def __init__(self, *objects, **config):
@@ -40,7 +40,7 @@ def asking(stage):
             return super()._sent([one for one in issued if one not in calls])
 
         def question(self):
-            """The oldest open question: verb, and the nodes or victims it is about."""
+            """Return the oldest pending request: the verb, and the nodes or victims."""
             call = self.asked[0]
             if call.victims:
                 pods = {v.node: [pod.name for pod in v.pods] for v in call.victims}
@@ -48,12 +48,12 @@ def asking(stage):
             return call.verb.value, list(call.nodes)
 
         def say(self, message, status=200):
-            """The extender answers the oldest question with `message` as JSON, or as it is."""
+            """Respond to the oldest request with `message`, as JSON or unchanged."""
             body = message if isinstance(message, bytes) else json.dumps(message).encode()
             return self._handle(ExtenderAnswered(self.asked.pop(0), status, body))
 
         def say_nothing(self, why="timeout"):
-            """The extender does not answer the oldest question."""
+            """Let the oldest request fail without a response."""
             call = self.asked.pop(0)
             return self._handle(CommandFailed(call, FailureReason.INTERNAL_ERROR, why))
 

@@ -11,7 +11,7 @@ URL = "http://e/filter"
 
 @pytest.fixture
 def scene(asking, extender):
-    """Three nodes, one pod, and an extender that filters, by names unless said otherwise."""
+    """Three nodes, one pod, and an extender that filters, with node names by default."""
 
     def make(*extenders, pods=(), **more):
         chain = extenders or (extender("filter", node_cache_capable=True, **more),)
@@ -26,7 +26,7 @@ def left(*names, **why):
 
 
 def failed(text):
-    """What is said and written about an unschedulable pod."""
+    """Return the event and the patch of an unschedulable pod."""
     condition = ("PodScheduled", "False", "Unschedulable", text)
     return [("event", "p", "FailedScheduling", text), ("patch", "p", {}, condition)]
 
@@ -194,7 +194,7 @@ def test_a_node_deleted_during_the_call_is_not_chosen(scene):
     stage = scene()
     stage.turn()
     stage.gone(make_node("b"))
-    stage.put(make_node("d"))  # takes over its row
+    stage.put(make_node("d"))  # gets the row of the deleted node
     [(_, _, _, text), _] = stage.say(left("b"))
     assert text.startswith("0/3 nodes are available")
 

@@ -16,7 +16,7 @@ def victim(node, priority=0, name=None):
 
 @pytest.fixture
 def scene(asking, extender):
-    """Two nodes with two pods each, and a pod that needs a whole one; a's victims matter less."""
+    """Two nodes with two pods each, and a pod that needs a whole node; a's victims cost less."""
 
     def make(*extenders, **more):
         chain = extenders or (extender("preempt", node_cache_capable=True, **more),)

@@ -61,7 +61,7 @@ def binds(commands):
 
 
 def run(stage):
-    """Everything that is due now, with every command performed; what was sent."""
+    """Handle everything that is due now, and perform every command; return the commands."""
     commands = []
     while stage.is_due() or stage.sent:
         commands += stage.turn() if stage.is_due() else stage.done()
@@ -272,12 +272,12 @@ def test_a_pod_that_reserve_refuses_counts_as_not_placed(stage, minimum):
 
 
 def condition(commands):
-    """The conditions that are written into the status of the gang."""
+    """Return the conditions that are written to the status of the gang."""
     return [c[3] for c in commands if c[0] == "patch" and c[1] == "gang"]
 
 
 def test_the_condition_of_a_gang_is_written_when_it_changes(gang_stage):
-    """Not when a second cycle fails for the same reason."""
+    """It is not written when a second cycle fails for the same reason."""
     stage = gang_stage(make_node("n", cpu="1"), pod_group(minimum=2), *gang("a", "b"))
     (written,) = condition(run(stage))
     fields = dict(zip(("type", "status", "reason", "message"), written, strict=True))
@@ -399,7 +399,7 @@ def test_a_gang_binds_after_its_victims_were_deleted(gang_stage):
 
 
 def test_the_priority_of_a_gang_counts_and_not_that_of_its_pods(gang_stage):
-    """For the preempting gang as for the preempted gang."""
+    """This holds for the preempting gang and for the preempted gang."""
     objects = [
         make_node("n", cpu="1"),
         pod_group("low", 1, disruptionMode="PodGroup", priority=10),

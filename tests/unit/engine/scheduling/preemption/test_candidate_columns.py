@@ -56,7 +56,7 @@ def test_candidates_have_no_reason():
 
 
 def unkept(columns):
-    """A copy of `columns` that has kept nothing of earlier searches."""
+    """Return a copy of `columns` without cached results."""
     found = CandidateColumns(len(columns.unknown), RULES)
     found.is_candidate, found.costs = columns.is_candidate, columns.costs
     return found

@@ -77,7 +77,7 @@ PREEMPTORS = {
 
 
 class Room:
-    """A full cluster, in which pods come and go."""
+    """A full cluster with random additions and deletions of pods."""
 
     def __init__(self, seed):
         self.chance, self.cluster, self.nominator = Chance(seed), Cluster(), Nominator()
@@ -97,7 +97,7 @@ class Room:
         self.cluster.apply(ObjectChanged(one))
 
     def place(self, name):
-        """A pod of one of three apps, some with rules of their own, some about to end."""
+        """Add a pod of one of three apps; some have constraints, and some are terminating."""
         chance = self.chance
         specs = [
             {},
@@ -151,7 +151,7 @@ class Room:
         return {**search.candidates, **search.rejected}
 
     def settled(self, pod, profile=None):
-        """How many nodes need no trial."""
+        """Return how many nodes need no trial."""
         profile = profile or self.profile
         found = find_nodes_that_fit(profile.plans, pod)
         rows = found.diagnosis().rows_with(Code.UNSCHEDULABLE)
@@ -204,7 +204,7 @@ def test_a_plugin_that_states_no_effect_needs_trials():
 
 
 def lodger(name, number, priority, app):
-    """A pod of app `app` that takes one of the four cores of a node."""
+    """Return a pod of app `app` that uses one of a node's four cores."""
     size, labels = {"cpu": 1}, {"app": app}
     return make_pod(name, node=NODES[number], priority=priority, labels=labels, requests=size)
 
@@ -225,7 +225,7 @@ def test_only_victims_that_a_filter_counts_need_a_trial():
     found = find_nodes_that_fit(scene.profile.plans, pod)
     rows = [scene.cluster.table.find(name).row for name in NODES[:4]]
     verdicts = cluster_verdicts(scene.profile.framework, found)
-    assert NO_EFFECT in verdicts.effects  # that of a volume plugin
+    assert NO_EFFECT in verdicts.effects  # the effect of a volume plugin
     codes, needs_trial = verdicts.judge(pod, found, np.array(rows))
     assert [bool(code) for code in codes] == [True, True, False, False]
     assert needs_trial.tolist() == [True, False, False, False]

@@ -31,7 +31,7 @@ NODES = [f"n{number}" for number in range(7)]
 
 
 def apart(key):
-    """A pod that keeps away from pods of app a, per domain of `key`."""
+    """Return a pod with anti-affinity to app a, per domain of `key`."""
     term = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": key}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     return {"affinity": affinity}
@@ -55,7 +55,7 @@ def serve_over(cluster, nominator, meter=None):
 
 
 def rooms(served, pod):
-    """The nodes where preemption helps, with the victims, and why it does not help elsewhere."""
+    """Return the nodes where preemption helps, with victims, and the reasons of the other nodes."""
     found = evaluate(served, pod).preemption
     if found is None:
         return None
@@ -105,7 +105,7 @@ def test_cached_results_equal_those_of_a_new_evaluation(own, seed):
 
 
 class Diary:
-    """The nodes that are evaluated by a trial, and those that are evaluated alone by sums."""
+    """Records the nodes that are evaluated by a trial, and those that are evaluated by sums."""
 
     def __init__(self, monkeypatch):
         self.trials, self.sums = [], []
@@ -123,7 +123,7 @@ class Diary:
         monkeypatch.setattr(dry_run, "select_victims_by_resources", summed)
 
     def read(self):
-        """What was written since the last time: the nodes of trials and those of sums."""
+        """Return the nodes recorded since the last call: (by trials, by sums)."""
         found = set(self.trials), set(self.sums)
         self.trials.clear()
         self.sums.clear()
@@ -131,7 +131,7 @@ class Diary:
 
 
 def full_nodes(names, best):
-    """Nodes full of pods of lower priority; that on node `best` is the least important one."""
+    """Return full nodes with pods of lower priority; the least important pod is on `best`."""
     scene = PluginScene()
     for number, name in enumerate(names):
         scene.add(make_node(name, cpu=4, labels={ZONE: f"z{number % 2}", HOSTNAME: name}))
@@ -141,7 +141,7 @@ def full_nodes(names, best):
 
 
 def chosen(scene, pod):
-    """The node that is nominated, None if preemption does not help."""
+    """Return the nominated node, None if preemption does not help."""
     room = scene.make_room(pod)
     return room and room.nominated_node
 
@@ -255,7 +255,7 @@ def test_everything_is_read_again_after_an_overflow_of_the_change_log(changed, m
 
 
 class Moody:
-    """A plugin that spares all pods until it has changed its mind."""
+    """A plugin that accepts no victims until it is changed."""
 
     name = "Moody"
     spares = True

@@ -74,4 +74,4 @@ def test_a_victim_that_waits_for_permit_is_not_deleted(preemptions, waiting, inf
         False,
         "waiting on permit for pod: preempted",
     )
-    assert preemptions.gate(info("b", "g")) is None  # nothing is left to wait for
+    assert preemptions.gate(info("b", "g")) is None  # nothing left to wait for

@@ -28,7 +28,7 @@ def info():
 
 @pytest.fixture
 def execution(info):
-    """`p` preempts two pods, and two that are less important are nominated for the node."""
+    """A preemption by `p` with two victims; two less important pods are nominated for the node."""
     lower = tuple(info(name, priority=1, nominated="n1") for name in ("low", "lower"))
     victims = tuple(info(name, node="n1") for name in ("v", "w"))
     preemptor = info("p", priority=9)

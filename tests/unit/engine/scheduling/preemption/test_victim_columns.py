@@ -44,7 +44,7 @@ NODES = [f"n{number:02}" for number in range(60)]
 
 
 def budget(allowed):
-    """A budget that allows to disrupt so many of the guarded pods."""
+    """Return a budget that allows this many disruptions of the guarded pods."""
     return decode_as(
         PodDisruptionBudget,
         {
@@ -68,7 +68,7 @@ def any_pod(chance, name):
 
 
 def by_node(served, pod):
-    """The candidates and refusals that a trial on each potential node finds."""
+    """Return the candidates and rejections from a trial on each potential node."""
     framework, found = served.framework, find_nodes_that_fit(served.plans, pod)
     table, budgets = framework.cluster.table, framework.cluster.budgets()
     potential = evaluate(served, pod).preemption.potential_nodes
@@ -79,7 +79,7 @@ def by_node(served, pod):
 
 
 def at_once(served, pod):
-    """The same, as the search for a nomination finds them."""
+    """Return the candidates and rejections of the search for a nomination."""
     search = evaluate(served, pod).preemption
     return {**search.candidates, **search.rejected}
 
@@ -152,7 +152,7 @@ def test_many_nodes_together_are_evaluated_like_single_nodes(seed, log_length, m
         pod = PodInfo(waiting, cluster.shapes.shape_of(waiting))
         found = at_once(served, pod)
         assert found == by_node(served, pod)
-        assert found == at_once(served, pod)  # trials leave nothing behind
+        assert found == at_once(served, pod)  # trials are reverted
         seen |= {type(answer) for answer in found.values()}
         nominator.nominate(pod, chance.of(NODES))
         if seed:
@@ -208,7 +208,7 @@ class Columns:
         ]
 
     def one_by_one(self, pod):
-        """The same, as the procedure for one node finds them."""
+        """Return the same, computed node by node."""
         fit, answers = self._fit(pod), []
         for row in self.with_victims(pod):
             answer = select_victims_by_resources(fit, pod, self.table.at(row), (), ())
@@ -516,7 +516,7 @@ def test_pods_of_a_deleted_node_do_not_belong_to_the_next_node_in_its_row():
 def test_loaded_pods_are_read_without_creating_pod_infos(start, is_changed, priorities):
     """Equally important pods are also ordered by name without a PodInfo.
 
-    This also holds if other pods have come to their nodes since.
+    This also holds if other pods have been added to their nodes since.
     """
     pods = [
         make_pod(

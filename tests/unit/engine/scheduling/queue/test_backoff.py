@@ -1,4 +1,4 @@
-"""How long a pod waits after a failed attempt, and when that counts.
+"""How long a pod waits after a failed attempt, and which attempts count.
 
 upstream: pkg/scheduler/backend/queue/backoff_queue.go
 """
@@ -14,7 +14,7 @@ GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
 
 
 def windows(waiting, count, plugins):
-    """Whole seconds until the backoff of the k-th failed attempt is noticed to be over."""
+    """Return the backoff after each failed attempt, in whole seconds."""
     found, now = [], 0.0
     for _ in range(count):
         waiting.queue.activate("default/a", seconds(now))
@@ -25,13 +25,13 @@ def windows(waiting, count, plugins):
 
 
 def test_backoff_doubles_up_to_its_maximum(waiting):
-    """Waiting does not reset it."""
+    """The time that the pod waits does not reset it."""
     waiting.add("a")
     assert windows(waiting, 7, ["NodeResourcesFit"]) == [1, 2, 4, 8, 10, 10, 10]
 
 
 def test_backoff_is_configured(new_waiting):
-    """podInitialBackoffSeconds and podMaxBackoffSeconds."""
+    """The options are podInitialBackoffSeconds and podMaxBackoffSeconds."""
     waiting = new_waiting(initial=3, maximum=7)
     waiting.add("a")
     assert windows(waiting, 4, ["NodeResourcesFit"]) == [3, 6, 7, 7]
@@ -51,7 +51,7 @@ def test_errors_and_rejections_are_counted_separately(waiting):
 
 
 def test_a_pod_without_an_attempt_has_no_backoff(waiting):
-    """Also a pod that was gated at first."""
+    """This includes a pod that was gated at first."""
     waiting.add("a", 0, **GATED)
     waiting.update("a", 0.1, [EventKind.POD_GATES_GONE])
     assert (waiting.place("a"), waiting.pop(0.1)) == ("active", "a")
@@ -62,7 +62,7 @@ def test_a_pod_without_an_attempt_has_no_backoff(waiting):
     [(1.0, "backoff"), (1.99, "backoff"), (2.0, "active"), (7, "active")],
 )
 def test_backoff_runs_from_the_end_of_the_attempt(waiting, woken_s, place):
-    """In every queue; the expiry is truncated to seconds, and must be in the past."""
+    """This holds in every queue; the expiry is truncated to seconds, and must be in the past."""
     waiting.add("a")
     waiting.fail(0.5)
     waiting.wake(woken_s)
@@ -70,7 +70,7 @@ def test_backoff_runs_from_the_end_of_the_attempt(waiting, woken_s, place):
 
 
 def test_an_idle_scheduler_pops_pods_from_backoff(waiting):
-    """At the same instant, however often the pod failed."""
+    """The pod is popped immediately, however often it failed."""
     waiting.add("a")
     for attempt in range(1, 6):
         assert waiting.fail(0.5) == "a"
@@ -89,7 +89,7 @@ def test_no_failed_attempt_means_no_backoff(waiting):
 
 
 def test_active_pods_are_popped_before_pods_in_backoff(waiting):
-    """Even active pods of lower priority, until the backoff has ended."""
+    """Even active pods of lower priority are popped first, until the backoff has ended."""
     waiting.add("a", priority=9)
     waiting.fail(0.5)
     waiting.wake(0.6)
@@ -114,7 +114,7 @@ def test_pods_whose_backoff_ends_in_the_same_second_are_popped_by_priority(waiti
     ("failed_s", "count", "again_s"), [(1.43, 1, 3), (3.0, 2, 6), (0.2, 4, 9), (5.0, 6, 16)]
 )
 def test_a_pod_after_an_error_waits_for_the_end_of_its_backoff(waiting, failed_s, count, again_s):
-    """Also if the scheduler is idle: until the first whole second after the backoff."""
+    """This holds even if the scheduler is idle: until the first whole second after the backoff."""
     waiting.add("a")
     for _ in range(count):
         waiting.queue.activate("default/a", seconds(failed_s))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fairlead.engine.scheduling.queue.entry_queue import EntryQueue
 from fairlead.engine.scheduling.queue.queued_pod import QueuedPod, QueueName
 
-# push a pod with a key (again, if it is in the queue), remove a pod from its place, or pop
+# The steps: push a pod with a key (again, if it is queued), remove a pod, or pop.
 STEPS = st.one_of(
     st.tuples(st.just("push"), st.integers(0, 9), st.integers(0, 5)),
     st.tuples(st.just("leave"), st.integers(0, 9), st.just(0)),

@@ -37,7 +37,7 @@ def old_waiting(new_waiting):
 
 
 def unschedulable(waiting, name="a", **more):
-    """A pod that failed so long ago that it backs off no more."""
+    """Return a pod that failed so long ago that its backoff has ended."""
     waiting.add(name, **more)
     assert waiting.fail(0.5, ["VolumeZone"]) == name
     return name
@@ -66,7 +66,7 @@ def test_only_a_storage_class_with_wait_for_first_consumer_wakes_pods(old_waitin
 
 
 def test_a_bound_pod_wakes_pods_whose_required_affinity_selects_it(old_waiting):
-    """In their own namespace, as the term names none; a pod without affinity stays."""
+    """A term without namespaces selects its own namespace; a pod without affinity is not woken."""
     unschedulable(old_waiting, "near", spec=NEAR_WEB)
     unschedulable(old_waiting, "elsewhere", spec=NEAR_WEB | {"priority": 0})
     unschedulable(old_waiting, "plain")
@@ -170,7 +170,7 @@ def test_an_update_during_an_attempt(new_waiting, kind):
 
 @QUEUES
 def test_an_error_after_two_rejections(new_waiting, kind):
-    """1.19 doubles the backoff with every attempt; 1.36 counts errors separately."""
+    """1.19 doubles the backoff after every attempt; 1.36 counts errors separately."""
     waiting = new_waiting(kind=kind)
     waiting.add("a")
     for at in (1, 50):
@@ -178,5 +178,5 @@ def test_an_error_after_two_rejections(new_waiting, kind):
         waiting.wake(at + 30, EventKind.NODE_ADD, new=make_node("n1", cpu="8"))
     waiting.fail(100, ())
     waiting.wake(100, EventKind.NODE_ADD, new=make_node("n1", cpu="8"))
-    # The queue releases pods once in a second, just after the backoff of 4 s or 1 s.
+    # The queue releases pods once per second, just after the backoff of 4 s or 1 s.
     assert waiting.due_s() == (105 if is_old(kind) else 102)

@@ -18,7 +18,7 @@ GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
 
 
 def test_pods_are_popped_by_priority_and_then_by_arrival(waiting):
-    """Neither names nor creation times play a part."""
+    """Names and creation times do not matter."""
     for name, priority in (("z", None), ("y", 5), ("x", 5), ("w", -1), ("v", 0)):
         waiting.add(name, priority=priority)
     assert [waiting.pop() for _ in range(6)] == ["y", "x", "z", "v", "w", None]
@@ -34,7 +34,7 @@ def test_a_pod_is_queued_behind_new_pods_after_its_attempt(waiting):
 
 
 def test_pods_woken_together_keep_the_order_of_their_attempts(waiting):
-    """Neither the order of arrival nor that of waking."""
+    """The order of arrival and of waking does not matter."""
     for name in ("a", "b", "c"):
         waiting.add(name)
     assert [waiting.fail(0.1), waiting.fail(0.1), waiting.fail(0.1)] == ["a", "b", "c"]
@@ -45,7 +45,7 @@ def test_pods_woken_together_keep_the_order_of_their_attempts(waiting):
 
 
 def test_a_change_of_priority_moves_a_pod(waiting):
-    """While it is active, and while it backs off."""
+    """This holds for active pods and for pods in backoff."""
     waiting.add("a", priority=1)
     waiting.add("b", priority=2)
     waiting.update("a", 0, priority=3)
@@ -68,7 +68,7 @@ def test_an_update_replaces_the_queued_version_of_a_pod(waiting):
 
 
 def test_a_deleted_pod_is_not_popped(waiting):
-    """From each of the queues."""
+    """The pod may be in any of the queues."""
     for name, plugins in (("rejected", ["NodeResourcesFit"]), ("failed", [])):
         waiting.add(name)
         waiting.fail(0.5, plugins)
@@ -132,7 +132,7 @@ def test_an_update_during_an_attempt_is_used_in_the_next_attempt(waiting):
 
 
 def test_pods_are_counted_by_queue_and_by_rejecting_plugin(waiting):
-    """By upstream's names of queues; a pod in its attempt is in no queue."""
+    """The names of queues are upstream's; a pod in its attempt is in no queue."""
     for name, plugins in (
         ("rejected", ["NodeResourcesFit", "NodeAffinity"]),
         ("crowded", ["NodeResourcesFit"]),
@@ -154,7 +154,7 @@ def test_pods_are_counted_by_queue_and_by_rejecting_plugin(waiting):
 
 
 def test_a_pod_that_became_gated_is_not_activated(new_waiting):
-    """Also after the end of its backoff, if pods are not popped from backoff."""
+    """This also holds after the end of its backoff, if pods are not popped from backoff."""
     gates = {}
     waiting = new_waiting(gate=lambda pod: gates.get(pod.key), pop_from_backoff=False)
     for name in ("a", "b"):

@@ -51,7 +51,7 @@ def bound(name, to="n1", **more):
 
 
 def remedy(case, name="n1", **how) -> Remedy | None:
-    """The remedy for the node called `name`, which must not fit."""
+    """Return the remedy for the node `name`, on which the pod must not fit."""
     served = build(case)
     pending = pod_info(served, case["pending"])
     found = find_nodes_that_fit(served.plans, pending)
@@ -253,7 +253,7 @@ def test_the_remedy_is_the_smallest_change(title):
 
 
 def test_protected_pods_are_not_deleted():
-    """Other pods are, if they are enough."""
+    """Other pods are deleted if they suffice."""
     pods = [bound(f"b{i}", priority=i) for i in range(4)]
     case = {"nodes": [node()], "pods": pods, "pending": pod(cpu="2")}
     found = remedy(case, keeps=lambda other: other.key == "ns/b0")

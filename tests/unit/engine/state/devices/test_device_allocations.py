@@ -88,7 +88,7 @@ def test_a_device_with_two_allocations_is_free_after_both_have_ended(ledger):
 
 
 def claim_of_share(name, **consumed):
-    """A claim with a share of gpu-0 that consumes the capacity `consumed`."""
+    """Return a claim with a share of gpu-0 that consumes the capacity `consumed`."""
     status = allocated("a", "gpu-0")
     status["allocation"]["devices"]["results"][0] |= {
         "shareID": f"share-{name}",
@@ -130,7 +130,7 @@ def test_assumed_consumers_are_listed_until_confirmed_or_reverted(ledger):
 
 
 def test_the_log_contains_the_nodes_that_changes_affect(ledger):
-    """All of them for devices that several nodes reach."""
+    """A device that several nodes reach affects all of them."""
     log = ledger.pools.log
     start = log.position
     ledger.observe(TAKEN)

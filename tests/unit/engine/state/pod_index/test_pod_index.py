@@ -63,7 +63,7 @@ class Town:
         return counts
 
     def by_zone(self, counts):
-        """{zone: sum} of refreshed counts, zones without any left out."""
+        """Return {zone: sum} of refreshed counts; zones without a sum are left out."""
         column = self.table.label_column(ZONE)
         sums = counts.refresh().sums
         assert not sums[-1]

@@ -111,7 +111,7 @@ def test_updated_counts_equal_new_counts(seed, new_believer, check):
 
 
 def suppose(chance, believer):
-    """Remove some pods and add new ones in a hypothesis, and leave it."""
+    """Remove some pods and add others in a fork, and leave it."""
     with fork(believer.table) as hypothesis:
         for node in believer.table.nodes():
             for pod in list(node.pods.values()):

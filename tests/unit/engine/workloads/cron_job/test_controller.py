@@ -16,7 +16,7 @@ from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
 
 @pytest.fixture
 def world(new_world):
-    """At 13:46:40."""
+    """A world that starts at 13:46:40."""
     controllers = (
         Workloads(environment=served_environment()),
         GarbageCollector(),
@@ -56,7 +56,7 @@ def said(world):
 
 
 def test_a_job_is_created_at_its_scheduled_time(world, build):
-    """A tenth of a second later, and named after the minute, counted from 1970."""
+    """It is created a tenth of a second later; its name contains the minutes since 1970."""
     world.create(cron_job(build))
     assert jobs(world) == []
     world.run(seconds(20))
@@ -238,7 +238,7 @@ def test_a_refused_status_is_written_again(world, build):
 
 
 def test_a_refused_deletion_is_repeated(world, build):
-    """Of a Job over the limit of the history."""
+    """The Job exceeds the history limit."""
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, DeleteObject) else None

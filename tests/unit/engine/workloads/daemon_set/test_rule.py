@@ -88,7 +88,7 @@ def test_which_nodes_need_a_pod(build, case, spec, node, expected):
 
 
 def test_every_node_gets_its_pinned_pod(world, build):
-    """In upstream's form, with the tolerations of DaemonSets after those of the template."""
+    """The pod has upstream's form; tolerations of DaemonSets follow those of the template."""
     own = {"key": "mine", "operator": "Exists"}
     world.load(build.node("n1"), build.node("n2"), daemon_set(build, tolerations=[own]))
     pods = list(world.pods().values())
@@ -198,7 +198,7 @@ def test_irrelevant_changes_of_a_node_cause_no_sync(world, build):
 
 
 def test_a_preempted_pod_is_replaced_after_its_deletion(world, build):
-    """Not earlier, unlike a replica: its node needs one pod."""
+    """Unlike a replica, it is not replaced earlier, because its node needs only one pod."""
     world.load(build.node("n1"), daemon_set(build), build.pod("a", OWNER))
     world.delete("Pod", "a")
     assert world.pods() == {}
@@ -254,7 +254,7 @@ def test_no_node_is_synced_for_a_deleted_daemon_set(world, build):
     )
 )
 def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
-    """And no pods on other nodes, after any changes of nodes and pods."""
+    """After any changes of nodes and pods, other nodes have no pods."""
     world = new_world(Workloads(), GarbageCollector(), place=pinned_node).load(daemon_set(build))
     for act, name in steps:
         exists = world.get("Node", name, "") is not None
@@ -476,7 +476,7 @@ def test_a_terminating_finished_pod_is_replaced(world, build):
 
 
 def test_pods_that_fail_repeatedly_are_replaced_with_backoff(new_world, build):
-    """So a kubelet that rejects them does not get too many."""
+    """So a kubelet that rejects pods does not get too many."""
     world = new_world(Workloads(), place=pinned_node).load(build.node("n1"), new_set(build))
     for _ in range(200):
         for name in world.pods():
@@ -531,7 +531,7 @@ def test_revisions_of_existing_pods_count_towards_the_history_limit(seen, build)
 
 
 def test_loaded_pods_are_not_rolled_out_again(world, build):
-    """The hash in its pods' labels was made elsewhere."""
+    """The hash in the labels of the pods was computed by another cluster."""
     label = {"controller-revision-hash": "59dcf5c", "app": "web"}
     world.load(
         build.node("n1"),

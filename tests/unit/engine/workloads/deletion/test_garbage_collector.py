@@ -20,7 +20,7 @@ def world(new_world):
 
 
 def thing(name, *owners, kind="ConfigMap", finalizers=(), deleted=False):
-    """`owners` are uids; one with a `!` before it is not to go before this."""
+    """Return an object; `owners` are uids, and a `!` before a uid means blockOwnerDeletion."""
     references = [
         {
             "apiVersion": "v1",
@@ -46,7 +46,7 @@ def names(world):
 
 
 def end(world, name, finalizer, kind="ConfigMap"):
-    """Ask for a deletion with that finalizer, as the API server does."""
+    """Mark an object as deleted with this finalizer, as the API server does."""
     meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": [finalizer]}
     world.patch(kind, name, {"metadata": meta})
 
@@ -108,7 +108,7 @@ def test_foreground_deletion_includes_dependents_of_dependents(world):
     ("has_own", "policy"), [(True, "Foreground"), (False, "Orphan")], ids=["with", "without"]
 )
 def test_a_blocking_dependent_with_a_finalizer_is_deleted_in_the_foreground(world, has_own, policy):
-    """If it has dependents of its own."""
+    """This holds if the dependent has dependents of its own."""
     own = [thing("c", "!uid-of-b")] if has_own else []
     world.load(thing("a"), thing("b", "!uid-of-a", finalizers=["orphan"]), *own)
     end(world, "a", "foregroundDeletion")
@@ -199,7 +199,7 @@ def test_a_dependent_created_during_foreground_deletion_is_deleted(new_world):
 
 
 def test_the_status_of_an_owner_is_written_before_pods_are_deleted(new_world, build):
-    """The ReplicaSet's status knows of its new generation before its pods are deleted."""
+    """The status has the observed new generation before any pod is deleted."""
     world = new_world(
         Workloads(environment=served_environment()), GarbageCollector(looks_up_owners=True)
     )
@@ -216,7 +216,7 @@ def test_the_status_of_an_owner_is_written_before_pods_are_deleted(new_world, bu
 
 @pytest.mark.parametrize("owner_first", [True, False])
 def test_an_owner_in_another_namespace_is_reported(new_world, owner_first):
-    """Once, in whichever order the objects are observed."""
+    """It is reported once, in whatever order the objects are observed."""
     world = new_world(GarbageCollector(looks_up_owners=True))
     owner, dependent = thing("a"), thing("b", "uid-of-a")
     owner["metadata"]["namespace"] = "elsewhere"

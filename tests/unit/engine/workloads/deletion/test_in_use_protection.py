@@ -84,7 +84,7 @@ def test_a_volume_is_removed_when_it_is_no_longer_bound(world):
 
 
 def test_a_refused_write_is_repeated(world):
-    """Else the object would stay forever."""
+    """Otherwise, the object would stay forever."""
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, PatchObject) else None

@@ -19,14 +19,14 @@ NAMES = ("a", "b", "c", "d", "e")
 
 
 class Eager(GarbageCollector):
-    """Indexes all loaded objects at once."""
+    """A collector that indexes all loaded objects immediately."""
 
     def _are_listed_only(self, alike):
         return False
 
 
 def owned(name, owners, finalizers, has_uids, *, ends):
-    """A pod with owners, which are pods here as well."""
+    """Return a pod with owners, which are also pods here."""
     references = tuple(
         OwnerReference(
             api_version="v1",

@@ -30,7 +30,7 @@ def condition(world, kind):
 
 
 def replica_sets(world):
-    """Revision by image."""
+    """Return the revision by image."""
     return {
         one["spec"]["template"]["spec"]["containers"][0]["image"]: one
         for key, one in world.objects.items()
@@ -122,7 +122,7 @@ def test_revisions_above_the_history_limit_are_deleted(world, build):
 
 
 def test_a_paused_rollout_does_not_continue(world, build):
-    """It still scales; a changed template is rolled out when it is resumed."""
+    """It still scales; a changed template is rolled out after the pause."""
     world.create(build.deployment())
     world.patch("Deployment", "web", {"spec": {"paused": True}})
     assert condition(world, "Progressing")["reason"] == "DeploymentPaused"
@@ -166,7 +166,7 @@ def test_scaling_during_a_rollout_is_proportional(world, build):
 
 
 def test_scaling_precedes_the_rollout_of_a_new_template(world, build):
-    """The old ReplicaSet grows first; there is room for as many new pods as may come on top."""
+    """The old ReplicaSet grows first; the new one may use the surge."""
     world.create(build.deployment(2))
     world.runs = False
     changed = {"spec": {"replicas": 3, "template": build.template("web:2")}}
@@ -175,7 +175,7 @@ def test_scaling_precedes_the_rollout_of_a_new_template(world, build):
 
 
 def test_the_status_reports_a_new_replica_set_before_its_pods(world, build):
-    """With the revision comes that it was made, then that it has nothing yet, then its pods."""
+    """The first status has the new ReplicaSet, the second its zero pods, the third its pods."""
     world.create(build.deployment(2))
     told = [
         one.patch["status"] if isinstance(one, PatchObject) else one.fields
@@ -256,7 +256,7 @@ def test_old_pods_on_nodes_with_new_pods_are_deleted_first(new_world, build):
 )
 @settings(deadline=None)
 def test_a_rollout_never_violates_its_bounds(new_world, build, replicas, surge, unavailable, steps):
-    """Its own steps never make too many pods, nor take an available one that is needed."""
+    """It never exceeds the maximum number of pods, nor deletes an available pod that is needed."""
     bounds = {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
     unavailable = unavailable if surge or unavailable else 1
     world = new_world(Workloads(), place=lambda pod: "n1", runs=True).load()

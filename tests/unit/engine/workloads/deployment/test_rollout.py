@@ -58,7 +58,7 @@ def sizes(world):
 
 
 def test_a_new_deployment_creates_its_replica_set(world, build):
-    """With the hash in its name, its labels, its selector and its pods."""
+    """The hash is in its name, labels, selector and pods."""
     world.load()
     world.create(deployment(build, 3))
     ((name, replicas),) = sizes(world).items()
@@ -83,7 +83,7 @@ def test_a_new_deployment_creates_its_replica_set(world, build):
 
 
 def test_a_loaded_deployment_keeps_its_replica_set(world, build):
-    """Although the stored template contains defaults that the manifest omits."""
+    """The stored template contains defaults that the manifest omits."""
     template = build.template(dnsPolicy="ClusterFirst", restartPolicy="Always")
     world.load(deployment(build), owned_set(build, template=template), *pods_of(build, 2))
     assert world.log == []
@@ -122,7 +122,7 @@ def test_a_return_to_the_old_template_uses_the_old_replica_set(world, build):
 
 
 def test_the_revision_identifies_the_replica_set_of_a_loaded_deployment(world, build):
-    """A template changed on its way into the store is not rolled out again."""
+    """The stored template was changed by a webhook, but is not rolled out again."""
     one = deployment(build)
     one["metadata"]["annotations"] = {"deployment.kubernetes.io/revision": "7"}
     stored = build.template(priorityClassName="added-by-a-webhook")
@@ -206,7 +206,7 @@ def test_pods_of_an_unknown_replica_set_belong_to_the_deployment(world, build):
 
 
 def test_an_implied_replica_set_scales_with_its_deployment(world, build):
-    """Its new pods look like the others: same owner, same hash."""
+    """Its new pods have the same owner and hash as the others."""
     world.load(deployment(build), *pods_of(build, 2))
     world.patch("Deployment", "web", {"spec": {"replicas": 3}})
     (made,) = [command.manifest for command in world.sent(CreateObject)]
@@ -241,7 +241,7 @@ def test_another_template_replaces_an_implied_replica_set(world, build):
 
 
 def test_a_deployment_that_is_created_later_adopts_its_pods(world, build):
-    """A dump of nodes and pods alone, and a changed number of replicas applied to it."""
+    """The dump contains only nodes and pods; the Deployment has another number of replicas."""
     world.load(*pods_of(build, 2))
     world.create(deployment(build, 3))
     assert len(world.pods()) == 3
@@ -262,7 +262,7 @@ def test_implied_replica_sets_of_a_deleted_deployment_are_deleted(world, build):
 
 
 def test_a_replica_set_of_another_owner_is_not_implied(world, build):
-    """The name fits, the selector does not."""
+    """The name matches, but the selector does not."""
     foreign = build.pod("x", OLD, labels=LABELS | {"app": "other"})
     world.load(deployment(build, 1), foreign)
     assert len(world.pods()) == 2

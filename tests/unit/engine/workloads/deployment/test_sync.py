@@ -27,7 +27,7 @@ def images(world):
 
 
 def written(world, since=0):
-    """Sizes, revisions and status, one after the other, without what pods and events say."""
+    """Return the sizes, revisions and statuses in order, without pods and events."""
     names = images(world)
     return [told for one in world.log[since:] if (told := _written(one, names))]
 
@@ -52,7 +52,7 @@ def _reasons(fields):
 
 
 def numbers(world, since):
-    """Of each status: all pods, new ones, available ones."""
+    """Return (all pods, updated pods, available pods) of each status."""
     status, told = {}, []
     for one in world.log[since:]:
         if isinstance(one, PatchStatus) and one.target.kind == "Deployment":
@@ -100,7 +100,7 @@ def test_a_pause_is_reported_first_and_alone(world, build):
 
 
 def test_scaling_does_not_update_the_progressing_condition(world, build):
-    """The status after it counts, and tells of progress when the pods have come."""
+    """The next status has the new numbers; the condition changes when the pods are ready."""
     world.create(build.deployment(2))
     since = len(world.log)
     world.patch("Deployment", "web", {"spec": {"replicas": 4}})
@@ -109,7 +109,7 @@ def test_scaling_does_not_update_the_progressing_condition(world, build):
 
 
 def test_unhealthy_pods_are_deleted_in_a_separate_step(world, build):
-    """Two that never ran, then one that runs and may be missed."""
+    """Two pods that never ran are deleted first, then one running pod that may be missing."""
     bounds = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 3}}
     world.create(build.deployment(4, strategy=bounds))
     for name in sorted(world.pods())[:2]:
@@ -162,7 +162,7 @@ def test_a_name_collision_is_counted(new_world, build):
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
 def test_a_refused_status_is_repeated_with_backoff(new_world, build, kind):
-    """Later and later; nothing else waits for it."""
+    """The delays grow, and no other write waits for it."""
     is_judged, tried = [True], []
 
     def refuse(command):
@@ -183,7 +183,7 @@ def test_a_refused_status_is_repeated_with_backoff(new_world, build, kind):
 
 
 def test_a_scaling_that_another_client_reverts_is_not_repeated_for_ever(new_world, build):
-    """A patch that came to nothing is sent again only where something else has changed."""
+    """A patch without effect is sent again only after another change."""
     controller = Workloads(environment=served_environment())
     world = new_world(controller, place=lambda pod: "n1", runs=True).load()
     world.create(build.deployment(2))

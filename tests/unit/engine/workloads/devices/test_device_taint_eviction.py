@@ -64,7 +64,7 @@ def tolerating(seconds_=None, effect="NoExecute", key="broken"):
 
 
 def seen(*objects):
-    """A controller that knows these objects, and what it did at once."""
+    """Return a controller that has received these objects, and its first commands."""
     controller = DeviceTaintEviction(SilentReporter())
     return controller, controller.handle(ObjectsLoaded(list(objects)), START)
 
@@ -81,7 +81,7 @@ def deleted(commands):
         ((), [taint("None")], None),
         ((tolerating(),), [taint()], None),
         ((tolerating(effect="NoSchedule"),), [taint()], 0),
-        ((tolerating(effect=""),), [taint()], 0),  # the effect must be given
+        ((tolerating(effect=""),), [taint()], 0),  # the effect is required
         ((tolerating(key="other"),), [taint()], 0),
         ((tolerating(60),), [taint()], 60),
         ((tolerating(60), tolerating(30)), [taint()], 30),
@@ -93,7 +93,7 @@ def deleted(commands):
     ],
 )
 def test_the_time_of_the_eviction_of_a_pod(tolerations, taints, after_s):
-    """Counted from when the taint was added; None is never."""
+    """The time counts from when the taint was added; None means never."""
     controller, commands = seen(devices(*taints), claim("c", *tolerations), pod())
     if after_s == 0:
         assert deleted(commands) == ["p"]
@@ -144,7 +144,7 @@ def test_the_eviction_is_cancelled_when_the_taint_is_removed():
 
 
 def test_only_the_newest_generation_of_a_pool_counts():
-    """Older slices are out of date; when they are all there is, they count again."""
+    """Older slices are ignored, unless the pool has no others."""
     new = devices(generation=2, name="new")
     controller, commands = seen(devices(taint(), name="old"), new, claim(), pod())
     assert commands == []
@@ -152,7 +152,7 @@ def test_only_the_newest_generation_of_a_pool_counts():
 
 
 def test_a_taint_without_a_time_counts_from_when_it_was_seen():
-    """Of its own device."""
+    """Only the taint of this device counts."""
     bare = {"key": "broken", "effect": "NoExecute"}
     controller, _ = seen(devices(), claim("c", tolerating(60)), pod())
     controller.handle(ObjectChanged(devices(bare)), START + seconds(5))
@@ -161,7 +161,7 @@ def test_a_taint_without_a_time_counts_from_when_it_was_seen():
 
 
 def test_a_failed_deletion_is_repeated():
-    """After a second, unless the pod is gone."""
+    """It is repeated after a second, unless the pod is deleted."""
     controller, commands = seen(devices(taint()), claim(), pod())
     failed = CommandFailed(commands[-1], FailureReason.NOT_FOUND, "gone")
     controller.handle(failed, START)
@@ -175,19 +175,19 @@ def test_a_failed_deletion_is_repeated():
 
 
 def seen_with_rules(*objects):
-    """A controller that acts on DeviceTaintRules, and what it did at once."""
+    """Return a controller that handles DeviceTaintRules, and its first commands."""
     controller = DeviceTaintEviction(SilentReporter(), has_rules=True)
     return controller, controller.handle(ObjectsLoaded(list(objects)), START)
 
 
 def conditions(commands):
-    """Status, reason and message of each condition that is written."""
+    """Return (status, reason, message) of each written condition."""
     found = [one.status["conditions"][0] for one in commands if isinstance(one, ApplyStatus)]
     return [(one["status"], one["reason"], one["message"]) for one in found]
 
 
 def shown(rule, commands):
-    """The rule with the status that `commands` write."""
+    """Return the rule with the status that `commands` write."""
     (update,) = [one for one in commands if isinstance(one, ApplyStatus)]
     return replace(rule, status=decode_as(DeviceTaintRuleStatus, update.status))
 
@@ -262,7 +262,7 @@ def test_the_condition_of_a_rule_that_evicts():
 
 
 def test_the_condition_is_written_at_most_every_ten_seconds():
-    """Unless the spec of the rule changes."""
+    """A change of the rule's spec is written earlier."""
     rule = make_device_taint_rule()
     controller, commands = seen_with_rules(rule, devices(), claim("c", tolerating(60)), pod())
     controller.handle(ObjectChanged(shown(rule, commands)), START)
@@ -274,7 +274,7 @@ def test_the_condition_is_written_at_most_every_ten_seconds():
 
 
 def test_the_effect_none_reports_what_no_execute_would_evict():
-    """Once, and it evicts no pods."""
+    """The condition is written once, and no pod is evicted."""
     rule = make_device_taint_rule(effect="None", pool="a")
     other = pod("q", claim="d", namespace="other")
     other_claim = claim("d", device="gpu-1", users=("u-q",))

@@ -66,7 +66,7 @@ def claim(name, *reserved_for, finalizers=(FINALIZER,), **metadata):
 
 
 class World(SimulatedWorld):
-    """A world with this controller only."""
+    """A world that runs only this controller."""
 
     def __init__(self, *manifests):
         super().__init__(Engine(Cluster(), (ResourceClaims(),)), start=START, seed=1)
@@ -108,7 +108,7 @@ class World(SimulatedWorld):
 
 
 def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
-    """It belongs to the pod, and says which of its claims it is."""
+    """The claim is owned by the pod, and its annotation names the pod's claim."""
     world = World(template()).create(pod("p", wanting(templates=["t"])))
     ((name, made),) = world.claims().items()
     assert name.startswith("p-t0-")
@@ -123,7 +123,7 @@ def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
 
 
 def test_each_template_reference_of_a_pod_creates_a_claim():
-    """Even the same one twice."""
+    """Two references to the same template create two claims."""
     world = World(template()).create(pod("p", wanting(templates=["t", "t"])))
     told = world.pod("p")["status"]["resourceClaimStatuses"]
     assert [one["name"] for one in told] == ["t0", "t1"]
@@ -131,21 +131,21 @@ def test_each_template_reference_of_a_pod_creates_a_claim():
 
 
 def test_a_pod_waits_for_its_template():
-    """The claim is made when that is there."""
+    """The claim is created when the template exists."""
     world = World().create(pod("p", wanting(templates=["t"])))
     assert not world.claims()
     assert len(world.create(template()).claims()) == 1
 
 
 def test_no_claims_are_created_for_pods_that_name_claims():
-    """Nor do pods without claims, or those that ended."""
+    """Pods without claims and finished pods get no claims either."""
     ended = pod("e", wanting(templates=["t"]), node="a", phase="Succeeded")
     world = World(template(), ended).create(pod("p", wanting("c"))).create(pod("q"))
     assert not world.claims()
 
 
 def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
-    """Claims that are there already are only told."""
+    """Existing claims are only added to the status of the pod."""
     made = claim(
         "mine",
         annotations={MADE_FOR: "t0"},
@@ -161,7 +161,7 @@ def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
 
 
 def test_a_refused_claim_is_retried_later():
-    """When the pod changes."""
+    """It is retried when the pod changes."""
     controller = ResourceClaims()
     waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
     controller.handle(ObjectChanged(decode(template())), START)
@@ -203,7 +203,7 @@ def test_other_pods_keep_a_shared_allocation():
 
 
 def test_a_terminating_pod_uses_its_devices_until_it_is_deleted():
-    """If it has a node; without one it will never use them."""
+    """This holds if the pod has a node; a pod without a node will never use the devices."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert world.delete(POD, "p", grace=30).users("c") == ["p"]
 
@@ -215,7 +215,7 @@ def test_consumers_missing_in_a_dump_are_removed():
 
 
 def test_a_generated_claim_is_deleted_with_its_pod():
-    """Also when that has only ended."""
+    """It is also deleted when its pod has finished."""
     for end in (lambda w: w.end("p"), lambda w: w.delete(POD, "p", grace=0)):
         world = World(template()).create(pod("p", wanting(templates=["t"])))
         assert world.claims()
@@ -224,14 +224,14 @@ def test_a_generated_claim_is_deleted_with_its_pod():
 
 
 def test_a_terminating_claim_is_removed_after_its_deallocation():
-    """Not before."""
+    """It is not removed before."""
     world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
     assert "c" in world.delete(CLAIM, "c").claims()
     assert not world.end("p").claims()
 
 
 def test_a_terminating_unused_claim_is_removed_at_once():
-    """Its allocation was left over."""
+    """Its allocation is stale."""
     assert not World(claim("c")).delete(CLAIM, "c").claims()
 
 
@@ -245,7 +245,7 @@ def test_consumers_of_other_kinds_are_kept():
 
 
 def test_a_claim_is_written_once_per_version():
-    """It is deallocated first; the finalizer goes when the API shows that."""
+    """The claim is deallocated first; the finalizer is removed after the API shows this."""
     controller = ResourceClaims()
     changed = claim("c", "gone", resourceVersion="5")
     commands = controller.handle(ObjectChanged(decode(changed)), START)
@@ -260,7 +260,7 @@ def test_a_claim_is_written_once_per_version():
 
 
 def test_a_refused_deletion_is_retried():
-    """With the next version."""
+    """It is retried with the next version of the claim."""
     controller = ResourceClaims()
     owner = {"kind": "Pod", "uid": "gone", "controller": True}
     orphan = claim("c", annotations={MADE_FOR: "t0"}, ownerReferences=[owner], finalizers=())

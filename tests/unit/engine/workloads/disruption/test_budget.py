@@ -37,7 +37,7 @@ NOW = seconds(10_000)
     ],
 )
 def test_integers_and_percentages_are_scaled(value, total, expected):
-    """A number is itself, a percentage is rounded up."""
+    """An integer is unchanged; a percentage is rounded up."""
     assert scaled(value, total) == expected
 
 
@@ -49,7 +49,7 @@ def test_invalid_percentages_are_refused(value):
 
 @given(st.integers(0, 400), st.integers(0, 10_000))
 def test_percentages_are_rounded_as_in_upstream(percent, total):
-    """Which goes through floats: ceil(percent * total / 100)."""
+    """Upstream computes with floats: ceil(percent * total / 100)."""
     assert scaled(f"{percent}%", total) == math.ceil(percent * total / 100)
 
 
@@ -111,7 +111,7 @@ def test_an_eviction_is_dropped_after_the_pod_is_terminating(build, member):
 
 
 def test_without_expected_pods_no_disruption_is_allowed(build):
-    """Although minAvailable 0 is met; the first pods must not go unguarded."""
+    """minAvailable 0 is satisfied, but the first pods must not be unprotected."""
     assert budget(build, [], minAvailable=0).status(0, NOW).disruptions_allowed == 0
     assert budget(build, [pod("a")], minAvailable=0).status(0, NOW).disruptions_allowed == 1
 
@@ -134,7 +134,7 @@ def test_without_expected_pods_no_disruption_is_allowed(build):
     scale=st.integers(0, 9),
 )
 def test_counting_by_change_equals_recounting(build, *, rows, removals, disrupted, spec, scale):
-    """Whatever pods came, changed and went before."""
+    """This holds after any additions, changes and deletions of pods."""
     stamps = {name: format_timestamp(NOW - seconds(age)) for name, age in disrupted.items()}
     one = budget(build, [], disrupted=stamps, **spec)
     pods = {}

@@ -16,7 +16,7 @@ def room_of(*manifests):
 
 
 def pods(build, ready, unready=0):
-    """So many pods of one ReplicaSet, the first of them ready."""
+    """Return pods of one ReplicaSet: `ready` ready ones, then `unready` others."""
     made = [build.pod(f"web-{place}", OWNER) for place in range(ready + unready)]
     for one in made[ready:]:
         one["status"]["conditions"] = []
@@ -42,7 +42,7 @@ def replica_set(build, replicas):
 def test_the_allowed_disruptions_now_and_at_most(
     build, *, spec, replicas, are_ready, rule, now, at_best
 ):
-    """At best, all pods are ready that controllers want."""
+    """At best, all pods that the controllers want are ready."""
     room = room_of(build.budget(**spec), replica_set(build, replicas), *pods(build, *are_ready))
     (limit,) = room.limits()
     assert (limit.key, limit.rule, limit.now, limit.at_best) == ("ns/pdb", rule, now, at_best)
@@ -76,7 +76,7 @@ def test_a_budget_that_cannot_be_counted_allows_nothing(build, spec, problem):
 
 
 def test_without_controllers_the_status_gives_the_expected_pods(build):
-    """A dump may lack them."""
+    """A dump may lack the controllers."""
     written = build.budget(minAvailable="50%", status={"expectedPods": 8})
     (limit,) = room_of(written, *pods(build, 3)).limits()
     assert (limit.wanted, limit.at_best) == (8, 4)
@@ -132,7 +132,7 @@ def test_a_pod_that_does_not_run_is_not_guarded(build, pod, spec, is_guarded):
 def test_an_unready_pod_is_not_guarded_if_the_policy_allows_its_eviction(
     build, policy, healthy, is_guarded
 ):
-    """Or where enough others are healthy: two are desired."""
+    """It is not guarded either if enough other pods are healthy; two are desired."""
     budget = build.budget(minAvailable=2, unhealthyPodEvictionPolicy=policy)
     made = pods(build, healthy, unready=1)
     room = room_of(budget, *made)
@@ -141,7 +141,7 @@ def test_an_unready_pod_is_not_guarded_if_the_policy_allows_its_eviction(
 
 
 def test_two_budgets_also_guard_an_unready_pod(build):
-    """The eviction API refuses before it looks at readiness."""
+    """The eviction API refuses before it checks whether the pod is ready."""
     made = pods(build, 2, unready=1)
     room = room_of(build.budget("a", minAvailable=1), build.budget("b", minAvailable=1), *made)
     assert len(room.guarding(decode(made[-1]))) == 2

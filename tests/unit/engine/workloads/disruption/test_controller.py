@@ -51,7 +51,7 @@ def is_ready(world, name, ready):
 
 
 def test_the_status_of_a_budget_is_computed(world, build):
-    """With the generation it was worked out for, and the condition."""
+    """The status has the observed generation and the condition."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     assert status(world) == (3, 3, 2, 1)
     assert world.get("PodDisruptionBudget", "pdb")["status"]["observedGeneration"] == 1
@@ -73,7 +73,7 @@ def test_the_status_of_a_new_budget_is_always_written(world, build):
 
 
 def test_the_status_of_a_new_generation_is_always_written(world, build):
-    """Although the numbers stay as they are."""
+    """It is written even if the numbers are unchanged."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     before = len(world.log)
     world.patch("PodDisruptionBudget", "pdb", {"metadata": {"generation": 2}})
@@ -139,7 +139,7 @@ def replica_set(build, replicas, *, owned=False):
 
 
 def test_percentages_apply_to_the_desired_replicas(world, build):
-    """Not of what there is: two of five pods are ready, three must be."""
+    """The percentage does not refer to the existing pods: two of five are ready, three must be."""
     world.load(build.budget(minAvailable="50%"), replica_set(build, 5), *pods(build, 2))
     assert status(world) == (5, 2, 3, 0)
     world.patch("ReplicaSet", "web", {"spec": {"replicas": 2}})
@@ -196,7 +196,7 @@ def test_pods_without_a_controller_are_left_out(world, build):
     ],
 )
 def test_a_controller_without_a_scale_allows_nothing(world, build, kind, message):
-    """Written once, not at every change."""
+    """The status is written once, not after every change."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 2, owner=(kind, "x", "u")))
     (command,) = world.sent(PatchStatus)
     assert command.fields == {"disruptionsAllowed": 0}
@@ -206,14 +206,14 @@ def test_a_controller_without_a_scale_allows_nothing(world, build, kind, message
 
 
 def test_a_budget_recovers_after_a_controller_without_a_scale_is_gone(world, build):
-    """The condition says so, although no number changes."""
+    """The condition changes, although no number changes."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 1, owner=("Job", "x", "u")))
     world.delete("Pod", "web-0", grace=0)
     assert condition(world) == ("False", "InsufficientPods")
 
 
 def test_unknown_controllers_count_with_their_highest_number_of_pods(world, build):
-    """At their most: a pod that is away for a while does not lower what is expected."""
+    """A pod that is missing for a while does not reduce the expected number."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 3))
     assert status(world) == (3, 3, 2, 1)
     world.delete("Pod", "web-0", grace=0)
@@ -246,7 +246,7 @@ def test_other_objects_are_ignored(world, build):
 
 
 def test_a_loaded_status_gives_the_expected_pods(world, build):
-    """A dump taken while one of four was away."""
+    """One of four pods was missing when the dump was taken."""
     loaded = {"expectedPods": 4, "currentHealthy": 3, "desiredHealthy": 3, "disruptionsAllowed": 0}
     world.load(build.budget(maxUnavailable=1, status=loaded), *pods(build, 3))
     assert world.log == []
@@ -258,7 +258,7 @@ def test_a_loaded_status_gives_the_expected_pods(world, build):
 
 
 def test_an_eviction_counts_until_the_pod_is_deleted(world, build):
-    """Between the API server's entry and the pod's end the budget stays spent."""
+    """The disruption counts from the API server's entry in the status to the deletion."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     assert world.evict("web-0")
     assert status(world) == (3, 2, 2, 0)
@@ -271,7 +271,7 @@ def test_an_eviction_counts_until_the_pod_is_deleted(world, build):
 
 
 def test_an_eviction_that_does_not_start_is_dropped(world, build):
-    """Two minutes and a bit after the API server noted it."""
+    """The entry is dropped more than two minutes after the API server added it."""
     world.load(build.budget(minAvailable=2), *pods(build, 3))
     noted = {"disruptionsAllowed": 0, "disruptedPods": {"web-0": "1970-01-12T13:46:40Z"}}
     world.patch_status("PodDisruptionBudget", "pdb", noted)
@@ -302,7 +302,7 @@ def test_a_refused_write_is_repeated(world, build):
 
 
 def test_a_write_to_a_deleted_budget_is_not_repeated(world, build):
-    """Whether the server says so, or the deletion comes first."""
+    """The write is dropped after a NotFound outcome, and after the deletion of the budget."""
     controller = world.controllers[0]
     world.refuse = lambda one: FailureReason.NOT_FOUND
     world.load(build.budget(minAvailable=2), *pods(build, 3))
@@ -315,7 +315,7 @@ def test_a_write_to_a_deleted_budget_is_not_repeated(world, build):
 
 
 def test_changes_during_a_write_are_written_after_it(new_world, build):
-    """While the answer is out nothing more is written; then everything at once."""
+    """While an outcome is pending, nothing is written; afterwards one write has all changes."""
     controller = Disruption()
     world = new_world(controller).load(build.budget(minAvailable=1), *pods(build, 4))
     tell = [decode(world.get("Pod", name)) for name in ("web-0", "web-1", "web-2")]
@@ -328,7 +328,7 @@ def test_changes_during_a_write_are_written_after_it(new_world, build):
 
 
 def test_an_eviction_during_a_write_is_kept_in_the_status(new_world, build):
-    """Only the entries that were known to be over are taken away."""
+    """Only entries that are known to be obsolete are removed."""
     stamp = "1970-01-12T13:46:40Z"
     noted = {"disruptedPods": {"web-0": stamp, "web-1": stamp}}
     controller = Disruption()
@@ -398,7 +398,7 @@ def test_disruption_target_conditions_of_ended_pods_and_kubelets_are_kept(world,
 def test_no_eviction_reduces_the_healthy_pods_below_the_desired_number(
     new_world, build, *, replicas, spec, steps, knows_its_owner
 ):
-    """With replacements coming and going, whether their owner is known or not."""
+    """This holds while replacements are created and deleted, with known and unknown owners."""
     world = new_world(Disruption(), Workloads(), place=lambda pod: "n1")
     owner = [replica_set(build, replicas)] if knows_its_owner else []
     world.load(build.budget(**spec), *owner, *pods(build, replicas))
@@ -481,7 +481,7 @@ def test_a_failed_count_keeps_the_generation_of_the_last_count(new_world, build)
 
 @pytest.mark.parametrize(("kind", "is_failed"), [("KafkaSet", True), ("Rollout", False)])
 def test_a_kind_that_the_loaded_status_names_has_no_scale(world, build, kind, is_failed):
-    """Nothing else in a snapshot says whether a custom resource has a scale."""
+    """Nothing else in a snapshot states whether a custom resource has a scale."""
     message = "kafkasets.example.com does not implement the scale subresource"
     failed = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}
     budget = build.budget(maxUnavailable=1)

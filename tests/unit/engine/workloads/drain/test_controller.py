@@ -203,7 +203,7 @@ def test_a_pod_that_was_preempted_is_not_evicted_again(world, build):
 
 @pytest.mark.parametrize("patch", [RECALL, {"spec": {"unschedulable": False}}])
 def test_a_drain_can_be_cancelled(world, build, drain, patch):
-    """By removing the request, or by uncordoning the node."""
+    """Removing the request or uncordoning the node cancels it."""
     world.refuse = lambda one: (
         FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
     )
@@ -217,7 +217,7 @@ def test_a_drain_can_be_cancelled(world, build, drain, patch):
 
 
 def test_a_cancelled_drain_can_be_requested_again(world, build):
-    """With one retry at a time, not one for each request."""
+    """There is one retry at a time, not one for each request."""
     world.refuse = lambda one: (
         FailureReason.TOO_MANY_REQUESTS if isinstance(one, EvictPod) else None
     )
@@ -255,7 +255,7 @@ def test_a_deleted_node_is_not_drained(world, build, drain):
 def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
     world, build, tolerations, goes
 ):
-    """Its binding was under way when the node was cordoned."""
+    """The pod was being bound when the node was cordoned."""
     world.load(
         build.node("n1"), build.pod("a"), build.pod("late", node="", tolerations=tolerations)
     )
@@ -273,7 +273,7 @@ def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
 def test_a_drain_never_violates_a_budget_and_ends_if_possible(
     new_world, build, *, replicas, allowed, stop_s, nodes
 ):
-    """The whole workloads and kubelets around it: pods move one budget at a time."""
+    """With all workload controllers and kubelets, pods move as fast as the budgets allow."""
     records = Records()
     drain = Drain(records)
 

@@ -38,7 +38,7 @@ def ask(world, *nodes, patch=TURN):
 
 
 def away(world):
-    """The nodes that are cordoned."""
+    """Return the cordoned nodes."""
     found = world.objects.values()
     return [
         one["metadata"]["name"]
@@ -51,7 +51,7 @@ def test_each_node_is_uncordoned_before_the_next_is_drained(world, build):
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
     ask(world, "n1", "n2")
     assert away(world) == ["n1"]
-    world.run(seconds(69))  # ten to stop the pod, sixty away
+    world.run(seconds(69))  # 10 s to stop the pod, 60 s until the node is uncordoned
     assert away(world) == ["n1"]
     world.run(seconds(2))
     assert away(world) == ["n2"]
@@ -61,7 +61,7 @@ def test_each_node_is_uncordoned_before_the_next_is_drained(world, build):
 
 
 def test_refused_changes_of_nodes_are_repeated(world, build):
-    """Every change is refused once: the requests, the ends and the returns."""
+    """Every write to a node is refused once: the requests, their removal, and the uncordons."""
     asked = []
 
     def refuse(command):
@@ -108,7 +108,7 @@ def test_a_cancelled_drain_lets_the_next_node_start(world, build):
     world.load(build.node("n1"), build.node("n2"))
     ask(world, "n1", "n2")
     ask(world, "n1", patch=NO_TURN)
-    assert away(world) == ["n1", "n2"]  # n1 stays cordoned, as its drain was called off
+    assert away(world) == ["n1", "n2"]  # n1 stays cordoned, because its drain was cancelled
 
 
 def test_a_deleted_node_lets_the_next_node_start(world, build):
@@ -157,7 +157,7 @@ def test_the_annotation_is_read_as_it_was_written():
 
 
 def test_a_node_that_stays_cordoned_lets_the_next_node_start(world, build):
-    """With away=forever an empty node stays cordoned and counts as gone."""
+    """With away=forever, an empty node stays cordoned and does not count any more."""
     world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
     annotations = {"fairlead.dev/drain-in-turn": str(RollingDrainOptions(1, None))}
     ask(world, "n1", "n2", patch={"metadata": {"annotations": annotations}})

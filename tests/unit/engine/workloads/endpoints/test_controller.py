@@ -82,7 +82,7 @@ def test_pods_with_an_address_are_endpoints(world, build):
 
 
 def test_endpoints_have_at_most_a_thousand_addresses(world, build):
-    """Those that are ready come first; the slices have all of them."""
+    """Ready addresses are listed first; the slices have all addresses."""
     world.load(
         service(ports=[PORT]),
         *(pod(build, f"a{n}", f"10.0.{n // 250}.{n % 250}") for n in range(990)),
@@ -105,7 +105,7 @@ def test_endpoints_have_at_most_a_thousand_addresses(world, build):
 
 
 def listed(first, *, ready, not_ready):
-    """A subset with so many addresses."""
+    """Return a subset with this many addresses."""
     names = {"addresses": ready, "notReadyAddresses": not_ready}
     lists = {name: [f"{first}{n}" for n in range(count)] for name, count in names.items()}
     return {name: found for name, found in lists.items() if found} | {"ports": [first]}
@@ -200,7 +200,7 @@ def test_a_named_port_may_be_the_port_of_a_sidecar(world, build, restarts, numbe
 
 
 def test_a_named_port_is_looked_up_in_the_pod(world, build):
-    """Pods that disagree are told apart."""
+    """Pods with different port numbers are in different subsets and slices."""
     named = PORT | {"targetPort": "web"}
     containers = [
         [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": number}]}]
@@ -263,7 +263,7 @@ def test_endpoints_of_a_deleted_service_are_deleted(world, build):
 
 
 def test_existing_endpoints_are_kept(world, build, new_world):
-    """After a restart, say."""
+    """As after a restart of the controller."""
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
     other = new_world(ServiceEndpoints()).load(*world.objects.values())
     assert not other.sent(CreateObject | PatchObject | DeleteObject)
@@ -299,7 +299,7 @@ def triggered(world):
 
 
 def test_the_last_change_trigger_time_is_written(world, build):
-    """The Service's creation first, then a pod's readiness; nothing where that has not changed."""
+    """It is the Service's creation, then a pod's readiness; it is omitted without such a change."""
     world.create(service(ports=[PORT]))
     assert triggered(world) == "1970-01-12T13:46:40Z"
     made = pod(build, "a", "10.0.0.1", ready=False)
@@ -311,7 +311,7 @@ def test_the_last_change_trigger_time_is_written(world, build):
 
 
 def test_refused_writes_are_repeated_with_backoff(new_world):
-    """A quota of the namespace is full for a while."""
+    """The namespace's quota is full for a while."""
     is_full = [True]
     tried = []
 
@@ -334,7 +334,7 @@ def test_refused_writes_are_repeated_with_backoff(new_world):
 
 
 def test_a_pod_is_left_out_of_slices_until_its_node_is_known(world, build):
-    """Endpoints in the older form have it at once; publishNotReadyAddresses has it everywhere."""
+    """Endpoints have it immediately, and so have Services with publishNotReadyAddresses."""
     world.create(service(ports=[PORT]))
     world.create(service("eager", ports=[PORT], publishNotReadyAddresses=True))
     world.create(pod(build, "web-1", "10.0.0.1", node="n2"))

@@ -47,7 +47,7 @@ def held(world):
 
 
 def test_addresses_are_mirrored(world):
-    """With what Endpoints say of themselves, but for notes of who wrote them when."""
+    """Labels and annotations are copied, except those about the last change."""
     world.create(service())
     notes = {
         "team": "a",
@@ -107,7 +107,7 @@ def test_endpoints_that_are_not_mirrored(new_world, meta, selector):
 
 
 def test_a_slice_is_updated_if_its_endpoints_change(world):
-    """In place, and only where they say something new."""
+    """It is updated in place, and only if the Endpoints differ."""
     world.create(service())
     world.create(endpoints("192.0.2.1"))
     (before,) = slices(world)

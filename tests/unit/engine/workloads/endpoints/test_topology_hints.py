@@ -49,7 +49,7 @@ def entries(world):
 
 
 def hinted(world):
-    """How many endpoints are hinted at each zone."""
+    """Return how many endpoints have a hint for each zone."""
     found = {}
     for entry in entries(world):
         for zone in entry.get("hints", {}).get("forZones", ()):
@@ -124,7 +124,7 @@ def test_without_the_annotation_hints_are_removed(world, build):
 
 
 def test_hints_follow_the_nodes(world, build):
-    """If a zone has too few endpoints now, and if its hints are no longer known."""
+    """Hints change if a zone has too few endpoints, or if its hints are no longer valid."""
     world.load(node(build, "a"), node(build, "b"), service(), *pods(build, "a", 4))
     world.create(node(build, "c", "8"))
     assert hinted(world) == {"a": 1, "b": 1, "c": 2}

@@ -59,7 +59,7 @@ def autoscaler(name="web", kind="Deployment", version="apps/v1", target="web", *
 
 
 def cores(*amounts):
-    """A curve that changes at once every minute; amounts in thousandths."""
+    """Return a load curve with a step every minute; amounts are in thousandths."""
     points = []
     for minute, amount in enumerate(amounts):
         points += [(seconds(60 * minute), amount), (seconds(60 * (minute + 1)), amount)]
@@ -114,7 +114,7 @@ def test_an_autoscaler_scales_after_fifteen_seconds_with_an_event(begin):
 
 
 def test_without_a_stated_load_nothing_is_scaled_and_the_reason_is_given(begin):
-    """The usage that a simulated pod has by default is not a load."""
+    """The default usage of a simulated pod is not a load."""
     world = begin().load(deployment(), pod(0), pod(1), autoscaler())
     world.run(seconds(15))
     assert replicas(world) == 2
@@ -216,7 +216,7 @@ def test_two_autoscalers_of_the_same_pods_do_not_scale(begin):
 
 
 def test_an_autoscaler_that_skips_syncs_notices_another_one_of_its_pods(begin):
-    """And when that one is gone, it acts again."""
+    """After the other autoscaler is deleted, it scales again."""
     world = begin(cores(*[2000] * 3, 4000), refreshes=False)
     world.load(deployment(4), *map(pod, range(4)), autoscaler())
     world.run(seconds(60))

@@ -25,7 +25,7 @@ CPU_OF_PODS = MeteredResource("cpu", "", has_load=False)
 
 
 def pod(name, usage=None, *, phase="Running", ready=True, age_s=3600, ready_s=3600, **spec):
-    """A pod that requests one core; `usage` in milli, None for a pod without a metric."""
+    """Return a pod that requests one core; `usage` is in milli, None for a pod without a metric."""
     annotations = {} if usage is None else {"fairlead.dev/usage": f"cpu={usage}m"}
     condition = {
         "type": "Ready",
@@ -161,7 +161,7 @@ def test_the_reasons_why_no_replicas_are_proposed(selected, message):
 
 
 def test_the_load_is_divided_over_the_serving_pods():
-    """Three of them, one of which is not counted yet; a pod that is not ready gets nothing."""
+    """Three pods share the load, one of which does not count yet; an unready pod gets nothing."""
     selected = [
         *pods(None, None),
         pod("new", age_s=60, ready_s=5),
@@ -170,7 +170,7 @@ def test_the_load_is_divided_over_the_serving_pods():
     groups = group_pods(selected, MeteredResource("cpu", "", has_load=True), CONFIG, NOW)
     assert (groups.serving, groups.counted.pods, groups.unready.pods) == (3, 3, 1)
     assert groups.usage(3000) == 2000
-    assert groups.until == NOW + seconds(10)  # when the new pod's metric counts
+    assert groups.until == NOW + seconds(10)  # the time from which the new pod's metric counts
 
 
 def test_a_container_uses_its_part_of_the_requests():

@@ -24,7 +24,7 @@ def rules(up=None, down=None):
 
 
 def history(*recommended):
-    """With (seconds ago, replicas)."""
+    """Return a history of (seconds ago, replicas)."""
     made = ScaleHistory(seconds(300))
     for ago_s, replicas in recommended:
         made.recommend(replicas, NOW - seconds(ago_s))
@@ -75,7 +75,7 @@ def test_a_recommendation_is_stabilized_and_limited(  # noqa: PLR0917
 
 
 def test_a_policy_counts_what_its_period_has_seen():
-    """Two pods were added and one was removed half a minute ago, three long ago."""
+    """Two pods were added and one removed half a minute ago; three were added long ago."""
     stated = spec(rules(up={"policies": [{"type": "Pods", "value": 4, "periodSeconds": 60}]}))
     made = ScaleHistory(seconds(300))
     made.record(stated.behavior, 3, NOW - seconds(61))
@@ -85,7 +85,7 @@ def test_a_policy_counts_what_its_period_has_seen():
 
 
 def test_growth_that_the_own_policies_forget_still_limits_shrinking():
-    """Each new change takes the place of only one that is too old for the policies of growth."""
+    """A new change replaces only one entry that is too old for the scale-up policies."""
     down = {"stabilizationWindowSeconds": 0}
     down["policies"] = [{"type": "Pods", "value": 1, "periodSeconds": 300}]
     stated = spec(rules(down=down))

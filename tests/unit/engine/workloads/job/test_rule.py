@@ -100,7 +100,7 @@ def test_pods_carry_the_jobs_labels(world, build):
 
 
 def test_a_preempted_pod_is_replaced_after_the_backoff_while_it_terminates(world, build):
-    """It counts as a failure, so its successor comes after the wait that follows one."""
+    """It counts as a failed pod, so its successor is created after the backoff."""
     world.load(job(build, completions=1), build.pod("sum-a", OWNER))
     world.delete("Pod", "sum-a")
     world.run(seconds(9))
@@ -119,7 +119,7 @@ def test_a_failed_pod_is_replaced_until_the_limit(world, build):
 
 
 def test_success_is_counted_once(world, build):
-    """Although the pod goes on changing, and is deleted in the end."""
+    """The pod changes afterwards, and is finally deleted."""
     world.load(job(build, completions=2))
     (name,) = world.pods()
     world.patch_status("Pod", name, {"phase": "Succeeded"})
@@ -137,7 +137,7 @@ def test_increased_parallelism_counts_succeeded_pods(world, build):
 
 
 def test_pods_of_a_deleted_job_are_deleted(world, build):
-    """As kubectl does it, which asks for background deletion."""
+    """kubectl deletes in this way: it requests background deletion."""
     world.load(job(build))
     world.delete("Job", "sum")
     assert world.pods() == {}
@@ -149,7 +149,7 @@ def test_pods_of_a_deleted_job_are_deleted(world, build):
     ends=st.lists(st.tuples(st.sampled_from(["Succeeded", "Failed", "lost"]), st.integers(0, 9))),
 )
 def test_exactly_the_completions_of_a_job_succeed(new_world, build, parallelism, completions, ends):
-    """As many active as are missing, at most its parallelism; exactly its completions succeed."""
+    """The active pods are the missing completions, at most the parallelism."""
     world = new_world(Workloads(), GarbageCollector(), place=lambda pod: "n1")
     world.load(job(build, parallelism=parallelism, completions=completions, backoffLimit=100))
     succeeded = 0
@@ -182,7 +182,7 @@ def new_job(build, **spec):
 
 
 def status(world):
-    """As it is once the controller has looked at the Job again."""
+    """Return the status after the controller has synced the Job again."""
     world.run(seconds(1))
     return world.get("Job", "sum")["status"]
 
@@ -307,7 +307,7 @@ def test_each_index_has_its_own_failures(seen, build):
 
 
 def test_an_index_in_backoff_counts_towards_the_parallelism(seen, build):
-    """The next index starts later, although a pod less than `parallelism` is running."""
+    """The next index starts later, although one pod less than `parallelism` is running."""
     indexed = {"completions": 3, "parallelism": 2, "completionMode": "Indexed"}
     seen.create(new_job(build, **indexed, backoffLimitPerIndex=3))
     end(seen, of_index(seen, 0), "Failed")
@@ -350,7 +350,7 @@ def notes_of(seen, index):
 
 
 def test_an_ignored_failure_delays_the_next_pod_of_its_index(seen, build):
-    """It does not count towards the limit, but the wait doubles all the same."""
+    """The failure does not count towards the limit, but the backoff doubles."""
     more = {"backoffLimitPerIndex": 0, "podFailurePolicy": policy("Ignore")}
     seen.create(new_job(build, **EACH, **more))
     for wait, failures in ((10, 1), (20, 2)):
@@ -378,7 +378,7 @@ def test_an_ignored_failure_delays_the_next_pod_of_its_index(seen, build):
 def test_the_failures_of_an_index_are_kept_after_a_restart(
     new_world, build, before, phase, is_given_up
 ):
-    """The annotation of its pod tells how many there were before that pod."""
+    """The annotation of the pod has the number of failures before this pod."""
     notes = {
         "batch.kubernetes.io/job-completion-index": "0",
         "batch.kubernetes.io/job-index-failure-count": before,
@@ -414,7 +414,7 @@ def test_a_success_policy_may_require_only_some_indexes(seen, build):
 
 
 def test_a_failure_policy_may_ignore_disruptions(seen, build):
-    """And then the next pod waits until this one is really gone."""
+    """The next pod is created only after this pod is deleted."""
     seen.create(new_job(build, backoffLimit=0, podFailurePolicy=policy("Ignore")))
     (name,) = seen.pods()
     seen.patch_status("Pod", name, TARGET)
@@ -480,7 +480,7 @@ def test_invalid_indexes_are_ignored():
 
 
 def test_indexes_above_the_completions_are_ignored():
-    """However many are written, no more come of it than the Job has."""
+    """Their number does not matter; the result has at most the completions of the Job."""
     assert parse_indexes("1,6-99999999999,99999999998", 8) == [1, 6, 7]
 
 
@@ -490,7 +490,7 @@ TRACKING = "batch.kubernetes.io/job-tracking"
 
 
 def written(world):
-    """What the Job's status was patched with, one write after the other."""
+    """Return the patches of the Job's status, in order."""
     return [dict(one.fields) for one in world.sent(PatchStatus) if one.target.kind == "Job"]
 
 

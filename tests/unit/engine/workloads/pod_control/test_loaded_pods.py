@@ -164,7 +164,7 @@ def distinct(found):
 def test_controllers_decide_equally_about_pods_loaded_together_or_singly(
     workloads, there, found, script
 ):
-    """Also after pods, nodes and owners have changed."""
+    """This also holds after changes of pods, nodes and owners."""
     others = [*there, *workloads]
     commands = []
     for replicas in (neighbouring_replicas(found), [Replicas((pod,)) for pod in found]):
@@ -176,7 +176,7 @@ def test_controllers_decide_equally_about_pods_loaded_together_or_singly(
 
 @given(owners, nodes, st.lists(groups, max_size=5).map(distinct))
 def test_slots_of_replicas_equal_those_of_their_pods(workloads, there, found):
-    """For each kind of owner, whether it is known or not."""
+    """This holds for each kind of owner, known or unknown."""
     controller = Workloads()
     controller.handle(ObjectsLoaded(LoadedObjects([*there, *workloads], [])), NOW)
     unknown = (UnknownOwnerRule(kind) for kind in KINDS)

@@ -11,7 +11,7 @@ from fairlead.testing.builders import make_pod
 
 
 def ready(status, since="2026-01-01T00:00:00Z"):
-    """A status with the condition Ready."""
+    """Return a status with the condition Ready."""
     stamp = {"type": "Ready", "status": status, "lastTransitionTime": since}
     return make_pod("x", status={"phase": "Running", "conditions": [stamp]}).status
 

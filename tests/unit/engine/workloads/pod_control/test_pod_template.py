@@ -149,7 +149,7 @@ def placed():
 
 
 def test_a_replacement_has_the_original_specification():
-    """What scheduler and admission made of it they will make again."""
+    """Fields that the scheduler and admission set are left out, because they will be set again."""
     original = placed()
     template = template_of(decode_as(Pod, original))
     decided = ("nodeName", "priority", "preemptionPolicy")

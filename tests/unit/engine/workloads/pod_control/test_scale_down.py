@@ -88,7 +88,7 @@ def test_each_rule_of_the_deletion_order(rule, first, second):
 
 
 def test_pods_on_nodes_with_more_replicas_are_deleted_first():
-    """More neighbours on the node outweigh being ready for longer."""
+    """More replicas on the node count more than a longer ready time."""
     pods = [pod("a", node="n1", ready_at=9_000), pod("b", node="n2"), pod("c", node="n2")]
     assert [one.metadata.name for one in pods_to_delete(pods, 1, NOW)] == ["b"]
 
@@ -99,7 +99,7 @@ def test_replicas_of_other_replica_sets_of_the_deployment_count():
 
 
 def test_a_job_ignores_deletion_costs_and_other_pods_of_the_node():
-    """And its younger pods go first without rounding of ages."""
+    """The ages of younger pods are not rounded for Jobs either."""
     pods = [pod("a", node="n2", created=11), pod("b", node="n2", created=10, cost="-9")]
     assert [one.metadata.name for one in job_pods_to_delete(pods, 1)] == ["a"]
 
@@ -135,7 +135,7 @@ def test_deletion_cost(text, cost):
     st.data(),
 )
 def test_the_choice_does_not_depend_on_the_order_of_the_pods(rows, random, data):
-    """The same pods go, and exactly as many as asked for."""
+    """The same pods are deleted, and exactly as many as requested."""
     pods = [
         pod(f"p{place:02}", node=node, phase=phase, ready=ready, created=age)
         for place, (node, phase, ready, age) in enumerate(rows)

@@ -20,7 +20,7 @@ def world(new_world):
 
 
 def test_loaded_pods_are_not_changed(world, build):
-    """Neither are terminating pods replaced, because the real owner has replaced them."""
+    """Terminating pods are not replaced either, because the real owner has replaced them."""
     terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(build.pod("a", UNKNOWN), build.pod("b", UNKNOWN, meta=terminating))
     world.delete("Pod", "b", grace=0)
@@ -98,7 +98,7 @@ def test_a_pod_of_an_unknown_stateful_set_keeps_its_name(world, build):
 
 
 def test_a_stateful_set_pod_is_replaced_after_its_name_is_free(world, build):
-    """The real StatefulSet could not have made it again yet."""
+    """The real StatefulSet could not create the pod earlier either."""
     terminating = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
     world.load(build.pod("db-0", ("StatefulSet", "db", "sts"), meta=terminating))
     assert world.log == []
@@ -133,7 +133,7 @@ def test_deleted_finished_pods_are_replaced_only_if_they_are_replicas(
 
 
 def test_an_owner_reference_without_uid_matches_by_name(world, build):
-    """A hand-written snapshot whose references carry no uid."""
+    """A hand-written snapshot may have references without uids."""
     owner = build.owned("ReplicaSet", "web", 1, uid="given-by-the-store")
     world.load(build.pod("a", ("ReplicaSet", "web", "")), owner)
     assert world.log == []
@@ -166,7 +166,7 @@ def test_a_refused_replacement_is_repeated(world, build):
     flaky=st.integers(2, 9),
 )
 def test_every_deleted_pod_is_replaced_exactly_once(new_world, build, kinds, steps, flaky):
-    """However often, under whatever refusals: each original lives once."""
+    """Under any refusals, there is one live pod for each original."""
     tries = [0]
 
     def refuse(command):

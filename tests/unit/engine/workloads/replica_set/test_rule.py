@@ -58,7 +58,7 @@ def test_a_replication_controller_creates_pods(world, build):
 
 
 def test_a_deleted_pod_is_replaced_at_once(world, build):
-    """While it still terminates, and not again after its end."""
+    """It is replaced while it terminates, and not again when it is removed."""
     world.load(replica_set(build, 2), build.pod("web-a", OWNER), build.pod("web-b", OWNER))
     world.delete("Pod", "web-a")
     assert "deletionTimestamp" in world.get("Pod", "web-a")["metadata"]
@@ -76,7 +76,7 @@ def test_a_replacement_of_a_replacement_names_the_first(world, build):
 
 
 def test_pods_are_replaced_in_the_order_of_their_loss(world, build):
-    """Two lost while nothing could be created; the names pair up first to first."""
+    """Creation fails while pods are lost; the replacements follow in the order of the losses."""
     down = [True]
     world.refuse = lambda one: (
         FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, CreateObject) else None
@@ -98,7 +98,7 @@ def test_pods_are_replaced_in_the_order_of_their_loss(world, build):
 
 
 def test_a_refused_replacement_keeps_its_position(build):
-    """Lost first, refused, and still replaced first, although another was lost meanwhile."""
+    """The pod that was lost first is replaced first, although another was lost meanwhile."""
     controller = Workloads()
     pods = {name: decode(build.pod(name, OWNER)) for name in ("a", "b")}
     controller.handle(ObjectsLoaded([decode(replica_set(build, 2)), *pods.values()]), T0)
@@ -189,14 +189,14 @@ def test_a_name_in_use_is_skipped(world, build):
 
 
 def test_a_refused_pod_is_created_again_with_exponential_backoff(world, build):
-    """One at a time, with an event each, and all the others after the first success."""
+    """One pod at a time is tried, with one event each; after a success all others are created."""
     down = [True]
     world.refuse = lambda one: (
         FailureReason.FORBIDDEN if down[0] and isinstance(one, CreateObject) else None
     )
     world.load(replica_set(build, 100))
     assert len(world.sent(CreateObject)) == 1
-    world.run(seconds(0.040))  # 5, 15 and 35 ms
+    world.run(seconds(0.040))  # attempts at 5, 15 and 35 ms
     assert len(world.sent(CreateObject)) == 4
     assert {event.reason for event in world.events} == {"FailedCreate"}
     assert world.events[0].note == "Error creating: refused by the test"
@@ -238,7 +238,7 @@ def test_an_invalid_pod_template_is_reported(world, build):
 
 
 def test_pods_without_an_owner_are_not_replaced(world, build):
-    """A bare pod, and a static one of a node, are gone when they are gone."""
+    """This includes a static pod, whose owner is the node."""
     static = build.pod("static", ("Node", "n1", "node-uid"))
     world.load(build.pod("bare"), static)
     world.delete("Pod", "bare")

@@ -98,7 +98,7 @@ def test_pods_with_other_names_are_ignored(world, build):
 
 
 def test_a_pod_is_created_after_another_pod_has_freed_its_name(world, build):
-    """A bare pod of that name: refused as taken, tried again later."""
+    """Another pod has the name, so the creation is refused and repeated later."""
     world.load(build.pod("db-0"), stateful_set(build, 1))
     assert world.sent(CreateObject)
     world.delete("Pod", "db-0", grace=0)
@@ -130,7 +130,7 @@ def test_pods_of_a_deleted_stateful_set_are_deleted(world, build):
 
 @pytest.fixture
 def seen(new_world):
-    """A world with clients that read status and revisions; pods do not start by themselves."""
+    """A world that writes status and revisions as for clients; pods do not start by themselves."""
     controller = Workloads(environment=served_environment())
     return new_world(controller, place=lambda pod: "n1").load()
 
@@ -148,7 +148,7 @@ def status(world):
 def test_a_new_process_keeps_the_revisions_of_a_stateful_set_that_is_being_deleted(
     new_world, build
 ):
-    """Its ControllerRevisions may be gone already, because the garbage collector runs first."""
+    """The garbage collector may already have deleted its ControllerRevisions."""
     controller = Workloads(environment=served_environment())
     ending = stateful_set(build, 1)
     ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -159,7 +159,7 @@ def test_a_new_process_keeps_the_revisions_of_a_stateful_set_that_is_being_delet
 
 
 def finish_deletion(world):
-    """Every terminating pod goes, and its successor runs."""
+    """Remove every terminating pod, and start its successor."""
     world.runs = True
     for name in [one for one in world.pods(alive=False) if one not in world.pods()]:
         world.delete("Pod", name, grace=0)
@@ -200,7 +200,7 @@ def test_a_terminating_pod_of_a_stopped_node_delays_higher_ordinals(world, build
 
 
 def test_a_running_pod_without_conditions_counts_as_ready(world, build):
-    """As in a dump cut down to what matters."""
+    """A reduced dump may have pods without conditions."""
     pods = [build.pod(f"db-{one}", OWNER) for one in range(2)]
     for one in pods:
         one["status"] = {"phase": "Running"}
@@ -246,7 +246,7 @@ def test_an_update_waits_for_a_pod_that_is_not_ready(seen, build):
 
 
 def test_pods_below_the_partition_are_not_updated(seen, build):
-    """Not even for a pod that is lost and comes back."""
+    """A lost pod below the partition is recreated with the old revision."""
     seen.runs = True
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
     seen.create(stateful_set(build, 2, updateStrategy=rolling))
@@ -343,7 +343,7 @@ def test_revisions_are_kept_for_a_rollback(seen, build):
 
 
 def test_a_loaded_revision_is_not_rolled_out_again(world, build):
-    """Its name was not made here, and the object that explains it is not in the snapshot."""
+    """Another cluster computed the revision's name, and the snapshot has no ControllerRevision."""
     label = {"controller-revision-hash": "db-abc", "app": "web"}
     one = stateful_set(build, 1) | {"status": {"updateRevision": "db-abc"}}
     world.load(one, build.pod("db-0", OWNER, labels=label))

@@ -109,14 +109,14 @@ def test_an_event_has_the_reason_why_a_claim_cannot_use_its_volume(world, more, 
 
 
 def test_no_event_is_recorded_twice(world):
-    """Though the claim is looked at again."""
+    """The claim is synced again without another event."""
     world.load(claim("nope"))
     world.patch("PersistentVolumeClaim", "c", {"metadata": {"labels": {"a": "b"}}})
     assert len(world.events) == 1
 
 
 def test_provisioners_record_events(world):
-    """The claim notes whose it is."""
+    """The events are about the claim, with the provisioner as their source."""
     world.load(storage_class(), claim())
     world.run(seconds(60))
     waiting, begun, done = told(world)
@@ -132,7 +132,7 @@ def test_provisioners_record_events(world):
 
 
 def test_a_chosen_node_ends_the_wait(world):
-    """The claim is provisioned for there."""
+    """A volume is then provisioned for this node."""
     world.load(storage_class("WaitForFirstConsumer"), claim())
     chosen = {"metadata": {"annotations": {SELECTED: "n"}}}
     world.patch("PersistentVolumeClaim", "c", chosen)

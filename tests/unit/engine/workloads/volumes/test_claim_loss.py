@@ -64,7 +64,7 @@ def test_a_claim_whose_volume_is_deleted_is_lost(world):
 
 
 def test_a_lost_claim_is_bound_again(world):
-    """One that names it, as a restored volume does."""
+    """A volume that refers to the claim, such as a restored one, is bound to it."""
     world.load(claim(), volume())
     world.delete("PersistentVolume", "v", namespace="")
     world.create(volume())
@@ -90,7 +90,7 @@ def test_other_ways_to_lose_a_volume(world, held, others, reason, beginning):
 
 
 def test_a_claim_that_was_never_bound_stays_pending(world):
-    """For the volume that it asks for by name."""
+    """The claim names a volume that does not exist."""
     world.load(claim(bound=False))
     assert status(world)["phase"] == "Bound"
     assert world.events == []

@@ -63,7 +63,7 @@ def volume(name="v", of="fast", size="1Gi", *, status=None, **spec):
 
 
 def provisioned(**fields):
-    """A volume that a provisioner made."""
+    """Return a volume that a provisioner created."""
     one = volume(**fields)
     one["metadata"]["annotations"] = {"pv.kubernetes.io/provisioned-by": "csi.x"}
     return one
@@ -86,7 +86,7 @@ def storage_class(name="fast", provisioner="csi.x", *, waits=False, annotations=
 
 
 def volume_of(world, name="c"):
-    """The volume that the claim is bound to, with both sides in agreement; None if it is not."""
+    """Return the volume of the claim, if both refer to each other; otherwise None."""
     found = world.get("PersistentVolumeClaim", name)
     bound_to = found["spec"].get("volumeName")
     if bound_to is None:
@@ -119,7 +119,7 @@ def test_a_new_volume_is_available(world):
 
 @pytest.mark.parametrize("claim_first", [True, False])
 def test_a_claim_gets_the_smallest_matching_volume(claim_first, world):
-    """Whichever was there first."""
+    """It does not matter which was created first."""
     there = [volume("big", size="9Gi"), volume("mid", size="3Gi"), volume("tiny", size="1Gi")]
     there = [claim(size="2Gi"), *there] if claim_first else [*there, claim(size="2Gi")]
     world.load(*there)
@@ -141,7 +141,7 @@ def test_a_claim_gets_the_smallest_matching_volume(claim_first, world):
     ],
 )
 def test_volumes_that_do_not_match_a_claim(other, world):
-    """The claim waits for another one."""
+    """The claim waits for another volume."""
     world.load(other, claim())
     assert volume_of(world) is None
     world.create(volume("next"))
@@ -158,7 +158,7 @@ def test_a_volume_with_fewer_access_modes_is_preferred_to_a_smaller_one(world):
 
 
 def test_a_selector_restricts_the_volumes(world):
-    """By labels."""
+    """The selector matches labels."""
     gold = volume("gold", size="9Gi")
     gold["metadata"]["labels"] = {"tier": "gold"}
     world.load(volume(), gold, claim(selector={"matchLabels": {"tier": "gold"}}))
@@ -166,13 +166,13 @@ def test_a_selector_restricts_the_volumes(world):
 
 
 def test_two_claims_do_not_share_a_volume(world):
-    """The second waits."""
+    """The second claim waits."""
     world.load(volume(), claim("c"), claim("d"))
     assert (volume_of(world, "c"), volume_of(world, "d")) == ("v", None)
 
 
 def test_a_volume_with_a_claim_reference_is_preferred(world):
-    """However big, and of a class that waits, too."""
+    """Its size does not matter; this also holds for a class that waits."""
     world.load(storage_class(waits=True), volume("a"), volume("v", size="9Gi", **meant_for("c")))
     world.create(claim())
     assert volume_of(world) == "v"
@@ -192,7 +192,7 @@ def test_a_claim_that_names_a_volume_gets_it(world):
 
 
 def test_loaded_bound_claims_stay_bound(world):
-    """Nothing is written about it."""
+    """Nothing is written about them."""
     annotations = {"annotations": {BOUND: "yes"}, "uid": "u"}
     bound = claim(meta=annotations, volumeName="v") | {"status": {"phase": "Bound"}}
     world.load(bound, volume(**meant_for("c", "u"), status={"phase": "Bound"}))
@@ -203,7 +203,7 @@ def test_loaded_bound_claims_stay_bound(world):
 
 
 def test_a_volume_is_provisioned_after_a_delay(new_world):
-    """For a claim that finds none, with what its class says."""
+    """It is provisioned for a claim without a matching volume, with the settings of its class."""
     world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
     world.load(storage_class(reclaimPolicy="Retain"), claim(meta={"uid": "u"}, size="3Gi"))
     world.run(seconds(4))
@@ -228,7 +228,7 @@ def test_a_changed_claim_does_not_delay_its_provisioning(new_world):
 
 
 def test_the_storage_class_at_the_end_of_the_delay_counts(world):
-    """What it says when the volume is to be made is what counts."""
+    """The class at the time of provisioning counts."""
     world.load(claim())
     world.create(storage_class())
     world.delete("StorageClass", "fast", namespace="")
@@ -240,7 +240,7 @@ def test_the_storage_class_at_the_end_of_the_delay_counts(world):
 
 
 def test_binding_may_have_a_delay(new_world):
-    """One that is there already."""
+    """The delay applies to existing volumes, too."""
     world = new_world(Volumes(VolumesConfig(bind_delay=seconds(2))))
     world.load(volume(), claim())
     assert volume_of(world) is None
@@ -249,7 +249,7 @@ def test_binding_may_have_a_delay(new_world):
 
 
 def test_a_volume_created_during_the_delay_is_used(world):
-    """Rather than one that would be made."""
+    """No other volume is provisioned then."""
     world.load(storage_class(), claim())
     world.create(volume())
     world.run(seconds(9))
@@ -257,7 +257,7 @@ def test_a_volume_created_during_the_delay_is_used(world):
 
 
 def test_local_volumes_are_not_provisioned(world):
-    """The class says so."""
+    """The class has no provisioner."""
     world.load(storage_class(provisioner=NO_PROVISIONER), claim())
     world.run(seconds(60))
     assert volumes(world) == []
@@ -313,7 +313,7 @@ def reach(world, name):
     ],
 )
 def test_a_claim_waits_until_a_node_is_chosen(more, class_more, expected, world, build):
-    """Then a volume is made in its neighbourhood."""
+    """The volume is then provisioned in the topology of the node."""
     node = build.node("n", labels={ZONE: "z1", "rack": "r", "host": "n"})
     world.load(node, *more, storage_class(waits=True, **class_more), volume(), claim())
     world.run(seconds(60))
@@ -324,7 +324,7 @@ def test_a_claim_waits_until_a_node_is_chosen(more, class_more, expected, world,
 
 
 def test_a_node_without_topology_labels_gives_no_node_affinity(world, build):
-    """The volume is reached from everywhere."""
+    """The volume is accessible from all nodes."""
     world.load(build.node("n"), storage_class(waits=True), claim())
     select(world, "n")
     world.run(seconds(1))
@@ -332,7 +332,7 @@ def test_a_node_without_topology_labels_gives_no_node_affinity(world, build):
 
 
 def test_a_deleted_selected_node_is_removed_from_the_claim(world):
-    """The scheduler chooses again."""
+    """The scheduler then chooses another node."""
     world.load(storage_class(waits=True), claim())
     select(world, "gone")
     world.run(seconds(1))
@@ -341,7 +341,7 @@ def test_a_deleted_selected_node_is_removed_from_the_claim(world):
 
 
 def test_csi_drivers_provision_for_in_tree_provisioners(world, build):
-    """As they do nowadays."""
+    """CSI migration is always on."""
     ebs = storage_class(provisioner="kubernetes.io/aws-ebs", waits=True)
     world.load(build.node("n"), ebs, claim(meta={"uid": "u"}))
     select(world, "n")
@@ -354,7 +354,7 @@ def test_csi_drivers_provision_for_in_tree_provisioners(world, build):
 
 
 def test_a_claim_without_a_class_gets_the_default_one(world):
-    """The newest, if there are several; the empty class is a class."""
+    """The newest default class is used; "" is an explicit class."""
     old = storage_class("old", annotations=DEFAULT)
     world.load(claim(of=None), claim("none", of=""), old)
     world.run(seconds(1))
@@ -368,7 +368,7 @@ def test_a_claim_without_a_class_gets_the_default_one(world):
 
 
 def test_a_claim_without_a_class_may_have_a_volume_without_one(world):
-    """This is tried first, so no class is needed."""
+    """A volume without a class is tried first."""
     world.load(storage_class("old", annotations=DEFAULT), volume(of=""), claim(of=None))
     assert volume_of(world) == "v"
     assert "storageClassName" not in world.get("PersistentVolumeClaim", "c")["spec"]
@@ -390,7 +390,7 @@ def test_the_former_annotation_of_a_default_class_counts(world):
 
 
 def test_refused_writes_are_repeated(new_world):
-    """A second later."""
+    """They are repeated a second later."""
     left = [FailureReason.INTERNAL_ERROR] * 3
 
     def refuse(command):
@@ -408,7 +408,7 @@ def test_refused_writes_are_repeated(new_world):
     ("policy", "expected"), [("Delete", None), ("Retain", "Released"), (None, "Released")]
 )
 def test_the_volume_of_a_deleted_claim(policy, expected, world):
-    """Is deleted or released, as it says."""
+    """The reclaim policy decides whether it is deleted or released."""
     more = {} if policy is None else {"persistentVolumeReclaimPolicy": policy}
     world.load(provisioned(**more), claim())
     world.delete("PersistentVolumeClaim", "c")
@@ -433,7 +433,7 @@ def test_the_volume_of_a_deleted_claim(policy, expected, world):
     ],
 )
 def test_the_deletion_of_a_volume_without_provisioner_fails(source, message, world):
-    """Unless it is a directory for temporary files."""
+    """Temporary hostPath directories are deleted without a provisioner."""
     world.load(volume(persistentVolumeReclaimPolicy="Delete", **source), claim())
     world.delete("PersistentVolumeClaim", "c")
     left = world.get("PersistentVolume", "v", "")
@@ -441,7 +441,7 @@ def test_the_deletion_of_a_volume_without_provisioner_fails(source, message, wor
 
 
 def test_a_protected_volume_is_released_before_it_is_deleted(new_world):
-    """Its finalizer holds it while it is bound."""
+    """Its finalizer protects it while it is bound."""
     world = new_world(Volumes(), InUseProtection())
     one = provisioned(persistentVolumeReclaimPolicy="Delete")
     one["metadata"]["finalizers"] = [FINALIZERS["PersistentVolume"]]
@@ -469,7 +469,7 @@ def test_a_refused_release_or_deletion_of_a_volume_is_repeated(refused, world):
 
 
 def test_a_volume_whose_claim_was_deleted_before_the_start_is_reclaimed(new_world):
-    """If everything is known, and not only what a dump contains."""
+    """This requires a complete snapshot, not a dump that may lack claims."""
     one = provisioned(persistentVolumeReclaimPolicy="Delete", **meant_for("c", "old"))
     one["status"] = {"phase": "Bound"}
     assert volumes(new_world(Volumes(is_complete=True)).load(one)) == []
@@ -490,7 +490,7 @@ def test_a_claim_deleted_during_its_binding_frees_its_volume(world):
 
 
 def test_a_recreated_claim_does_not_get_the_volume_of_the_old_claim(world):
-    """The volume was its predecessor's."""
+    """The volume belonged to the deleted claim."""
     world.load(claim(meta={"uid": "new"}))
     world.create(volume(**meant_for("c", "old")))
     assert phase(world, "v") == "Released"
@@ -498,7 +498,7 @@ def test_a_recreated_claim_does_not_get_the_volume_of_the_old_claim(world):
 
 
 def test_a_volume_that_was_freed_by_hand_is_free(world):
-    """A waiting claim gets it."""
+    """A pending claim gets it."""
     world.load(volume(), claim("c"), claim("d"))
     world.patch("PersistentVolume", "v", {"spec": {"claimRef": None}}, namespace="")
     world.patch_status("PersistentVolume", "v", {"phase": "Available"}, namespace="")
@@ -506,7 +506,7 @@ def test_a_volume_that_was_freed_by_hand_is_free(world):
 
 
 def test_nothing_is_written_twice(world):
-    """The answer may come before the news."""
+    """An update may arrive before the outcome of the write that caused it."""
     world.load(volume())
     controller = world.controllers[0]
     (take,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)
@@ -517,7 +517,7 @@ def test_nothing_is_written_twice(world):
 
 
 def test_concurrent_bindings_do_not_give_two_claims_one_volume(world):
-    """The second gets it if the first does not."""
+    """The second claim gets the volume if the first does not."""
     world.load(volume())
     controller = world.controllers[0]
     (first,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)
@@ -529,7 +529,7 @@ def test_concurrent_bindings_do_not_give_two_claims_one_volume(world):
 
 
 def test_a_volume_kept_for_a_name_waits_for_a_claim_that_it_holds(world):
-    """Until then it is bound to no claim."""
+    """The volume is reserved by name, and bound to no claim until this claim fits."""
     world.load(claim(size="9Gi"), volume(**meant_for("c")))
     assert volume_of(world) is None
     world.delete("PersistentVolumeClaim", "c")
@@ -552,7 +552,7 @@ EPHEMERAL = {
 
 
 def test_the_claim_of_an_ephemeral_volume_is_deleted_with_the_pod(world, build):
-    """Made under the pod's and the volume's name."""
+    """Its name is made of the names of the pod and of the volume."""
     world.load(storage_class())
     world.create(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
     made = world.get("PersistentVolumeClaim", "p-e")
@@ -612,7 +612,7 @@ def test_a_finished_pod_gets_no_claim(world, build):
 
 
 def test_claims_of_a_stateful_set_are_kept(new_world, build):
-    """The same pod gets the same claim again."""
+    """A recreated pod gets the same claim."""
     world = new_world(Workloads(), Volumes())
     template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
     fields = {"volumeClaimTemplates": [template], "podManagementPolicy": "Parallel"}
@@ -666,7 +666,7 @@ def claims(world):
 
 
 def test_an_older_pod_of_a_stateful_set_has_no_claim(new_world, build):
-    """It does not mount what the set has had since."""
+    """It does not mount the volume template that the set got later."""
     world = new_world(Volumes())
     template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
     owner = build.owned("StatefulSet", "db", 1, uid="sts", volumeClaimTemplates=[template])
@@ -676,7 +676,7 @@ def test_an_older_pod_of_a_stateful_set_has_no_claim(new_world, build):
 
 
 def test_a_claim_is_created_once(build):
-    """However often the pod changes before it is there."""
+    """It is created once, although the pod changes before the claim exists."""
     controller, now = Volumes(), seconds(1)
     pod = decode(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
     (create,) = controller.handle(ObjectChanged(pod), now)
@@ -689,14 +689,14 @@ def uses(name):
 
 
 def test_missing_claims_of_a_dump_without_claims_are_created(world, build):
-    """Bound to volumes that every node reaches."""
+    """They are bound to volumes that every node can access."""
     world.load(build.pod("p", volumes=uses("data")), build.pod("q", node="", volumes=uses("data")))
     assert volume_of(world, "data") == "fairlead-ns-data"
     assert reach(world, "fairlead-ns-data") is None
 
 
 def test_missing_volumes_of_a_dump_without_volumes_are_created(world):
-    """For the claims that are bound."""
+    """The volumes are created for bound claims."""
     bound = claim("data", meta={"annotations": {BOUND: "yes"}}, volumeName="v")
     world.load(bound, claim("open"), storage_class(provisioner=NO_PROVISIONER))
     assert volumes(world) == ["v"]
@@ -710,7 +710,7 @@ def test_a_claim_missing_among_others_stays_missing(world, build):
 
 
 def test_created_claims_of_a_stateful_set_are_recorded_as_events(new_world, build):
-    """They are labelled as the set selects, like upstream's."""
+    """The labels of the claims are those of the set's selector, as in upstream."""
     world = new_world(Workloads(), Volumes(output=ClaimEvents(), is_complete=True))
     meta = {"name": "data", "labels": {"own": "yes"}}
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}

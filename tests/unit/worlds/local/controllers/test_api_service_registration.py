@@ -60,7 +60,7 @@ def test_each_served_version_is_registered(cluster):
 
 
 def test_an_api_service_is_deleted_with_the_last_definition_of_its_version(cluster):
-    """Another definition of the group keeps it."""
+    """If another definition has the same version, the APIService is kept."""
     cluster.ask("POST", DEFINITIONS, definition("balls", "v1"))
     cluster.ask("POST", DEFINITIONS, definition("bats", "v1", "v2"))
     assert registered(cluster) == ["v1.toys.example.com", "v2.toys.example.com"]
@@ -92,7 +92,7 @@ def test_a_deleted_or_changed_api_service_is_restored(cluster):
 
 
 def test_api_services_of_users_are_not_changed(cluster):
-    """Without the label it is not looked after."""
+    """APIServices without the controller's label are ignored."""
     spec = {
         "group": "toys.example.com",
         "version": "v1",

@@ -15,7 +15,7 @@ LEASE = f"{LEASES}/{server_name('fairlead')}"
 
 
 def test_the_name_of_a_server_is_derived_from_its_host():
-    """The same name as a kube-apiserver has there."""
+    """The name is the one that kube-apiserver derives from the same host."""
     assert server_name("vm") == "apiserver-wlv32tlttr4jl3gtroqexyxapa"
 
 
@@ -38,7 +38,7 @@ def test_deleted_records_are_created_again(cluster, path):
 
 
 def test_the_client_ca_of_another_server_is_kept(cluster):
-    """Each adds its own, once."""
+    """Each server adds its own CA once."""
     storage = cluster.local.store.storage
     other = ApiServerRecords(storage, lambda: "id", "other", "10.0.0.2:6443", "OTHER\n")
     for _ in range(2):
@@ -50,7 +50,7 @@ def test_the_client_ca_of_another_server_is_kept(cluster):
 
 
 def test_the_lease_is_renewed_at_a_restart_of_the_server(cluster):
-    """By who was there first; nothing is written meanwhile."""
+    """The restarted server renews its existing Lease, which is not written in between."""
     before = cluster.ask("GET", LEASE)["spec"]
     assert before["leaseDurationSeconds"] == 3600
     assert before["holderIdentity"].startswith(f"{server_name('fairlead')}_")
@@ -65,7 +65,7 @@ def test_the_lease_is_renewed_at_a_restart_of_the_server(cluster):
 
 
 def test_a_scheduler_may_read_the_client_ca(cluster):
-    """As the reader of this one ConfigMap."""
+    """The scheduler is bound to the role that reads only this ConfigMap."""
     role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/"
     binding = cluster.ask("GET", f"{role}system::extension-apiserver-authentication-reader")
     assert {one["name"] for one in binding["subjects"]} >= {"system:kube-scheduler"}

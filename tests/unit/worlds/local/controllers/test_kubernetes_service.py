@@ -20,7 +20,7 @@ def ends(obj):
 
 
 def test_the_service_has_the_address_of_the_server(cluster):
-    """Under the first address of all Services, as in any cluster."""
+    """The Service has the first cluster IP, as in any cluster."""
     spec = cluster.ask("GET", SERVICE)["spec"]
     assert (spec["clusterIP"], spec["type"]) == ("10.96.0.1", "ClusterIP")
     assert spec["ports"] == [
@@ -34,14 +34,14 @@ def test_the_service_has_the_address_of_the_server(cluster):
 
 @pytest.mark.parametrize("path", [SERVICE, ENDPOINTS])
 def test_a_deleted_service_is_created_again(cluster, path):
-    """Other Services stay gone."""
+    """This controller creates only the Service `kubernetes` again."""
     before = cluster.ask("GET", path)["metadata"]["uid"]
     cluster.ask("DELETE", path)
     assert cluster.ask("GET", path)["metadata"]["uid"] != before
 
 
 def test_the_endpoints_follow_the_port_of_the_server(cluster):
-    """Which listens at another port after a restart."""
+    """A restarted server may listen on another port."""
     moved = KubernetesService(cluster.local.store.storage, "10.0.0.1:7000")
     for _ in range(2):
         cluster.start(moved, "default")

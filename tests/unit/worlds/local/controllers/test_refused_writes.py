@@ -23,7 +23,7 @@ from fairlead.worlds.seeded_ids import SeededIds
 
 
 class RefusingWorld:
-    """A world that refuses every write once, unless `always` is set, which is for good."""
+    """A world that refuses the first attempt of each write, or every attempt if `always` is set."""
 
     def __init__(self, world, reason, *, always=False):
         self.world = world
@@ -122,11 +122,11 @@ def test_a_refused_condition_of_a_service_cidr_is_repeated():
     found = store.get(find_kind("ServiceCIDR"), "", "c")
     assert found["metadata"]["finalizers"]
     assert [one["type"] for one in found["status"]["conditions"]] == ["Ready"]
-    assert len(refused) == 3  # the condition has another time when it is repeated
+    assert len(refused) == 3  # the repeated condition has another time
 
 
 def test_a_forbidden_write_is_not_repeated():
-    """A quota forbids the object; the controller acts when the quota changes."""
+    """The controller acts again when the quota changes."""
     forbidden = FailureReason.FORBIDDEN
     _, refused = run(NamespaceDefaults, namespace("a"), forbidden, always=True)
     assert len(refused) == 1

@@ -54,7 +54,7 @@ def test_an_unused_service_cidr_is_deleted_after_ten_seconds(cluster):
 
 
 def test_a_service_cidr_with_allocated_addresses_is_kept(cluster):
-    """Until another one has its addresses, too; the cluster's own is made anew then."""
+    """It is kept until another range contains its addresses. The default range is recreated."""
     before = cluster.ask("DELETE", f"{PATH}/kubernetes")["metadata"]["uid"]
     cluster.pass_time(11)
     status, message = ready(cluster, "kubernetes")

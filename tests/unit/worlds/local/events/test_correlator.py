@@ -59,7 +59,7 @@ def test_equal_events_about_different_containers_have_different_keys(correlation
 
 
 def test_a_series_has_one_related_object():
-    """The same victim may be preempted by two pods."""
+    """Two pods may preempt the same victim."""
     first, second = (ObjectRef("Pod", "ns", name, name) for name in ("p1", "p2"))
     assert series_key(event("a", related=first)) == series_key(event("b", related=first))
     assert series_key(event("a", related=first)) != series_key(event("a", related=second))

@@ -37,7 +37,7 @@ PARTS = ("", "spec.containers{c}")
 
 
 def all_events():
-    """Every writer about everything, in all words, and then all of it again."""
+    """Yield each event of every writer about every subject, and then all of them again."""
     for number in range(2):
         for (writer, action), subject, (reason, note) in product(WRITERS, SUBJECTS, TEXTS):
             sort = "Normal" if note else "Warning"
@@ -46,7 +46,7 @@ def all_events():
 
 
 def texts_of(cluster):
-    """What is stored of all events, but for what is chance."""
+    """Yield all stored events as JSON, without random values."""
     uid = cluster.ask("POST", PODS, POD)["metadata"]["uid"]
     writer = EventWriter(cluster.local.store, FieldManagers())
     instants = count(seconds(1_767_225_600), seconds(10))
@@ -61,14 +61,14 @@ def texts_of(cluster):
 def test_events_from_a_template_equal_events_from_the_general_encoder(make_cluster, monkeypatch):
     """The texts are equal, byte for byte, for every writer and subject."""
     short = list(texts_of(make_cluster(nodes=1)))
-    monkeypatch.setattr(template, "FORMS_MAX", 0)  # nothing is remembered for longer than once
+    monkeypatch.setattr(template, "FORMS_MAX", 0)  # a template is used only once
     assert short == list(texts_of(make_cluster(nodes=1)))
     assert len(short) > 2 * len(WRITERS) * len(SUBJECTS)
 
 
 @pytest.fixture
 def create(cluster):
-    """Stores an event in a namespace, under a name."""
+    """Stores an event with this name in a namespace."""
     cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
     forms = EventTemplates(cluster.local.store, FieldManagers())
     numbers = count()
@@ -91,7 +91,7 @@ def create(cluster):
 
 
 def test_events_in_missing_or_terminating_namespaces_are_refused(cluster, create):
-    """Whatever was written in others."""
+    """Templates of events in other namespaces do not matter."""
     create("other")
     with pytest.raises(ApiError, match='namespaces "nowhere" not found'):
         create("nowhere")
@@ -104,7 +104,7 @@ def test_events_in_missing_or_terminating_namespaces_are_refused(cluster, create
 
 
 def test_a_taken_event_name_is_refused(create):
-    """A name that is taken is refused."""
+    """A name that is already used is refused."""
     create("default", "one")
     with pytest.raises(ApiError, match='events "one" already exists'):
         create("default", "one")

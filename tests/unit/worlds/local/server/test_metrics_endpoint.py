@@ -39,7 +39,7 @@ def value(samples, name, **labels):
 
 
 def test_requests_are_counted_by_verb_scope_and_code(cluster, samples):
-    """Under upstream's verbs and scopes, with the answer's code."""
+    """The labels have upstream's verbs and scopes, and the code of the response."""
     cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
     cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
     cluster.ask("GET", f"{MAPS}/a")
@@ -60,7 +60,7 @@ def test_requests_are_counted_by_verb_scope_and_code(cluster, samples):
 
 
 def test_unserved_names_are_not_used_as_label_values(cluster, samples):
-    """What is not served is counted without its name, however it is asked."""
+    """A request for an unserved resource is counted without the resource's name."""
     cluster.ask("GET", "/api/v1/namespaces/default/nonsense")
     cluster.ask("GET", f"{MAPS}/a/nonsense")
     request = Request("BREW", "/version", user=ADMIN)
@@ -90,7 +90,7 @@ def test_the_metrics_page_refuses_other_methods_than_get(cluster):
 
 
 def test_the_metrics_of_controllers_are_on_the_same_page(cluster):
-    """The scheduler's pods, the node controllers' zones and the batch scheduler's attempts."""
+    """Metrics of the scheduler, the node controllers and the batch scheduler."""
     local = cluster.local
     page = MetricsEndpoint(local.server, local.store, local.metrics.exposition)
     response = asyncio.run(page(Request("GET", PATH, user=ADMIN)))

@@ -21,7 +21,7 @@ START = seconds(1000)
 
 @dataclass
 class ControlPlaneDouble:
-    """Something due at each of these instants; the first one may go wrong."""
+    """A control plane with work at these instants; the first piece of work may fail."""
 
     due: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Store:
 
 @dataclass
 class Cluster:
-    """All that a runner looks at."""
+    """The attributes of a cluster that a runner uses."""
 
     control_plane: ControlPlaneDouble
     clock: LocalClock = field(default_factory=lambda: LocalClock(START, paused=True))
@@ -80,7 +80,7 @@ def run(control_plane, body):
 
 
 def test_due_work_is_done_while_time_stands_still(monkeypatch):
-    """One slice after the other, until nothing is left."""
+    """The work is performed in slices, until none is left."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START - 2, START - 1, START, START + 1])
     assert run(control_plane, lambda _: asyncio.sleep(0.05)) == []
@@ -88,7 +88,7 @@ def test_due_work_is_done_while_time_stands_still(monkeypatch):
 
 
 def test_advancing_waits_until_no_work_is_due(monkeypatch):
-    """It comes back when nothing more is due by then."""
+    """`advance` returns when no work is due before the new time."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START + second for second in range(1, 6)])
 
@@ -100,7 +100,7 @@ def test_advancing_waits_until_no_work_is_due(monkeypatch):
 
 
 def test_advancing_performs_due_work_before_time_passes(monkeypatch):
-    """A control plane lets some time pass while work is due, so it is asked for no later time."""
+    """While work is due, time does not pass, because a control plane could skip time."""
     monkeypatch.setattr(runner, "SLICE_S", 0)
     control_plane = ControlPlaneDouble([START, START, START + 1])
 
@@ -113,7 +113,7 @@ def test_advancing_performs_due_work_before_time_passes(monkeypatch):
 
 
 def test_an_exception_does_not_stop_the_runner(monkeypatch):
-    """The exception is reported, and the remaining work is done later."""
+    """The exception is reported, and the remaining work is performed later."""
     monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
     control_plane = ControlPlaneDouble([START], fails=1)
     told = run(control_plane, lambda _: asyncio.sleep(0.2))
@@ -133,7 +133,7 @@ def test_advancing_raises_the_exception_of_a_defect():
 
 
 def test_no_work_is_done_while_disk_space_is_short(monkeypatch):
-    """What is due waits, advancing is refused; it goes on by itself when there is room again."""
+    """Due work waits, `advance` is refused, and work continues when there is space again."""
     monkeypatch.setattr(runner, "LOOK_FOR_ROOM_S", 0.01)
     control_plane, room = ControlPlaneDouble([START, START + 1]), []
 
@@ -153,7 +153,7 @@ def test_no_work_is_done_while_disk_space_is_short(monkeypatch):
 
 
 def test_slices_do_not_delay_due_work(monkeypatch, cluster):
-    """Whatever ends a slice in the midst of an instant, the rest of it belongs there."""
+    """If a slice ends within an instant, the rest of its work is performed at the same instant."""
     monkeypatch.setattr(runner, "SLICE_S", 4)
     monkeypatch.setattr(runner, "perf_counter", count().__next__)
     pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}

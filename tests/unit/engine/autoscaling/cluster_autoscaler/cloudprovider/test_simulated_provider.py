@@ -29,7 +29,7 @@ def provider(seed=0, **fields):
 
 
 def registered(one):
-    """(seconds, manifest) of the nodes that are created in ten minutes."""
+    """Return (seconds, manifest) of the nodes that are created in ten minutes."""
     found = []
     while (due := one.next_due()) is not None and due <= seconds(600):
         one.run_due(due)

@@ -29,14 +29,14 @@ SPREAD = {
 
 
 class SimulatingSnapshot(ClusterSnapshot):
-    """Simulates every pod."""
+    """A snapshot that simulates every pod."""
 
     def fits_by_resources(self, pod):
         return False
 
 
 def packed(kind, groups, *, limit, last_index):
-    """The estimate, and where the next search starts."""
+    """Return (estimate, index at which the next search starts)."""
     snapshot = kind(Listers(AutoscalingOptions()))
     base = [make_node(f"n{number}", cpu="1", memory="1Gi") for number in range(3)]
     for node in base:
@@ -51,7 +51,7 @@ def packed(kind, groups, *, limit, last_index):
 
 
 def chooser(seed):
-    """Chooses among values, by the seed."""
+    """Return a function that chooses among values, determined by the seed."""
     tie_break = TieBreak(seed)
     return lambda values: values[tie_break.pick(len(values))]
 

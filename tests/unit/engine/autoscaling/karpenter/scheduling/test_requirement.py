@@ -13,7 +13,7 @@ Stated = tuple[str, tuple[str, ...]]
 
 
 def one(operator: str, values: tuple[str, ...] = ()) -> LabelRequirement:
-    """A requirement on the label `k`."""
+    """Return a requirement on the label `k`."""
     return requirement("k", operator, values)
 
 
@@ -38,13 +38,13 @@ def one(operator: str, values: tuple[str, ...] = ()) -> LabelRequirement:
     ],
 )
 def test_requirements_combine_by_intersection(a: Stated, b: Stated, expected: str) -> None:
-    """In both orders."""
+    """The order of the requirements does not matter."""
     assert str(one(*a).intersection(one(*b))) == expected
     assert str(one(*b).intersection(one(*a))) == expected
 
 
 def test_beta_labels_are_converted_to_stable_labels() -> None:
-    """A pod may still ask for failure-domain.beta.kubernetes.io/zone."""
+    """A pod may still use failure-domain.beta.kubernetes.io/zone."""
     assert requirement("failure-domain.beta.kubernetes.io/zone", "In", ("a",)).key == (
         "topology.kubernetes.io/zone"
     )

@@ -27,7 +27,7 @@ def claim(name, provider_id, version):
 
 
 def joined_anew(cluster, now, until, marked):
-    """Join without any state: the plain path."""
+    """Join the nodes without any cached state."""
     by_provider = {
         one.spec.provider_id: one for one in cluster.node_objects.values() if one.spec.provider_id
     }

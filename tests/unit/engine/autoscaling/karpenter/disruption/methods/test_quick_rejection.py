@@ -143,7 +143,10 @@ def search_of(cluster):
 
 
 def answers(cluster):
-    """(quick, simulated) for every candidate; None: accepted, or left to the simulation."""
+    """Return (quick, simulated) for every candidate.
+
+    None means that the candidate is accepted, or that the quick check cannot decide.
+    """
     quick, found, provisioner = search_of(cluster)
 
     def compare(_, request):
