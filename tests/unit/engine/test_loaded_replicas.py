@@ -147,7 +147,7 @@ class ByStimulus:
 
 
 def decisions(loaded, then, *, by_stimulus=False):
-    """The commands after the load, after each stimulus of `then` and at the next deadlines."""
+    """Return the commands after the load, each stimulus of `then` and the next deadlines."""
     engine = build_engine(EngineConfig(start=START), SilentReporter())
     if by_stimulus:
         engine = Engine(engine.cluster, [ByStimulus(one) for one in engine.controllers])

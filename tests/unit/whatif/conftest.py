@@ -76,13 +76,13 @@ def make():
 
 @pytest.fixture
 def found():
-    """Manifests of JSON values, as if they stood in one file."""
+    """Returns manifests for JSON values, as if they were in one file."""
     return lambda *values: manifests([Document("f.yaml", list(values))])
 
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes values as a file (JSON, or text as it is); gives its path."""
+    """Writes a value to a file (as JSON, or a text unchanged); returns the path."""
 
     def write_file(name, *values):
         path = tmp_path / name
@@ -95,5 +95,5 @@ def write(tmp_path):
 
 @pytest.fixture
 def snapshot(write):
-    """The snapshot of a file that holds these objects."""
+    """Returns the snapshot of a file with these objects."""
     return lambda *values: read_snapshot(write("snapshot.json", *values))

@@ -101,7 +101,7 @@ def at_rest():
 
 
 def in_progress():
-    """The same with 6 pods of the old revision left, and 2 of 4 pods of the new one ready."""
+    """As `at_rest`, with 6 pods of the old revision, and 2 of 4 pods of the new one ready."""
     return [
         deployment("web", 8, image="web:2", revision=2),
         replica_set("web", OLD, 6),

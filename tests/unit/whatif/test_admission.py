@@ -56,7 +56,7 @@ BINDING = {
 
 @pytest.fixture
 def scale_up(make, snapshot):
-    """Scale a Deployment without requests from 0 to `replicas` in a cluster with `objects`."""
+    """Scales a Deployment without requests from 0 to `replicas` in a cluster with `objects`."""
 
     def run(replicas, *objects, nodes=2, **spec):
         web = make.workload(replicas=0, **spec)

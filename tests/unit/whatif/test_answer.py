@@ -28,9 +28,9 @@ from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result
 from fairlead.whatif.result.table import TABLES
 
-# The names under which the report has lists of the JSON, where they differ.
+# Names of the report's lists that differ from those in the JSON.
 IN_REPORT = {"preempted": "preemptions", "evicted": "evictions", "allocation": "resources"}
-# Where the text shows a list that has no heading of its own.
+# The places of lists without their own heading in the text.
 IN_TEXT = {
     "workloads": "WORKLOAD",
     "node_pools": "NODES",
@@ -197,7 +197,7 @@ def test_the_lists_of_these_answers_cover_all_kinds_of_pods(drained, crowded, or
 
 
 def test_markdown_says_when_the_change_is_made(crowded):
-    """As soon as the cluster has settled, or at once if it never settles."""
+    """The change is made when the cluster is at rest, or immediately if it never is."""
     settled = markdown_answer(crowded, (), "")
     without = replace(crowded.without, rest=replace(crowded.without.rest, after=None))
     endless = replace(crowded, effect=replace(crowded.effect, without=without))
@@ -272,7 +272,7 @@ def test_an_answer_begins_with_the_budget_that_blocks_the_drain(drained):
 
 
 def test_a_budget_that_a_drain_respects_is_listed_as_held(snapshot, nodes):
-    """Also if it already counts the evicted pod as disrupted when the eviction is reported."""
+    """This holds even if the budget already counts the evicted pod as disrupted."""
     objects = [*nodes, *rollout.at_rest(), budget("web", "web", 1)]
     result = whatif_result(what_if(snapshot(*objects), ClusterChange(drain=("n0",))))
     assert [(one["pdb"], one["state"]) for one in result["budgets"]] == [("store/web", "held")]
@@ -284,7 +284,7 @@ def test_a_budget_that_a_drain_respects_is_listed_as_held(snapshot, nodes):
     ("needed", "state", "breaches"), [(5, "held", 0), (6, "breached", 1), (8, "breached", 3)]
 )
 def test_a_budget_counts_the_pods_of_deleted_nodes(snapshot, nodes, needed, state, breaches):
-    """Pod garbage collection deletes three of eight in one pass, whatever the budget allows."""
+    """Pod garbage collection deletes three of eight pods in one pass, and ignores the budget."""
     objects = [*nodes, *rollout.at_rest(), budget("web", "web", needed)]
     answer = what_if(snapshot(*objects), ClusterChange(delete=("node/n0", "node/n5")))
     result = whatif_result(answer)
@@ -332,7 +332,7 @@ def test_a_workload_that_cannot_be_drained_counts_with_all_its_pods(snapshot, ma
     result = whatif_result(answer)
     [row] = result["workloads"]
     assert (row["wanted"], row["lowest"], row["at_end"], row["undrained"]) == (3, 3, 3, 1)
-    assert answer.difference.is_empty  # no pod leaves its node
+    assert answer.difference.is_empty  # no pod moves
     assert result["difference"]
 
 
@@ -466,7 +466,7 @@ def test_a_node_pool_counts_pods_on_ready_nodes(snapshot, make):
 
 
 def test_a_rolling_drain_that_waits_for_a_budget_is_not_complete(snapshot, nodes):
-    """One node returns, one waits for a budget until the end, the third is not drained."""
+    """One node has returned, one waits for a budget, and the third has not been drained."""
     objects = [*nodes, *rollout.at_rest(), budget("api", "api", 2)]
     change = ClusterChange(drain=("n0", "n5", "n1"), max_unavailable=1)
     answer = what_if(snapshot(*objects), change)

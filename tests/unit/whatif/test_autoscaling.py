@@ -25,7 +25,7 @@ GROUPS = {
 
 @pytest.fixture
 def answer(snapshot, make, write):
-    """Scale a Deployment of two pods on two nodes to so many, with an autoscaler."""
+    """Returns the answer if a Deployment of two pods is scaled, with an autoscaler."""
 
     def ask(replicas):
         nodes = [make.node(name, pool="a") for name in ("a", "b")]

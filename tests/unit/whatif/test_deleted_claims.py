@@ -59,7 +59,7 @@ def claim(name, volume_name, owners=()):
 def database(make):
     """Makes a StatefulSet of two pods with claims, whose volumes have a reclaim policy.
 
-    The claims of a scale-down, and those of a deleted StatefulSet, are not retained.
+    Claims are deleted after a scale-down, and with the StatefulSet.
     """
 
     def objects(policy="Delete", *, has_volumes=True, has_class=True):
@@ -174,7 +174,7 @@ def test_claims_of_ephemeral_volumes_are_not_listed(make, snapshot):
 
 
 def test_a_moved_pod_of_a_stateful_set_gets_a_new_ephemeral_claim(make, snapshot):
-    # The claim of the new pod has the name of the old one, which pvc-protection still holds.
+    # The new pod's claim has the name of the old one, which pvc-protection still keeps.
     ephemeral = {
         "name": "scratch",
         "ephemeral": {"volumeClaimTemplate": {"spec": {**SPEC, "storageClassName": "ssd"}}},

@@ -25,7 +25,7 @@ def running(make, replicas, cpu="1", **spec):
 
 @pytest.fixture
 def ask(snapshot):
-    """Ask what `change` does to a cluster of `objects`."""
+    """Returns the answer about `change` in a cluster of `objects`."""
 
     def ask_what_if(objects, conditions=None, **change):
         found = (conditions,) if conditions else ()
@@ -87,7 +87,7 @@ def test_new_nodes_can_replace_a_pool_that_is_deleted(ask, make):
     answer = ask(objects, delete=("node/pool=old",), add_nodes=1, like="a")
     assert [node.name for node in answer.changed.nodes] == ["c", "new-node-1"]
     assert not answer.difference.gone
-    assert len(answer.difference.removed) == 2  # the agent's pods leave with their nodes
+    assert len(answer.difference.removed) == 2  # the agent's pods are deleted with their nodes
     agent = next(one for one in answer.effect.workloads if one.workload.name == "agent")
     assert (agent.readiness.wanted, agent.readiness.at_end) == (2, 2)
 
@@ -239,7 +239,7 @@ def test_the_verdict_on_a_deleted_pool_names_the_pods_that_cannot_move(ask, make
 
 
 def held(make, kind, replicas=1, **spec):
-    """A workload `web` that replaces no pods, or creates none."""
+    """Return a workload `web` that does not replace pods, or creates none."""
     found = make.workload(kind, "web", replicas=replicas)
     found["spec"] |= spec
     return found
@@ -502,7 +502,7 @@ BUDGET = {
 
 
 def test_edits_of_one_object_are_one_write(ask, make):
-    """A budget never has both rules, so neither rule could be changed alone in this order."""
+    """The intermediate state, a budget with both rules, would be invalid."""
     rules = ("pdb/web:spec.minAvailable=1", "pdb/web:spec.maxUnavailable=null")
     answer = ask([*running(make, 2), BUDGET], set=rules)
     [budget] = answer.effect.budgets
@@ -510,7 +510,7 @@ def test_edits_of_one_object_are_one_write(ask, make):
 
 
 def test_edits_of_one_object_may_have_several_options(ask, make):
-    """One rollout follows, not two."""
+    """There is one rollout, not two."""
     answer = ask(
         running(make, 1),
         set=("deploy/web:spec.template.metadata.labels.tier=b", "deploy/web:spec.replicas=3"),

@@ -109,7 +109,7 @@ def web(replicas: int) -> Json:
 
 
 def ask(tmp_path: Path, objects: list[Json], change: ClusterChange) -> WhatIfAnswer:
-    """The answer with Karpenter and two types."""
+    """Return the answer with Karpenter and two instance types."""
     types = tmp_path / "types.csv"
     types.write_text(TYPES)
     listing = {"apiVersion": "v1", "kind": "List", "items": objects}
@@ -148,7 +148,7 @@ def test_an_empty_node_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("provider_id", ["", "aws:///z-a/i-1"])
 def test_a_nodeclaim_without_a_node_gets_a_node(tmp_path: Path, provider_id: str) -> None:
-    """Whether it was launched before the dump or not; its pods leave the smaller node."""
+    """It may have been launched before the dump; its pods leave the smaller node."""
     on_demand = {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]}
     claim = {
         "apiVersion": "karpenter.sh/v1",
@@ -191,7 +191,7 @@ def test_a_change_of_limits_takes_effect(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hashes", [{}, {"hash": "1", "hash-version": "v3"}])
 def test_a_change_of_the_template_makes_nodes_drift(tmp_path: Path, hashes: dict[str, str]) -> None:
-    """Whether the dump has Karpenter's hashes or not."""
+    """The dump may lack Karpenter's hashes."""
     annotations = {f"karpenter.sh/nodepool-{name}": text for name, text in hashes.items()}
     old = pool()
     old["metadata"]["annotations"] = annotations
@@ -216,7 +216,7 @@ def test_a_deletion_removes_the_nodes(tmp_path: Path, deleted: str) -> None:
 
 
 def test_an_applied_node_pool_gets_nodes(tmp_path: Path) -> None:
-    """If it comes before the others by weight."""
+    """Its weight puts it before the other NodePools."""
     path = tmp_path / "pool.json"
     path.write_text(json.dumps(pool(weight=10) | {"metadata": {"name": "better"}}))
     change = ClusterChange(apply=(str(path),), scale=("deploy/default/web=4",))
@@ -234,7 +234,7 @@ def test_an_applied_node_pool_gets_nodes(tmp_path: Path) -> None:
     ],
 )
 def test_an_invalid_change_is_refused(tmp_path: Path, path: str, value: str, problem: str) -> None:
-    """With pool and field."""
+    """The error names the NodePool and the field."""
     change = ClusterChange(set=(f"nodepool/default:{path}={value}",))
     with pytest.raises(InputError, match=re.escape(f"NodePool default: {path}: {problem}")):
         ask(tmp_path, [pool(), node("n1")], change)
@@ -249,7 +249,7 @@ def test_an_invalid_applied_node_pool_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_budget_keeps_pods_and_their_node(tmp_path: Path) -> None:
-    """No drain past a PodDisruptionBudget."""
+    """A drain does not violate a PodDisruptionBudget."""
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -308,14 +308,14 @@ def test_a_snapshot_without_node_pools_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_bad_duration_is_refused(tmp_path: Path) -> None:
-    """With pool and field."""
+    """The error names the NodePool and the field."""
     bad = pool(disruption={"consolidateAfter": "soon"})
     with pytest.raises(InputError, match=r"NodePool default: spec\.disruption\.consolidateAfter"):
         ask(tmp_path, [bad, node("n1")], ClusterChange())
 
 
 def test_karpenter_is_off_unless_an_option_enables_it() -> None:
-    """The answer says so when the dump shows it."""
+    """If the dump contains Karpenter, the answer says so."""
     listing = {"apiVersion": "v1", "kind": "List", "items": [pool(), node("n1")]}
     snapshot = parse_snapshot("dump.json", json.dumps(listing).encode())
     assert KARPENTER_IDLE in what_if(snapshot, ClusterChange()).without.notes

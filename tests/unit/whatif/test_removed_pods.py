@@ -1,4 +1,4 @@
-"""What-ifs that end, replace or resize pods of a running cluster are a difference."""
+"""What-ifs that end, replace or resize pods of a running cluster have a difference."""
 
 from __future__ import annotations
 

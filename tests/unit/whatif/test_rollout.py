@@ -16,7 +16,7 @@ API = WorkloadRef("Deployment", "store", "api")
 
 @pytest.fixture
 def cluster(snapshot, make):
-    """The snapshot of these objects and six nodes."""
+    """Returns the snapshot of these objects and six nodes."""
     return lambda objects: snapshot(*(make.node(f"n{n}", cpu="8") for n in range(6)), *objects)
 
 
@@ -72,7 +72,7 @@ def test_fewer_replicas_remove_pods_but_lose_none(cluster):
 
 
 def test_ready_pods_are_counted_by_workload(cluster):
-    """Both pods of api leave the only node that they are on, and start again elsewhere."""
+    """Both pods of api leave their only node, and start again elsewhere."""
     answer = what_if(cluster(rollout.at_rest()), ClusterChange(drain=("n5",)))
     assert list(answer.changed.workloads) == [API]
     found = answer.changed.workloads[API]

@@ -15,7 +15,7 @@ from fairlead.whatif.question import what_if
 
 @pytest.fixture
 def ask(snapshot, write):
-    """Ask what `change` does to a cluster of `objects`; `apply` are objects to apply."""
+    """Returns the answer about `change` in a cluster of `objects`; `apply` are objects to apply."""
 
     def ask_what_if(objects, apply=(), **change):
         files = (write("change.json", *apply),) if apply else ()
@@ -33,7 +33,7 @@ def moves(answer):
 
 
 def test_a_run_without_a_change_has_no_difference(ask, make):
-    pods = [make.pod(f"p{n}", owner="rs") for n in range(6)]  # pending ones are placed alike
+    pods = [make.pod(f"p{n}", owner="rs") for n in range(6)]  # pending pods are placed equally
     answer = ask([make.node("a"), make.node("b"), *pods])
     assert answer.difference.is_empty
     assert answer.changed.choices_among_equals > 0
@@ -78,7 +78,7 @@ def test_new_pods_that_a_kubelet_refuses_are_named(ask, make, names, expected):
 
 @pytest.mark.parametrize("status", ["True", "False"])
 def test_pods_that_are_not_ready_are_assumed_to_become_ready_elsewhere(ask, make, status):
-    """Nothing in a dump says whether a new pod of a crashing workload would become ready."""
+    """A dump does not show whether a new pod of a crashing workload would become ready."""
     pod = make.pod("web-1", node_name="a", owner="web")
     pod["status"]["conditions"] = [{"type": "ContainersReady", "status": status}]
     notes = ask([make.node("a"), make.node("b"), pod], drain=("a",)).changed.notes
@@ -128,7 +128,7 @@ def test_pods_of_a_drained_node_move(ask, make):
 
 
 def database(make, grace_s):
-    """Two nodes; a StatefulSet, which replaces a pod when it is gone, with its pod on node a."""
+    """Makes two nodes, and a StatefulSet with its pod on node a."""
     db = make.workload("StatefulSet", "db", terminationGracePeriodSeconds=grace_s)
     db["metadata"]["uid"] = "db-uid"
     pod = make.pod("db-0", node_name="a", terminationGracePeriodSeconds=grace_s)
@@ -172,7 +172,7 @@ def test_pods_of_a_deleted_node_are_displaced(ask, make):
 
 
 def test_a_deleted_pod_is_created_again(ask, make):
-    """A pod that the change deletes is not a new pod that only gets another node."""
+    """A deleted pod is not listed as a new pod on another node."""
     answer = ask(database(make, 30), delete=("pod/db-0",), cordon=("a",))
     [finding] = [one for one in answer.verdict.findings if one.kind is OutcomeKind.MOVED]
     assert finding.sentence == (
@@ -191,7 +191,7 @@ def test_a_lost_pod_is_not_also_reported_as_down(ask, make):
 
 
 def test_a_bare_pod_whose_node_does_not_return_is_wanted(ask, make):
-    """Its deletion is never confirmed, so it is down and not gone."""
+    """The deletion is never confirmed, so the pod is down, and not gone."""
     objects = [make.node("a"), make.node("b"), make.pod("bare", node_name="a")]
     answer = ask(objects, failures=Failures(fail_node=("a",)))
     [row] = answer.effect.workloads
@@ -260,7 +260,7 @@ def test_scaling_places_and_removes_pods(ask, make):
     assert (len(up.placed), len(up.removed)) == (2, 0)
     down = ask(cluster, scale=("deploy/web=1",)).difference
     assert (len(down.placed), len(down.removed)) == (0, 1)
-    assert down.displaced == ()  # it was asked for
+    assert down.displaced == ()  # the deletion was requested
 
 
 def test_deleting_a_workload_removes_its_pods(ask, make):
@@ -269,7 +269,7 @@ def test_deleting_a_workload_removes_its_pods(ask, make):
 
 
 def test_deleting_a_namespace_deletes_its_objects(ask, make):
-    """It is not created again."""
+    """The namespace is not created again."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
     workload = make.workload(name="web", namespace="shop", replicas=2)
     pods = [make.pod("solo", "shop", node_name="a"), make.pod("other", node_name="a")]
@@ -374,7 +374,7 @@ def test_equal_seeds_give_equal_answers(ask, make):
 
 
 def test_the_present_scheduler_configuration_applies_to_both_runs(make, snapshot, write):
-    """A configuration of today that packs nodes decides without any change, too."""
+    """The present configuration, which packs nodes, also decides without the change."""
     text = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

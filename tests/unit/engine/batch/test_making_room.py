@@ -227,7 +227,7 @@ ONE_TASK = frozenset({Defect.RECLAIM_ONE_TASK})
     ids=["no room", "share", "idle"],
 )
 def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, first, more):
-    """The task of job c would make room, but the queue is dropped after the task of job b."""
+    """The task of job c could reclaim, but the queue is dropped after the task of job b."""
     for jobs, evicted in (((), {"a-2": "reclaim"}), ([make_gang("b", 1, queue="q2", **first)], {})):
         yard = yards(RECLAIM_FIRST, defects=BatchDefects(FIXED.present | ONE_TASK | set(more)))
         two_queues(yard).put(make_node("n1", cpu="4", memory="8400Mi"))

@@ -21,7 +21,7 @@ QUEUES = ("a", "b", "c")
 
 @pytest.fixture
 def yard(yards):
-    """Two queues of running gangs on eight nodes, and a queue that wants room."""
+    """Two queues of running gangs on eight nodes, and a third queue that reclaims."""
     yard = yards("fairlead").put([make_queue(name) for name in QUEUES])
     for number in range(8):
         yard.put(make_node(f"n{number}", cpu="4"))

@@ -37,7 +37,7 @@ def at(after_s):
 
 
 def node(told=None, *, ready="True", uid="u1", name="n1", **others):
-    """`others` are further conditions; `ready` None leaves Ready out."""
+    """Return a node; `others` are further conditions; `ready` None omits Ready."""
     statuses = ({"Ready": ready} if ready is not None else {}) | others
     annotations = {} if told is None else {"fairlead.dev/kubelet": told}
     conditions = [{"type": kind, "status": status} for kind, status in statuses.items()]

@@ -30,7 +30,7 @@ GRACE = seconds(40)
 
 @pytest.fixture
 def cluster(given):
-    """`names` are nodes of one zone each by their first letter, with regular leases."""
+    """Builds clusters of `names`; the first letter of a name is the zone. Leases are renewed."""
 
     def build(*names, pods=(), **options):
         nodes = [given.node_json(name, zone=name[0]) for name in names]
@@ -313,7 +313,7 @@ def test_a_node_that_was_not_ready_becomes_unknown_without_an_event(cluster, giv
 
 
 def test_passes_that_take_time_detect_silence_earlier(cluster, given):
-    """45 s; with instantaneous passes, 40 s are exceeded only in the next pass, at 50 s."""
+    """It is detected after 45 s. If passes take no time, it is detected at 50 s."""
     station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
     station.run(46)
     assert station.ready("a1") == "Unknown"

@@ -203,7 +203,7 @@ def test_results_per_node_equal_those_over_columns(seed):
         if point.name not in state.skipped_scores:
             many = point.many(state, incoming, scene.table, scene.rows).tolist()
             alone = [point.one(state, incoming, scene.table.at(row)) for row in scene.rows]
-            if point.name != "InterPodAffinityPriority":  # which counts pods on nodes asked about
+            if point.name != "InterPodAffinityPriority":  # which counts pods on these nodes only
                 assert many == alone, point.name
             scores = point.normalize(state, incoming, np.array(many, np.int64))
             assert all(0 <= score <= 10 for score in scores), point.name

@@ -122,7 +122,7 @@ class Stage:
         return [said for one in objects for said in self._handle(ObjectDeleted(one))]
 
     def turn(self, after_s=0.0):
-        """The next thing that is due `after_s` from now, which must be due."""
+        """Handle the deadline that is due `after_s` from now; return the new commands."""
         self.now += seconds(after_s)
         due = self.engine.next_deadline()
         assert due is not None

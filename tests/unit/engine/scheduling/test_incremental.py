@@ -69,7 +69,7 @@ def findings(served, pod):
     """Return everything that an evaluation contains, with names instead of objects."""
     found = evaluate(served, pod)
     plain = {name: getattr(found, name) for name in found.__slots__ if name != "preemption"}
-    if found.room is not None:  # which of several equal nodes it names depends on their order
+    if found.room is not None:  # which equal node is named depends on their order
         plain["room"] = found.room.by, len(found.room.victims)
     preemption = found.preemption
     if preemption is None:
@@ -151,7 +151,7 @@ class Life:
         self.tell(pod)
 
     def touch_pod(self):
-        """A pod that stays what it is to plugins changes in what others ask about it."""
+        """Change a pod in fields that only the plugins of other pods read."""
         placed = [pod for pod in self.cluster.pods.values() if pod.pod.spec.node_name]
         if placed:
             old = self.chance.of(placed).pod

@@ -34,7 +34,7 @@ BOUND = ("event", "a", "Scheduled", "Successfully assigned default/a to n1")
 
 
 class Preparer:
-    """Has `objects` written, is asked again every second for ten, and then says `answer`."""
+    """A plugin that requests writes; is_prepared returns `answer` after ten seconds."""
 
     locality = Locality.CLUSTER
     events: frozenset[EventKind] = frozenset()

@@ -143,7 +143,7 @@ def placed(pod, node):
 
 
 def without_versions(shown):
-    """Pods by key only: an assumed pod's object says nothing of its node."""
+    """Return the nodes with only the keys of pods; an assumed pod's object has no node."""
     return {name: node | {"pods": [key for key, _ in node["pods"]]} for name, node in shown.items()}
 
 

@@ -154,7 +154,7 @@ class World:
         raise AssertionError("the world does not come to rest")
 
     def _follow_up(self):
-        """Let the first controller that wants to do something at once do it."""
+        """Let the first controller with immediate work act; return whether one acted."""
         for one in self.controllers:
             if (deadline := one.next_deadline()) is not None and deadline < T0:
                 self._perform_all(one.handle_deadline(self.now))

@@ -1,4 +1,4 @@
-"""Fields that are set by their path, with the schema of the kind."""
+"""Fields that are set by their path, validated with the schema of the kind."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def deployment(*containers, last_applied=None, **spec):
 
 @pytest.fixture
 def result(found):
-    """`result(existing, change)`: the spec after the apply."""
+    """`result(existing, change)` returns the spec after the apply."""
 
     def apply(existing, change):
         [manifest] = found(existing)
@@ -142,7 +142,7 @@ def workload(kind, app="a", **fields):
     ],
 )
 def test_fixed_fields_of_a_workload_cannot_be_changed(snapshot, make, write, existing, other, says):
-    """As an API server refuses it."""
+    """The refusal is that of an API server."""
     cluster = snapshot(make.node("n"), existing)
     with pytest.raises(InputError, match=re.escape(says)):
         what_if(cluster, ClusterChange(apply=(write("new.json", other),)))

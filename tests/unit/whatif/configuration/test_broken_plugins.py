@@ -11,7 +11,7 @@ from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
 
-# Two pods of lower priority, then one that pushes one of them out, then one that fits nowhere.
+# Two pods of lower priority, then one that preempts one of them, then one that never fits.
 SCENARIO = """\
 cluster:
   generated: {nodes: 2, allocatable: {cpu: "4"}}
@@ -33,7 +33,7 @@ spec: {%s, containers: [{name: main, image: i, resources: {requests: {cpu: "%s"}
 URGENT = "priorityClassName: high"
 PODS = {"low": ("priority: 0", 3), "high": (URGENT, 3), "huge": (URGENT, 9)}
 
-# What each method needs beside it to be asked at all.
+# The other members that a plugin needs, so that each method is called.
 COMPANIONS = {
     "reserve": "def unreserve(self, *a): pass",
     "unreserve": "def reserve(self, *a): return plugin.unschedulable('no')",
@@ -50,7 +50,7 @@ for name in ("pre_score", "scores_alike", "normalize_scores"):
     COMPANIONS[name] = "def score(self, *a): return 1"
 
 METHOD_NAMES = [method.name for method in METHODS]
-# AdmissionAttributes while the profile is put together: then the run does not even begin.
+# These are called while the profile is built, so the run does not start.
 AT_ONCE = "candidate_rules"
 ANY_ANSWER = (
     "add_pod", "remove_pod", "concerns", "scores_alike", "epoch", "is_woken_by", "unreserve",
@@ -60,7 +60,7 @@ ANY_ANSWER = (
 
 @pytest.fixture
 def outcome(tmp_path):
-    """The outcome of the scenario with a plugin whose `method` executes `what`."""
+    """Returns the outcome of a scenario with a plugin whose `method` executes `what`."""
 
     def outcome(method, what):
         body = COMPANIONS.get(method, "pass")
@@ -82,7 +82,7 @@ def outcome(tmp_path):
 
 
 def told(outcome):
-    """Every reason and error."""
+    """Return every reason and error."""
     reasons = [pod.reason for pod in outcome.pods.values()]
     return " ".join([*reasons, *(one.message for one in outcome.errors)])
 

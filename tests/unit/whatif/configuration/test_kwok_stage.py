@@ -1,4 +1,4 @@
-"""KWOK Stages: their roles, selectors, delays and weights, and refusals of unsupported ones."""
+"""KWOK Stages: their purposes, selectors, delays and weights; unsupported Stages are refused."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_without_leases_kubelets_post_their_status(experiment):
 def test_gates_of_the_configuration_file_apply_to_all_components_and_are_named(
     experiment, tmp_path
 ):
-    """In the scheduler, in admission (the gang's priority is that of its class), in the answer."""
+    """They apply to the scheduler, to admission (the priority of the gang) and to the answer."""
     names = ("GenericWorkload", "GangScheduling", "WorkloadAwarePreemption")
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -97,7 +97,7 @@ def test_several_profiles_have_their_own_scheduler_names(read):
     [
         (None, None, None), (0, None, None), (100, None, None), (30, None, 30),
         (30, 100, None), (30, 60, 60), (None, 60, 60),
-        # A 0 for all is how upstream writes its default down; for one profile it is meant.
+        # Upstream writes its default as 0 in the global field; in a profile, 0 is explicit.
         (30, 0, 0), (None, 0, 0),
     ],
 )  # fmt: skip
@@ -118,7 +118,7 @@ def test_backoff_durations_and_the_gate_for_the_backoff_queue_are_read(read):
 
 
 def test_resources_that_extenders_count_are_ignored_in_every_profile(read):
-    """They take the place of those that the arguments name (scheduler.go: buildExtenders)."""
+    """They replace the resources in the arguments (scheduler.go: buildExtenders)."""
     resources = "managedResources: [{name: a.com/gpu, ignoredByScheduler: true}]"
     fit = "pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a.com/other]}}]"
     found = read(

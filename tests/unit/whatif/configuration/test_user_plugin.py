@@ -59,7 +59,7 @@ nothing = 7
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a module `policies`; it is the current one, and nothing stays imported."""
+    """The working directory, with a module `policies`; imported modules are removed afterwards."""
     (tmp_path / "policies.py").write_text(SOURCE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -70,7 +70,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def install(folder, package, *entries):
-    """A package `package` that offers `entries` (NAME = MODULE:CLASS)."""
+    """Install a package `package` with the entry points `entries` (NAME = MODULE:CLASS)."""
     info = folder / f"{package}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
@@ -87,7 +87,7 @@ def config(folder, text):
 
 
 def names(scheduler, profile=0):
-    """The users' plugins of a profile with their weights."""
+    """Return the users' plugins of a profile with their weights."""
     default = dict(DEFAULT_PLUGINS)
     return {n: w for n, w in scheduler.profiles[profile].plugins if n not in default}
 

@@ -45,7 +45,7 @@ def pod(
     status: dict[str, Any] | None = None,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A running pod of a ReplicaSet; `owner` "" for none."""
+    """Return a running pod of a ReplicaSet; `owner` "" means no owner."""
     owners = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": f"uid-{owner}",
               "controller": True}  # fmt: skip
     return {
@@ -103,5 +103,5 @@ def run(tmp_path: Path) -> Run:
 
 
 def names(result: DescheduleResult) -> list[str]:
-    """The evicted pods, in order."""
+    """Return the names of the evicted pods, in order."""
     return [one.pod.metadata.name for one in result.evictions if not one.refused_by]

@@ -12,7 +12,7 @@ from fairlead.whatif.input.error import InputError
 
 @pytest.fixture
 def explained(snapshot):
-    """The explanation of `target` in a cluster of `objects`, as data."""
+    """Returns the explanation of `target` in a cluster of `objects`, as data."""
 
     def explain_target(target, *objects):
         return explanation_json(explain_pod(snapshot(*objects), target, SchedulerConfig()))
@@ -53,7 +53,7 @@ def test_a_bound_pod_is_explained_as_if_it_were_pending(explained, make):
         make.pod("web", cpu="3", node_name="a"),
     )  # fmt: skip
     assert found["node"] == "a"
-    assert found["verdicts"]["a"] is None  # its own place is free for it
+    assert found["verdicts"]["a"] is None  # its current room is free for it
     assert found["choices"] == ["a"]
     assert found["via"] == "single"
 
@@ -106,7 +106,7 @@ def test_unsupported_objects_are_refused(explained, make, target, line):
 
 
 def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
-    """As in a scheduling cycle, preemption does not run after that."""
+    """As in a scheduling cycle, preemption does not run in this case."""
     points = {"PreFilter": PointPlugins(disabled=("PodTopologySpread",))}
     config = SchedulerConfig((Profile(points=points),))
     found = explanation_json(

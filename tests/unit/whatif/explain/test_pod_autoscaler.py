@@ -21,7 +21,7 @@ def external(**more):
 
 
 def autoscaler(*current, metrics=None, conditions=(), **spec):
-    """One of the Deployment web, with a target of 50 % of the cpu requests."""
+    """Return an autoscaler of the Deployment web with a target of 50 % of the cpu requests."""
     spec = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
         "minReplicas": 2,
@@ -49,7 +49,7 @@ def condition(kind, reason, message="", status="True"):
 @pytest.fixture
 def explained(snapshot, make):
     def explain(one, replicas=4, nodes=1, **spec):
-        """The explanation of `one`; each node has room for four pods of its target."""
+        """Return the explanation of `one`; each node has room for four pods of its target."""
         web = make.workload("Deployment", "web", replicas=replicas, **spec)
         found = snapshot(*(make.node(f"n{at}", cpu="4") for at in range(nodes)), web, one)
         return explain_object(found, "hpa/web", SchedulerConfig(), NO_CHOICE)
@@ -256,7 +256,7 @@ def test_a_failure_is_quoted_and_containers_without_requests_are_named(explained
     ],
 )
 def test_containers_that_have_a_request_are_not_named(explained, spec, lacking):
-    """A limit is the request; a request of the whole pod suffices; a sidecar needs one."""
+    """A limit counts as a request, and so does a request of the whole pod; sidecars need one."""
     answer = explained(autoscaler(percent(50)), **spec)
     sentence = (
         "Container proxy has no cpu request, so the percentage of requests cannot be computed."
@@ -265,7 +265,7 @@ def test_containers_that_have_a_request_are_not_named(explained, spec, lacking):
 
 
 def test_a_pods_default_request_counts(snapshot, make):
-    """Admission sets it on pods, not on templates."""
+    """Admission sets it on pods, not on pod templates."""
     bare = {"containers": [{"name": "main", "image": "i"}]}
     web = make.workload("Deployment", "web", replicas=4, **bare)
     labels = web["spec"]["template"]["metadata"]["labels"]

@@ -66,7 +66,7 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     answer = explained("node/a", *nodes, *(replica(make, n, "a") for n in range(3)), huge)
     assert answer.verdict.startswith("A drain of a would leave default/web-1 pending: Insufficient")
     assert not answer.facts["can_be_drained"]
-    assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each one alone
+    assert {row["leaves"] for row in rows(answer, "pods")} == {"yes, to b"}  # each pod alone
 
 
 def test_a_node_says_that_a_drain_needs_preemption(explained, make):
@@ -159,7 +159,7 @@ def drains(answer):
 def test_a_budget_loses_no_more_pods_without_a_controller_than_it_can_spare(
     explained, make, minimum, drain
 ):
-    """After the eviction of one of the two pods, the other one is never spare again."""
+    """After the eviction of one of the two pods, the budget never allows to evict the other."""
     pods = [make.pod(f"bare-{number}", node_name="a") for number in range(2)]
     for one in pods:
         one["metadata"]["labels"], one["status"]["conditions"] = {"app": "web"}, READY

@@ -32,7 +32,7 @@ def tar_of(contents, mode="w:"):
 
 
 def linked(kind, target):
-    """A tar file with a Node, the text of a Pod, and the link pod.yaml."""
+    """Return a tar file with a Node, the text of a Pod, and the link pod.yaml."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:") as file:
         for name, content in {"node.json": NODE, "pod.txt": POD}.items():
@@ -125,7 +125,7 @@ def test_an_archive_that_cannot_be_unpacked_is_refused_by_name(path, name, conte
 
 
 def test_a_file_that_expands_beyond_the_limit_is_refused(path):
-    """The limit is that of the file itself, which --max-input sets."""
+    """The limit is set by --max-input, and applies to the expanded size."""
     bomb = path("bomb.json.gz", gzip.compress(b" " * (1 << 21)))
     with pytest.raises(
         InputError, match="expands to more than 1,048,576 bytes; for a snapshot, --"

@@ -20,7 +20,7 @@ def test_durations_are_strings_or_seconds(value, expected_s):
     "value", ["", "soon", "10", "-5m", -1, float("nan"), float("inf"), 1e300, "999999h"]
 )
 def test_invalid_durations_are_refused(value):
-    with pytest.raises(ValueError):  # noqa: PT011 - the words are tested where users see them
+    with pytest.raises(ValueError):  # noqa: PT011 - the messages are tested where users see them
         read_duration(value)
 
 

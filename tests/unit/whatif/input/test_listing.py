@@ -37,7 +37,7 @@ def nodes(count):
 
 @pytest.fixture
 def whole(monkeypatch):
-    """Calls of the decoder with whole listings, which take longer than splitting at lines."""
+    """Counts decodings of whole listings, which take longer than splitting at lines."""
     calls = []
     decode = listing._decode
 
@@ -93,7 +93,7 @@ SHIFTED = b'"images": [\n        {\n        },\n        {"names": []}]'
 
 
 def test_an_item_with_the_separator_within_it(tmp_path):
-    """Then the parts are malformed, and the listing is decoded as a whole."""
+    """The parts are then malformed, and the listing is decoded as a whole."""
     text = indented(nodes(400))
     begin = text.index(b'"images"')
     end = text.index(b"\n            }\n        }", begin)

@@ -104,7 +104,7 @@ def test_columns_that_do_not_fit_are_refused(tmp_path, change, said):
 
 
 def test_only_characters_that_json_does_not_escape_are_plain():
-    """ASCII texts are checked in another way than others, with the same result."""
+    """ASCII texts are checked in a different way than other texts, with the same result."""
     for code in (*range(0x100), 0x2028, 0x1F600):
         text = chr(code)
         is_plain = text.isprintable() and text not in '"\\'

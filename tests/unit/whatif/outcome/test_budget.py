@@ -29,7 +29,7 @@ def run(**fields):
 
 
 def outcome(history):
-    """The only budget, with `TODAY` in the run without the change."""
+    """Return the outcome with the only budget; without the change, it has the state `TODAY`."""
     [found] = budget_outcomes(run(budgets=(TODAY,)), run(budgets=(history,)), ())
     return found
 

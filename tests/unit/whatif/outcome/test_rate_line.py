@@ -10,7 +10,7 @@ from fairlead.whatif.outcome.rate_line import rate_lines
 
 
 def lines(turns, *changes):
-    """`turns` are seconds, `changes` (seconds, rate); of one zone."""
+    """Return the lines of one zone; `turns` are seconds, and `changes` are (seconds, rate)."""
     return list(
         rate_lines(
             SimpleNamespace(
@@ -39,7 +39,7 @@ def test_no_tokens_accumulate_while_no_node_is_queued():
 
 
 def test_a_rate_that_changes_is_followed():
-    """A stop within the period does not count; the rate after it does."""
+    """A stop within a period is ignored; the rate after it is shown."""
     [line] = lines([50, 200], (0, 0.1), (50, 0.0), (190, 0.1))
     assert allowed(line) == [1, 2]
 

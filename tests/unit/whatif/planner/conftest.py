@@ -38,7 +38,7 @@ def deployment(make, name, nodes, *, cpu="1", **spec):
 
 
 def budget(name, **spec):
-    """A budget for the pods of the Deployment of that name."""
+    """Return a budget for the pods of the Deployment with this name."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -57,7 +57,7 @@ def daemon_pod(make, node, cpu="500m"):
 
 @pytest.fixture
 def planner(snapshot):
-    """A planner of drains over a cluster of `objects`."""
+    """Returns a planner of drains for a cluster of `objects`."""
 
     def make_planner(*objects):
         model = ClusterModel(snapshot(*objects), SchedulerConfig())
@@ -68,7 +68,7 @@ def planner(snapshot):
 
 @pytest.fixture
 def experiment(snapshot):
-    """The simulation of a cluster of `objects`."""
+    """Returns the simulation of a cluster of `objects`."""
 
     def make_experiment(*objects):
         read = snapshot(*objects)

@@ -31,7 +31,7 @@ def pods_of(base):
 
 
 def test_pods_of_manifests_are_created(snapshot, make, baseline):
-    """Two nodes have eight cores, and the manifests ask for seven."""
+    """The nodes have eight cores, and the manifests request seven."""
     manifests = [make.node("a"), make.node("b"), make.workload(replicas=6)]
     other = make.workload("Deployment", "api", replicas=1)
     read = snapshot(*manifests, other)

@@ -29,7 +29,7 @@ def consolidated(planner, *, ignored=(), prices=None):
 
 
 def kept(found):
-    """(node, cause, owner) of the blockers."""
+    """Return (node, cause, owner) of the blockers."""
     return [(one.node, one.cause, one.owner) for one in found.blockers]
 
 
@@ -149,7 +149,7 @@ def test_a_node_can_be_kept_by_a_rule_and_by_an_unplaced_pod(planner, make, kind
 
 
 def test_a_node_that_a_rule_keeps_may_be_needed_without_the_rule(planner, make):
-    """Of b and c, which both have local storage, only one could go: the other takes its pod."""
+    """b and c have local storage; only one of them could go, because the other takes its pod."""
     scratch = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
     objects = [make.node(name) for name in "bc"]
     objects += [make.pod(name, cpu="2", node_name=name, owner=name, **scratch) for name in "bc"]

@@ -30,7 +30,7 @@ SPREAD = [
 
 @pytest.fixture
 def fitted(snapshot):
-    """The result for pods like `like` in a cluster of `objects`."""
+    """Returns the result for pods like `like` in a cluster of `objects`."""
 
     def fit_pods(like, *objects, preempts=False, pods_max=PODS_MAX, pod_file=None):
         read = snapshot(*objects)
@@ -218,7 +218,7 @@ def test_the_count_can_be_limited(fitted, make):
 
 @pytest.mark.parametrize("cores", [(4, 4, 4), (3, 5, 2), (1, 1, 7)])
 def test_a_simulation_places_exactly_the_reported_number_of_pods(snapshot, make, cores):
-    """Scaled up by the number that fits, every pod runs; with one more, one waits."""
+    """If the workload is scaled up by this number, all pods run; with one more pod, one waits."""
     zones = ("z1", "z2", "z3")
     objects = [
         *(make.node(f"n{i}", str(cpu), **{ZONE: zones[i]}) for i, cpu in enumerate(cores)),

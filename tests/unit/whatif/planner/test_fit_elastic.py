@@ -45,7 +45,7 @@ TYPES = "name,cpu,memory,price\nsmall,4,16Gi,0.2\n"
 
 @pytest.fixture
 def fitted(snapshot, write):
-    """The result and the answer for pods like `like` in a cluster of `objects`."""
+    """Returns the result and the answer for pods like `like` in a cluster of `objects`."""
 
     def fit_pods(
         *objects,

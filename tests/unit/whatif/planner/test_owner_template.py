@@ -141,7 +141,7 @@ def resized(make, generation=2, **annotations):
     [({}, 1500), ({"generation": 1}, 3500), ({"vpaUpdates": "cpu request"}, 3500)],
 )
 def test_replacements_of_resized_pods_have_the_resources_of_the_template(model, make, case, cpu):
-    """What admission set at creation stays: injected containers, defaults, VPA's requests."""
+    """Changes by admission at creation are kept: injected containers, defaults, VPA's requests."""
     found = model(*resized(make, **case))
     new = found.replacement(found.cluster.pods["default/web-1-0"])
     assert new.shape.milli_cpu == cpu

@@ -95,7 +95,7 @@ def devices_of(node, count):
 
 
 def allocated(name, node, device, pods, *, owned=False):
-    """A claim that holds `device` of `node`, reserved for `pods`."""
+    """Return a claim to which `device` of `node` is allocated, reserved for `pods`."""
     result = {"request": "g", "driver": "gpu.example", "pool": node, "device": device}
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     consumers = [
@@ -136,7 +136,7 @@ def scratch(make):
 
 @pytest.fixture
 def generated(make):
-    """Two nodes with a device each, and a pod that holds the first by a generated claim."""
+    """Two nodes with a device each, and a pod that uses the first device by a generated claim."""
     objects = with_uids(deployment(make, "web", ["a"], resourceClaims=FROM_TEMPLATE))
     status = [{"name": "g", "resourceClaimName": "web-g"}]
     objects[-1]["status"]["resourceClaimStatuses"] = status

@@ -25,7 +25,7 @@ def moved(plan):
 
 
 def test_one_move_balances_two_nodes(planner, make):
-    """Three pods against one: one move gives two and two, and a second would gain nothing."""
+    """Of four pods, one moves, so that each node has two; a second move would gain nothing."""
     made = planner(*map(make.node, ("a", "b")), *deployment(make, "web", ["a", "a", "a", "b"]))
     plan = rebalanced(made)
     assert moved(plan) == [("a", "b")]

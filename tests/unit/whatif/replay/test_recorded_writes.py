@@ -1,4 +1,4 @@
-"""Patches, updates and deletions of an audit log at level Request, and lines that are not usual."""
+"""Patches, updates and deletions of an audit log at level Request, and unusual lines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ BOUND = event("create", "pods", {"target": {"name": "n"}}, 30, "binding")
 
 @pytest.fixture
 def replayed(tmp_path, capsys):
-    """The exit code, and the answer or the line of error, of the lines or bytes of a log."""
+    """Returns (exit code, answer or line of error) for the lines or bytes of a log."""
 
     def replay(log, name="audit.log"):
         data = log if isinstance(log, bytes) else as_lines(log)

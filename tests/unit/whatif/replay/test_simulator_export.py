@@ -47,7 +47,7 @@ def test_a_pod_without_results_keeps_its_node_and_is_not_compared(export):
     export["pods"][0]["metadata"]["annotations"] = {}
     found = answer(export)
     assert "shop/web-1" not in {row["pod"] for row in found["pods"]}
-    assert found["pods"][0]["choices"] == ["worker-b"]  # web-1 takes room on worker-a
+    assert found["pods"][0]["choices"] == ["worker-b"]  # web-1 uses resources of worker-a
 
 
 def test_the_selected_node_is_that_of_the_last_attempt():

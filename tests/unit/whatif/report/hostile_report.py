@@ -26,7 +26,7 @@ def hostile_nodes():
 
 
 def hostile_report() -> ReportData:
-    """Every text hostile, every number extreme, and many keys missing."""
+    """Return data in which all texts are hostile, all numbers extreme, and many keys missing."""
     resources = ("cpu", "memory", MARKUP, "a.b/gpu", "c.d/gpu", LONG)
     return {
         "kind": "whatif",

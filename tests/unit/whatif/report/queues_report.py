@@ -15,7 +15,7 @@ def line(queue: str, weight: int, values: list[float]) -> QueueLine:
 
 
 def queues_report() -> ReportData:
-    """production begins after an hour and gets its half; a fourth queue has a hostile name."""
+    """production begins after an hour and then gets half; a fourth queue has a hostile name."""
     t_s = [60.0 * minute for minute in range(MINUTES)]
     late = [min(50.0, max(0.0, minute - 60.0)) for minute in range(MINUTES)]
     return {

@@ -26,7 +26,7 @@ LARGE_SHAPES = [
     (100, 64_000, 256, 2),
     (100, 96_000, 768, 8),
 ]
-# (priority, cpu milli, memory GiB, gpu milli); pods take their turns among these.
+# (priority, cpu milli, memory GiB, gpu milli); pods use these in rotation.
 LARGE_PODS = [
     (BATCH, 3_152, 5, 810),
     (ONLINE, 11_300, 48, 1000),
@@ -61,7 +61,7 @@ HELPLESS = "No preemption victims found for incoming pod"
 
 
 def number(*key):
-    """A number that looks drawn by lot and is always the same for the same key."""
+    """Return a number that looks random, and is always the same for the same key."""
     return zlib.crc32("/".join(map(str, key)).encode())
 
 
@@ -82,7 +82,7 @@ def node_of(name, zone, cpu, memory_gib, extra=None):
 
 
 def placed(node, pod, priority, requests):
-    """Whether `pod` fits `node`; if so it is on it now."""
+    """Place `pod` on `node` if it fits; return whether it does."""
     allocatable, requested = node["allocatable"], node["requested"]
     fits = all(
         want <= allocatable.get(name, 0) - requested.get(name, 0) for name, want in requests.items()
@@ -96,7 +96,7 @@ def placed(node, pod, priority, requests):
 
 
 def totals(nodes, units, before=None):
-    """The cluster's resources; `before` is a share of now for the run without the change."""
+    """Return the cluster's resources; `before` is the fraction used without the change."""
 
     def total(kind, name):
         return sum(node[kind].get(name, 0) for node in nodes)
@@ -116,7 +116,7 @@ def totals(nodes, units, before=None):
 
 
 class Times:
-    """When pods of each priority came, got stuck, and were preempted."""
+    """When pods of each priority were created, became pending, and were preempted."""
 
     def __init__(self, priorities):
         self.priorities = sorted(priorities, reverse=True)
@@ -225,7 +225,7 @@ def preemption_row(nodes, at):
 
 
 def wide_report(amount) -> ReportData:
-    """Any number of equal nodes in three zones, each with a pod and more or less busy."""
+    """Return any number of nodes in three zones, each with a pod, with different utilizations."""
     nodes = [node_of(f"node-{at}", f"zone-{at % 3}", 8_000, 32) for at in range(amount)]
     for at, node in enumerate(nodes):
         placed(node, f"default/busy-{at}", 0, {"cpu": number(at) % 8_000, "memory": GIB})
@@ -239,7 +239,7 @@ def shop_pod(app, at):
 
 
 def small_report() -> ReportData:
-    """A what-if on 12 nodes that fills every part of the page."""
+    """Return a what-if on 12 nodes that uses every part of the page."""
     nodes = list(shop_nodes())
     times, pending = Times(SHOP_CLASSES), []
     for app, priority, amount, cpu, memory_gib, gpus in SHOP:

@@ -42,7 +42,7 @@ EYES = {
         (-0.011820, 0.042940, 0.968881),
     ),
 }
-APART = 15  # CIE76: twice what one sees in areas that touch
+APART = 15  # CIE76: twice the just noticeable difference of adjacent areas
 
 
 def linear(colour):

@@ -13,7 +13,7 @@ from fairlead.whatif.report.next_step import next_steps
 
 
 def steps_of(answer):
-    """The words of each step, with its options, command or place."""
+    """Return the words of each step, with its options, command or place."""
     return [
         (step["words"], step.get("options") or step.get("command") or step["place"])
         for step in next_steps(answer)

@@ -15,7 +15,7 @@ scalars = st.none() | st.integers() | st.text(max_size=4)
 
 
 def unpacked(packed_column):
-    """What static/data.js makes of a column."""
+    """Return the column as static/data.js unpacks it."""
     if isinstance(packed_column, list):
         return packed_column
     return [packed_column["of"][at] for at in packed_column["at"]]
@@ -33,13 +33,13 @@ def test_repeated_values_are_interned():
 
 
 def test_distinct_values_are_not_interned():
-    """An index on distinct values would only cost."""
+    """An index of distinct values would only take space."""
     names = [f"pod-{at}" for at in range(20)]
     assert column(names) == names
 
 
 def test_numbers_that_json_cannot_represent_become_null():
-    """NaN and infinities are shown as missing, and times stand to the millisecond."""
+    """NaN and infinities are shown as missing; times have a resolution of milliseconds."""
     assert column([math.nan, math.inf, -math.inf, 1.23456]) == [None, None, None, 1.235]
 
 
@@ -61,7 +61,7 @@ def test_only_kind_and_title_are_needed():
 
 
 def test_pods_of_nodes_stay_in_order(small):
-    """The counts per node cut the pods' columns back into nodes."""
+    """The counts per node split the columns of pods by node."""
     pods = packed(small)["nodes"]["pods"]
     names, first = unpacked(pods["name"]), 0
     for node, amount in zip(small["nodes"], unpacked(pods["count"]), strict=True):
@@ -79,6 +79,6 @@ def test_equal_requests_are_one_shape(large):
 
 
 def test_seed_is_exact():
-    """A seed beyond 2^53 reaches the page digit by digit."""
+    """A seed above 2^53 has all of its digits on the page."""
     page = packed({"kind": "simulate", "title": "t", "seed": 2**70})
     assert json.loads(json.dumps(page))["seed"] == "1180591620717411303424"

@@ -74,7 +74,7 @@ def test_the_report_can_be_rendered(data):
 
 @pytest.fixture
 def dark(snapshot, make):
-    """Two nodes of a zone dark for ten minutes, with a pod each; two others drained in turn."""
+    """Two nodes of a zone with a pod each fail for ten minutes; two others are drained in turn."""
     zone = "topology.kubernetes.io/zone"
     objects = [
         *(make.node(name, **{zone: name[0]}) for name in ("a1", "a2", "b1", "b2")),
@@ -98,7 +98,7 @@ def test_an_outage_is_shown_in_figures_and_tables(dark):
 
 
 def test_the_time_lines_of_an_outage_add_up(dark):
-    """At each instant every node is in one state, and every pod concerned in one."""
+    """At each instant, every node and every affected pod is in exactly one state."""
     outage = dark["outage"]
     nodes = outage["nodes_over_time"]
     assert nodes["t_s"] == sorted(set(nodes["t_s"]))

@@ -23,7 +23,7 @@ from fairlead.whatif.report.write import COMPARISON_STYLES, LIVE_STYLES, asset
 STATIC = Path(report.__file__).parent / "static"
 DECLARED = re.compile(r"^(?:export )?(?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
 IMPORTED = re.compile(r"^import \{([^}]*)\} from \"\./(\w+\.js)\";$", re.MULTILINE)
-# Ways for text to become markup or code, and ways out of the page.
+# Texts that could become markup or code, and ways to leave the page.
 MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\b|new Function"
 )
@@ -81,7 +81,7 @@ def test_only_one_module_can_send_requests():
 
 @pytest.mark.parametrize("modules", [MODULES, COMPARISON_MODULES, DASHBOARD_MODULES])
 def test_a_script_has_every_module_that_it_imports(modules):
-    """Nothing is left out of either script that another module needs."""
+    """Each script contains all modules that its modules import."""
     for module in modules:
         assert {source for _, source in IMPORTED.findall(asset(module))} <= set(modules)
 

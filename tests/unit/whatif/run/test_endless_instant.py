@@ -36,7 +36,7 @@ def test_pods_that_run_for_no_time_are_refused_by_name(snapshot, make):
 
 @pytest.fixture
 def ended(make):
-    """A deleted pod of the ReplicaSet web, created at second `created`."""
+    """Return a deleted pod of the ReplicaSet web that was created at second `created`."""
 
     def deleted(number, created=0):
         pod = make.pod(f"web-{number}", owner="web")
@@ -53,7 +53,7 @@ def ended(make):
     ("wanted", "allowed"), [(0, PODS_MAX), (5, PODS_MAX + 10), (None, PODS_MAX + 1000)]
 )
 def test_a_workload_may_lose_twice_its_pods_at_one_instant(ended, wanted, allowed):
-    """A workload that wants no certain number has no bound."""
+    """A workload without a desired number of pods has no limit."""
     bound = EndlessInstant("s.yaml", lambda _: wanted)
     for number in range(allowed):
         bound.observe(ended(number), 0)
@@ -83,7 +83,7 @@ def test_a_clock_that_does_not_advance_is_an_error_that_names_the_cause(make):
 
 @pytest.fixture
 def failed():
-    """A failed attempt of the pod `name` at second `second`."""
+    """Return a failed attempt for the pod `name` at second `second`."""
 
     def unschedulable(name, second=0):
         return PodUnschedulable(

@@ -32,7 +32,7 @@ def finish(write):
 def test_a_run_without_a_duration_ends_with_its_last_event(finish):
     outcome = finish(f"events: [{{at: 10s, create: {POD % '{}'}}}]").outcome
     assert outcome.settled
-    assert outcome.virtual_seconds == 11  # it came at 10 and ran after a second
+    assert outcome.virtual_seconds == 11  # the pod arrived at 10 s and ran a second later
 
 
 def test_a_run_with_a_duration_ends_after_it(finish):
@@ -67,7 +67,7 @@ def test_samples_count_by_priority_over_time(finish):
 
 
 def test_a_terminating_pod_is_not_counted_beside_its_replacement(finish):
-    """Two replicas are never more than two that run or wait, though the old ones end slowly."""
+    """At most two replicas are running or pending, although the old ones terminate slowly."""
     replicas = (
         "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 2,"
         " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"

@@ -69,7 +69,7 @@ class Server(ThreadingHTTPServer):
 
 @pytest.fixture
 def extender(write):
-    """Runs such an extender, and writes a configuration with it: path and URL."""
+    """Runs this extender, and writes a configuration for it; returns (path, URL)."""
 
     @contextmanager
     def serve(options="", **answers):
@@ -91,7 +91,7 @@ def extender(write):
 
 @pytest.fixture
 def outcome(extender, write):
-    """The node, or the reason why there is none, of a run with such an extender."""
+    """Returns the node of the pod, or the reason without a node, of a run with this extender."""
 
     def finish(options="", **answers):
         path = write("s.yaml", SCENARIO)
@@ -157,7 +157,7 @@ def test_an_extender_that_rejects_every_node_says_why(outcome):
 
 @pytest.fixture
 def explained(extender, snapshot, make):
-    """The explanation of a pod that asks for `cpu`, on nodes a, b and c of four, with pods."""
+    """Explains a pod that requests `cpu`, on the nodes a, b and c of four CPUs, with pods."""
 
     def explanation(*pods, cpu="1", **answers):
         nodes = [make.node(name) for name in "abc"]
@@ -213,7 +213,7 @@ def test_explain_reports_a_failing_extender(explained):
 
 
 def test_extenders_are_called_only_if_allowed(extender, write, snapshot, make):
-    """Whatever reads a configuration refuses one with extenders, in one line with the option."""
+    """Commands that read a configuration refuse extenders in one line that names the option."""
     path = write("s.yaml", SCENARIO)
     with extender(filter=lambda _server, asked: {"NodeNames": asked["NodeNames"]}) as (file, url):
         line = f"extenders: pods would be sent to {url}; --allow-extenders lets extenders be called"

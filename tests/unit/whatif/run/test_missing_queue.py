@@ -19,7 +19,7 @@ QUEUE = {
 
 @pytest.fixture
 def ask(make, snapshot):
-    """What the batch scheduler `source` does with a waiting pod, beside `objects`."""
+    """Returns the outcome for a pending pod of the batch scheduler `source` and `objects`."""
 
     def run(source, *objects, **meta):
         pod = make.pod("train", schedulerName="volcano")
@@ -31,7 +31,7 @@ def ask(make, snapshot):
 
 
 def notes_about_objects(outcome):
-    """The notes but those that every what-if with a configuration and without a change has."""
+    """Return the notes except those of every what-if with a configuration and no change."""
     return [note for note in outcome.notes if note not in (IN_BOTH_RUNS, PODS_STAY)]
 
 

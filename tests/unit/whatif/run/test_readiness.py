@@ -113,7 +113,7 @@ def objects():
 class RecordedEngine:
     """Passes each stimulus to recorders and to the engine.
 
-    If `is_plain` is set, a change of readiness is passed on as any other change.
+    If `is_plain` is set, a change of readiness is passed on as an ordinary change of a pod.
     """
 
     def __init__(self, *, is_plain):
@@ -215,12 +215,12 @@ steps = st.tuples(
 @settings(max_examples=25)
 @given(st.lists(steps, max_size=8))
 def test_commands_and_records_equal_those_of_forwarding_every_change(script):
-    """Whatever fails, heals or is deleted, and when."""
+    """This holds for any failures, recoveries and deletions."""
     fast, plain = run(script, is_plain=False), run(script, is_plain=True)
     assert fast == plain
 
 
 def test_most_changes_of_a_failed_zone_concern_readiness():
-    """Otherwise, the other test compares nothing."""
+    """Otherwise, the comparison above would prove nothing."""
     zone = [(0, fail, "a1"), (0, fail, "a2"), (100, heal, "a1"), (100, heal, "a2")]
     assert run(zone, is_plain=False)[2] == 2 * 4

@@ -24,7 +24,7 @@ extenders: [{urlPrefix: "http://127.0.0.1:9", filterVerb: filter, weight: 1}]
 
 @pytest.fixture
 def pair(make, found):
-    """An experiment in which a pod waits for a node, and the same with a step that makes room."""
+    """Return an experiment with a pending pod, and the same with a change that helps the pod."""
     cluster = found(
         make.node("a", cpu="2"),
         make.workload(replicas=2, cpu="1"),
@@ -40,7 +40,7 @@ def pair(make, found):
 
 
 def in_another_thread(act):
-    """The result of `act`, while this process has two threads."""
+    """Return the result of `act`, which is called while this process has two threads."""
     release = threading.Event()
     thread = threading.Thread(target=release.wait)
     thread.start()
@@ -52,7 +52,7 @@ def in_another_thread(act):
 
 
 def test_extenders_are_called_in_a_process_of_one_thread(pair, write):
-    """Nothing listens at this address, and the reason of the waiting pods says so."""
+    """No server listens at this address, as the reason of the pending pods says."""
     config = read_scheduler_config(write("c.yaml", EXTENDER), allow_extenders=True)
     without, changed = (replace(one, scheduler=config) for one in pair)
     _, after = run_pair(without, changed, NoProgress())
@@ -73,7 +73,7 @@ def test_both_ways_have_the_same_outcomes_and_commands(pair):
 
 
 def test_a_pod_that_neither_run_changes_exists_once(pair, monkeypatch):
-    # A test before this one may have left a thread, and then the runs do not share objects.
+    # An earlier test may have left a thread; then the runs do not share objects.
     monkeypatch.setattr(run_pair_module.threading, "active_count", lambda: 1)
     before, after = run_pair(*pair, NoProgress())
     assert before.pods["default/idle"] is after.pods["default/idle"]

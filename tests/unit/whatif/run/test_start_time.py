@@ -60,7 +60,7 @@ def completed():
 
 @pytest.fixture
 def busy(make):
-    """A full node, on which `import` has run for 15 minutes, and a pod that waits for it."""
+    """A full node, on which `import` has run for 15 minutes, and a pending pod."""
     running = job_pod("running", "import", started="04:45:00")
     return [make.node("n"), running, job_pod("waiting", "report")]
 

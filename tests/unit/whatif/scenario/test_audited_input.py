@@ -93,7 +93,7 @@ RECORDED = [
 
 @pytest.fixture
 def simulate(tmp_path):
-    """The run of a scenario from `events`, from a dump of one node and `dumped` objects."""
+    """Runs a scenario from `events` and a dump of one node and `dumped` objects."""
 
     def run_scenario(events, *dumped, files=True, settings=None):
         base = {"apiVersion": "v1", "kind": "Node", **node("n1")}
@@ -115,7 +115,7 @@ def pods_of(run):
 
 
 def test_controllers_create_their_pods_once(simulate):
-    """Two replicas, then three, of the simulated ReplicaSet; the recorded pods are left out."""
+    """The simulated ReplicaSet creates two pods, then a third; the recorded pods are left out."""
     run = simulate(RECORDED)
     [found] = run.store.list(REPLICA_SET)
     assert (found["metadata"]["name"] != "web-5d", found["spec"]["replicas"]) == (True, 3)
@@ -138,13 +138,13 @@ def test_writes_of_users_are_repeated_at_their_time(simulate):
 
 
 def at_level_request(event, name=""):
-    """The event without its response; `name` is the name that is recorded."""
+    """Return the event without its response; `name` is the recorded name."""
     reference = {**event["objectRef"], "name": name}
     return {**event, "level": "Request", "responseObject": None, "objectRef": reference}
 
 
 def test_objects_with_generated_names_are_created(simulate):
-    """A log of level Request does not contain their names; a later write can."""
+    """A log at level Request does not contain their names; a later write may contain them."""
     job = {"metadata": {"generateName": "train-", "namespace": "shop"},
            "spec": {"template": template("train", restartPolicy="Never")}}  # fmt: skip
     made = {**template("argo"), "metadata": {"generateName": "of-argo-", "namespace": "shop"}}
@@ -218,7 +218,7 @@ def test_a_pod_that_completed_runs_as_long_as_recorded(simulate):
     run = simulate(events)
     [ran] = run.outcome.pods.values()
     assert (ran.name != "etl-1", ran.phase) == (True, "Succeeded")
-    assert run.outcome.virtual_seconds == 601  # a second to start, ten minutes as recorded
+    assert run.outcome.virtual_seconds == 601  # a second to start, and ten minutes as recorded
 
 
 def job_spec():

@@ -31,7 +31,7 @@ def autoscaler(name="web", **spec):
 
 @pytest.fixture
 def read(tmp_path, make):
-    """The experiment of a scenario with two workloads and this load."""
+    """Returns the experiment of a scenario with two workloads and this load."""
 
     def read_load(load, duration="10m", files=None):
         for name, content in (files or {}).items():
@@ -92,7 +92,7 @@ def test_a_table_has_the_load_of_several_workloads(read, times):
 
 
 def test_a_workload_follows_its_load(read):
-    """One core a pod at 80 %: 6 cores need 8 pods. The note is about the workload without."""
+    """With one core per pod and 80 %, 6 cores need 8 pods. The note is about the other workload."""
     load = [
         {"workload": "deploy/default/web", "cpu": {"steps": {"0s": "1.6", "3m": 6}}},
         {"workload": "deploy/default/api", "cpu": 1},

@@ -57,7 +57,7 @@ KARPENTER = {"autoscale": "karpenter", "instance-types": "types.csv"}
 
 
 def run(folder, settings, *events, duration="50m"):
-    """Two nodes in two zones that are full; after a minute there is a third pod."""
+    """Return a run with two full nodes in two zones, and a third pod after a minute."""
     (folder / "groups.yaml").write_text(yaml.safe_dump(GROUPS))
     (folder / "types.csv").write_text(TYPES)
     path = folder / "scenario.yaml"
@@ -73,7 +73,7 @@ def run(folder, settings, *events, duration="50m"):
 
 
 def new_node(finished):
-    """The zone of the only new node, and the seconds after which it was added."""
+    """Return (zone of the only new node, seconds until it was added)."""
     [added] = [one for one in finished.outcome.autoscaling.transitions if one.came]
     [node] = [one for one in finished.store.list(NODE) if one["metadata"]["name"] == added.node]
     return node["metadata"]["labels"][ZONE], to_seconds(added.at - finished.outcome.started_at)
@@ -106,7 +106,7 @@ def test_karpenter_launches_in_another_zone_at_once(tmp_path):
 
 
 def test_karpenter_retries_when_offerings_are_available_again(tmp_path):
-    """A NodeClaim without any capacity fails; offerings are unavailable for three minutes."""
+    """A NodeClaim without capacity fails; offerings are unavailable for three minutes."""
     event = {"at": "30s", "out-of-capacity": "type=small", "for": "5m"}
     finished = run(tmp_path, KARPENTER, event)
     _, after = new_node(finished)

@@ -121,11 +121,11 @@ def test_pods_end_only_if_recorded_durations_are_enabled(read):
     assert annotations() == [None] * 4
     recorded = annotations(durations="recorded")
     assert recorded[0] == {"fairlead.dev/run-duration": "400s"}
-    assert recorded[1] is None  # it never ran
+    assert recorded[1] is None  # the pod never ran
 
 
 def test_a_table_may_state_the_usage_of_pods(read):
-    """In columns of its own; an empty one is unknown."""
+    """The usage has its own columns; an empty value is unknown."""
     columns = ",memory_used_mib,disk_used_mib"
     rows = zip(PODS.splitlines(), (columns, ",900,", ",,2048", ",1,2", ",,"), strict=True)
     pods = "".join(f"{line}{extra}\n" for line, extra in rows)

@@ -19,7 +19,7 @@ PODS = "pods,qos,cpu_milli,memory_mib,num_gpu,gpu_milli\n3,LS,8000,1024,8,1000\n
 
 @pytest.fixture
 def experiment(tmp_path):
-    """What a scenario with these jobs comes to."""
+    """Returns the experiment of a scenario with these jobs."""
 
     def made(seed=1, gpus=8, pods=PODS, **jobs):
         (tmp_path / "nodes.csv").write_text(NODES)
@@ -87,7 +87,7 @@ def test_the_seed_determines_the_random_choices(experiment):
 
 
 def test_an_evicted_member_is_recreated_in_its_group(experiment):
-    """Two queues share four nodes; the second wants its half when the first has all."""
+    """Two queues share four nodes; the second requests its half when the first uses all nodes."""
     queues = [{"name": "a", "jobs": 2}, {"name": "b", "jobs": 2, "begins": "40m", "over": "1s"}]
     found = experiment(members=[2], runtimes=["1h"], queues=queues)
     outcome = run_experiment(found, "", NoProgress()).outcome

@@ -29,7 +29,7 @@ def dump(version="v1beta2", **selector):
 
 
 def test_the_alpha_version_is_read_as_the_beta_version():
-    """Since Kubernetes 1.35 they are alike."""
+    """The versions have the same fields since Kubernetes 1.35."""
     _, rule = dump("v1alpha3", pool="a").manifests
     assert rule.value["apiVersion"] == "resource.k8s.io/v1beta2"
 

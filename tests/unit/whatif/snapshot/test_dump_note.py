@@ -39,7 +39,7 @@ COMPLETE = (BUDGET, QUOTA, LEASE)
 
 @pytest.fixture
 def notes(make, snapshot):
-    """The notes of an answer about nodes with `kubelets`, and `objects`, as dumped."""
+    """Returns the notes of an answer about nodes with `kubelets`, and about `objects`."""
 
     def run(*objects, kubelets=("v1.36.2",)):
         nodes = [make.node(f"n{number}") for number in range(len(kubelets))]
@@ -190,12 +190,12 @@ def test_the_version_of_the_control_plane_counts(notes, make):
 
 
 def test_the_readmes_command_names_kinds_that_every_server_has():
-    """kubectl refuses the whole list over one unknown name."""
+    """kubectl refuses the whole list because of one unknown name."""
     text = (Path(__file__).parents[4] / "README.md").read_text()
     command = text.partition("kubectl get -A -o json ")[2].partition(" > ")[0]
     names = command.replace("\\\n", "").split(",")
     assert len(names) > 20
-    # Without these an answer is worse, and says so.
+    # Without these kinds, an answer is less exact, and says so.
     assert {"leases", "limitranges", "resourcequotas", "replicationcontrollers", "cronjobs"} <= {
         *names
     }
@@ -280,7 +280,7 @@ def test_unknown_kinds_of_built_in_groups_are_named(notes, make):
 
 
 def test_a_stateful_set_with_claims_needs_storage_classes(notes, make):
-    """New claims are assumed to get volumes, and a class in the dump ends the assumption."""
+    """Without classes, new claims are assumed to get volumes; a class in the dump changes this."""
     sts = make.workload("StatefulSet", "db", replicas=0)
     sts["metadata"]["uid"] = "db"
     template = {"metadata": {"name": "data"}, "spec": {"storageClassName": "disk"}}

@@ -152,7 +152,7 @@ def written_as_columns(tmp_path, objects):
 
 
 def read_values(path):
-    """What `read_snapshot` reads, by way of JSON values."""
+    """Return what `read_snapshot` returns, read as JSON values."""
     documents = read(path)
     found = manifests(documents)
     refuse_excess(found)
@@ -160,7 +160,7 @@ def read_values(path):
 
 
 def loaded(path, reader):
-    """Views, stored objects and start of time; or the refusal."""
+    """Return (views, stored objects, start time), or the refusal."""
     store = Store(SeededIds(0), storage=DeferredStorage())
     try:
         snapshot = reader(str(path))
@@ -176,12 +176,12 @@ def texts_of(objects):
 
 
 def read_texts(objects):
-    """A reader of `objects` as a cluster returns them: as texts of their own."""
+    """Return a reader of `objects` as a cluster returns them, as separate texts."""
     return lambda path: snapshot_of_texts(path, texts_of(objects), {})
 
 
 def read_as_they_arrive(objects):
-    """A reader of `objects` as a cluster returns them, decoded one by one as they arrive."""
+    """Return a reader of `objects` as a cluster returns them, decoded one by one on arrival."""
     kind = Kind("", "", "", "", is_custom=True)  # the texts contain their kinds
 
     def reader(path):
@@ -192,7 +192,7 @@ def read_as_they_arrive(objects):
 
 
 def paths_in(value, path=()):
-    """Every path below `value`."""
+    """Return every path below `value`."""
     yield path
     below = value if isinstance(value, dict) else {}
     if isinstance(value, list):
@@ -239,7 +239,7 @@ STEPS = st.lists(
 
 
 def changed(objects, step):
-    """Change one place, unless an earlier step took it away."""
+    """Change one place, unless an earlier step has removed it."""
     what, (number, path), value = step
     at = objects[number]
     for key in path[:-1]:
@@ -286,9 +286,9 @@ def pinned_to(node):
 
 
 def pods_of_a_workload(relation=PREFIX, *, are_pinned=False):
-    """Pods whose texts differ as those of a ReplicaSet do; their metadata have `relation`.
+    """Return pods whose texts differ like those of a ReplicaSet; their metadata have `relation`.
 
-    If `are_pinned` is set, they differ as those of a DaemonSet do.
+    If `are_pinned` is set, they differ like those of a DaemonSet.
     """
     for number, suffix in enumerate("bcdfghjk"):
         one = pod(f"web-{suffix}")
@@ -340,7 +340,7 @@ VARIED = st.lists(
     are_pinned=False,
     order=range(9),
 )
-@example(  # a name in the middle of those of another group
+@example(  # a name between the names of another group
     steps=[("set", (0, ("metadata", "name")), "web-dd"), ("set", (0, ("spec", "priority")), 1)],
     relation=PREFIX,
     are_pinned=False,
@@ -445,7 +445,7 @@ def test_pods_of_a_column_are_made_from_a_template(tmp_path):
 
 
 def renamed(pods, app):
-    """The pods `web-*` as pods of another workload `app`."""
+    """Return the pods `web-*` as pods of another workload `app`."""
     return json.loads(
         json.dumps(pods).replace('"web-', f'"{app}-').replace("uid-web", f"uid-{app}")
     )
@@ -478,14 +478,14 @@ def loaded_replicas(tmp_path, objects):
     ],
 )
 def test_first_pods_of_a_workload_join_its_columns(tmp_path, monkeypatch, rows_max, order):
-    """They are decoded before there is a template, and other pods are listed around them."""
+    """They are decoded before there is a template; other pods are listed before and after them."""
     monkeypatch.setattr(pod_texts, "_ROWS_MAX", rows_max)
     pods = list(pods_of_a_workload())
     found = loaded_replicas(tmp_path, [pods[index] for index in order])
     (kept,) = (one for one in found if isinstance(one, DumpedReplicas))
     others = [one.names[0] for one in found if one is not kept]
     assert sorted([*others, *kept.names]) == [f"web-{letter}" for letter in "bcdfghjk"]
-    assert len(kept) >= 7  # a pod before or after all others stays alone
+    assert len(kept) >= 7  # a pod before or after all others stays separate
     assert all(one.metadata.name in kept.names for one in kept)
 
 

@@ -46,7 +46,7 @@ async def send_slowly(_path, writer):
 
 @contextmanager
 def serving(send):
-    """Yield the connection to an API server that answers with `send`."""
+    """Yield the connection to an API server that responds with `send`."""
     ready, found = threading.Event(), {}
 
     async def handle(reader, writer):
@@ -116,7 +116,7 @@ def test_a_snapshot_has_the_time_of_the_cluster(headers, taken_at):
 
 
 async def send_as_1_20(path, writer):
-    """Of PodDisruptionBudgets only v1beta1 is served; of resource.k8s.io and CRDs nothing."""
+    """Only v1beta1 of PodDisruptionBudgets is served, and no resource.k8s.io and no CRDs."""
     group = {"versions": [{"version": "v1beta1"}]}
     answers = {
         "/apis/policy": group,
@@ -134,7 +134,7 @@ async def send_as_1_20(path, writer):
 
 
 def test_a_resource_that_is_served_in_another_version_is_unreadable():
-    """Otherwise an answer would count on there being none."""
+    """Otherwise, an answer would assume that there are no such objects."""
 
     async def send(path, writer):
         await send_as_1_20(path.partition("?")[0], writer)

@@ -91,7 +91,7 @@ DELETE = object()
 
 
 def paths(value, path=()):
-    """Every place in a JSON value."""
+    """Return every path in a JSON value."""
     yield path
     if isinstance(value, dict | list):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
@@ -102,7 +102,7 @@ PLACES = [path for path in paths(CLUSTER) if len(path) > 1]
 
 
 def changed(path, value, original=CLUSTER):
-    """`original` with `value` at `path`."""
+    """Return `original` with `value` at `path`."""
     cluster = copy.deepcopy(original)
     *parents, last = path
     place = cluster
@@ -127,7 +127,7 @@ def test_a_what_if_of_the_unmodified_cluster_has_an_answer():
 
 
 def refusal_of(cluster):
-    """The line that refuses `cluster`, "" where it is answered."""
+    """Return the one-line refusal of `cluster`, or "" if it is answered."""
     try:
         ask(cluster)
     except InputError as refused:
@@ -153,5 +153,5 @@ def test_a_dump_with_two_invalid_values_is_answered_or_refused(path, other, valu
     try:
         cluster = changed(other, another, cluster)
     except (KeyError, IndexError, TypeError):
-        return  # the first one took the second one's place away
+        return  # the first value has replaced the place of the second
     assert "\n" not in refusal_of(cluster)

@@ -71,7 +71,7 @@ def test_pods_of_a_pod_group_share_an_allocation_that_the_api_does_not_show(scen
     assert plugin.post_filter(state, second, None).commands == ()
     assert plugin.filter(state, second, scene.table.find("a")) is None
     assert plugin.reserve(state, second, "a") is None
-    *_, write = plugin.pre_bind(state, second, "a").commands  # it may be the first to write
+    *_, write = plugin.pre_bind(state, second, "a").commands  # the second pod may write first
     assert "allocation" in write.fields
     assert [one["name"] for one in write.fields["reservedFor"]] == ["q"]
     *_, write = plugin.pre_bind(before, first, "a").commands
@@ -147,7 +147,7 @@ def test_config_without_requests_applies_to_all_of_them(scene, plugin):
 
 
 def test_the_claims_of_a_pod_as_they_are_after_its_binding(scene, plugin):
-    """A new allocation, and a claim that other pods use or that the pod itself uses already."""
+    """A new allocation, a claim of other pods, and a claim that the pod already uses."""
     pod = scene.pod("p", **wanting("new", "shared", "own"))
     scene.tell(
         make_resource_claim("new"),

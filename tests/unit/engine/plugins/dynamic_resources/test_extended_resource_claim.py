@@ -109,7 +109,7 @@ def test_a_resource_without_device_class_and_node_capacity(scene, plugin):
 
 
 def test_the_later_of_two_classes_provides_the_resource(scene, plugin):
-    """Of two created together, the first by name (documented at spec.extendedResourceName)."""
+    """Of two classes of equal age, the first by name counts (spec.extendedResourceName)."""
     extended = scene.cluster.devices.extended
     scene.tell(gpu_class("old"), gpu_class("new", created="2026-02-01T00:00:00Z"))
     assert extended.class_of(GPU) == "new"
@@ -320,7 +320,7 @@ def test_an_init_container_that_later_containers_cover_has_no_request(scene, plu
 
 @pytest.mark.parametrize(("of_class", "woken"), [([gpu_class()], True), ([], False)])
 def test_node_changes_wake_pods_that_need_devices(scene, plugin, of_class, woken):
-    """So any change wakes a pod that wants devices, but no pod that wants the node's own."""
+    """Any change wakes a pod whose resource is provided by devices, but not by the node."""
     scene.tell(*of_class)
     pod = scene.incoming(**asks(1))
     node = scene.table.find("a").node

@@ -199,7 +199,7 @@ class Columns:
         return [row for row in self.rows() if self.lowest(row) < pod.priority]
 
     def together(self, pod):
-        """The costs for `pod` or the refusal on each node with victims; SUCCESS if it fits now."""
+        """Return the cost or the status on each node with victims; SUCCESS if it fits now."""
         rows = self.with_victims(pod)
         result = self.kept.costs(self._fit(pod), pod, np.array(rows, np.int64), RULES)
         return [

@@ -93,7 +93,7 @@ def test_failed_jobs_have_their_own_history_limit(world, build):
 
 
 def test_a_job_that_another_client_created_is_not_managed(world, build):
-    """As `kubectl create job --from=cronjob/tick` does: it runs beside those by the schedule."""
+    """`kubectl create job --from` creates such a Job; it runs beside scheduled Jobs."""
     world.create(cron_job(build, concurrencyPolicy="Forbid"))
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "cron"}
     job = build.owned("Job", "by-hand", uid="j", version="batch/v1")

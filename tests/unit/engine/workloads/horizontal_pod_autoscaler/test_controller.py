@@ -68,7 +68,7 @@ def cores(*amounts):
 
 @pytest.fixture
 def begin(new_world):
-    """A world with a controller under a load; `refreshes` as for API clients."""
+    """Makes worlds with a load; `refreshes` writes statuses as for API clients."""
 
     def make(loads=None, *, refreshes=True, **options):
         config = HorizontalPodAutoscalerConfig(loads=loads or {}, refreshes_status=refreshes)

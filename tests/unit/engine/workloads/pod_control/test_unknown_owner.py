@@ -28,7 +28,7 @@ def test_loaded_pods_are_not_changed(world, build):
 
 
 def test_a_deleted_pod_gets_an_equal_replacement(world, build):
-    """Same owner, labels, specification and class; another name, no node."""
+    """Owner, labels, specification and class are equal; the name differs."""
     lost = build.pod("web-54df9554fd-abcde", UNKNOWN, priority=7, priorityClassName="urgent")
     world.load(lost)
     world.delete("Pod", "web-54df9554fd-abcde")

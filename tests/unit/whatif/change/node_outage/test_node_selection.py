@@ -18,7 +18,7 @@ BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 
 
 def cluster(**labels):
-    """An inventory of nodes by name."""
+    """Return an inventory of nodes with these labels, by name."""
     nodes = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": label}}
         for name, label in labels.items()

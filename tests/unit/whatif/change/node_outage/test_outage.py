@@ -30,7 +30,7 @@ FOR_EVER = [{"operator": "Exists"}]
 
 @pytest.fixture
 def zoned(make):
-    """`zoned(a=2, b=2)`: nodes a0, a1, b0, b1 that are ready, in zones."""
+    """`zoned(a=2, b=2)` returns the ready nodes a0, a1, b0, b1 in the zones a and b."""
 
     def nodes(**zones):
         made = []
@@ -46,7 +46,7 @@ def zoned(make):
 
 @pytest.fixture
 def ask(snapshot):
-    """`ask(objects, fail_zone=("a",), lasts="20m")`: the answer."""
+    """`ask(objects, fail_zone=("a",), lasts="20m")` returns the answer."""
 
     def what_if_they_fail(objects, *, lasts="", conditions=DEFAULT_CONDITIONS, **failures):
         change = ClusterChange(failures=Failures(**failures), lasts=lasts)
@@ -74,7 +74,7 @@ def tenant(make, name, node, **spec):
 
 
 def test_pods_of_a_failed_zone_are_evicted_after_their_tolerations_and_replaced(ask, make, zoned):
-    """Noticed after 50 s, tainted at 10 s intervals, evicted 300 s later, replaced at once."""
+    """Detected after 50 s, tainted every 10 s, evicted 300 s later, replaced immediately."""
     objects = [*zoned(a=2, b=2), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
     answer = ask(objects, fail_zone=("a",), lasts="20m")
     found = outage(answer)
@@ -295,7 +295,7 @@ def test_the_mode_without_taint_based_evictions_deletes_pods(ask, make, zoned):
     old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="2m")
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     answer = ask(objects, fail_node=("a0",), lasts="30m", conditions=old)
-    [evicted] = answer.changed.evicted  # two minutes after the pass that heard of it last
+    [evicted] = answer.changed.evicted  # two minutes after the pass with its last heartbeat
     assert 120 <= after(answer, evicted.at) <= 126
     assert outage(answer).turns == ()
 

@@ -66,7 +66,7 @@ KWOK = [
 
 
 def read(tmp_path: Path, content: object) -> list[StatedType]:
-    """The types in a file with that content."""
+    """Return the types in a file with this content."""
     path = tmp_path / "types"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return read_instance_types(str(path))
@@ -96,7 +96,7 @@ def read(tmp_path: Path, content: object) -> list[StatedType]:
 def test_listings_of_cloud_providers_are_read(
     tmp_path: Path, content: Any, name: str, zones: tuple[str, ...], kinds: tuple[str, ...]
 ) -> None:
-    """One type of two cores each."""
+    """Each listing has one type of two cores."""
     (found,) = read(tmp_path, content)
     assert (found.name, found.zones, found.capacity_types) == (name, zones, kinds)
     (made,) = instance_types([found], ["z-a"])
@@ -117,7 +117,7 @@ def test_a_csv_has_on_demand_and_spot_prices(tmp_path: Path) -> None:
 
 
 def test_a_price_is_estimated_if_none_is_given(tmp_path: Path) -> None:
-    """So that larger types cost more."""
+    """The estimate grows with the size of the type."""
     small, large = read(tmp_path, "name,cpu,memory\na,2,8Gi\nb,4,16Gi\n")
     assert not small.has_price
     assert 0 < small.price("on-demand", "") < large.price("on-demand", "")

@@ -22,7 +22,7 @@ ZONE = "topology.kubernetes.io/zone"
 
 @pytest.fixture
 def of_labels(found, make):
-    """The groups of nodes with these labels, each as (id, min, max)."""
+    """Returns the groups of nodes with these labels, each as (id, min, max)."""
 
     def read(*labels, more=()):
         nodes = [make.node(f"n{i}", **one) for i, one in enumerate(labels)]
@@ -411,7 +411,7 @@ def test_the_error_names_an_invalid_option(found, make, options, says):
     "containers", [["x"], {"a": 1}, [{"image": 7}], [{"image": "i", "args": "x"}]]
 )
 def test_a_malformed_deployment_is_not_an_autoscaler(containers):
-    """It is refused when it is loaded."""
+    """The Deployment is refused when it is loaded."""
     value = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

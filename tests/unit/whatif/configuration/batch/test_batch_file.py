@@ -47,7 +47,7 @@ CONFIG = 'actions: "allocate, act"\ntiers:\n- plugins:\n  - {name: order, argume
 
 @pytest.fixture
 def mine(tmp_path):
-    """What --batch-plugin says of a class."""
+    """Returns the result of --batch-plugin for a class."""
     (tmp_path / "mine.py").write_text(SOURCE)
     (tmp_path / "batch.yaml").write_text(CONFIG)
     return lambda name: f"{tmp_path / 'mine.py'}:{name}"

@@ -198,10 +198,10 @@ def test_a_pod_with_another_name_replaces_a_displaced_pod(is_evicted):
 @pytest.mark.parametrize(
     ("after", "recovered_s"),
     [
-        ([pod("p", "b", started_s=31), pod("q", "a", started_s=99)], 31),  # q is not concerned
-        ([pod("p", "b"), pod("q", "a")], None),  # p has a node, and does not run yet
+        ([pod("p", "b", started_s=31), pod("q", "a", started_s=99)], 31),  # q is not affected
+        ([pod("p", "b"), pod("q", "a")], None),  # p has a node, and is not running yet
         ([pod("p"), pod("q", "a")], None),
-        ([pod("q", "a")], None),  # p is gone for good
+        ([pod("q", "a")], None),  # p is not replaced
         ([pod("p", "b", phase="Succeeded"), pod("q", "a")], 0),
     ],
 )

@@ -18,7 +18,7 @@ def web(name, node="", kind="Deployment", **fields):
 
 
 def exchanged(before, after):
-    """Whether the pod that waits and the pod that runs have the names of the other run."""
+    """Return whether the pending pod and the running pod have exchanged names between the runs."""
     found = effect_of(outcome(*before), outcome(*after))
     ends = {one.name: one.node for one in found.changed.pods.values()}
     assert [*found.changed.pods] == [one.key for one in found.changed.pods.values()]

@@ -15,7 +15,7 @@ from fairlead.whatif.planner.cluster_size.node_set import sets_to_try
 
 
 def pooled(planner, make, load):
-    """Nodes with the numbers of pods `load`; the offers of all nodes are one kind of node."""
+    """Return nodes with these numbers of pods; all nodes have the same offered type."""
     names = [f"n{at}" for at in range(len(load))]
     places = [name for name, pods in zip(names, load, strict=True) for _ in range(pods)]
     made = planner(*map(make.node, names), *deployment(make, "web", places))

@@ -48,7 +48,7 @@ def sized(planner, *, types=(), survival=NO_FAILURE, headroom=0.0, keep=(), effo
 
 
 def fleet(found):
-    """The number of nodes by type."""
+    """Return the number of nodes by type."""
     counts = {}
     for offer in found.nodes.values():
         counts[offer.node_type] = counts.get(offer.node_type, 0) + 1
@@ -56,16 +56,16 @@ def fleet(found):
 
 
 def test_the_pods_determine_the_number_of_nodes(planner, make):
-    """Six cores on nodes of four, one core of each taken by a DaemonSet: two are enough."""
+    """Six cores on nodes of four, of which a DaemonSet uses one, need two nodes."""
     names = ("a", "b", "c", "d")
     objects = [*map(make.node, names), *(daemon_pod(make, name, "1") for name in names)]
     found = sized(planner(*objects, *deployment(make, "web", ["a", "a", "b", "b", "c", "d"])))
     assert len(found.nodes) == 2
-    assert found.bound.cost == pytest.approx(found.cost)  # proven to be the cheapest
+    assert found.bound.cost == pytest.approx(found.cost)  # the plan is proven to be the cheapest
 
 
 def test_new_nodes_have_the_daemonset_pods_of_their_pool(planner, make):
-    """Seven cores on nodes of four, one core of each taken by a DaemonSet, need three nodes."""
+    """Seven cores on nodes of four, of which a DaemonSet uses one, need three nodes."""
     names = ("a", "b", "c", "d")
     objects = [*map(make.node, names), *(daemon_pod(make, name, "1") for name in names)]
     found = sized(planner(*objects, *deployment(make, "web", ["a", "b", "c"] * 2 + ["d"])))
@@ -270,7 +270,7 @@ def test_a_pod_that_survives_neither_its_zone_nor_its_node_ends_the_search(plann
 
 
 def test_each_zone_fails_with_the_nodes_added_for_the_previous_zone(planner, make):
-    """The loss of z1 adds a GPU node in z2; were it to survive z2, web would be spread to it."""
+    """The loss of z1 adds a GPU node in z2. If it survived the loss of z2, web would use it."""
     zones = ("z1", "z2", "z3")
     spread = {
         "maxSkew": 1,

@@ -40,7 +40,7 @@ def test_no_pods_need_no_node(planner, make):
 
 
 def test_pods_that_a_drain_does_not_place_anew_do_not_count(planner, make):
-    """A pod without a controller is lost with its node, and a waiting pod has no place now."""
+    """A pod without a controller is lost with its node, and a pending pod has no node to lose."""
     bare = [make.pod(f"bare-{name}", cpu="3", node_name=name) for name in NODES]
     waiting = deployment(make, "web", ["", ""], cpu="100m", affinity=ALONE)
     model = planner(*map(make.node, NODES), *bare, *waiting).model
@@ -48,7 +48,7 @@ def test_pods_that_a_drain_does_not_place_anew_do_not_count(planner, make):
 
 
 def test_equal_rules_of_workloads_with_other_labels_are_distinguished(planner, make):
-    """Both workloads avoid the pods of `web`; only the pods of `web` exclude each other."""
+    """Both workloads have anti-affinity to `web`; only the pods of `web` repel each other."""
     web = deployment(make, "web", ["a", "b"], cpu="100m", affinity=ALONE)
     api = deployment(make, "api", ["c", "d", "e"], cpu="100m", affinity=ALONE)
     nodes = (*NODES, "d", "e")

@@ -42,7 +42,7 @@ def plan_of(planner, nodes, **how):
 
 
 def blocked(planner, node):
-    """(cause, owner, edit) of what blocks the drain of a node."""
+    """Return (cause, owner, edit) of each blocker of the drain of a node."""
     found = plan_of(planner, [node]).blockers
     return [(one.cause, one.owner, one.edit) for one in found]
 
@@ -127,7 +127,7 @@ def test_a_budget_without_room_now_names_the_missing_pods(planner, make):
 
 
 def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
-    """Two of four are ready; even with maxUnavailable 1, three must be before one may go."""
+    """Two of four pods are ready. Even with maxUnavailable 1, three must be ready first."""
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a", "b", "c", "c"])]
     for pod in objects[-2:]:
         pod["status"]["conditions"] = []  # not ready
@@ -140,7 +140,7 @@ def test_a_budget_that_is_relaxed_may_still_need_more_ready_pods(planner, make):
 
 @pytest.mark.parametrize("limit", [{"maxUnavailable": 1}, {"minAvailable": "50%"}])
 def test_only_a_number_of_available_pods_lets_pods_without_a_controller_go(planner, make, limit):
-    """Upstream counts the replicas of controllers for other limits, so it allows no disruption."""
+    """For other limits, upstream counts the replicas of controllers, and allows no disruption."""
     pods = [make.pod(name, node_name="a") for name in ("web-1", "web-2")]
     for pod in pods:
         pod["metadata"] |= {"ownerReferences": [], "labels": {"app": "web"}}
@@ -162,7 +162,7 @@ def test_a_node_can_be_blocked_by_a_budget_and_by_an_unplaced_pod(planner, make)
         *deployment(make, "db", ["a"], nodeSelector={"pool": "db"}),
     ]
     unplaced = (BlockCause.NO_PLACE, "deploy/default/db")
-    for again, others in ((False, [unplaced]), (True, [])):  # the returned node takes the pod
+    for again, others in ((False, [unplaced]), (True, [])):  # the uncordoned node takes the pod
         made = planner(*objects, budget("web", maxUnavailable=0))
         found = plan_of(made, ["a", "c"], return_again=again)
         assert [(one.cause, one.owner) for one in found.blockers] == [
@@ -201,7 +201,7 @@ def test_pods_without_another_node_wait_until_their_node_returns(planner, experi
 
 
 def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experiment, make):
-    """Nothing protects the two replicas if both nodes are drained at once."""
+    """No budget protects the two replicas if both nodes are drained at once."""
     objects = [*bound_to_its_pool(make), budget("other", maxUnavailable=1)]
     for limits, is_safe in (([], False), ([budget("db", maxUnavailable=1)], True)):
         plan = plan_of(planner(*objects, *limits), ["a", "b"], return_again=True)
@@ -212,7 +212,7 @@ def test_pods_that_wait_at_the_same_time_can_make_a_pace_unsafe(planner, experim
 
 
 def test_a_pod_that_would_preempt_waits_too(planner, experiment, make):
-    """Preemption does not stop the eviction either; the preempted pod waits for the node."""
+    """The eviction happens although the pod would preempt; the preempted pod waits for the node."""
     nodes = [make.node("a", pool="db"), make.node("b", pool="db")]
     spec = {"nodeSelector": {"pool": "db"}, "priorityClassName": "high"}
     pods = [make.priority_class("high", 9), *deployment(make, "db", ["a"], cpu="3", **spec)]
@@ -328,7 +328,7 @@ def test_a_change_is_large_enough_for_all_pods_of_the_node(planner, make, max_sk
 
 
 def test_a_node_is_drained_first_if_other_pods_would_take_its_room(planner, make):
-    """The pod of a prefers c, the only node that takes the pod of b; it fits d, too."""
+    """The pod of a prefers c, the only node for the pod of b; it also fits on d."""
     made = planner(
         *(make.node("a"), make.node("b"), make.node("c", cpu="4"), make.node("d", cpu="2")),
         *deployment(make, "small", ["a"], cpu="2"),
@@ -352,7 +352,7 @@ def test_a_change_after_which_the_node_still_has_pods_is_not_proposed(planner, m
 
 @pytest.mark.parametrize("again", [False, True])
 def test_all_workloads_that_keep_a_node_are_blockers(planner, make, again):
-    """A new node takes the pods of both. If b returns, the pods wait for it."""
+    """A new node takes the pods of both workloads. If b returns, the pods wait for it."""
     nodes = [make.node("a", **{ZONE: "x"}), make.node("b", pool="db", **{ZONE: "y"})]
     pods = [
         *deployment(make, "db", ["b"], nodeSelector={"pool": "db"}),
@@ -394,7 +394,7 @@ def test_a_pod_that_returns_to_its_node_is_not_a_blocker(planner, make):
 def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
     """Node b, where no pod would start, needs one change.
 
-    Node c, which is ready, needs two. One more node is a smaller change than that.
+    Node c, which is ready, needs two. Adding one node counts as a smaller change than these two.
     """
     dead = make.node("b", pool="db")
     key = "node.kubernetes.io/unreachable" if sign == "taint" else "example.com/broken"
@@ -417,7 +417,7 @@ def test_no_remedy_uses_a_node_that_is_not_ready(planner, make, sign):
 
 @pytest.mark.parametrize("cpu", ["1", "2"])
 def test_pods_that_wait_take_the_room_on_a_new_node_first(planner, make, cpu):
-    """A new node has four cores, and the pod that must leave node a needs three of them."""
+    """A new node has four cores; the pod that must leave node a needs three of them."""
     nodes = [make.node("a"), make.node("b", cpu="1")]
     db, full = deployment(make, "db", ["a"], cpu="3"), deployment(make, "full", ["b"])
     [(_, _, edit)] = blocked(planner(*nodes, *db, *full, make.pod("waiting", cpu=cpu)), "a")
@@ -504,7 +504,7 @@ def test_a_plan_that_is_unsafe_because_of_an_order_is_made_without_it(planner, e
     """The drain evicts both pods at once, and app is placed first."""
     made = planner(*one_order(make))
     plan = plan_of(made, ["a"])
-    assert not plan.is_order_unsafe  # before it is known
+    assert not plan.is_order_unsafe  # the run has not failed yet
     run_plan(plan, experiment(*one_order(make)), NoProgress())
     assert plan.is_order_unsafe
     made.reorders = False

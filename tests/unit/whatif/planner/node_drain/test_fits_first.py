@@ -32,7 +32,7 @@ def test_a_node_with_a_blocker_cannot_be_emptied(planner, make, seed):
 
 
 def test_a_pod_with_affinity_to_a_moving_pod_is_decided_by_empty(planner, make):
-    """The cache fits only beside web, which leaves node a, too; placed first, it fits nowhere."""
+    """The cache fits only beside web, which leaves node a, too. Placed first, it fits nowhere."""
     beside = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "zone"}
     follow = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
     made = planner(

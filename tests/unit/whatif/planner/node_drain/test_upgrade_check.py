@@ -40,7 +40,7 @@ def test_similar_nodes_are_a_pool(planner, make):
 
 
 def test_a_surge_node_adds_room_to_its_pool(planner, make):
-    """Both nodes are full; the surge node takes the pods, but for its DaemonSet's share.
+    """Both nodes are full; the surge node takes the pods, and a pod of the DaemonSet.
 
     Without it, the pods wait until their node returns.
     """
@@ -144,7 +144,7 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
 
 
 def not_ready(node):
-    """`node` as its controller leaves it when its kubelet is silent; it is the newest one."""
+    """Return `node` with the state after its kubelet has stopped; it is the newest node."""
     node["metadata"]["creationTimestamp"] = "2026-01-02T00:00:00Z"
     node["status"]["conditions"] = [{"type": "Ready", "status": "Unknown", "reason": "Silent"}]
     return node
@@ -195,7 +195,7 @@ def test_nodes_that_differ_only_in_zone_and_host_name_are_a_pool(planner, make):
 
 
 def test_surge_nodes_have_valid_names(planner, make):
-    """A label value may contain what the name of a node may not."""
+    """Label values may contain characters that node names must not contain."""
     made = planner(make.node("a", pool="Web_Pool.1"))
     [surge] = surge_of(made, "pool")
     assert surge.node.metadata.name == "surge-web-pool-1-1-1"
@@ -224,7 +224,7 @@ def test_a_surge_node_is_in_the_zone_of_the_drained_node(planner, make):
 
 
 def upgrade_plan(made, experiment, objects, surge=1, at_once=1):
-    """The plan of an upgrade of all nodes, with its simulation."""
+    """Return the plan of an upgrade of all nodes, and its simulation."""
     groups = surge_groups(made.model, pools_of(made.model, ""), surge)
     names = [info.name for info in made.model.table.nodes()]
     plan = check_nodes(made, groups, names, NoProgress())

@@ -14,7 +14,7 @@ from fairlead.whatif.run.pod_timing.startup_time import startup_times
 
 @pytest.fixture
 def ready(make):
-    """A pod that was scheduled at 10:00:00 and Ready as many seconds later."""
+    """Return a pod that was scheduled at 10:00:00 and became Ready this many seconds later."""
 
     def ready_pod(name, after_s, owner="web", restarts=0, scheduled="10:00:00"):
         pod = make.pod(name, node_name="a", owner=owner)

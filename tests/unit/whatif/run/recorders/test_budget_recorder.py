@@ -33,7 +33,7 @@ def recorder() -> BudgetRecorder:
 def test_pods_that_are_evicted_at_one_time_use_up_the_budget_together(
     recorder: BudgetRecorder,
 ) -> None:
-    """The status of the budget follows only after all of them."""
+    """The status of the budget is updated only after all evictions."""
     recorder.evicted(pod("a"), "taint x", 1)
     recorder.evicted(pod("b"), "taint x", 1)
     recorder.collected(pod("c"), 1)

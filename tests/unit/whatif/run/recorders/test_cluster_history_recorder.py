@@ -18,7 +18,7 @@ NODE_A, NODE_B = (Node(metadata=ObjectMeta(name=name)) for name in "ab")
 
 @pytest.fixture
 def recorder():
-    """Node `a` is there from the start, and a pod on it."""
+    """A recorder that knows node `a` and a pod on it from the start."""
     recorder = ClusterHistoryRecorder(is_loading=True)
     recorder.update_node(NODE_A, 0, is_serving=True)
     recorder.place("u1", "a", 0)
@@ -27,7 +27,7 @@ def recorder():
 
 
 def pods(end, changes):
-    """The pods on each node before `changes`, of which `end` is the result."""
+    """Return the pods on each node before `changes`; `end` is the state after them."""
     found = Counter(end)
     for one in changes:
         found[one.node, one.pod.key] += -1 if one.is_arrival else 1

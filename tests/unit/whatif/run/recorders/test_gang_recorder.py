@@ -13,7 +13,7 @@ from fairlead.whatif.run.recorders.gang_recorder import GangRecorder
 
 
 class Story:
-    """Hours go by, and things happen to the members of a gang of three cpus."""
+    """Advances the time by hours, and changes the members of a gang of three CPUs."""
 
     def __init__(self, members=3, minimum=None):
         self.ledger = GangRecorder()

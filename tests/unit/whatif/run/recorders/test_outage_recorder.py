@@ -46,7 +46,7 @@ def random_pod(chance, name, node):
 
 
 def random_stimulus(chance, there):
-    """A change of a node, or of a pod in `there` {name: pod}; nodes are seldom deleted."""
+    """Return a change of a node, or of a pod in `there` {name: pod}; nodes are rarely deleted."""
     if chance.one_in(30):
         return ObjectDeleted(make_node(chance.of(NODES)))
     if chance.one_in(3):
@@ -93,7 +93,7 @@ def test_a_starting_node_has_not_failed():
 
 
 def test_a_pod_stops_waiting_when_the_node_of_its_replacement_is_deleted():
-    """Its state is found anew at the next change of a node."""
+    """Its state is computed anew at the next change of a node."""
     silent = make_node("a")
     silent = replace(silent, metadata=replace(silent.metadata, annotations={KUBELET: "stopped"}))
     unready = replace(

@@ -7,7 +7,7 @@ from fairlead.whatif.run.recorders.pod_count_recorder import PENDING, RUNNING, P
 
 
 def test_changes_at_one_instant_are_one_sample():
-    """The report shows a point of each priority per instant."""
+    """The report shows one point of each priority per instant."""
     recorder = PodCountRecorder()
     recorder.shift(0, PENDING, +1, now=5)
     recorder.shift(0, PENDING, -1, now=5)
@@ -31,7 +31,7 @@ def test_a_load_is_one_sample_of_each_priority():
 
 
 def test_samples_since_begin_with_the_counts_at_that_time():
-    """The last earlier sample of each priority counts from the beginning on."""
+    """The counts begin with the last earlier sample of each priority."""
     recorder = PodCountRecorder()
     recorder.shift(0, PENDING, +1, now=1)
     recorder.evicted(0, now=2)

@@ -49,7 +49,7 @@ class OneByOne(Recorder):
         self._record_pod(pod)
 
     def _end_of(self, track):
-        self._like = None  # nothing is copied from the pod before
+        self._like = None  # nothing is copied from the previous pod
         return super()._end_of(track)
 
 

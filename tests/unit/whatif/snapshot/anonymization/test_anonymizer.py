@@ -17,7 +17,7 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import (
 )
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 
-# Fields that are published to be kept: enumerations without a list of their values, names of
+# Published texts that are kept: enumerations without a list of their values, names of resources
 # resources, drivers, and what is known about devices.
 KEPT = frozenset(
     _words("""
@@ -44,7 +44,7 @@ SCALARS = {
     Type.BYTES: "",
     Type.BOOLEAN: True,
 }
-ANY = ("ControllerRevision", "basic")  # a template; an empty type
+ANY = ("ControllerRevision", "basic")  # one case of a template, one of an empty type
 
 
 class Marked:

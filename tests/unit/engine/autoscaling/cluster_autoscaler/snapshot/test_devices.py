@@ -86,7 +86,7 @@ def test_a_removed_pod_releases_its_devices(snapshot):
 
 @pytest.mark.parametrize(("made_for", "place"), [("", None), ("uid-p", "a")])
 def test_a_claim_that_other_pods_use_keeps_its_devices(snapshot, made_for, place):
-    """Unless the removed pod owns it (snapshot.go: UnreservePodClaims)."""
+    """They are released if the removed pod owns the claim (snapshot.go: UnreservePodClaims)."""
     status = allocated("a", "gpu-0", "gpu-1", reserved_for=["uid-p", "uid-other"])
     put_claims(snapshot, "both", status=status, made_for=made_for)
     put_claims(snapshot, "one")
