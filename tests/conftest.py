@@ -1,7 +1,7 @@
-"""What every test may ask for: programs of the machine, and properties that run alike everywhere.
+"""What every test can use: programs of the machine, and properties with equal examples everywhere.
 
-A test marked `needs("chromium")` runs where that program is. Elsewhere it is listed at the end
-as `not run: needs chromium`; in CI, which has everything, its absence is a failure.
+A test marked `needs("chromium")` runs only if this program is installed. Otherwise it is listed at
+the end as `not run: needs chromium`. In CI, which has everything, a missing program is a failure.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairlead.worlds.gc_thresholds import collect_briefly
 SPELLINGS: Final = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
 PREFIX: Final = "needs "
 
-# Test runners with several processes set the width of their terminal, which output would follow.
+# Test runners with several processes set the terminal's width, which would change outputs.
 os.environ.pop("COLUMNS", None)
 
 # Thousands of collected tests are long-lived objects, like those of a large cluster. With Python's
@@ -44,12 +44,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--update-golden`: write anew what tests compare with, to be reviewed as a diff."""
+    """Register `--update-golden`, which rewrites expected outputs for review as a diff."""
     parser.addoption("--update-golden", action="store_true", help="rewrite expected outputs")
 
 
 def find_program(name: str) -> Path | None:
-    """Where `name` is installed under one of its spellings, None when it is not."""
+    """Return the path of the program `name`, under any of its spellings; None if not installed."""
     for spelling in SPELLINGS.get(name, (name,)):
         path = shutil.which(spelling)
         if path:
@@ -58,13 +58,13 @@ def find_program(name: str) -> Path | None:
 
 
 def missing_programs(item: pytest.Item) -> list[str]:
-    """The programs `item` is marked to need that this machine does not have."""
+    """Return the programs that `item` needs and that this machine does not have."""
     wanted = (name for mark in item.iter_markers("needs") for name in mark.args)
     return [name for name in wanted if find_program(name) is None]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip, or in CI fail, a test whose programs are absent."""
+    """Skip a test whose programs are missing; in CI, fail it."""
     missing = missing_programs(item)
     if missing and os.environ.get("CI"):
         pytest.fail(f"{PREFIX}{', '.join(missing)}, which CI must have", pytrace=False)
@@ -73,7 +73,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def needs_of_skipped(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
-    """What each skipped test needed."""
+    """Yield the programs that each skipped test needs."""
     for report in terminalreporter.getreports("skipped"):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
         if reason.startswith(PREFIX):
@@ -81,7 +81,7 @@ def needs_of_skipped(terminalreporter: pytest.TerminalReporter) -> Iterator[str]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List what was not run, and for want of what."""
+    """List the tests that were not run, with the missing programs."""
     counts = Counter(needs_of_skipped(terminalreporter))
     if not counts:
         return
@@ -109,7 +109,7 @@ def _hypothesis_random() -> None:
 
 @pytest.fixture(scope="session")
 def chromium() -> Path:
-    """The browser's program; for tests marked `needs("chromium")`."""
+    """The browser's program, for tests marked `needs("chromium")`."""
     path = find_program("chromium")
     assert path is not None, 'mark the test with pytest.mark.needs("chromium")'
     return path

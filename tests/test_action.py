@@ -18,10 +18,10 @@ STORE: Final = str(ROOT / "examples" / "store" / "store.yaml")
 
 
 class Runner:
-    """Runs the steps of the action in a directory with a `fairlead` that is this one."""
+    """Runs the steps of the action in a directory, with `fairlead` installed from this source."""
 
     def __init__(self, folder: Path) -> None:
-        """Put `fairlead` where the install step would put it."""
+        """Put `fairlead` where the install step of the action puts it."""
         self.folder = folder
         program = folder / "fairlead" / "bin" / "fairlead"
         program.parent.mkdir(parents=True)
@@ -42,12 +42,12 @@ class Runner:
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
     def ask(self, question: str, fail_on: str = "", snapshot: str = STORE) -> int:
-        """Ask, and return the exit code of the step."""
+        """Run the step `ask`; return its exit code."""
         asked = self.run("ask", SNAPSHOT=snapshot, QUESTION=question, FAIL_ON=fail_on)
         return asked.returncode
 
     def output(self, name: str) -> str:
-        """An output of the step `ask`."""
+        """Return an output of the step `ask`."""
         lines = dict(line.split("=", 1) for line in self.outputs.read_text().splitlines())
         return lines[name]
 

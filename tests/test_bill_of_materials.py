@@ -11,7 +11,7 @@ TOOL = runpy.run_path(str(ROOT / "tools" / "bill_of_materials.py"))
 
 
 def test_the_bill_of_materials_is_current():
-    """If it is not: python tools/bill_of_materials.py"""
+    """`python tools/bill_of_materials.py` updates it."""
     assert TOOL["FILE"].read_text() == TOOL["bill_of_materials"]()
 
 

@@ -57,7 +57,7 @@ def coverage(*arguments: str | Path) -> list[str]:
 
 
 def measured(folder: Path) -> dict[str, Any]:
-    """What the tests of both halves cover, by file, as coverage's JSON report has it."""
+    """Return the coverage of both halves of the tests by file, from coverage's JSON report."""
     environment = {key: value for key, value in os.environ.items() if "PYTEST" not in key}
     runs = [
         subprocess.Popen(

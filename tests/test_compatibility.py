@@ -22,13 +22,13 @@ PAGE: Final = Path(__file__).parent.parent / "COMPATIBILITY.md"
 STATES: Final = {"supported", "differs", "absent"}
 HEAD_ROWS: Final = 2
 
-# Asks the framework itself, and is therefore composed by `scheduling`.
+# It calls the framework itself, and is therefore composed by `scheduling`.
 COMPOSED: Final = "DefaultPreemption"
 
 
 @cache
 def sections() -> dict[str, list[list[str]]]:
-    """The rows of each section's table, as cells."""
+    """Return the table rows of each section, as cells."""
     parts = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.MULTILINE)
     return {
         title: [
@@ -41,17 +41,17 @@ def sections() -> dict[str, list[list[str]]]:
 
 
 def states(section: str) -> dict[str, str]:
-    """State by feature of one section."""
+    """Return the state by feature of one section."""
     return {feature: state for feature, state, _ in sections()[section]}
 
 
 def present(section: str) -> set[str]:
-    """The features of one section that exist in some form."""
+    """Return the features of one section that are supported completely or partly."""
     return {feature for feature, state in states(section).items() if state != "absent"}
 
 
 def test_every_row_has_a_state_and_each_difference_has_a_reason() -> None:
-    """The reason tells readers what differs."""
+    """The reason states the difference."""
     rows = [row for table in sections().values() for row in table]
     assert [row for row in rows if row[1] not in STATES] == []
     assert [row for row in rows if row[1] == "differs" and not row[2]] == []

@@ -19,7 +19,7 @@ CONSOLE: Final = re.compile(r"^```console\n\$ fairlead (.+)\n(.*?)^```$", re.MUL
 def test_the_answer_has_every_line_that_the_page_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In the page's order; `[...]` stands for any lines."""
+    """The lines are in the page's order; `[...]` stands for any lines."""
     [policy] = YAML.findall(GUIDE)
     [(command, shown)] = CONSOLE.findall(GUIDE)
     (tmp_path / "policy.yaml").write_text(policy)

@@ -12,7 +12,7 @@ GATES: Final = FEATURE_GATES["1.36"]
 
 
 def table(heading: str) -> list[list[str]]:
-    """The cells of the rows under `heading`."""
+    """Return the cells of the rows under `heading`."""
     text = GUIDE[GUIDE.index(heading) :].partition("\n\n")[0]
     lines = text.splitlines()[2:]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]

@@ -26,7 +26,7 @@ CLUSTER: Final = {
 
 
 def blocks() -> dict[str, Any]:
-    """The YAML blocks by their first key."""
+    """Return the YAML blocks by their first key."""
     found = [yaml.safe_load(text) for text in YAML.findall(PAGE.read_text())]
     return {next(iter(block)): block for block in found}
 

@@ -41,7 +41,7 @@ def blocks(path: Path) -> list[tuple[int, str, str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The current directory of a reader, with the examples; nothing stays imported."""
+    """The working directory of a reader, with the examples; imported modules are removed."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -68,7 +68,7 @@ def test_all_blocks_of_a_guide_run_without_errors(path: Path, folder: Path) -> N
             (folder / named[1]).write_text(text)
         match language:
             case "python":
-                # The numbers of lines are those of the page, so that a failure says where.
+                # Line numbers are those of the page, so that a failure shows the place.
                 code = compile("\n" * line + text, str(path), "exec")
                 exec(code, vars(module))
             case "sh":
@@ -86,6 +86,6 @@ def run_commands(text: str) -> None:
 
 
 def check_entry_points(project: dict[str, Any]) -> None:
-    """What the package would offer is there, under its own name."""
+    """Check that the package's entry points exist under their names."""
     for name, value in project["project"]["entry-points"][GROUP].items():
         assert vars(find_class(value))["name"] == name

@@ -43,7 +43,7 @@ SHOWN: Final = [(page, *block) for page in PAGES for block in BLOCK.findall(page
 
 
 def output_of(command: str, capsys: pytest.CaptureFixture[str], folder: Path) -> str:
-    """What `fairlead COMMAND` prints, without a report and without spaces at the ends of lines.
+    """Return the output of `fairlead COMMAND`, without a report and trailing spaces.
 
     The files of a sweep are written to `folder`.
     """
@@ -60,7 +60,7 @@ def test_the_readme_begins_with_a_what_if() -> None:
 
 
 def is_shown(printed: str, shown: str) -> bool:
-    """Whether `shown` is `printed`, but for what it leaves out."""
+    """Return whether `shown` equals `printed`, except for elided lines."""
     parts = (re.escape(part) for part in shown.split(LEFT_OUT))
     return re.fullmatch("(?:.*\n)*?".join(parts), printed) is not None
 

@@ -44,7 +44,7 @@ print(*sys.modules, sep="\\n", file=sys.stderr)
 
 @pytest.fixture(scope="module")
 def loaded():
-    """The modules that `whatif --drain -o json` has loaded when it ends."""
+    """The modules that `whatif --drain -o json` has loaded at its end."""
     options = ["whatif", str(STORE), "--drain", "worker-11", "--output", "json"]
     # A forced terminal gets a progress bar.
     env = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}

@@ -1,8 +1,8 @@
 """The rules of ARCHITECTURE.md and STYLE.md that a program can check, with the standard library.
 
-`.importlinter` states the layers too; here they are checked without any installed tool, together
-with rules that imports do not show: printing, opening files, iterating sets, vague names.
-Sizes are reported, not enforced.
+`.importlinter` states the layers, too; here they are checked without an installed tool. Other
+rules do not follow from imports: printing, opening files, iterating over sets, vague names. Sizes
+are reported, not enforced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import structure
 ROOT: Final = Path(__file__).parent.parent
 SOURCE: Final = ROOT / "src" / "fairlead"
 
-# From the lowest to the highest; those in one row do not know each other.
+# From the lowest to the highest; packages in one row must not import each other.
 LAYERS: Final = (
     ("api",),
     ("cel",),
@@ -32,11 +32,11 @@ LAYERS: Final = (
 )
 RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}
 
-# The client talks to a server; nothing in it decides.
+# The client sends requests to a server, and makes no decisions.
 DECIDING: Final = tuple(
     package for package, rank in RANK.items() if rank < RANK["worlds"] and package != "client"
 )
-# The modules of deciding packages that talk to the outside. Each one that is added needs a reason.
+# The modules of deciding packages that use the outside world. A new one needs a reason.
 OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.api.data_folder",  # the data files that are part of the packages
     "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written
@@ -48,7 +48,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.webhook_client",
     "fairlead.apiserver.auth.impersonation",  # how keys are written in headers
     "fairlead.apiserver.endpoints.audit",  # how query strings are written
-    "fairlead.apiserver.storage.write_ahead_log",  # what outlives the process
+    "fairlead.apiserver.storage.write_ahead_log",  # data that survives the process
     "fairlead.apiserver.storage.disk_reserve",
     "fairlead.apiserver.storage.high_water_mark",
     "fairlead.apiserver.storage.sqlite_log",
@@ -78,7 +78,7 @@ DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
 # A path below src/fairlead in a table; `<kind>` stands for any name.
 SOURCE_PATH: Final = re.compile(r"`((?:engine|apiserver|worlds|whatif|cli|cel)/[\w/.]*)[`<]")
 
-# Names that upstream gives to two things each.
+# Names that upstream uses for two different things.
 SHARED_CLASS_NAMES: Final = {
     "NodeAffinity": "the API type, and the plugin that users name in configurations",
     "Priority": "the admission plugin, and kube-batch's plugin `priority`",
@@ -89,23 +89,23 @@ LONG_FUNCTION: Final = 70
 
 @cache
 def source_modules() -> dict[str, structure.Module]:
-    """Every module of Fairlead by its dotted name."""
+    """Return every module of Fairlead by its dotted name."""
     return structure.read_modules(SOURCE.parent)
 
 
 def modules() -> dict[str, ast.Module]:
-    """Every module of Fairlead, parsed, by its dotted name."""
+    """Return every module of Fairlead, parsed, by its dotted name."""
     return {name: module.tree for name, module in source_modules().items()}
 
 
 def package_of(module: str) -> str:
-    """The layer a dotted name belongs to, "" for what stands outside the layers."""
+    """Return the layer of a dotted name, "" for names outside the layers."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 and parts[0] == "fairlead" and parts[1] in RANK else ""
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of everything imported."""
+    """Yield (line, dotted name) of every import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -116,14 +116,14 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def deciding_modules() -> Iterator[tuple[str, ast.Module]]:
-    """The modules in which nothing may come from outside but through arguments."""
+    """Yield the modules that may get data from outside only through arguments."""
     for name, tree in modules().items():
         if package_of(name) in DECIDING and name not in OUTSIDE:
             yield name, tree
 
 
 def may_know(importer: str, imported: str) -> bool:
-    """Whether package `importer` may import package `imported`."""
+    """Return whether package `importer` may import package `imported`."""
     return RANK[imported] < RANK[importer]
 
 
@@ -152,7 +152,7 @@ def test_no_cycle_between_sub_packages() -> None:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    """Two public classes share a name only for a reason that is stated here."""
+    """Two public classes may share a name only for a reason stated here."""
     places = structure.public_class_names(source_modules())
     ambiguous = {name for name, modules_ in places.items() if len(modules_) > 1}
     assert ambiguous == set(SHARED_CLASS_NAMES)
@@ -189,14 +189,14 @@ def test_deciding_modules_do_not_call_impure_functions() -> None:
 
 
 def is_set(node: ast.expr) -> bool:
-    """Whether an expression is visibly a set."""
+    """Return whether an expression is visibly a set."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in {"set", "frozenset"}
     return isinstance(node, ast.Set | ast.SetComp)
 
 
 def ordered_iterations(tree: ast.Module) -> Iterator[ast.expr]:
-    """What is iterated where the order shows in the result."""
+    """Yield the iterated expressions whose order affects the result."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For):
             yield node.iter
@@ -227,7 +227,7 @@ def test_module_and_class_names_are_not_vague() -> None:
 
 
 def tracked_lines() -> Iterator[tuple[str, str]]:
-    """`file:line` and text of every line of the project's own text files."""
+    """Yield (`file:line`, text) of every line of the project's text files."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -242,7 +242,7 @@ def tracked_lines() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.needs("git")
 def test_files_contain_no_local_paths_or_registry_hosts() -> None:
-    """No path of one machine, no sibling folder of the project, no host of a package registry."""
+    """Paths of one machine, sibling folders of the project, and hosts of package registries."""
     assert [
         f"{place}: {line.strip()[:100]}"
         for place, line in tracked_lines()
@@ -261,7 +261,7 @@ def test_links_in_documents_have_existing_targets() -> None:
 
 
 def long_functions() -> list[tuple[int, str]]:
-    """Length and place of the functions that do not fit a screen, longest first."""
+    """Return (length, place) of functions that do not fit a screen, longest first."""
     found = [
         ((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}.{node.name}")
         for name, tree in modules().items()
@@ -272,7 +272,7 @@ def long_functions() -> list[tuple[int, str]]:
 
 
 def count_lines(folder: Path) -> int:
-    """Lines of Python under `folder`."""
+    """Return the number of lines of Python under `folder`."""
     return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
 
 

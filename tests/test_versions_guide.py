@@ -13,13 +13,13 @@ GUIDE: Final = (Path(__file__).parent.parent / "docs" / "versions.md").read_text
 
 
 def rows(first: str) -> list[list[str]]:
-    """The cells of the table whose heading begins with `first`."""
+    """Return the cells of the table whose heading begins with `first`."""
     table = GUIDE[GUIDE.index(f"| {first} |") :].partition("\n\n")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
 
 
 def test_the_table_of_parts_lists_each_part_by_version() -> None:
-    """Part by version."""
+    """The rows are parts, and the columns are versions."""
     heading, _, *body = rows("part")
     assert tuple(heading[1:]) == SELECTABLE
     assert {part: tuple(versions) for part, *versions in body} == {

@@ -1,4 +1,4 @@
-"""`fairlead up` as a process of its own, and connections to it, for tests of what outlives it."""
+"""`fairlead up` as a separate process, and connections to it, for tests of stored data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import yaml
 
 @contextmanager
 def up(*options, ending=signal.SIGTERM, paused=True):
-    """The kubeconfig of a cluster that runs with these options, until it is ended so."""
+    """Yield the kubeconfig of a cluster with these options; `ending` is the signal that ends it."""
     clock = ("--paused",) if paused else ()
     command = [sys.executable, "-m", "fairlead.cli", "up", *clock, *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -57,17 +57,17 @@ class Connection:
         self._http.close()
 
     def ask(self, method, path, body=None):
-        """The answer's status and body."""
+        """Return (status, body) of the response."""
         answer = self._asked(method, path, body)
         return answer.status, json.loads(answer.read())
 
     def lines(self, path):
-        """The answer's status, and its lines as they come."""
+        """Return (status, iterator over the lines) of the response."""
         answer = self._asked("GET", path, None)
         return answer.status, map(json.loads, answer)
 
     def send(self, method, path, body=None):
-        """Send a request, a patch as a merge patch, and do not wait for its answer."""
+        """Send a request (a patch is a merge patch), and do not wait for the response."""
         text = None if body is None else json.dumps(body)
         form = "merge-patch+json" if method == "PATCH" else "json"
         headers = {**self._headers, "Content-Type": f"application/{form}"}

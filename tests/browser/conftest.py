@@ -58,7 +58,7 @@ class Page:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """Call a method of the DevTools protocol and wait for its answer."""
+        """Call a method of the DevTools protocol and return its result."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -106,19 +106,19 @@ class Page:
         self.settle()
 
     def resize(self, width: int, height: int) -> None:
-        """Give the window another size."""
+        """Change the size of the window."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=False,
         )  # fmt: skip
 
     def settle(self) -> None:
-        """Wait until the page has laid out and painted twice."""
+        """Wait until the page has been laid out and painted twice."""
         frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
         self.js(f"{frame}.then(() => {frame}).then(() => null)")
 
     def js(self, expression: str) -> Any:
-        """The value of a JavaScript expression (a promise's, once it has one)."""
+        """Return the value of a JavaScript expression; a promise is awaited."""
         answer = self.send(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -126,21 +126,21 @@ class Page:
         return answer["result"].get("value")
 
     def text(self, selector: str) -> str:
-        """What a person reads in the first element that `selector` finds."""
+        """Return the visible text of the first element that matches `selector`."""
         return self.js(f"document.querySelector({json.dumps(selector)}).innerText")
 
     def texts(self, selector: str) -> list[str]:
-        """What a person reads in each element that `selector` finds."""
+        """Return the visible text of each element that matches `selector`."""
         return self.js(
             f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)"
         )
 
     def lines(self, selector: str) -> list[str]:
-        """As `texts`, each on one line."""
+        """Return the same as `texts`, each on one line."""
         return [" ".join(text.split()) for text in self.texts(selector)]
 
     def click(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
-        """Click at a point in an element, given as shares of its width and height."""
+        """Click at a point in an element, given as fractions of its width and height."""
         self.mouse_over(selector, number, dx, dy)
         for kind in ("mousePressed", "mouseReleased"):
             self._mouse(kind, *self._at, button="left", clickCount=1)
@@ -157,7 +157,7 @@ class Page:
         self.settle()
 
     def mouse_over(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
-        """Move the mouse to a point in an element, given as shares of its width and height."""
+        """Move the mouse to a point in an element, given as fractions of its width and height."""
         found = f"document.querySelectorAll({json.dumps(selector)})[{number}]"
         x, y = self.js(
             f"(e => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
@@ -172,7 +172,7 @@ class Page:
         self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def drag(self, selector: str, start: float, end: float) -> None:
-        """Press at one share of an element's width, release at another."""
+        """Drag from one fraction of an element's width to another."""
         self.mouse_over(selector, dx=start)
         self._mouse("mousePressed", *self._at, button="left", clickCount=1)
         self.mouse_over(selector, dx=end)
@@ -180,7 +180,7 @@ class Page:
         self.settle()
 
     def type(self, selector: str, text: str) -> None:
-        """Put `text` into a field as if it had been typed."""
+        """Type `text` into a field."""
         self.js(f"document.querySelector({json.dumps(selector)}).focus()")
         self.send("Input.insertText", text=text)
         self.settle()
@@ -192,12 +192,12 @@ class Page:
         self.settle()
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        """Save what is to be seen as a PNG; `whole` also takes what is below the window."""
+        """Save the visible part as a PNG; `whole` includes what is below the window."""
         answer = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
 
 
-# Chromium looks for its ends of the pipe at 3 and 4; the parent's numbers are higher than those.
+# Chromium uses descriptors 3 and 4; the parent's descriptors have higher numbers.
 LAUNCH: Final = """
 import os, sys
 os.dup2(int(sys.argv[1]), 3)
@@ -208,7 +208,7 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 @contextmanager
 def browsing(program: Path, profile: Path) -> Iterator[Page]:
-    """A running browser with one tab."""
+    """Yield the only tab of a running browser."""
     browser_reads, we_write = os.pipe()
     we_read, browser_writes = os.pipe()
     ends = (browser_reads, browser_writes)
@@ -222,7 +222,7 @@ def browsing(program: Path, profile: Path) -> Iterator[Page]:
         try:
             yield Page(to_browser, from_browser)
         finally:
-            # The browser ends by itself when the pipe does; this is for one that is stuck.
+            # The browser ends when the pipe closes; this ends a browser that hangs.
             to_browser.close()
             try:
                 process.wait(timeout=20)
@@ -232,7 +232,7 @@ def browsing(program: Path, profile: Path) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def page(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    """One browser for all tests; each opens its own file."""
+    """One browser for all tests; each test opens its own file."""
     with browsing(chromium, tmp_path_factory.mktemp("profile")) as tab:
         yield tab
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.needs("chromium"), pytest.mark.long]
 
 @pytest.fixture
 def link(tmp_path):
-    """The link of a cluster with the nodes and pods of a store; its clock stands still."""
+    """The dashboard's link of a cluster with a store's nodes and pods; its clock is stopped."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--dashboard"]
     kubeconfig = str(tmp_path / "kubeconfig")
     command += ["--snapshot", str(STORE), "--kubeconfig", kubeconfig]
@@ -33,7 +33,7 @@ def link(tmp_path):
 
 
 def until(page, expression):
-    """Wait until a JavaScript expression holds."""
+    """Wait until a JavaScript expression is true."""
     for _ in range(200):
         if page.js(expression):
             page.settle()
@@ -51,11 +51,11 @@ def dashboard(page, link):
     page.send("Page.navigate", url=link)
     until(page, "document.documentElement?.dataset.drawn === 'yes'")
     yield page
-    page.send("Page.navigate", url="about:blank")  # a page would look for its server in vain
+    page.send("Page.navigate", url="about:blank")  # a page would not find its server
 
 
 def press_button(page, place, text):
-    """Click the button of that text."""
+    """Click the button with this text."""
     buttons = page.texts(f"{place} button")
     page.click(f"{place} button", buttons.index(text))
 

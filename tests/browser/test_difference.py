@@ -16,7 +16,7 @@ VICTIM = "analytics/reports-54df9554fd-8nb45"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """Nodes of one zone are drained, one node is deleted; the report knows both runs."""
+    """Nodes of one zone are drained, and one node is deleted; the report contains both runs."""
     path = tmp_path_factory.mktemp("difference") / "report.html"
     change = ["--drain", "topology.kubernetes.io/zone=west-1a", "--delete", "node/worker-11"]
     run(["whatif", str(STORE / "store.yaml"), *change, "--report", str(path)])
@@ -25,7 +25,7 @@ def report(tmp_path_factory):
 
 @pytest.fixture
 def drawn(page, report):
-    """The page with that report."""
+    """The page with this report."""
 
     def open_at(fragment="", **options):
         page.open(report, **options)

@@ -12,7 +12,7 @@ WIDTHS = (1920, 1366, 1024, 768, 480, 380)
 
 
 def left_edge_of_first_cell(page):
-    """A point within the first node's cell, as shares of the canvas (label above, 22 px)."""
+    """Return a point in the first node's cell, as fractions of the canvas (label above, 22 px)."""
     width, height = page.js(
         "(e => [e.clientWidth, e.clientHeight])(document.querySelector('.node-canvas'))"
     )
@@ -25,7 +25,7 @@ def point_at_first_node(page):
 
 
 def column(page, table, number):
-    """The texts of one column of the rows shown."""
+    """Return the texts of one column of the displayed rows."""
     return page.texts(f"{table} tbody td:nth-child({number})")
 
 
@@ -92,7 +92,7 @@ def test_the_key_figures_are_at_the_top(page, reports):
 
 
 def test_a_displaced_pod_is_counted_once(page, reports):
-    """7 preempted, 3 evicted and 5 moved pods are 12, where those evicted have moved too.
+    """The pods are 7 preempted, 3 evicted and 5 moved ones; the evicted pods have also moved.
 
     A sixth pod is only on another node than without the change.
     """

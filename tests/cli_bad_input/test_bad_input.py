@@ -1,6 +1,6 @@
 """Bad input: one line that names file, object and field; exit code 2; nothing written.
 
-Each case is run through the whole command line, in a folder of its own, with standard input.
+Each case runs the whole command line in its own folder, with standard input.
 """
 
 from __future__ import annotations
@@ -111,14 +111,14 @@ BOMB = "\n".join(
 
 
 def placed(name, region, zone):
-    """NODE under another name, in a zone."""
+    """Return NODE with another name, in a zone."""
     return NODE.replace("name: n1", f"name: {name}").replace(
         "labels: {pool: old}", ZONE % (region, zone)
     )
 
 
 def specified(fields):
-    """POD with more in its spec."""
+    """Return POD with more fields in its spec."""
     return POD.replace("spec: {", f"spec: {{{fields}, ")
 
 
@@ -132,7 +132,7 @@ REGIONAL = documents(placed("n1", "west", "z"), placed("n2", "east", "z"))
 
 @dataclass(frozen=True)
 class Case:
-    """A command line, the files and standard input it meets, and what its one line says."""
+    """A command line, its files and standard input, and the words of its one-line error."""
 
     name: str
     arguments: str
@@ -142,31 +142,31 @@ class Case:
 
 
 def snapshot(name, content, *says, arguments="whatif dump.yaml"):
-    """A case of a bad snapshot."""
+    """Return a case of a bad snapshot."""
     return Case(name, arguments, ("dump.yaml", *says), (("dump.yaml", content),))
 
 
 def load_table(name, table, *says):
-    """A case of a bad file of --load."""
+    """Return a case of a bad file of --load."""
     files = (("dump.yaml", documents(NODE, DEPLOYMENT)), ("load.csv", table))
     return Case(name, "whatif dump.yaml --load load.csv", says, files)
 
 
 def sweep(name, arguments, *says):
-    """A case of a bad sweep of a good scenario."""
+    """Return a case of a bad sweep of a good scenario."""
     files = (("s.yaml", SCENARIO),)
     return Case(name, f"sweep s.yaml --on processes:1 {arguments}", says, files)
 
 
 def policy(name, fields, *says):
-    """A case of a bad policy for the descheduler."""
+    """Return a case of a bad policy for the descheduler."""
     head = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
     files = (("dump.yaml", documents(NODE, POD)), ("p.yaml", head + fields))
     return Case(name, "whatif dump.yaml --descheduler p.yaml", ("p.yaml", *says), files)
 
 
 def change(name, arguments, *says, content="", cluster=None, more=()):
-    """A case of a bad change to a good snapshot."""
+    """Return a case of a bad change to a good snapshot."""
     cluster = cluster or documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
     files = [("dump.yaml", cluster), *more]
     if content:
@@ -175,29 +175,29 @@ def change(name, arguments, *says, content="", cluster=None, more=()):
 
 
 def scenario(name, content, *says, files=()):
-    """A case of a bad scenario."""
+    """Return a case of a bad scenario."""
     return Case(name, "simulate s.yaml", says, (("s.yaml", content), *files))
 
 
 def jobs(name, content, *says):
-    """A case of a bad configuration for whole jobs."""
+    """Return a case of a bad configuration of the batch scheduler."""
     files = (("dump.yaml", NODE), ("b.yaml", content))
     return Case(name, "whatif dump.yaml --batch-config b.yaml", ("b.yaml: ", *says), files)
 
 
 def clock(name, content, *says):
-    """A case of a bad kubeconfig."""
+    """Return a case of a bad kubeconfig."""
     return Case(name, "clock show --kubeconfig k", ("k: ", *says), (("k", content),))
 
 
 def config(name, content, *says):
-    """A case of a bad scheduler configuration."""
+    """Return a case of a bad scheduler configuration."""
     files = (("dump.yaml", NODE), ("c.yaml", content))
     return Case(name, "whatif dump.yaml --config c.yaml", ("c.yaml", *says), files)
 
 
 def plan(name, arguments, *says, files=()):
-    """A case of a bad command that plans."""
+    """Return a case of a bad planning command."""
     cluster = documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
     return Case(name, arguments, says, (("dump.yaml", cluster), *files))
 
@@ -974,7 +974,7 @@ CASES = [
 
 @pytest.fixture
 def meet(tmp_path, monkeypatch, capsys):
-    """Runs a case in its folder; the code, stdout, stderr, and the files that came to be."""
+    """Runs a case in its folder; returns (code, stdout, stderr, created files)."""
 
     def run_case(case):
         for name, content in case.files:
@@ -982,7 +982,7 @@ def meet(tmp_path, monkeypatch, capsys):
             (tmp_path / name).write_bytes(data)
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.stdin)))
-        monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python's own, for plugins
+        monkeypatch.setattr(sys, "dont_write_bytecode", True)  # Python's own files, for plugins
         code = run(case.arguments.split())
         printed = capsys.readouterr()
         given = {name for name, _ in case.files}
@@ -1035,7 +1035,7 @@ def test_input_is_never_changed(meet, tmp_path):
 
 
 def test_conformance_without_cases_is_refused(meet):
-    """A pattern that matches no case, or an empty file, would always agree."""
+    """Without cases, the recording would always agree."""
     case = Case("none", "conformance scheduling c.jsonl", (), (("c.jsonl", ""),))
     code, _, err, _ = meet(case)
     assert code == 2

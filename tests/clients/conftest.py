@@ -11,7 +11,7 @@ from fairlead.testing.cluster.start import start_cluster
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A cluster whose time runs ten times as fast as ours."""
+    """A cluster whose clock is ten times as fast as real time."""
     with start_cluster(tmp_path_factory.mktemp("cluster"), nodes=3, zones=3, speed=10) as started:
         yield started
 
@@ -29,7 +29,7 @@ def name(numbers):
 
 @pytest.fixture
 def namespace(cluster, name):
-    """A namespace of the test's own, with its ServiceAccount in it."""
+    """A namespace for this test, with its ServiceAccount."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     cluster.expect(lambda: cluster.get("sa", "default", name))
     return name

@@ -1,4 +1,4 @@
-"""kubernetes_asyncio, unmodified: watches that the client ends, errors, and patches."""
+"""kubernetes_asyncio, unmodified: watches that are ended by the client, errors, and patches."""
 
 from __future__ import annotations
 

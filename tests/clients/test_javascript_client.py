@@ -11,7 +11,7 @@ import pytest
 
 HERE = Path(__file__).parent / "javascript"
 
-# What npm says where there is no network.
+# The messages of npm without a network.
 UNREACHABLE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH")
 
 pytestmark = pytest.mark.needs("npm")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs("npm")
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """The script with the client beside it, as locked."""
+    """The script, with the locked version of the client."""
     folder = tmp_path_factory.mktemp("javascript") / "package"
     shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("node_modules"))
     done = subprocess.run(

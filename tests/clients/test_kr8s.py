@@ -7,7 +7,7 @@ import pytest
 from kr8s.objects import ConfigMap, Deployment, Node, Pod
 
 pytestmark = [
-    # It says which releases of Kubernetes it has been tested with, and leaves sockets to the
+    # It warns about releases of Kubernetes that it was not tested with, and leaves sockets to the
     # garbage collector.
     pytest.mark.filterwarnings("ignore:Kubernetes version:UserWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),

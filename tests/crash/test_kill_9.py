@@ -29,7 +29,7 @@ def version_of(obj):
 
 @dataclass
 class Told:
-    """What clients were told: `acknowledged` writes, and the events of the watch."""
+    """What clients have received: `acknowledged` writes, and the events of the watch."""
 
     events: list[tuple[str, str, str, int]] = field(default_factory=list)
     kept: set[tuple[str, int]] = field(default_factory=set)
@@ -39,7 +39,7 @@ class Told:
     marks: int = 0
 
     def tell(self, event):
-        """Take in one event of the watch."""
+        """Process one event of the watch."""
         meta, version = event["object"]["metadata"], version_of(event["object"])
         assert version > self.seen, f"{event['type']} {meta['name']}: twice, or out of order"
         self.seen = version
@@ -51,7 +51,7 @@ class Told:
             self.replica[meta["name"]] = version
 
     def check(self, items):
-        """Whether nothing is missing, now that the watch is where the list `items` is."""
+        """Check that nothing is missing when the watch has reached the list `items`."""
         assert self.replica == {item["metadata"]["name"]: version_of(item) for item in items}
         told = {(name, version) for kind, name, _, version in self.events if kind != "DELETED"}
         assert self.kept <= told
@@ -60,7 +60,7 @@ class Told:
 
 
 def look(told, config):
-    """Resume the watch, from the beginning at first, and compare what it tells with a list."""
+    """Resume the watch, and compare its events with a list."""
     told.marks += 1
     mark = f"mark-{told.marks}"
     with Connection(config) as client, Connection(config) as watching:
@@ -75,7 +75,7 @@ def look(told, config):
 
 
 def watch(told, config):
-    """Go on with the watch until the cluster is killed."""
+    """Continue the watch until the cluster is killed."""
     with suppress(*BROKEN), Connection(config) as client:
         _, lines = client.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={told.seen}")
         for event in lines:
@@ -83,7 +83,7 @@ def watch(told, config):
 
 
 def write(told, config, number, acknowledged):
-    """Make, change and remove a few objects, again and again, until the cluster is killed."""
+    """Create, change and delete a few objects repeatedly, until the cluster is killed."""
     with suppress(*BROKEN), Connection(config) as client:
         for count in itertools.count():
             change(told, client, f"w{number}-{count % OBJECTS}", count)
@@ -91,7 +91,7 @@ def write(told, config, number, acknowledged):
 
 
 def change(told, client, name, count):
-    """Make an object that is not there, change or remove one that is."""
+    """Create an object that does not exist; change or delete one that does."""
     path = f"{CONFIG_MAPS}/{name}"
     status, found = client.ask("GET", path)
     if status == 404:
@@ -108,14 +108,14 @@ def change(told, client, name, count):
 
 
 def busy(told, config, pool):
-    """Let clients write and watch in threads of `pool`: their futures, and what counts writes."""
+    """Run clients in threads of `pool`; return their futures and the counter of writes."""
     acknowledged = threading.Semaphore(0)
     writers = (pool.submit(write, told, config, number, acknowledged) for number in range(WRITERS))
     return [pool.submit(watch, told, config), *writers], acknowledged
 
 
 def killed(home, rounds):
-    """So many rounds on one directory; what clients were told in all of them."""
+    """Run this many rounds on one directory; return what clients have received in all of them."""
     told = Told()
     options = (
         *("--nodes", "0", "--data-dir", str(home)),

@@ -14,7 +14,7 @@ OUTAGES = Path(__file__).parent / "outages.yaml"
 
 
 def simulate(log, *options, hash_seed, scenario=SCENARIO):
-    """The log of commands and the result, as bytes."""
+    """Return the log of commands and the result, as bytes."""
     command = [sys.executable, "-m", "fairlead.cli", "simulate", scenario, "-o", "json"]
     done = subprocess.run(
         [*map(str, command), "--commands", str(log), *options],
@@ -29,7 +29,7 @@ def simulate(log, *options, hash_seed, scenario=SCENARIO):
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """The run under one order."""
+    """The run with one iteration order of sets."""
     return simulate(tmp_path_factory.mktemp("reference") / "log.jsonl", hash_seed=0)
 
 

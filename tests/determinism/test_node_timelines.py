@@ -18,7 +18,7 @@ with gzip.open(sys.argv[1], "rt") as lines:
 
 
 def replayed(hash_seed):
-    """All that the controllers write in some eventful scenarios, in order, as bytes."""
+    """Return all writes of the controllers in some scenarios, in order, as bytes."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(RECORDED)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},

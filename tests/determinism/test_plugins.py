@@ -17,7 +17,7 @@ SCENARIOS = [HERE / "crowded.yaml", PLUGINS / "cross_node.yaml", PLUGINS / "chec
 
 
 def simulate(scenario, log, hash_seed):
-    """The log of commands and the result, as bytes."""
+    """Return the log of commands and the result, as bytes."""
     options = [option for one in ALL for option in ("--plugin", str(PLUGINS / one))]
     command = [sys.executable, "-m", "fairlead.cli", "simulate", str(scenario), "-o", "json"]
     done = subprocess.run(

@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).parent / "workloads_of_a_day.py"
 
 
 def ran(hash_seed):
-    """Every command of an eventful quarter of an hour, in order, as bytes."""
+    """Return every command of a quarter of an hour with many changes, in order, as bytes."""
     done = subprocess.run(
         [sys.executable, str(PROGRAM)],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
@@ -26,7 +26,7 @@ def ran(hash_seed):
 
 
 def test_another_order_of_sets_does_not_change_the_commands():
-    """In another process: rollouts, updates, Jobs, endpoints, a failed node, garbage collection."""
+    """The run has rollouts, updates, Jobs, endpoints, a failed node, and garbage collection."""
     reference = ran(0)
     for kind in (b"ControllerRevision", b"EndpointSlice", b"CronJob", b"StatefulSet"):
         assert kind in reference

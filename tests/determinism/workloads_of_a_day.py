@@ -91,14 +91,14 @@ def patch(store, now, *, kind, name, change):
 
 
 def new_world(start, log):
-    """An empty cluster at `start` in which people read status; `log` is given every command."""
+    """Return an empty cluster at `start` whose statuses are written; commands go to `log`."""
     config = EngineConfig(start=start, workloads=WorkloadsConfig(serves_clients=True))
     engine = build_engine(config, SilentReporter())
     return SimulatedWorld(engine, start=start, command_log=log)
 
 
 def eventful_world(log):
-    """One with all kinds of workloads, which are about to change."""
+    """Return a cluster with all kinds of workloads, and scheduled changes of them."""
     world = new_world(START, log)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     world.load([namespace, *(node(f"n{place}", f"z{place % 2}") for place in range(6))])

@@ -14,5 +14,5 @@ PLUGINS = Path(__file__).parents[2] / "examples" / "plugins"
 
 @pytest.fixture
 def example() -> Callable[[str], type]:
-    """`example("node_price.py:NodePrice")` is the class."""
+    """`example("node_price.py:NodePrice")` returns the class."""
     return lambda source: find_class(str(PLUGINS / source))

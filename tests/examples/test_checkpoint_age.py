@@ -25,14 +25,14 @@ URGENT = make_pod("urgent", priority=1000, requests={"cpu": "2"})
 
 @pytest.fixture
 def scene(example):
-    """Two nodes of 4 CPUs under CheckpointAge."""
+    """Two nodes of 4 CPUs with the plugin CheckpointAge."""
     return PluginScene(
         example("checkpoint_age.py:CheckpointAge"), nodes=[make_node("a"), make_node("b")]
     )
 
 
 def victims(scene):
-    """Whom the urgent pod pushes out, and the rule that decided."""
+    """Return the victims of the urgent pod, and the rule that decided."""
     room = scene.make_room(URGENT)
     return [victim.pod.metadata.name for victim in room.victims], room.rule
 

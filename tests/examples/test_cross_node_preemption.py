@@ -11,14 +11,14 @@ BATCH = {"app": "batch"}
 
 
 def apart_from(labels, key=ZONE, **term):
-    """Required anti-affinity."""
+    """Return required anti-affinity."""
     one = {"labelSelector": {"matchLabels": labels}, "topologyKey": key, **term}
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": [one]}
     return {"affinity": {"podAntiAffinity": terms}}
 
 
 def newcomer(priority=1000, cpu="3", **term):
-    """A pod that must not share its zone with batch pods."""
+    """Return a pod that must not share its zone with batch pods."""
     return make_pod(
         "newcomer", priority=priority, requests={"cpu": cpu}, spec=apart_from(BATCH, **term)
     )
@@ -32,7 +32,7 @@ def batch(name, node, priority=10, **more):
 
 @pytest.fixture
 def scene(example):
-    """Zone a with a0, full but for a batch pod, and a1, empty."""
+    """Zone a with the nodes a0, which only the removal of a batch pod makes free, and a1, empty."""
     scene = PluginScene(
         example("cross_node_preemption.py:CrossNodePreemption"),
         nodes=[make_node(name, labels={ZONE: name[0]}) for name in ("a0", "a1")],
@@ -42,7 +42,7 @@ def scene(example):
 
 
 def room(scene, pod=None):
-    """(nominated node, names of the victims), None where nothing helps."""
+    """Return (nominated node, names of the victims), or None if preemption does not help."""
     found = scene.make_room(pod or newcomer())
     if found is None:
         return None

@@ -14,7 +14,7 @@ OPENB = Path(__file__).parents[2] / "examples" / "openb"
 
 @pytest.mark.long
 def test_the_demo_shows_evicted_pods_and_writes_its_report(tmp_path: Path) -> None:
-    """It fills the cluster first, because no snapshot exists yet."""
+    """The demo first fills the cluster, because no snapshot exists yet."""
     fairlead = tmp_path / "fairlead"
     fairlead.write_text(f'#!/bin/sh\nexec {sys.executable} -m fairlead.cli "$@"\n')
     fairlead.chmod(0o755)

@@ -27,14 +27,14 @@ def gpu_pod(name, milli, *, cpu="1", node=""):
 
 
 def make_scene(*, workload=HALVES_AND_WHOLES, cpu="8", **gpus):
-    """Nodes by name with that many GPUs."""
+    """Return a scene with nodes by name, with these numbers of GPUs."""
     nodes = [make_node(name, cpu=cpu, **{GPU: n * 1000}) for name, n in gpus.items()]
     args = {"GpuFragmentation": {"workload": list(workload), "resource": GPU}}
     return PluginScene(find_class(f"{SOURCE}:GpuFragmentation"), nodes=nodes, args=args)
 
 
 def fits(scene, milli):
-    """On which nodes a pod fits."""
+    """Return the nodes on which a pod fits."""
     verdicts = scene.evaluate(gpu_pod("asked", milli)).verdicts
     return [name for name, status in verdicts.items() if status is None]
 
@@ -103,7 +103,7 @@ def test_arguments_are_validated(args, problem) -> None:
 
 
 def waste(devices, cpu, workload):
-    """Mean over the workload of the milli GPUs that a class cannot use, times its pods."""
+    """Return the mean over all pods of the milli-GPUs on `devices` that a pod cannot use."""
     total = 0
     for one in workload:
         gpu = one["gpuMilli"]

@@ -11,7 +11,7 @@ LABEL = "example.com/price-per-hour"
 
 @pytest.fixture
 def priced(example):
-    """A scene of nodes `a`, `b`, … with the given prices; None for no label at all."""
+    """Makes scenes of nodes `a`, `b`, … with the given prices; None means no price label."""
 
     def priced(*prices, **args):
         nodes = [
@@ -25,7 +25,7 @@ def priced(example):
 
 
 def scores(scene):
-    """What NodePrice gives each node."""
+    """Return the scores of NodePrice by node."""
     return scene.evaluate(make_pod("p")).scores["NodePrice"]
 
 

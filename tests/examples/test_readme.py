@@ -31,13 +31,13 @@ SLOW: Final = "openb_packed"
 
 
 def section(title):
-    """The text under a heading."""
+    """Return the text under a heading."""
     return re.split(r"^## ", PAGE.read_text().partition(f"## {title}\n")[2], flags=re.MULTILINE)[0]
 
 
 @pytest.fixture
 def output(monkeypatch, capsys):
-    """What a command prints with `-o json`, as data."""
+    """Returns the output of a command with `-o json`, as data."""
     monkeypatch.chdir(ROOT)
 
     def output(command):
@@ -61,7 +61,7 @@ def test_gpus_are_packed_on_the_whole_trace(output, command) -> None:
 
 
 def both(output, scenario):
-    """The outcome of a scenario without and with its plugin."""
+    """Return the outcomes of a scenario without and with its plugin."""
     return [output(one) for one in COMMANDS if scenario in one]
 
 
@@ -92,7 +92,7 @@ def test_the_arguments_are_those_of_the_plugin(title, source) -> None:
 
 
 def test_the_workload_of_the_configuration_equals_that_of_the_trace() -> None:
-    """Its thirty most frequent combinations of CPUs and GPUs."""
+    """The workload is the trace's thirty most frequent combinations of CPUs and GPUs."""
     trace = Trace(nodes="node_shapes.csv", pods="pod_shapes.csv")
     found = read_trace(trace, scenario="", folder=ROOT / "examples" / "openb", seed=0, start=0)
     asked = (pod.pod["spec"]["containers"][0]["resources"]["requests"] for pod in found.arrivals)

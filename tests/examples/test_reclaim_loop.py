@@ -13,7 +13,7 @@ SCENARIO = "examples/reclaim-loop/scenario.yaml"
 
 @pytest.fixture
 def simulate(capsys):
-    """Run the example with further options; gives the exit status and the result."""
+    """Runs the example with further options; returns the exit status and the result."""
 
     def run(*options):
         status = run_command(

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from random import Random  # noqa: TID251 - of the run's seed
+from random import Random  # noqa: TID251 - random numbers from the run's seed
 from typing import Any, Final
 
 from tests.fuzz.served import Served
@@ -45,7 +45,7 @@ class Visit:
 
 
 def documents(server: Served) -> dict[str, list[str]]:
-    """The operations of each document that has some, by its path."""
+    """Return the operations by path of each document that has operations."""
     found = {}
     for name in server.ask("GET", "/openapi/v3")[1]["paths"]:
         paths = server.ask("GET", f"/openapi/v3/{name}")[1].get("paths", {})
@@ -61,7 +61,7 @@ def documents(server: Served) -> dict[str, list[str]]:
 
 
 def put_some(server: Served) -> None:
-    """Make an object of each kind of which one was recorded, for requests to find."""
+    """Create an object of each recorded kind, so that requests find objects."""
     known = resources(server)
     plurals = {row["kind"]: f"{root}/{{}}{row['name']}" for root, row in known}
     namespaced = {row["kind"] for _, row in known if row["namespaced"]}
@@ -74,13 +74,13 @@ def put_some(server: Served) -> None:
 
 
 def open_doors(server: Served) -> None:
-    """Delete what an earlier visit has made of admission: it would refuse all that is written."""
+    """Delete admission objects of an earlier run, which would refuse all writes."""
     for name in _DOORS:
         server.ask("DELETE", f"/apis/admissionregistration.k8s.io/v1/{name}")
 
 
 def resources(server: Served) -> list[tuple[str, dict[str, Any]]]:
-    """Every resource that can be made, by the path of its group version."""
+    """Return every resource that can be created, by the path of its group version."""
     roots = [f"/{name}" for name in server.ask("GET", "/openapi/v3")[1]["paths"]]
     lists = [(root, server.ask("GET", root)) for root in roots if root.count("/") > 1]
     return [
@@ -93,7 +93,7 @@ def resources(server: Served) -> list[tuple[str, dict[str, Any]]]:
 
 
 def visit(server: Served, name: str, operations: list[str], seconds: float, seed: int) -> Visit:
-    """Sends the requests of one document for this time; none if its API was deleted meanwhile."""
+    """Send requests for one document during `seconds`; none if its API has been deleted."""
     if server.ask("GET", f"/openapi/v3/{name}")[0] == HTTPStatus.NOT_FOUND:
         return Visit(name, 0, "")
     open_doors(server)
@@ -141,7 +141,7 @@ def _run(server: Served, name: str, seconds: float, seed: int, more: list[str]) 
 
 
 def leave_nothing(server: Served) -> None:
-    """Delete what a run has made, whatever keeps it."""
+    """Delete everything that a run has created, including protected objects."""
     for root, row in resources(server):
         if "deletecollection" in row["verbs"]:
             _delete_all(server, root, row)

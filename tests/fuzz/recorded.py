@@ -14,7 +14,7 @@ LENGTH_MAX: Final = 6_000
 
 @cache
 def recorded_objects() -> dict[tuple[str, str], dict[str, Any]]:
-    """By apiVersion and kind; names and namespaces are taken off."""
+    """Return the objects by (apiVersion, kind), without names and namespaces."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for file in sorted(FILES.glob("0[2-5]*.jsonl.gz")):
         for line in gzip.decompress(file.read_bytes()).splitlines():

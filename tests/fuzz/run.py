@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random  # noqa: TID251 - of the run's seed
+from random import Random  # noqa: TID251 - random numbers from the run's seed
 from time import perf_counter
 from typing import Final
 
@@ -47,7 +47,7 @@ class Report:
     problems: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """All of it as text."""
+        """Yield the lines of the report."""
         for name, number in sorted(self.rounds.items()):
             yield f"{name}: {number} rounds"
         yield f"children's memory: at most {_peak_mib():.0f} MiB"
@@ -64,7 +64,7 @@ class Report:
 
 
 def fuzz(minutes: float, seed: int) -> Report:
-    """Runs for about this time; `seed` determines the inputs."""
+    """Fuzz for about `minutes`; `seed` determines the inputs."""
     report = Report()
     seconds = minutes * 60
     _parse(report, seconds * PARSING_SHARE, seed)
@@ -74,7 +74,7 @@ def fuzz(minutes: float, seed: int) -> Report:
 
 
 def _parse(report: Report, seconds: float, seed: int) -> None:
-    """Round after round, each with other examples."""
+    """Fuzz the parsers in rounds, each with other examples."""
     end = perf_counter() + seconds
     number = 0
     while perf_counter() < end or not number:
@@ -102,7 +102,7 @@ def _round(report: Report, name: str, seed: int) -> None:
 
 
 def _serve(report: Report, server: Served, seconds: float, seed: int) -> None:
-    """Visit one document after the other, the long ones more often."""
+    """Visit the documents in turn, the long ones more often."""
     report.memory.append(server.rss_mib)
     end, visits = perf_counter() + seconds, 0
     documents = openapi.documents(server)
@@ -131,7 +131,7 @@ def _peak_mib() -> float:
 
 
 def main() -> int:
-    """The exit status."""
+    """Run; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=0, help="0: another one each time")

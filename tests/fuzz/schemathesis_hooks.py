@@ -19,13 +19,13 @@ from tests.fuzz.upstream import is_upstreams_own
 
 NAMES = ("a", "b")
 OWN = ("namespace", "uid", "resourceVersion", "selfLink", "deletionTimestamp")
-# Webhooks that nobody answers would refuse everything else.
+# Webhooks without a server would refuse everything else.
 OUTSIDE = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "APIService")
 
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """Lead three requests of four to objects that may be there, and let no watch last."""
+    """Direct three of four requests to objects that may exist, and limit the time of watches."""
     chance = crc32(repr((case.path_parameters, case.query, case.method)).encode())
     if chance % 4 and isinstance(case.path_parameters, dict):
         likely = {"namespace": "default", "name": NAMES[chance % 2]}
@@ -51,7 +51,7 @@ def _named(body: dict[str, Any], name: str, path: str) -> dict[str, Any]:
 
 @schemathesis.check
 def no_failure_of_its_own(context: Any, response: Any, case: Any) -> None:
-    """5xx only where upstream says so too, and each refusal a Status with its code."""
+    """Check that 5xx occurs only where upstream has it, and that each refusal is a Status."""
     if response.status_code < 400:
         return
     text = response.content.decode(errors="replace")
@@ -63,7 +63,7 @@ def no_failure_of_its_own(context: Any, response: Any, case: Any) -> None:
 
 @schemathesis.check
 def as_documented(context: Any, response: Any, case: Any) -> None:
-    """An answer has the media type and the form that the document promises; watches are streams."""
+    """Check that a response has the documented media type and form; watches are streams."""
     if "watch" in (case.query or {}) or _is_held(case, response):
         return
     if not case.path.endswith("/log"):
@@ -77,10 +77,10 @@ def as_documented(context: Any, response: Any, case: Any) -> None:
 
 
 def _is_held(case: Any, response: Any) -> bool:
-    """Whether it is an object that is to go, but must wait: upstream promises a Status there."""
+    """Return whether the response is a terminating object; upstream documents a Status there."""
     return case.method == "DELETE" and b'"deletionTimestamp":' in response.content
 
 
 def _is_null(failure: Any) -> bool:
-    """Whether it is about null, which Go writes where the documents promise a list."""
+    """Return whether the failure is about null, which Go writes for documented lists."""
     return getattr(failure, "instance", failure) is None

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 ADDRESS_SPACE_MAX = 4 << 30
-# Waits of the server that a test may shorten, by module.
+# Timeouts of the server that a test may shorten, by module.
 WAITS = {
     "HEAD_SECONDS_MAX": "connection_timeouts",
     "READING_SECONDS_MAX": "connection_timeouts",
@@ -40,7 +40,7 @@ sys.exit(main())
 
 @dataclass(frozen=True)
 class Served:
-    """Where the server is, how to come in, and its process."""
+    """The address, the credentials and the process of a server."""
 
     process: subprocess.Popen[str]
     host: str
@@ -57,46 +57,46 @@ class Served:
 
     @property
     def rss_mib(self) -> float:
-        """What the process holds in memory."""
+        """Return the resident memory of the process."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * resource.getpagesize() / (1 << 20)
 
     @property
     def cpu_s(self) -> float:
-        """The CPU time that the process has used so far."""
+        """Return the CPU time that the process has used."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def answers(self) -> Counter[str]:
-        """How many requests had which outcome so far: `create 201`."""
+        """Return the number of requests by outcome, such as `create 201`."""
         lines = (json.loads(line) for line in self.audit.read_bytes().splitlines())
         return Counter(f"{line['verb']} {line['responseStatus']['code']}" for line in lines)
 
     def connect(self, timeout: float = 20) -> ssl.SSLSocket:
-        """A bare connection."""
+        """Return a raw connection."""
         plain = socket.create_connection((self.host, self.port), timeout=timeout)
         return self.tls.wrap_socket(plain, server_hostname=self.host)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Status and value of an answer; its text where it is no JSON."""
+        """Return (status, value) of a response; the value is text if it is not JSON."""
         sent = None if body is None else json.dumps(body)
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         named |= {"Authorization": f"Bearer {self.token}"}
         try:
             self.line.request(method, path, sent, named)
             answer = self.line.getresponse()
-        except (ConnectionError, RemoteDisconnected):  # nobody had asked for long
+        except (ConnectionError, RemoteDisconnected):  # the server closed the idle connection
             self.line.close()
             self.line.request(method, path, sent, named)
             answer = self.line.getresponse()
         said = answer.read()
-        # Documents of OpenAPI are listed as plain text, which is JSON all the same.
+        # OpenAPI indexes are sent as plain text, but contain JSON.
         return answer.status, json.loads(said) if said.startswith(b"{") else said.decode()
 
 
 @contextmanager
 def served(folder: Path, waits: Mapping[str, float] | None = None) -> Iterator[Served]:
-    """A server while the block lasts; it must still be there in the end."""
+    """Yield a running server; it must still run at the end of the block."""
     config = folder / "kubeconfig"
     shorter = [(WAITS[name], name, seconds) for name, seconds in (waits or {}).items()]
     code = _START.format(waits=shorter, memory=ADDRESS_SPACE_MAX)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairlead.apiserver.schema.model import Schema, Type
 
-# What parsers stumble over, and what leads them further in.
+# Pieces that are difficult for parsers, and pieces that lead them into deeper branches.
 PIECES: Final = (
     "", " ", "\n", "\t", "\0", "a", "A", "é", "\u0661", "\u00b2", "\U0001f600", "\ufffd", "-", "--",
     "_", ".", "..", "/", "//", "~", "~0", "~1", ":", ";", ",", "=", "==", "!=", "!", "<", ">", "(",
@@ -35,7 +35,7 @@ KEYS: Final = (
 )  # fmt: skip
 
 
-# The lines of the corpus, whichever parser they are meant for.
+# The lines of the corpus of all parsers.
 RECORDED: Final = tuple(
     json.loads(line)[0]
     for path in sorted((Path(__file__).parent / "corpus").glob("*.jsonl"))
@@ -44,7 +44,7 @@ RECORDED: Final = tuple(
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Texts of pieces that mean something, of any characters, and of both; and of the corpus."""
+    """Strategy for texts of meaningful pieces, of any characters, of both, and of the corpus."""
     piece = st.sampled_from(PIECES) | st.text(max_size=4)
     made = st.lists(piece, max_size=8).map("".join)
     recorded = st.sampled_from(RECORDED)
@@ -52,18 +52,18 @@ def texts() -> st.SearchStrategy[str]:
 
 
 def _sendable(text: str) -> str:
-    """No surrogates: text from a socket was decoded from UTF-8."""
+    """Return `text` without surrogates, because text from a socket is decoded from UTF-8."""
     return text.encode(errors="replace").decode()
 
 
 def scalars() -> st.SearchStrategy[Any]:
-    """What holds nothing."""
+    """Strategy for values that contain no other values."""
     numbers = st.integers() | st.sampled_from((0, -1, 2**31, 2**63, 2**64, 10**400, 1e308, -0.0))
     return st.none() | st.booleans() | numbers | st.floats(allow_nan=False) | texts()
 
 
 def json_values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
-    """Any JSON value, with members that mean something more often than not."""
+    """Strategy for JSON values, whose members mostly have meaningful names."""
     keys = st.sampled_from(KEYS) | texts()
     return st.recursive(
         scalars(),
@@ -74,14 +74,14 @@ def json_values(max_leaves: int = 12) -> st.SearchStrategy[Any]:
 
 @st.composite
 def json_texts(draw: st.DrawFn) -> bytes:
-    """JSON, or JSON in which some bytes are lost, repeated or exchanged."""
+    """Strategy for JSON texts, some with lost, repeated or exchanged bytes."""
     text = json.dumps(draw(json_values()), ensure_ascii=draw(st.booleans())).encode()
     return draw(damaged(text))
 
 
 @st.composite
 def damaged(draw: st.DrawFn, content: bytes) -> bytes:
-    """`content` as it is, or with a few cuts, repetitions and strangers in it."""
+    """Strategy for `content`, unchanged or with a few cuts, repetitions and other bytes."""
     for _ in range(draw(st.integers(0, 3))):
         at = draw(st.integers(0, len(content)))
         end = min(len(content), at + draw(st.integers(0, 8)))
@@ -114,7 +114,7 @@ _NAMES: Final = ("a", "cpu", "a/b", "x y", "kubernetes.io/os", "")
 
 @st.composite
 def of_type(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:
-    """A value that is mostly of a type, deep only by chance."""
+    """Strategy for values that mostly have the type in `schema`, and are rarely deep."""
     if draw(st.integers(0, 24)) == 0:
         return draw(json_values(4))
     inner = 0 if depth > 9 else 2 if depth > 4 else 4

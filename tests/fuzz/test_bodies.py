@@ -38,7 +38,7 @@ TOO_LARGE = 413
 
 
 def is_written(value):
-    """Whether a value can leave as JSON and come back."""
+    """Check that a value can be written as JSON and read again."""
     msgspec.json.decode(msgspec.json.encode(value))
     return not is_too_deep(value)
 
@@ -74,7 +74,7 @@ def test_written_yaml_is_parsed_to_the_same_value(value):
 
 @st.composite
 def views(draw):
-    """A kind of which there is a view, and something like an object of it."""
+    """Strategy for a kind with a typed view, and a value similar to an object of it."""
     api_version, kind = draw(st.sampled_from(KINDS))
     schema = schema_of(api_version, kind)
     obj = draw(json_values() if schema is None else of_type(schema))
@@ -92,14 +92,14 @@ def test_an_object_is_decoded_or_refused(obj):
 
 @st.composite
 def typed_objects(draw):
-    """The schema of a kind, and something like an object of it."""
+    """Strategy for the schema of a kind, and a value similar to an object of it."""
     schema = schema_of(*draw(st.sampled_from(TYPED)))
     return schema, draw(of_type(schema))
 
 
 @given(typed_objects())
 def test_the_canonical_form_is_idempotent(pair):
-    """The canonical form of a canonical form is the same."""
+    """A canonical form is its own canonical form."""
     schema, obj = pair
     try:
         once, _ = in_form(schema, obj)
@@ -152,7 +152,7 @@ SENT = "/[$a-z]*"
 
 @st.composite
 def strategic_patches(draw):
-    """An object of some kind in its form, and a patch with directives anywhere."""
+    """Strategy for a decoded object of some kind, and a patch with directives anywhere."""
     schema = schema_of(*draw(st.sampled_from(TYPED)))
     try:
         obj, _ = in_form(schema, draw(of_type(schema)))
@@ -198,7 +198,7 @@ def test_a_field_set_is_parsed_or_refused(one, other):
 
 @st.composite
 def messages(draw, depth=0):
-    """Fields of a protobuf message, some of them messages again."""
+    """Strategy for fields of a protobuf message; some are messages."""
     text = b""
     for _ in range(draw(st.integers(0, 4))):
         number = draw(st.integers(1, 20))
@@ -216,7 +216,7 @@ def messages(draw, depth=0):
 
 @st.composite
 def envelopes(draw):
-    """A message that says of which kind it is."""
+    """Strategy for a message with the type of its content."""
     api_version, kind = draw(st.sampled_from(TYPED))
     named = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
     whole = MAGIC + bytes_field(1, named) + bytes_field(2, draw(messages()))

@@ -36,7 +36,7 @@ PIECES = (
 
 
 def expressions():
-    """Expressions of pieces that mean something."""
+    """Strategy for expressions of meaningful pieces."""
     sane = st.sampled_from(
         ("self.a == self.b", "self.all(x, x > 0)", "size(self) < 10", "self > 0")
     )
@@ -60,7 +60,7 @@ RULES = st.lists(
 
 @st.composite
 def types(draw, depth=0):
-    """The type of a value, much as definitions write it."""
+    """Strategy for the schema of a value, similar to those in definitions."""
     made = {"type": draw(st.sampled_from(TYPES[:6] if draw(st.integers(0, 9)) else TYPES))}
     more = draw(
         st.fixed_dictionaries(
@@ -96,7 +96,7 @@ def types(draw, depth=0):
 
 
 def definition(schema, more):
-    """The definition of widgets with such a spec."""
+    """Return the definition of widgets with this schema of the spec."""
     names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     whole = {"type": "object", "properties": {"spec": schema, "status": {"type": "object"}}}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": whole}}

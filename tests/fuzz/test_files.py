@@ -93,7 +93,7 @@ def example(*names: str) -> Any:
 
 
 def read_stages(path: str) -> None:
-    """Every delay is a time in the future."""
+    """Read the file; check that every delay is a time in the future."""
     found = with_stages(KubeletConfig(), manifests(read(path)), seed=1)
     for delays in (found.start_delays, found.run_durations, found.removal_delays):
         delay = delays(pod("p", labels={"a": "b"})) if delays is not None else None
@@ -101,7 +101,7 @@ def read_stages(path: str) -> None:
 
 
 def read_types(path: str) -> None:
-    """Of every type a node can be made, and what it costs can be compared."""
+    """Read the file; check that every type has a node and a comparable price."""
     for one in instance_types(found := read_instance_types(path), ("a", "b")):
         assert all(0 <= offering.price < 1e10 for offering in one.offerings)
         assert all(amount >= 0 for amount in one.capacity.values())
@@ -135,7 +135,7 @@ def variants(draw: st.DrawFn, valid: Any) -> Any:
 
 
 def refusal_of(reader: Callable[[str], object], data: bytes) -> str:
-    """The line that refuses the file `data`, "" if it is read."""
+    """Return the one-line refusal of the file `data`, "" if it is read."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file.yaml"
         path.write_bytes(data)

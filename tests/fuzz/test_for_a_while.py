@@ -18,4 +18,4 @@ def test_fuzzing_finds_no_failure_in_some_minutes():
     report = fuzz(MINUTES, seed=1)
     print("\n".join(report.lines()))
     assert not report.problems
-    assert report.requests > 100  # it has asked, however slow the machine is
+    assert report.requests > 100  # requests were sent, however slow the machine is

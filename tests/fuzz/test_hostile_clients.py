@@ -29,20 +29,20 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def others_are_answered(server):
-    """Whatever one client did, the next one is served."""
+    """After each test, check that another client gets a response."""
     yield
     assert server.ask("GET", "/api/v1/namespaces/default")[0] == 200
 
 
 @pytest.fixture
 def call(server):
-    """A bare connection."""
+    """Makes raw connections."""
     with closing(server.connect()) as connection:
         yield connection
 
 
 def everything(connection):
-    """All bytes until the peer disconnects; raises TimeoutError if it does not disconnect."""
+    """Return all bytes until the peer disconnects. Raises TimeoutError if it does not."""
     content = b""
     try:
         while chunk := connection.recv(1 << 16):
@@ -53,13 +53,13 @@ def everything(connection):
 
 
 def head(server, method, path, *more):
-    """The head of a request that may be made."""
+    """Return the head of a permitted request."""
     named = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {server.token}", *more)
     return "\r\n".join((*named, "", "")).encode()
 
 
 def is_hung_up_on(connection, data, most):
-    """Whether the other end has enough before `data` was sent `most` times."""
+    """Return whether the server closes the connection before `data` was sent `most` times."""
     for _ in range(most):
         try:
             connection.sendall(data)
@@ -191,7 +191,7 @@ def test_half_open_and_idle_connections_do_not_block_other_clients(server):
 
 
 def grown(server, namespace="default"):
-    """Some data to show, a megabyte each time."""
+    """Create more data, a megabyte at a time."""
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     body = {"metadata": {"generateName": "big-"}, "data": {"k": "v" * 1_000_000}}
     return server.ask("POST", path, body)[1]["metadata"]["name"]
@@ -199,14 +199,14 @@ def grown(server, namespace="default"):
 
 @pytest.fixture
 def big(server):
-    """A few ConfigMaps that no socket's buffers hold."""
+    """A few ConfigMaps that exceed the buffers of a socket."""
     names = [grown(server) for _ in range(8)]
     yield names
     server.ask("DELETE", CONFIG_MAPS)
 
 
 def is_closed_unread(server, before):
-    """Whether the server hangs up on all but `before` clients, though its answer was not read."""
+    """Return whether the server closes all but `before` connections, although nothing was read."""
     deadline = perf_counter() + 20 * WAIT_S
     while perf_counter() < deadline:
         if connections_of(server) < before:
@@ -216,7 +216,7 @@ def is_closed_unread(server, before):
 
 
 def connections_of(server):
-    """How many sockets the server has open."""
+    """Return the number of open sockets of the server."""
     files = Path(f"/proc/{server.process.pid}/fd").iterdir()
     return sum(str(file.readlink()).startswith("socket:") for file in files)
 
@@ -241,7 +241,7 @@ def test_a_watch_that_is_not_read_is_disconnected(server, call):
 
 
 def is_hung_up_on_unread(connection):
-    """Whether the other end has gone: what is sent to it comes back as an error."""
+    """Return whether the server has closed the connection: a write then fails."""
     for _ in range(100):
         try:
             connection.sendall(b"x")

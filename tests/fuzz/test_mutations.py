@@ -1,6 +1,6 @@
 """Valid objects with one or two invalid details: creates and updates are accepted or refused.
 
-Objects that are generated from nothing are seldom valid; these start from recorded requests.
+Objects that are generated from nothing are rarely valid; these start from recorded requests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOTHING = object()
 
 @st.composite
 def mutated(draw, value):
-    """`value` with one place in it lost, doubled, emptied or exchanged."""
+    """Strategy for `value` with one place removed, duplicated, emptied or exchanged."""
     if isinstance(value, dict) and value and draw(st.integers(0, 5)):
         key = draw(st.sampled_from(sorted(value)))
         inner = draw(mutated(value[key]))
@@ -41,7 +41,7 @@ def mutated(draw, value):
 
 @st.composite
 def variants(draw, obj):
-    """An object like `obj`, of the same kind and with the requested name."""
+    """Strategy for an object similar to `obj`, with the same kind and the requested name."""
     for _ in range(draw(st.integers(0, 2))):
         changed = draw(mutated(obj))
         obj = changed if isinstance(changed, dict) else obj
@@ -49,7 +49,7 @@ def variants(draw, obj):
 
 
 def named(obj, kind, name):
-    """`obj` under a name, where it has metadata that can have one."""
+    """Return `obj` with a name, if its metadata can have one."""
     meta = obj.get("metadata")
     stated = {"apiVersion": kind.api_version, "kind": kind.kind}
     if not isinstance(meta, dict | None):
@@ -58,13 +58,13 @@ def named(obj, kind, name):
 
 
 def name_of(kind):
-    """A name that objects of the kind may have."""
+    """Return a name that objects of the kind may have."""
     return {"CustomResourceDefinition": "widgets.golden.example.com"}.get(kind.kind, "a")
 
 
 @st.composite
 def stories(draw):
-    """A kind, an object to create, and the later requests to it."""
+    """Strategy for a kind, an object to create, and later requests to it."""
     key = draw(st.sampled_from(OBJECTS))
     kind, obj = KINDS[key], recorded_objects()[key]
     parts = [part.name for part in kind.subresources if "proxy" not in part.name]

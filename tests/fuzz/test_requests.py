@@ -44,7 +44,7 @@ QUERIES = st.lists(
 
 
 def check(answer):
-    """The answer is no failure of the server's own, and a refusal is a Status."""
+    """Check that a response is no internal error, and that a refusal is a Status."""
     if isinstance(answer, Watch):
         assert all(line.endswith(b"\n") for line in answer.pop_lines())
         answer.close()
@@ -56,7 +56,7 @@ def check(answer):
 
 
 def path_of(kind, *rest):
-    """Where objects of `kind` are."""
+    """Return the path of objects of `kind`."""
     within = ("namespaces", "default") if kind.namespaced else ()
     root = f"apis/{kind.group}" if kind.group else "api"
     return "/" + "/".join((root, kind.version, *within, kind.plural, *rest))
@@ -77,7 +77,7 @@ def test_every_request_is_answered(method, path, query, headers, body):
 
 @st.composite
 def lives(draw):
-    """A kind, an object of it, and requests to it: method, path, query, media type and body."""
+    """Strategy for a kind, an object, and requests: method, path, query, media type and body."""
     kind = draw(st.sampled_from(KINDS))
     schema = schema_of(kind.api_version, kind.kind)
     part = draw(st.sampled_from(("", *(part.name for part in kind.subresources))))

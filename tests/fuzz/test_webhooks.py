@@ -49,7 +49,7 @@ PATCH = st.lists(
 
 @st.composite
 def answers(draw, uid):
-    """What a webhook says to the review with `uid`, mostly in the right form."""
+    """Strategy for a webhook's response to the review with `uid`, mostly valid."""
     if draw(st.integers(0, 9)) == 0:
         return draw(json_texts())
     text = json.dumps(draw(PATCH | json_values(4))).encode()
@@ -68,7 +68,7 @@ def answers(draw, uid):
 
 
 def server():
-    """One that admits as a served one does, and the namespace default."""
+    """A server with the admission plugins of a served one, and the namespace default."""
     ids = CountedIds()
     store = Store(ids, admission=served_admission(ids.new_suffix), registry=API_SERVER)
     made = complete_server(store, clock=lambda: NOW, address="127.0.0.1:6443", version="0")
@@ -97,5 +97,5 @@ def test_any_answer_of_a_webhook_is_applied_or_refused(data, sort, policy):
 
     body = {"metadata": {"name": "a"}, "data": {"a": "b"}}
     answer = ask(made, "POST", CONFIG_MAPS, body, call)
-    if b"Internal error occurred: " not in answer.body[0]:  # of the webhook's making
+    if b"Internal error occurred: " not in answer.body[0]:  # created by the webhook
         check(answer)

@@ -21,17 +21,17 @@ _TOLD: Final = (
     "Too large resource version",
     "Component not found",
     "failed calling webhook",
-    "admission webhook",  # denied, with a code of the webhook's choice
-    "containers are simulated",  # 501: there is nothing to connect to
+    "admission webhook",  # denied, with a code that the webhook chose
+    "containers are simulated",  # 501: there is no backend to connect to
 )
 
 
 def is_upstreams_own(message: str) -> bool:
-    """Whether the `message` of a Status with a code of 5xx is one that upstream sends too."""
+    """Return whether upstream also sends the `message` of a Status with a code of 5xx."""
     return any(told in message for told in _TOLD)
 
 
 def expect_said(refusal: Exception, *codes: int) -> None:
-    """A refusal says why, and one of a request has one of `codes`."""
+    """Check that a refusal has a message, and that the code of an ApiError is in `codes`."""
     assert str(refusal)
     assert not codes or getattr(refusal, "code", 0) in codes

@@ -27,7 +27,7 @@ LONG = ("05-errors",)
 
 
 def differing(theme: str) -> tuple[int, dict[str, str]]:
-    """How many cases there are, and what differs in which."""
+    """Return (number of cases, differences by case)."""
     with cases("", None, None, "*") as judged_by:
         result = compare_file(judged_by, RECORDED / f"{theme}.jsonl.gz")
     return result.cases, {name: str(found) for name, found in result.differences}

@@ -56,7 +56,7 @@ def cases(family):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_sample_of_the_recorded_decisions_agrees(family):
-    """Zero differences in every fourth case."""
+    """Every fourth case agrees."""
     differing = {}
     for line in cases(family)[::STRIDE]:
         difference = compare_autoscaler(line["expect"], decide_autoscaler(line["case"]))
@@ -80,12 +80,12 @@ def test_no_recorded_family_is_left_out():
 
 
 def first(family, wanted):
-    """The first case of a family whose first loop satisfies `wanted`."""
+    """Return the first case of a family whose first loop satisfies `wanted`."""
     return next(line for line in cases(family) if wanted(line["expect"]["loops"][0]))
 
 
 def changed(line, path, value):
-    """The expectation with one value replaced."""
+    """Return the expectation with one value replaced."""
     expect = copy.deepcopy(line["expect"])
     inner = expect["loops"][0]
     for key in path[:-1]:

@@ -17,7 +17,7 @@ from fairlead.conformance.run import compare_file, run
 from fairlead.engine.batch.defect import UPSTREAM, Defect
 
 RECORDED = Path(__file__).parent / "data" / "kubebatch"
-# How many sessions there are, and how many of them depend on something that the defaults correct.
+# The number of sessions, and of those that depend on a defect corrected by default.
 FAMILIES = {
     "backfill": (17, 2),
     "compete": (18, 9),

@@ -72,7 +72,7 @@ def recorded(family: str, number: int = 0) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def outage() -> dict[str, Any]:
-    """A zone of three goes dark: the recording, and what we make of its scenario."""
+    """A zone of three nodes fails: the recording, and Fairlead's result for its scenario."""
     line = recorded("zone_full_outage")
     return line | {"found": decide_node_timeline(line["scenario"])}
 
@@ -95,7 +95,7 @@ def test_an_unchanged_recording_agrees(outage: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_write_that_is_missing_is_found(kind: str, outage: dict[str, Any]) -> None:
-    """We make a write that the recording lacks."""
+    """Fairlead's write is missing in the changed recording."""
     expect = copy.deepcopy(outage["expect"])
     gone = expect["writes"].pop(place_of(expect["writes"], kind))
     told = difference(outage, expect)
@@ -104,7 +104,7 @@ def test_a_write_that_is_missing_is_found(kind: str, outage: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_write_at_another_time_is_found(kind: str, outage: dict[str, Any]) -> None:
-    """A millisecond is a difference."""
+    """A difference of one millisecond is found."""
     expect = copy.deepcopy(outage["expect"])
     expect["writes"][place_of(expect["writes"], kind)]["t_ms"] -= 1
     assert "found (absent)" in difference(outage, expect)

@@ -24,7 +24,7 @@ from fairlead.conformance.api.server.in_process import InProcess
 
 RECORDED: Final = Path(__file__).parent / "data" / "api"
 THEMES: Final = ("06-kubectl", "07-clients")
-# Tokens are made for accounts that are not here, rules depend on who asks.
+# Tokens are for accounts that do not exist here, and rules depend on the user.
 NOT_ALONE: Final = ("TokenRequest", "SelfSubjectRulesReview")
 MADE_UP: Final = frozenset(
     ("uid", "resourceVersion", "creationTimestamp", "managedFields", "clusterIP", "clusterIPs")
@@ -43,7 +43,7 @@ def unpacked(body: object) -> Json | None:
 
 
 def sent() -> Iterator[tuple[Json, Json, Json]]:
-    """A recorded step that created an object, its request, and its answer."""
+    """Yield each recorded step that created an object, its request, and its response."""
     for theme in THEMES:
         with gzip.open(RECORDED / f"{theme}.jsonl.gz", "rt") as lines:
             steps = [step for line in lines for step in json.loads(line).get("steps", ())]
@@ -58,7 +58,7 @@ def sent() -> Iterator[tuple[Json, Json, Json]]:
 
 
 def plain(value: Any) -> Any:
-    """`value` without generated and empty fields."""
+    """Return `value` without generated and empty fields."""
     match value:
         case dict():
             shown = {k: plain(v) for k, v in value.items() if k not in MADE_UP}

@@ -1,7 +1,7 @@
 """Timelines of kube-scheduler 1.36, recorded in virtual time, replayed to the millisecond.
 
-Every attempt, in order, with its verdict and all writes; with and without latencies of cycles,
-bindings, patches and preemption requests.
+Every attempt with its verdict and all writes are compared in order; with and without latencies of
+cycles, bindings, patches and preemption requests.
 """
 
 from __future__ import annotations

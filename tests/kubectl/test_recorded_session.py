@@ -23,7 +23,7 @@ OLDER: Final = frozenset((Path(__file__).parent / "older_kubectl.txt").read_text
 NEWER: Final = frozenset((Path(__file__).parent / "newer_kubectl.txt").read_text().splitlines())
 RECORDED_MINOR: Final = 32
 
-# What takes its time by kubectl's own clock and leaves nothing behind.
+# Commands that wait by kubectl's own clock, and change nothing.
 SLOW: Final = frozenset((75, 212))
 FIRST: Final = range(1, 260)
 LAST: Final = range(601, 632)
@@ -41,7 +41,7 @@ def recorded_lines() -> list[Line]:
 
 
 def unexpected(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
-    """What differs that is not known to."""
+    """Yield the differences that are not known."""
     session = KubectlSession()
     known = known_to(session.minor)
     try:
@@ -54,7 +54,7 @@ def unexpected(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
 
 
 def known_to(minor: int) -> frozenset[str]:
-    """What differs where kubectl is 1.`minor`."""
+    """Return the commands that are known to differ with kubectl 1.`minor`."""
     if minor == RECORDED_MINOR:
         return KNOWN
     return KNOWN | (OLDER if minor < RECORDED_MINOR else NEWER)

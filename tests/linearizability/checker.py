@@ -81,7 +81,7 @@ def next_states(state: Register, operation: Operation) -> Iterator[Register]:
 
 
 def _is_refused(state: Register, operation: Operation, outcome: str) -> bool:
-    """Whether `operation` may end with this refusal in `state`, which it does not change."""
+    """Return whether `operation` may end with this refusal in `state`, which stays the same."""
     if outcome == NOT_FOUND:
         return state.value is None and operation.kind != CREATE
     if state.value is None:
@@ -184,9 +184,9 @@ def _choices(
 
 
 def _next_places(operations: Sequence[Operation], ordered: int) -> list[int]:
-    """Return the places of unordered operations called before any unordered one returned.
+    """Return the indexes of the unordered operations called before any unordered one returned.
 
-    The return of an operation without an answer bounds nothing that comes after it: it may never
+    An operation without an answer does not limit the operations after it, because it may never
     have happened. But it cannot happen after its return.
     """
     found: list[int] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from random import Random  # noqa: TID251 - of the test's seed
+from random import Random  # noqa: TID251 - random numbers from the test's seed
 from time import perf_counter_ns
 
 from tests.linearizability.history import (
@@ -40,7 +40,7 @@ _UNANSWERED = -1
 
 @dataclass
 class Recording:
-    """What the clients of all rounds recorded."""
+    """The operations that the clients of all rounds recorded."""
 
     history: list[Operation] = field(default_factory=list)
     listings: list[Listing] = field(default_factory=list)
@@ -69,9 +69,9 @@ class Client:
         self.writes = 0
 
     def run(self, requests, answered):
-        """Send so many requests, until the process ends; `answered` counts the answers.
+        """Send `requests` requests, or until the process ends; `answered` counts the responses.
 
-        In one of forty, the client hangs up right after the request, and connects anew.
+        After one request in forty, the client disconnects immediately, and connects again.
         """
         left = iter(range(requests))
         with suppress(*BROKEN):
@@ -106,7 +106,7 @@ class Client:
         connection.send(*self._asked(operation))
 
     def _operation(self, kind, key):
-        """An operation that is called now."""
+        """Return an operation whose call time is now."""
         value = expected = None
         if kind in (CREATE, UPDATE):
             self.writes += 1
@@ -116,7 +116,7 @@ class Client:
         return Operation(self.number, kind, key, perf_counter_ns(), _UNANSWERED, value, expected)
 
     def _asked(self, operation):
-        """The method, path and body of an operation; an update is a PUT or a merge patch."""
+        """Return the method, path and body of an operation; an update is a PUT or a merge patch."""
         path = f"{CONFIG_MAPS}/{operation.key}"
         meta = {"name": operation.key}
         if operation.expected is not None:
@@ -147,7 +147,7 @@ class Client:
             self.recording.known[operation.key] = answer.version
 
     def _list(self, connection):
-        """Read all keys with one list; an unanswered one says nothing and is not recorded."""
+        """Read all keys with one list; a list without a response is not recorded."""
         called = perf_counter_ns()
         status, told = connection.ask("GET", CONFIG_MAPS)
         returned = perf_counter_ns()
@@ -182,7 +182,7 @@ def _version(obj):
 
 
 def start_clients(pool, recording, config, *, clients, requests, seed, keys):
-    """Start clients in threads of `pool`: their futures, and a semaphore that counts answers."""
+    """Start clients in threads of `pool`; return their futures and a semaphore of responses."""
     answered = threading.Semaphore(0)
     made = [Client(recording, config, number, seed, keys) for number in range(clients)]
     return [pool.submit(one.run, requests, answered) for one in made], answered

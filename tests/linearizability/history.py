@@ -16,10 +16,10 @@ OK, EXISTS, CONFLICT, NOT_FOUND = "ok", "exists", "conflict", "not found"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said.
+    """The response of the server.
 
-    `version` is the object's resourceVersion after a write or at a read, and `value` what a read
-    found. A deletion says neither.
+    `version` is the object's resourceVersion after a write or at a read, and `value` is the value
+    that a read returned. A deletion has neither.
     """
 
     outcome: str
@@ -29,10 +29,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One request for one key, from the instant it was sent to the instant it was answered.
+    """One request for one key, from the instant of its sending to that of its response.
 
     `value` is what a create or update writes. `expected` is the resourceVersion that an update or
-    deletion insists on, None if it takes the object as it is.
+    deletion requires, None without a precondition.
     """
 
     client: int
@@ -56,7 +56,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What one list showed: its resourceVersion, and the version of each key that it had."""
+    """The result of one list: its resourceVersion, and the version of each listed key."""
 
     version: int
     items: dict[str, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from random import Random  # noqa: TID251 - of the test's seed
+from random import Random  # noqa: TID251 - random numbers from the test's seed
 
 import pytest
 from tests.linearizability.checker import listing_problems, version_problems, violations
@@ -24,7 +24,7 @@ NEVER = 1_000
 
 
 def op(called, returned, kind, value=None, expected=None, answer=None):
-    """An operation on the key `k`; `answer` is an outcome, or (outcome, version, value)."""
+    """Return an operation on the key `k`; `answer` is an outcome, or (outcome, version, value)."""
     said = Answer(*((answer,) if isinstance(answer, str) else answer)) if answer else None
     return Operation(1, kind, "k", called, returned, value, expected, said)
 
@@ -163,7 +163,7 @@ def test_a_list_shows_the_objects_of_one_instant():
 
 
 class Store:
-    """A store that is correct, and by request is not: `defect` of its writes or reads go wrong."""
+    """A correct store, or one in which `defect` makes some writes or reads wrong."""
 
     def __init__(self, chance, defect=""):
         self.chance = chance
@@ -197,7 +197,7 @@ class Store:
 
 
 def recorded(seed, defect="", operations=400, clients=5):
-    """What random clients recorded of a store; the store performs between call and return."""
+    """Return the history of random clients of a store, which acts between call and return."""
     chance = Random(seed)
     store, history = Store(chance, defect), []
     busy = {}

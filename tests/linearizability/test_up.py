@@ -19,8 +19,11 @@ ENDLESS = 1_000_000
 
 
 def recorded(home, *, seed, kills, answers, last):
-    """What clients recorded: `kills` rounds of so many answers, each ended by kill -9, and one of
-    `last` requests per client that ends by itself, in which everything is read."""
+    """Return the history of clients of a cluster that is killed repeatedly.
+
+    There are `kills` rounds of `answers` responses, each ended by kill -9. Then comes one round of
+    `last` requests per client that ends normally, in which everything is read.
+    """
     recording = Recording()
     options = (
         *("--nodes", "0", "--data-dir", str(home)),
@@ -58,7 +61,7 @@ def read_all(recording, config, number):
 def wait_for_answers(answered, number, clients):
     for _ in range(number):
         while not answered.acquire(timeout=10):
-            finish(one for one in clients if one.done())  # raises what a client raised
+            finish(one for one in clients if one.done())  # raises the exception of a client
 
 
 def finish(clients):
@@ -67,14 +70,14 @@ def finish(clients):
 
 
 def check(recording):
-    """The violations in the history, as text."""
+    """Return the violations in the history, as text."""
     assert not [str(one) for one in violations(recording.history)]
     assert not version_problems(recording.history)
     assert not listing_problems(recording.listings, recording.history)
 
 
 def expect_contention(recording):
-    """The history is worth checking: clients met, and some were not answered."""
+    """Check that the history is significant: requests were concurrent, and some had no response."""
     answers = Counter(one.answer and one.answer.outcome for one in recording.history)
     assert min(answers[said] for said in (CONFLICT, EXISTS, NOT_FOUND, None)) > 0, answers
     by_call = sorted(recording.history, key=lambda one: one.called)

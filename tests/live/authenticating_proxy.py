@@ -29,7 +29,7 @@ class AuthenticatingProxy(FaultProxy):
         self._port = 0
 
     async def listen(self, context):
-        """Serve new connections with `context` from now on, at the same address."""
+        """Serve new connections at the same address with `context` from now on."""
         if self._site is None:
             await self.open()
         else:

@@ -22,7 +22,7 @@ def pod(name, cpu, priority_class=""):
 
 
 class Direct:
-    """The server itself, without faults."""
+    """Connects to the server directly, without faults."""
 
     def __init__(self, client):
         self.client = client
@@ -43,7 +43,7 @@ class Direct:
         return (await self.send("GET", PODS_PATH))["items"]
 
     async def eventually(self, condition, seconds):
-        """The pods, once `condition` holds for them."""
+        """Wait until `condition` holds for the pods; return the pods."""
         end = time.monotonic() + seconds  # noqa: TID251 - the server works in real time
         while True:
             found = await self.pods()
@@ -63,7 +63,7 @@ def all_bound(pods):
 
 
 def requested(pods):
-    """Milli-CPUs by node."""
+    """Return the requested milli-CPUs by node."""
     sums = defaultdict(int)
     for one in pods:
         for container in one["spec"]["containers"]:

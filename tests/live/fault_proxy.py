@@ -1,9 +1,9 @@
 """FaultProxy: a proxy between a client and an API server that injects faults.
 
-Each request meets a fault with a probability, drawn from a seed: it is refused before the server
-sees it, or answered by something else in its place, or performed without an answer, or delayed;
-watches are cut in the middle of an object, fall silent, or deliver an error or a broken line; lists
-are answered with an earlier list of the same path.
+Each request gets a fault with some probability, drawn from a seed. It is refused before the server
+receives it, answered with another response, performed without a response, or delayed. Watches are
+cut in the middle of an object, send nothing, or send an error or a broken line. Lists return an
+earlier list of the same path.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENDINGS: dict[str, list[bytes]] = {
 
 
 class FaultProxy:
-    """Passes requests on to the server of `connection`, with faults in `share` of them."""
+    """Passes requests to the server of `connection`; a fraction `share` of them get faults."""
 
     def __init__(self, connection, seed, share=0.3):
         self.connection = connection
@@ -66,7 +66,7 @@ class FaultProxy:
         await self.session.close()
 
     def fault(self, *names):
-        """One of `names`, or "" for none."""
+        """Return one of `names`, or "" for no fault."""
         if self.random.random() >= self.share:
             return ""
         name = self.random.choice(names)
@@ -96,7 +96,7 @@ class FaultProxy:
         return web.Response(status=status, headers=headers, body=body)
 
     def instead_of_server(self, fault, request):
-        """The answer to a request that the server never sees; None if it sees the request."""
+        """Return the response to a request that does not reach the server; None if it does."""
         match fault:
             case "refuse":
                 code, reason, headers = self.random.choice(REFUSALS)
@@ -126,7 +126,7 @@ class FaultProxy:
             return answer.status, kept, await answer.read()
 
     async def watch(self, request):
-        """Pass a watch on; it may be refused, cut after some bytes, or fall silent."""
+        """Pass on a watch; it may be refused, cut after some bytes, or send nothing."""
         fault = self.fault("refuse watch", "cut", "silence", "error event", "broken line")
         if fault == "refuse watch":
             code, reason, headers = self.random.choice([*REFUSALS[1:], (410, "Expired", {})])

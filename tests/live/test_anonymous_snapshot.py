@@ -87,7 +87,7 @@ def test_a_dump_is_written_as_a_snapshot_with_the_same_answers(form, tmp_path):
 
 
 def texts(value, path=()):
-    """Every text of an object, with the fields that lead to it."""
+    """Yield every text of an object, with its path."""
     if isinstance(value, dict):
         for key, one in value.items():
             yield (*path, "<key>"), key
@@ -100,7 +100,7 @@ def texts(value, path=()):
 
 
 def secrets(objects):
-    """Names, images, values of labels and annotations, and the keys of users."""
+    """Return names, images, values of labels and annotations, and the keys of users."""
     for one in objects:
         for path, text in texts(one):
             is_name = path[-1] in ("name", "namespace", "uid", "image", "nodeName", "generateName")

@@ -16,7 +16,7 @@ def fairlead(*arguments):
 
 
 def create(path, *names):
-    """Create ConfigMaps in the running cluster, and return those that are there."""
+    """Create ConfigMaps in the running cluster; return the existing ones."""
     config.load_kube_config(path)
     api = client.CoreV1Api()
     for name in names:

@@ -143,7 +143,7 @@ def open_url(url):
 
 
 def test_the_container_starts_with_its_arguments_and_answers_its_probes(cluster, tmp_path):
-    """Only the address, the connection and the folder of the ConfigMap differ from a pod's."""
+    """The address, the connection and the ConfigMap's folder differ from those of a pod."""
     path, _ = cluster
     by_kind = {one["kind"]: one for one in manifests()}
     settings = by_kind["ConfigMap"]["data"]["scheduler.yaml"]

@@ -41,7 +41,7 @@ def connection(tmp_path):
 
 
 def runner_of(server, connection=None, controllers=("scheduler",), **options):
-    """A runner for `server`, or for `connection` if there is one."""
+    """Return a runner for `server`, or for `connection` if that is given."""
     engine = EngineConfig(seed=1)
 
     def build(now):

@@ -87,7 +87,7 @@ class Replicas:
 
 
 class Bindings:
-    """The nodes that a watch has shown for each pod, by uid, in their order."""
+    """Records the nodes that a watch has shown for each pod, by uid, in order."""
 
     def __init__(self, client):
         self.client = client
@@ -191,7 +191,7 @@ async def story(connection, replicas):
                 await asyncio.sleep(KILL_SECONDS / BATCHES / 2)
             killed = await killing
             print(f"{killed} leaders killed, {bindings.count()} pods bound until then")
-            replicas.kill(next(iter(replicas.running)))  # one is left
+            replicas.kill(next(iter(replicas.running)))  # one replica is left
             await stage.add_pods([f"last-{at}" for at in range(BATCH)])
             for _ in range(REST_SECONDS):
                 if bindings.count() == BATCHES * BATCH:

@@ -27,7 +27,7 @@ async def nothing(_direct):
 
 
 def scheduled(connection, story, ahead_s=0, prepare=nothing, **options):
-    """Run `story` with a scheduler whose clock is `ahead_s` fast; return what it logged.
+    """Run `story` with a scheduler whose clock is `ahead_s` ahead; return its log.
 
     `prepare` runs before the scheduler starts.
     """

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.long
 
 
 class Collector(ThreadingHTTPServer):
-    """Keeps the requests of exporters, and answers with `status`."""
+    """Records the requests of exporters, and responds with `status`."""
 
     daemon_threads = True
 

@@ -16,7 +16,7 @@ NODES, PODS = 4, 12
 
 
 class Recreator(FaultProxy):
-    """Passes everything on; before the first binding of each pod, it calls `recreate` with it."""
+    """A proxy that calls `recreate` with each pod before the pod's first binding."""
 
     def __init__(self, connection, recreate):
         super().__init__(connection, 1, share=0)

@@ -36,7 +36,7 @@ def connection(tmp_path_factory):
 
 
 class Files:
-    """The files of a kubeconfig, and every secret that was written to them."""
+    """The files of a kubeconfig, and every secret that they have contained."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -34,7 +34,7 @@ def cluster(tmp_path_factory):
 
 
 class Visitor:
-    """A browser without a screen: it keeps cookies and follows redirections."""
+    """A client with cookies that follows redirects."""
 
     def __init__(self, link):
         self.origin = link.partition("/login")[0]

@@ -122,7 +122,7 @@ def scale(size, store, now):
 
 
 def started(kind, seed):
-    """A cluster in which the load of `web` changes every few minutes."""
+    """Return a cluster in which the load of `web` changes every few minutes."""
     world = SimulatedWorld(
         build_engine(config(kind, seed), SilentReporter()), start=START, seed=seed, events_max=0
     )

@@ -99,7 +99,7 @@ def pod_manifest(chance, number):
 
 
 class Minute:
-    """A world with devices, its script drawn from `seed`."""
+    """A world with devices; `seed` determines its script."""
 
     def __init__(self, seed, latency):
         self.chance = chance = Chance(seed)
@@ -136,7 +136,7 @@ class Minute:
             if not deletes:
                 store.create(pod, now)
                 return
-            with suppress(ApiError):  # there may be no such pod (any more)
+            with suppress(ApiError):  # the pod may not exist
                 store.delete(POD, "default", f"p{gone}", now)
 
         return happen
@@ -145,7 +145,7 @@ class Minute:
         return [decode(one) for one in self.world.store.list(CLAIM, "default")]
 
     def audit(self):
-        """Every device has one claim at most, and every consumer is where the device is."""
+        """Check that a device has at most one claim, and that its consumers are on its node."""
         holders = {}
         for claim in self.claims():
             assert isinstance(claim, ResourceClaim)
@@ -163,7 +163,7 @@ class Minute:
 
 
 def devices_of(store, pod):
-    """The pools that the pod's claims have devices of."""
+    """Return the pools whose devices are allocated to the pod's claims."""
     told = pod.get("status", {}).get("resourceClaimStatuses", [])
     made = {one["name"]: one["resourceClaimName"] for one in told}
     for wanted in pod["spec"]["resourceClaims"]:

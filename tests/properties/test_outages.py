@@ -46,7 +46,7 @@ BEHAVIOURS = (
 
 
 def tolerations(limit_s):
-    """Of a lost node, for `limit_s` or for ever (None)."""
+    """Return tolerations of a lost node, for `limit_s` or forever (None)."""
     limit = {} if limit_s is None else {"tolerationSeconds": limit_s}
     return [
         {"key": key, "operator": "Exists", "effect": "NoExecute"} | limit
@@ -69,7 +69,7 @@ class Chance(TieBreak):
 
 
 class Outage:
-    """A cluster and its failures, drawn from `seed`; what was written and reported, with times."""
+    """A cluster with random failures from `seed`; records its writes and reports with times."""
 
     def __init__(self, seed, flags=(), profile=V1_36):
         chance = Chance(seed)
@@ -105,7 +105,7 @@ class Outage:
         self.world.run(START + seconds(END_S))
 
     def schedule(self, chance, names):
-        """One node, or all of one zone, at once or one after the other."""
+        """Schedule the failure of one node or of a whole zone, at once or one by one."""
         after_s, behaviour = chance.pick(900_000) / 1_000, chance.one_of(BEHAVIOURS)
         name, stagger = chance.one_of(names), chance.pick(3)
         mates = [one for one in names if one[0] == name[0]] if chance.pick(3) == 0 else [name]
@@ -132,7 +132,7 @@ class Outage:
         return [record for record in self.records if isinstance(record, kind)]
 
     def settled_nodes(self):
-        """(instant, until, node): what a node was from when an instant had settled."""
+        """Yield (instant, until, node): the version of a node at the end of each instant."""
         for versions in self.versions.values():
             last = dict(versions)
             ends = [*list(last)[1:], START + seconds(END_S)]

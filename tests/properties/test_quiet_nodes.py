@@ -28,7 +28,7 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 DURATION_MS = 420_005
 
-# What happens to nodes, the commonest more often. People who taint and label may do what the
+# Events of nodes; frequent ones are repeated. Users may set taints and labels that the
 # controller may not.
 UNTOUCHED = [*["stop"] * 4, *["start", "set"] * 3, "delete"]
 ANYTHING = [*UNTOUCHED, *["taint"] * 3, "label"]
@@ -37,7 +37,7 @@ ANYTHING = [*UNTOUCHED, *["taint"] * 3, "label"]
 
 
 class Dice(TieBreak):
-    """Choices that follow from one number, so that every scenario is as large as the others."""
+    """A source of choices from one number, so that all scenarios have the same size."""
 
     def between(self, low, high):
         return low + self.pick(high - low + 1)
@@ -108,7 +108,7 @@ def random_pod(dice, number, node):
 
 
 def random_line(dice, count, kinds):
-    """One line of the script, at an instant at which nothing else happens."""
+    """Return one line of the script, at an instant without other events."""
     line = {"t_ms": dice.pick(32_000) * 10 + 1, "node": f"n{dice.pick(count)}"}
     match dice.one_of(*kinds):
         case "stop":
@@ -164,7 +164,7 @@ def outcome(scenario, *, build=NodeLifecycle, defects=DefectPolicy.FIXED, **give
 
 
 def ordered(found):
-    """A log whose order within an instant means nothing."""
+    """Return a log in which the order within an instant is normalized."""
     writes = sorted(found["writes"], key=lambda write: (write["t_ms"], str(sorted(write.items()))))
     return writes, found["zone_states"], found["final"]
 
@@ -177,7 +177,7 @@ def law(examples):
 
 
 class RestlessQueue(ExaminationQueue):
-    """Runs every pass and examines every node."""
+    """A queue that runs every pass and examines every node."""
 
     def __init__(self, passes, names):
         super().__init__(passes)
@@ -208,7 +208,7 @@ def test_skipped_passes_would_have_made_no_writes(scenario):
 
 
 class RegularLeases(NodeScenario):
-    """Kubelets that say how they renew their leases instead of renewing them."""
+    """Kubelets that announce the renewals of their leases instead of writing them."""
 
     def _beat_lease(self, name, kubelet, now):
         if not kubelet.is_alive:
@@ -252,7 +252,7 @@ def test_a_lease_with_computed_renewals_is_equivalent_to_a_renewed_lease(scenari
 
 
 class Witness:
-    """Remembers every version of every node and pod, and what was reported, with its instant."""
+    """Records every version of every node and pod, and every report, with its instant."""
 
     def __init__(self, scenario, script=None):
         self.versions = {}
@@ -280,7 +280,7 @@ class Witness:
             self.dark_when_tainted.append(all(s is ZoneState.FULL_DISRUPTION for s in states))
 
     def settled_nodes(self):
-        """(name, instant, until, node): what a node was from when an instant had settled."""
+        """Yield (name, instant, until, node): the version of a node at the end of each instant."""
         for (kind, name), versions in self.versions.items():
             last = dict(versions)
             ends = [*list(last)[1:], instant(DURATION_MS)]
@@ -289,7 +289,7 @@ class Witness:
                     yield name, at, until, version
 
     def version_at(self, kind, name, now):
-        """The last version of an object before or at `now`, also of one that is gone."""
+        """Return the last version of an object before or at `now`, also of a deleted object."""
         versions = [v for at, v in self.versions[kind, name] if at <= now and v is not None]
         return versions[-1]
 
@@ -362,7 +362,7 @@ def test_evictions_in_a_zone_respect_its_rate(scenario):
 
 
 def tolerated(pod_, taint):
-    """The seconds of the first toleration that covers `taint`; None for ever, -1 for not at all."""
+    """Return the seconds of the first toleration for `taint`; None for forever, -1 for none."""
     for toleration in pod_["spec"]["tolerations"]:
         if toleration.get("key") in (None, taint["key"]):
             return toleration.get("tolerationSeconds")
@@ -384,9 +384,9 @@ def test_no_pod_is_evicted_before_its_toleration_ends(scenario):
 
 
 def limits(witness, evicted, record):
-    """(instant, seconds) of every NoExecute taint there was on the node before the eviction."""
+    """Return (instant, seconds) of every NoExecute taint of the node before the eviction."""
     for at, node in witness.versions["Node", record.node]:
         for taint in (node or {"spec": {}})["spec"].get("taints", ()):
             if at <= record.at and taint["effect"] == "NoExecute":
                 limit = tolerated(evicted, taint)
-                yield at, 0 if limit == -1 else limit  # what is not tolerated ends a stay at once
+                yield at, 0 if limit == -1 else limit  # such a taint evicts immediately

@@ -41,7 +41,7 @@ REASONS = (FailureReason.CONFLICT, FailureReason.INTERNAL_ERROR, FailureReason.T
 
 
 def changed(view, **parts):
-    """`view` with `part={field: value}` put into its parts."""
+    """Return `view` with the fields of `part={field: value}` replaced."""
     inner = {
         part: msgspec.structs.replace(getattr(view, part), **fields)
         for part, fields in parts.items()
@@ -50,7 +50,7 @@ def changed(view, **parts):
 
 
 class Refusing:
-    """Pods and commands in flight; commands are refused at random until `CALM`."""
+    """Pods and commands in progress; commands are refused at random until `CALM`."""
 
     def __init__(self, seed):
         self.chance = Chance(seed)
@@ -85,7 +85,7 @@ class Refusing:
         self.tell(ObjectChanged(pod))
 
     def delete(self, pod):
-        """Gracefully if it runs."""
+        """Delete a pod, gracefully if it runs."""
         if not pod.spec.node_name:
             del self.pods[pod.key]
             self.tell(ObjectDeleted(pod))
@@ -103,7 +103,7 @@ class Refusing:
             self.send(issued.command)
 
     def send(self, command):
-        """Commands arrive a little later, or at once."""
+        """Send a command, which arrives immediately or a little later."""
         if isinstance(command, RecordEvent):
             return
         delay = self.chance.of((0, 0, 40, 700)) * 1_000_000
@@ -162,7 +162,7 @@ def condition_of(one):
 
 
 def room_left(world):
-    """{node: milli cpu} by what the world's pods ask for."""
+    """Return {node: free milli-CPUs} from the requests of the world's pods."""
     left = {node.name: node.allocatable[0] for node in world.engine.cluster.table.nodes()}
     for pod in world.pods.values():
         if pod.spec.node_name:

@@ -48,12 +48,12 @@ PRIORITIES = (-5, 0, 10, 100, 1000)
 
 
 def manifest(view, kind, api_version="v1"):
-    """The JSON of a view."""
+    """Return the JSON of a view."""
     return {"apiVersion": api_version, "kind": kind, **msgspec.to_builtins(view)}
 
 
 def priority_classes():
-    """One per priority and preemption policy."""
+    """Return a PriorityClass for each priority and preemption policy."""
     for value in PRIORITIES:
         for policy in ("PreemptLowerPriority", "Never"):
             yield {
@@ -70,7 +70,7 @@ def class_name(value, policy):
 
 
 def pod_manifest(pod, number):
-    """`pod` as a user would create it: its class says its priority."""
+    """Return the manifest of `pod` as a user creates it, with a PriorityClass."""
     made = manifest(pod, "Pod")
     made["metadata"] = {**made["metadata"], "name": f"{pod.metadata.name}-{number}"}
     made["metadata"].pop("uid")
@@ -88,7 +88,7 @@ def pod_manifest(pod, number):
 
 
 class Minute:
-    """A world, its script drawn from `seed`, and what the auditor and the log have seen."""
+    """A world with a random script from `seed`, and the records of the auditor and the log."""
 
     def __init__(self, seed, latency=None):
         self.chance = Chance(seed)
@@ -108,7 +108,7 @@ class Minute:
             self.world.at(START + seconds(self.chance.below(60_000) / 1000), self.act(number))
 
     def act(self, number):
-        """What happens at one instant, drawn now."""
+        """Perform a random change."""
         chance, at = self.chance, self.chance.below(20)
         pod = pod_manifest(any_pod(chance, chance.of(POD_NAMES)), number)
         node = manifest(any_node(chance, chance.of(NODE_NAMES)), "Node")
@@ -136,7 +136,7 @@ class Minute:
 
 
 def tolerant(act):
-    """A script may request absent objects."""
+    """Return `act` without errors about missing objects."""
 
     def tried(store, now):
         try:
@@ -152,7 +152,7 @@ def tolerant(act):
 
 
 class Auditor:
-    """Stands between the world and the engine; checks every command and every record."""
+    """Sits between the world and the engine, and checks every command and every record."""
 
     def __init__(self, build):
         self._build = build
@@ -210,7 +210,7 @@ class Auditor:
         return issued
 
     def check_bind(self, bind):
-        """It is not bound or being bound, and its node has room for all bound and assumed pods."""
+        """Check that the pod is not bound yet, and that its node has room for all its pods."""
         assert bind.pod.uid not in self.under_way
         pod = self.stored(bind.pod)
         assert pod is None or not pod.spec.node_name
@@ -220,7 +220,7 @@ class Auditor:
             check_room(decode(node), [*self.on(bind.node), pod], pod)
 
     def on(self, node):
-        """Every unfinished pod on the node, or on its way there before now."""
+        """Yield every unfinished pod that is on the node, or was assumed there before now."""
         coming = [b.pod.uid for b in self.under_way.values() if b.node == node]
         for obj in self.world.store.list(POD):
             pod = decode(obj)
@@ -229,7 +229,7 @@ class Auditor:
                 yield pod
 
     def node_of(self, pod):
-        """Where a pod is or is going."""
+        """Return the node of a pod, bound or assumed."""
         bind = self.under_way.get(pod.metadata.uid)
         return pod.spec.node_name or (bind.node if bind else "")
 
@@ -249,7 +249,7 @@ class Auditor:
 
 
 def check_room(node, pods, newcomer):
-    """The new pod over-commits neither its requested resources nor the number of pods."""
+    """Check that the new pod over-commits neither a resource nor the number of pods."""
     offered = node.status.allocatable
     assert len(pods) <= whole_value(offered.get("pods", 0))
     used = {}

@@ -66,7 +66,7 @@ def queue(name, weight):
 
 
 class Minutes:
-    """A world with both schedulers, its script drawn from `seed`."""
+    """A world with both schedulers; `seed` determines its script."""
 
     def __init__(self, seed, latency, policy):
         self.chance = chance = Chance(seed)

@@ -66,7 +66,10 @@ CLASSES = (
 
 
 def volume_manifest(number, node=""):
-    """Local to `node`, or everywhere and bound at once."""
+    """Return a volume that is local to `node`.
+
+    Without `node`, all nodes reach the volume, and its class binds immediately.
+    """
     spec = {
         "storageClassName": "local" if node else "now",
         "capacity": {"storage": f"{1 + number % 3}Gi"},
@@ -118,7 +121,7 @@ def pod_manifest(chance, number):
 
 
 class Minute:
-    """A world with storage, its script drawn from `seed`."""
+    """A world with storage; `seed` determines its script."""
 
     def __init__(self, seed, latency):
         self.chance = chance = Chance(seed)
@@ -147,7 +150,7 @@ class Minute:
         what, gone = chance.of(("pod", "pod", "pod", "claim", "end", "leave")), chance.below(40)
 
         def happen(store, now):
-            with suppress(ApiError):  # it may be there already, or not be there (any more)
+            with suppress(ApiError):  # the object may exist already, or not exist
                 match what:
                     case "pod":
                         store.create(pod, now)
@@ -194,13 +197,13 @@ class Minute:
                 assert volume.spec.claim_ref.uid == claim.metadata.uid
 
     def audit_users(self, claims, running):
-        """A claim for one pod has one."""
+        """Check that a ReadWriteOncePod claim has one user."""
         for name, claim in claims.items():
             if ALONE in claim.spec.access_modes:
                 assert sum(name in named_claims(pod) for pod in running) <= 1, name
 
     def audit_reach(self, pod, volumes, claims):
-        """Every claim of a placed pod is bound, to a volume that its node reaches."""
+        """Check that the claims of a placed pod are bound to volumes that its node reaches."""
         node = decode(self.world.store.get(NODE, "", pod.spec.node_name))
         for name in all_claims(pod):
             volume = volumes[claims[name].spec.volume_name]

@@ -59,7 +59,7 @@ often = settings(max_examples=30)
 
 
 class Days:
-    """A cluster drawn from `seed`, and sessions over it."""
+    """A random cluster from `seed`, and sessions over it."""
 
     def __init__(self, config, seed):
         self.chance = Chance(seed)
@@ -96,7 +96,7 @@ class Days:
             self.tell(ObjectChanged(self.any_task(f"{name}-{i}", name, priority)))
 
     def any_task(self, name, group, priority):
-        """Waiting, or on a node that has the room."""
+        """Return a task that is pending, or running on a node with room."""
         chance = self.chance
         cpu, memory = chance.of((0, 1, 1, 2)), chance.of((1, 1, 2))
         nodes = [n for n in self.cluster.table.nodes() if cpu and has_room(n, cpu, memory)]
@@ -119,7 +119,7 @@ class Days:
     # --- what happens ------------------------------------------------------------------------
 
     def live(self):
-        """One session and something else, after which all is as it should be; yields what it is."""
+        """Run a session and a random change, and check the state; yield what happened."""
         for _ in range(SESSIONS):
             commands = self.decide()
             yield commands
@@ -167,13 +167,13 @@ class Days:
     # --- what can be seen --------------------------------------------------------------------
 
     def session(self):
-        """One that is open and has decided nothing."""
+        """Return an open session that has made no decision."""
         session = Session(self.cluster, self.jobs, self.composition.policy, self.tie_break, 0)
         session.open()
         return session
 
     def excess(self):
-        """What pods ask for beyond what their nodes offer, by (node, resource)."""
+        """Return the requests beyond the allocatable amounts, by (node, resource)."""
         return {
             (node.name, column): asked - offered
             for node in self.cluster.table.nodes()
@@ -184,7 +184,7 @@ class Days:
         }
 
     def picture(self):
-        """All that a statement that is discarded must leave as it was."""
+        """Return all state that discarding a statement must restore."""
         room = self.composition.policy.room
         return {
             "tasks": {key: (task.status, task.node) for key, task in self.jobs.tasks.items()},
@@ -200,14 +200,14 @@ class Days:
         self.shares = next(p for p in session.tiers.plugins if isinstance(p, Proportion)).shares
 
     def note(self, step):
-        """Records the evicted pod, and the share that reclaim left to its queue."""
+        """Record the evicted pod, and the share that reclaim left to its queue."""
         if step.verb == "evict":
             self.evictions.append(step.task)
             if step.detail == "reclaim":
                 self.left.append(self.shares[step.task.job.queue].share)
 
     def closing(self, session):
-        """Nothing is to be remembered."""
+        """Do nothing."""
 
 
 def has_room(node, cpu, memory):
@@ -224,7 +224,7 @@ def running(pod, node):
 
 
 def waiting(pod):
-    """As its controller makes it anew."""
+    """Return the pod that its controller creates as a replacement."""
     return msgspec.structs.replace(
         pod,
         metadata=msgspec.structs.replace(pod.metadata, uid=f"{pod.metadata.uid}+"),
@@ -331,7 +331,7 @@ def test_a_discarded_statement_leaves_no_change(name, seed):
 
 
 def any_step(chance, statement, task, node):
-    """One that is possible as `task` is; room is none of a statement's business."""
+    """Perform a random valid operation for the task, whether or not the node has room."""
     match task.status:
         case TaskStatus.PENDING if chance.one_in(2):
             statement.allocate(task, node)

@@ -28,7 +28,7 @@ def pod(name, **meta):
 SIZE = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 NODE = named("Node", "n") | {"status": {"capacity": SIZE, "allocatable": SIZE}}
 STUCK = pod("stuck", finalizers=["example.com/never"])
-# A pod that a client deletes, and whose finalizer nobody removes.
+# A pod that a client deletes, and whose finalizer is never removed.
 FAILING = TortureScenario(
     seed=1,
     chaos_ms=3 * MINUTE,

@@ -94,7 +94,7 @@ class Evicting:
 @pytest.mark.parametrize(("after_s", "is_legal"), [(299, False), (300, True)])
 @pytest.mark.parametrize("deleted", [False, True])
 def test_tolerations_of_pods_on_deleted_nodes_expire_too(after_s, is_legal, deleted):
-    """As upstream: taint_eviction.go: handleNodeUpdate cancels no timers of a deleted node."""
+    """As upstream (taint_eviction.go: handleNodeUpdate), timers of deleted nodes are kept."""
     taint = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
     node = make_node("a", taints=["node.kubernetes.io/unreachable:NoExecute"])
     toleration = {**taint, "operator": "Exists", "tolerationSeconds": 300}
@@ -110,7 +110,7 @@ def test_tolerations_of_pods_on_deleted_nodes_expire_too(after_s, is_legal, dele
 
 
 def test_a_refused_eviction_is_tried_five_times_at_most():
-    """As upstream, also after the taint is gone, and after a jump of the clock."""
+    """As upstream, this also holds after the taint is removed, and after a jump of the clock."""
     tainted, free = make_node("a", taints=["t:NoExecute"]), make_node("a")
     pod = make_pod("p", node="a")
     auditor = Auditor(Counter(), lambda *_: None)
@@ -126,7 +126,7 @@ def test_a_refused_eviction_is_tried_five_times_at_most():
 
 
 class Indiscriminate:
-    """A controller that gets every stimulus, and whose deadline is read each time."""
+    """A controller that receives every stimulus, and whose deadline is read each time."""
 
     def __init__(self, controller):
         self.issuer = controller.issuer

@@ -117,7 +117,7 @@ class Timeline:
 
 
 class Bare:
-    """BareWorld, which has no store and one instant: everything is due at once."""
+    """BareWorld, which has no store and no time: everything is due immediately."""
 
     start = NOW - seconds(100)
 
@@ -158,7 +158,7 @@ def binds_by_name(remote_connection):
 
 
 def made(world_class, request):
-    """How to make worlds of a class; remote ones are cleared and closed after the test."""
+    """Makes worlds of a class; remote worlds are cleared and closed after the test."""
     if world_class is not Remote:
         yield world_class
         return
@@ -186,7 +186,7 @@ def any_world(request):
 
 @pytest.fixture(params=[*WITH_STORE, Bare, Remote], ids=lambda one: one.__name__.lower())
 def any_driven_world(request):
-    """Makes a world with an engine in it; every world keeps the contract."""
+    """Makes a world with an engine; every world satisfies the contract."""
     yield from made(request.param, request)
 
 
@@ -198,11 +198,11 @@ def full_world(request):
 
 @pytest.fixture
 def full_worlds():
-    """All of them."""
+    """The classes of all worlds with the whole cluster."""
     return (Simulated, Local)
 
 
 @pytest.fixture(params=[Local, Remote], ids=lambda one: one.__name__.lower())
 def other_world(request):
-    """Makes a world that decides as the simulation does."""
+    """Makes a world that must decide like the simulation."""
     yield from made(request.param, request)

@@ -25,7 +25,7 @@ class NamedIds:
 
 
 class Listening:
-    """An engine, with all that it receives and issues (but events) written down."""
+    """An engine whose stimuli and commands (except events) are recorded."""
 
     def __init__(self, engine):
         self.engine = engine
@@ -48,7 +48,7 @@ class Listening:
 
     @property
     def lines(self):
-        """Command and component of all commands, sorted."""
+        """Return the command and component of all commands, sorted."""
         return sorted(
             f"{one.issuer.component.value} {command_line(one.command, now - START)}"
             for one, now in self.issued

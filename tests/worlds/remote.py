@@ -1,7 +1,7 @@
 """ClusterWorld in the contract suite: against a server in another process, in virtual time.
 
-The server is a `fairlead up` without controllers, or the cluster of FAIRLEAD_TEST_KUBECONFIG. It
-gives objects their uids, so the scenario's uids are exchanged for them on the way.
+The server is a `fairlead up` without controllers, or the cluster of FAIRLEAD_TEST_KUBECONFIG. The
+server generates its own uids, so they are exchanged for the scenario's uids in both directions.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class RemoteStore:
 
 
 async def eventually(condition):
-    """Wait for `condition`, for some seconds at most."""
+    """Wait for `condition`, for at most some seconds."""
     for _ in range(2_000):
         if condition():
             return

@@ -58,7 +58,7 @@ def make(world_class, *script, objects=(NODE, PENDING)):
 
 
 def told(world):
-    """What the engine received after the load, in short."""
+    """Return the stimuli that the engine received after the load, in a short form."""
     return [short(stimulus) for stimulus, _ in world.engine.received[1:]]
 
 

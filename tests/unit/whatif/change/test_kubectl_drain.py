@@ -23,7 +23,7 @@ def owned(pod, kind, name):
 
 @pytest.fixture
 def objects(make):
-    """A node with a bare pod, a bare pod with an emptyDir, and a DaemonSet's; and an empty one."""
+    """A node with two bare pods, one with an emptyDir, and a DaemonSet pod; and an empty node."""
     scratch = make.pod("scratch", node_name="a", volumes=[{"name": "v", "emptyDir": {}}])
     done = make.pod("done", node_name="a")
     done["status"]["phase"] = "Succeeded"

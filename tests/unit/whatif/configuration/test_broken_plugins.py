@@ -50,7 +50,7 @@ for name in ("pre_score", "scores_alike", "normalize_scores"):
     COMPANIONS[name] = "def score(self, *a): return 1"
 
 METHOD_NAMES = [method.name for method in METHODS]
-# These are called while the profile is built, so the run does not start.
+# This method is called while the profile is built, so the run does not start.
 AT_ONCE = "candidate_rules"
 ANY_ANSWER = (
     "add_pod", "remove_pod", "concerns", "scores_alike", "epoch", "is_woken_by", "unreserve",

@@ -95,7 +95,7 @@ def test_html_in_names_adds_no_elements(small, hostile):
 
 
 def test_data_contains_no_markup(hostile):
-    """Neither "</script" nor "<!--" can occur in the data: no "<" does, nor any raw odd letter."""
+    """The data contains no "<", and thus neither "</script" nor "<!--"."""
     text = Document(render_report(hostile)).texts["script"][0]
     assert "<" not in text
     assert text.isascii()

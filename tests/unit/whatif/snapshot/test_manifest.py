@@ -83,7 +83,7 @@ def test_unknown_versions_of_kinds_that_matter_are_refused():
     assert str(refused.value) == ("f.yaml: Pod web: apiVersion: v2 is not supported; expected v1")
     autoscaler = {"apiVersion": "autoscaling/v2beta2", "kind": "HorizontalPodAutoscaler",
                   "metadata": {"name": "h"}}  # fmt: skip
-    assert read(autoscaler)[0].value["apiVersion"] == "autoscaling/v2"  # has the same fields
+    assert read(autoscaler)[0].value["apiVersion"] == "autoscaling/v2"  # with the same fields
 
 
 def test_an_autoscaler_of_version_1_is_converted_to_version_2():

@@ -123,7 +123,7 @@ def ask(cluster):
 
 def test_a_what_if_of_the_unmodified_cluster_has_an_answer():
     changed = ask(copy.deepcopy(CLUSTER)).changed
-    assert [one.pod.key for one in changed.undrained] == ["d/bound"]  # its budget is used up
+    assert [one.pod.key for one in changed.undrained] == ["d/bound"]  # the budget allows none
 
 
 def refusal_of(cluster):

@@ -17,7 +17,7 @@ from fairlead.whatif.snapshot.anonymization.anonymizer import (
 )
 from fairlead.whatif.snapshot.live_resource import LIVE_RESOURCES
 
-# Published texts that are kept: enumerations without a list of their values, names of resources
+# Published texts that are kept: enumerations without a list of their values, names of
 # resources, drivers, and what is known about devices.
 KEPT = frozenset(
     _words("""

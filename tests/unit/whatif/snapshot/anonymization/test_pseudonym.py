@@ -148,7 +148,7 @@ def test_strings_of_a_wrong_type_are_unchanged():
 
 
 def test_autoscalers_keep_their_metrics():
-    """The resource and the policy stay; the names of target and container follow theirs."""
+    """The resource and the policy are kept; names of targets and containers are replaced."""
     target = {"type": "Utilization", "averageUtilization": 50}
     metric = {"name": "cpu", "container": "app", "target": target}
     scaler = {
