@@ -60,7 +60,7 @@ class Register:
     exact: bool = True
 
     def is_at(self, version: int | None) -> bool:
-        """Whether the object may have this version."""
+        """Return whether the object may have this version."""
         if version is None:
             return True
         return version == self.version if self.exact else version > self.version

@@ -148,7 +148,7 @@ def remote_connection(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def binds_by_name(remote_connection):
-    """Whether the server ignores the uid in a Binding, as Kubernetes 1.20 does."""
+    """Return whether the server ignores the uid in a Binding, as Kubernetes 1.20 does."""
 
     async def version():
         async with RestClient(remote_connection) as client:

@@ -45,7 +45,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(WORDS, VALUES), VALUES)
 def test_a_stored_object_is_decoded_as_without_nulls(labels, spec):
-    """Whatever texts look like nulls."""
+    """Texts in the object may look like nulls."""
     meta = {"name": "a", "labels": labels, "uid": None, "managedFields": [{"time": None}]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeSelector": spec}}
     other = {"apiVersion": "example.com/v1", "kind": "Any", "metadata": {"name": "b"}, "spec": spec}
@@ -62,7 +62,7 @@ def outcome(read, obj):
 
 @given(st.dictionaries(WORDS, VALUES))
 def test_drop_nulls_and_without_nulls_give_equal_results(value):
-    """Members keep their order."""
+    """The members keep their order."""
     dropped = copy.deepcopy(value)
     drop_nulls(dropped)
     assert dropped == without_nulls(value)

@@ -76,7 +76,7 @@ def test_invalid_utf_8_is_replaced():
 
 
 def test_kubernetes_objects_in_messages_are_not_changed():
-    """They are Kubernetes' own, whose names have one case."""
+    """Kubernetes objects use their own field names."""
     pod = {"Metadata": {"Name": None}, "pod": [None]}
     body = json.dumps({"pod": pod}).encode()
     assert decode(body, FilterOrPrioritize).pod == pod

@@ -62,6 +62,6 @@ def test_types_without_rows_have_no_facts():
 
 
 def test_all_volumes_of_files_have_the_same_default_mode():
-    """Workload controllers compare templates by names of fields, whatever their types."""
+    """Workload controllers compare templates by names of fields, whatever the types."""
     volumes = ("ConfigMap", "Secret", "DownwardAPI", "Projected")
     assert {default_of(f"core.v1.{name}VolumeSource", "defaultMode") for name in volumes} == {420}

@@ -36,7 +36,7 @@ S = 1_000_000_000
     ],
 )
 def test_valid_annotations_are_parsed(text: str, meaning: KubeletBehaviour) -> None:
-    """Every form, alone and joined."""
+    """Each form is parsed alone and combined with others."""
     assert parse_kubelet_behaviour(text) == meaning
 
 
@@ -56,6 +56,6 @@ def test_valid_annotations_are_parsed(text: str, meaning: KubeletBehaviour) -> N
     ],
 )
 def test_invalid_annotations_are_refused(text: str, words: str) -> None:
-    """The message names what is wrong."""
+    """The message names the invalid part."""
     with pytest.raises(ValueError, match=words.replace("(", r"\(")):
         parse_kubelet_behaviour(text)

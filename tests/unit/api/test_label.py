@@ -9,25 +9,25 @@ from fairlead.api.label import label_key_problems, label_value_problems, subdoma
 
 @pytest.mark.parametrize("value", ["", "a", "A-b_c.9", "0", "x" * 63])
 def test_valid_values_have_no_problems(value):
-    """Empty, alphanumeric ends, up to 63 bytes."""
+    """A value may be empty, has alphanumeric ends, and has at most 63 bytes."""
     assert label_value_problems(value) == ()
 
 
 @pytest.mark.parametrize("value", ["-5", "a-", " ", "a b", "ä", "a/b", "a\n"])
 def test_invalid_values_have_one_problem(value):
-    """Characters or ends."""
+    """The characters or the ends are invalid."""
     (problem,) = label_value_problems(value)
     assert problem.startswith("a valid label must be an empty string or consist of alphanumeric")
 
 
 def test_a_long_value_is_refused_with_the_limit():
-    """In bytes, as upstream counts."""
+    """The length is counted in bytes, as upstream does."""
     assert label_value_problems("x" * 64) == ("must be no more than 63 bytes",)
 
 
 @pytest.mark.parametrize("key", ["a", "app.kubernetes.io/name", "a-b_c.D", "1", "x" * 63])
 def test_valid_keys_have_no_problems(key):
-    """With or without a subdomain in front."""
+    """A DNS subdomain may precede the name."""
     assert label_key_problems(key) == ()
 
 
@@ -44,14 +44,14 @@ def test_valid_keys_have_no_problems(key):
     ],
 )
 def test_all_problems_of_an_invalid_key_are_reported(key, starts):
-    """Prefix first, then name."""
+    """The problems of the prefix precede those of the name."""
     problems = label_key_problems(key)
     assert len(problems) == len(starts)
     assert all(map(str.startswith, problems, starts))
 
 
 def test_subdomains_are_lower_case_and_bounded():
-    """The rule for most objects' names."""
+    """This rule applies to most names of objects."""
     assert subdomain_problems("high-priority.v2") == ()
     assert len(subdomain_problems("High")) == 1
     assert subdomain_problems("a" * 254) == ("must be no more than 253 bytes",)

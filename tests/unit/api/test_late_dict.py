@@ -119,7 +119,7 @@ def test_a_value_replaces_only_its_own_row():
 
 @given(rows, st.lists(keys))
 def test_samples_are_values_of_the_same_group(found, read):
-    """A value that is made, or is no row, is its own sample; each group is listed once."""
+    """A value without a row is its own sample; each group is listed once."""
     one = late(found)
     for key in read:
         one.get(key)

@@ -77,7 +77,7 @@ def spec_with(*terms, **others):
     ],
 )
 def test_all_operators_of_requirements_match_as_upstream(requirement, expected):
-    """NotIn and DoesNotExist take a missing key, Gt and Lt do not."""
+    """NotIn and DoesNotExist match a missing key, Gt and Lt do not."""
     assert requirement_matches(requirement, LABELS) is expected
     assert term_matches(term(requirement), LABELS, "n1") is expected
 
@@ -97,19 +97,19 @@ def test_all_operators_of_requirements_match_as_upstream(requirement, expected):
     ],
 )
 def test_match_fields_support_only_metadata_name(fields, expected):
-    """In and NotIn with one value; anything else cannot be parsed and never matches."""
+    """In and NotIn need one value; any other requirement cannot be parsed and never matches."""
     assert term_matches(term(fields=fields), LABELS, "n1") is expected
 
 
 def test_an_empty_term_matches_nothing():
-    """Nor does a selector without terms."""
+    """A selector without terms matches nothing either."""
     assert not term_matches(term(), LABELS, "n1")
     assert not node_selector_matches(NodeSelector(), LABELS, "n1")
     assert not node_selector_matches(NodeSelector(node_selector_terms=(term(),)), LABELS, "n1")
 
 
 def test_terms_are_ored_and_requirements_are_anded():
-    """OR of ANDs."""
+    """Terms are alternatives; all requirements of a term must match."""
     both = term(demand("zone", "In", "a"), demand("rack", "Exists"))
     one = term(demand("zone", "In", "a"), fields=(named("n1"),))
     assert not term_matches(both, LABELS, "n1")
@@ -131,7 +131,7 @@ def test_terms_are_ored_and_requirements_are_anded():
     ],
 )
 def test_a_term_that_cannot_be_parsed_never_matches(requirement):
-    """Even if the rest of it, or its plain meaning, would; the other terms still count."""
+    """It does not match even if its other requirements do; other terms are still evaluated."""
     broken = term(requirement, demand("zone", "In", "a"))
     assert not term_matches(broken, LABELS, "n1")
     either = NodeSelector(node_selector_terms=(broken, term(demand("zone", "In", "a"))))
@@ -139,7 +139,7 @@ def test_a_term_that_cannot_be_parsed_never_matches(requirement):
 
 
 def test_node_selector_and_affinity_must_both_match():
-    """Each is optional."""
+    """Both are optional."""
     in_a = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
     assert required_node_affinity_matches(PodSpec(), LABELS, "n1")
     assert required_node_affinity_matches(PodSpec(node_selector={"zone": "a"}), LABELS, "n1")
@@ -170,12 +170,12 @@ def by_name(*names, operator="In"):
     ],
 )
 def test_names_restrict_only_if_every_term_names_nodes(terms, names):
-    """Within a term they intersect, terms unite; empty means the terms conflict."""
+    """Names in a term are intersected, terms are united; empty means that the terms conflict."""
     assert name_restriction(spec_with(*terms)) == names
 
 
 def test_without_affinity_there_is_no_restriction():
-    """Nor with affinity of other kinds."""
+    """Affinity of other kinds does not restrict nodes either."""
     assert name_restriction(PodSpec()) is None
     assert name_restriction(decode_as(PodSpec, {"affinity": {"nodeAffinity": {}}})) is None
 
@@ -249,12 +249,12 @@ def test_without_affinity_there_is_no_restriction():
     ],
 )
 def test_the_error_of_a_preferred_term_equals_upstreams(index, one, text):
-    """Path, bad value and rule; several in brackets."""
+    """The text has the path, the invalid value and the rule; several errors are in brackets."""
     assert preferred_term_error(index, one) == text
 
 
 def test_an_invalid_key_is_reported_with_its_path():
-    """Before the values are looked at."""
+    """The key is validated before the values."""
     text = preferred_term_error(0, preferred(demand("a b", "Exists")))
     assert text.startswith('[0].matchExpressions[0].key: Invalid value: "a b": name part must')
 
@@ -268,12 +268,12 @@ def test_an_invalid_key_is_reported_with_its_path():
     ],
 )
 def test_valid_empty_and_zero_weight_terms_have_no_error(one):
-    """Upstream skips parsing the latter two."""
+    """Upstream does not parse empty terms and terms of weight zero."""
     assert preferred_term_error(0, one) is None
 
 
 def test_the_errors_of_all_terms_are_joined():
-    """Flat, in order, none said twice."""
+    """The errors are one flat list, in order, without duplicates."""
     good, bad = preferred(demand("a", "Exists")), preferred(demand("cores", "Gt", "x"))
     first = preferred_term_error(1, bad)
     third = preferred_term_error(3, bad)
@@ -295,7 +295,7 @@ name_terms = st.lists(
 
 @given(st.lists(name_terms, min_size=1, max_size=4))
 def test_every_matching_node_is_in_the_restriction(terms):
-    """Nodes outside it do not match, so leaving them out changes nothing."""
+    """Nodes outside of the restriction do not match, so leaving them out changes nothing."""
     spec = spec_with(*terms)
     restriction = name_restriction(spec)
     matching = {

@@ -57,7 +57,7 @@ BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
     ],
 )
 def test_a_text_is_parsed_to_its_exact_amount_and_family(text, nano, family):
-    """Every suffix, sign and spelling upstream takes, and JSON numbers."""
+    """Every suffix, sign and spelling that upstream accepts, and JSON numbers."""
     parsed = parse_quantity(text)
     assert (parsed.nano, parsed.format) == (nano, family)
 
@@ -90,12 +90,12 @@ def test_fractions_of_a_nano_are_rounded_away_from_zero(text, nano):
     ],
 )
 def test_a_binary_quantity_is_capped_at_int64(text, whole):
-    """Upstream's maxAllowed; the decimal ones at the edge stay exact."""
+    """The cap is upstream's maxAllowed; decimal quantities near it stay exact."""
     assert parse_quantity(text).nano == whole * NANO
 
 
 def test_a_decimal_quantity_is_not_capped_but_its_whole_value_is():
-    """10E is more than int64: it compares exactly, and fills a column up to the brim."""
+    """10E exceeds int64: it is compared exactly, and its whole value is the maximum of int64."""
     assert parse_quantity("10E").nano == 10**19 * NANO
     assert parse_quantity("10E") > parse_quantity("8Ei")
     assert whole_value("10E") == INT64_MAX
@@ -116,7 +116,7 @@ def test_a_decimal_quantity_is_not_capped_but_its_whole_value_is():
     ],
 )
 def test_milli_and_whole_values_round_up(text, milli, whole):
-    """Away from zero, as the scheduler's MilliValue and Value do."""
+    """They are rounded away from zero, like the scheduler's MilliValue and Value."""
     assert (milli_value(text), whole_value(text)) == (milli, whole)
 
 
@@ -149,20 +149,20 @@ def test_an_invalid_quantity_has_no_approximate_value():
      "1e-99999999999"],
 )  # fmt: skip
 def test_a_text_that_is_not_a_quantity_is_refused(text):
-    """QuantityError, promptly, whatever the text."""
+    """QuantityError is raised quickly for any text."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
 
 
 @pytest.mark.parametrize("text", [float("nan"), float("inf"), True, None, [1]])
 def test_json_values_that_are_not_numbers_are_refused(text):
-    """A boolean is no quantity although Python counts with it."""
+    """A boolean is not a quantity, although it is an int in Python."""
     with pytest.raises((QuantityError, TypeError)):
         parse_quantity(text)
 
 
 def test_a_refusal_has_upstreams_message():
-    """People match on them."""
+    """Users match on these messages."""
     with pytest.raises(QuantityError, match="quantities must match the regular expression"):
         parse_quantity("1.2.3")
     with pytest.raises(QuantityError, match="unable to parse quantity's suffix"):
@@ -193,12 +193,12 @@ def test_a_refusal_has_upstreams_message():
     ],
 )
 def test_the_canonical_form_equals_upstreams(text, written):
-    """The largest suffix of the family that needs no fraction."""
+    """The form has the largest suffix of the family that needs no fraction."""
     assert canonical(parse_quantity(text)) == written
 
 
 def test_a_quantity_can_be_written_in_another_family():
-    """2 Ki in all three."""
+    """2 Ki is written in all three families."""
     quantity = Quantity(nano=2048 * NANO)
     forms = [canonical(quantity, family) for family in Format]
     assert forms == ["2048", "2Ki", "2048"]
@@ -206,7 +206,7 @@ def test_a_quantity_can_be_written_in_another_family():
 
 
 def test_equality_and_order_of_quantities_ignore_the_format():
-    """Equality, hash and order ignore the way it was written."""
+    """Equality, hash and order depend only on the amount."""
     assert parse_quantity("1Ki") == parse_quantity("1024") == parse_quantity("1.024e3")
     assert len({parse_quantity("1Ki"), parse_quantity("1024")}) == 1
     assert parse_quantity("999m") < parse_quantity("1") < parse_quantity("1k")
@@ -228,7 +228,7 @@ texts = st.tuples(numbers, suffixes).map("".join)
 
 
 def factor_of(suffix: str) -> Fraction:
-    """What a suffix stands for, told independently of the parser."""
+    """Return the factor of a suffix, computed independently of the parser."""
     if suffix in BINARY:
         return Fraction(2) ** BINARY[suffix]
     return Fraction(10) ** EXPONENTS.get(suffix, int(suffix[1:]) if suffix[1:] else 0)
@@ -236,7 +236,7 @@ def factor_of(suffix: str) -> Fraction:
 
 @given(numbers, suffixes)
 def test_parsing_is_exact_up_to_the_nano(number, suffix):
-    """The amount is the true one, rounded away from zero by less than a nano, or capped."""
+    """The parsed amount is rounded away from zero by less than a nano, or capped."""
     exact = Fraction(number.removesuffix(".")) * factor_of(suffix)
     if suffix in BINARY:
         exact = max(min(exact, Fraction(INT64_MAX)), Fraction(-INT64_MAX))
@@ -246,7 +246,7 @@ def test_parsing_is_exact_up_to_the_nano(number, suffix):
 
 @given(texts, st.sampled_from([None, *Format]))
 def test_every_quantity_round_trips(text, family):
-    """What canonical writes reads back as the same amount and is canonical itself."""
+    """The canonical text is parsed to the same amount, and is its own canonical form."""
     quantity = parse_quantity(text)
     written = canonical(quantity, family)
     again = parse_quantity(written)
@@ -256,7 +256,7 @@ def test_every_quantity_round_trips(text, family):
 
 @given(texts, texts)
 def test_rounding_preserves_the_order(left, right):
-    """A smaller quantity never becomes the larger value."""
+    """A smaller quantity never has the larger whole value."""
     if parse_quantity(left) <= parse_quantity(right):
         assert milli_value(left) <= milli_value(right)
         assert whole_value(left) <= whole_value(right)
@@ -264,14 +264,14 @@ def test_rounding_preserves_the_order(left, right):
 
 @given(st.text("0123456789.eEinumkKMGTP+- ", max_size=8))
 def test_any_text_is_parsed_or_refused(text):
-    """No other error, whatever the combination of permitted characters."""
+    """No other error occurs for any combination of permitted characters."""
     with contextlib.suppress(QuantityError):
         assert isinstance(parse_quantity(text).nano, int)
 
 
 @pytest.mark.parametrize("text", ["1e200", "9" * 255, "0" * 300])
 def test_a_quantity_that_is_too_long_or_too_large_is_refused(text):
-    """Whatever is read can be written in full, and read again."""
+    """So every quantity can be written completely and parsed again."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
 

@@ -49,7 +49,7 @@ KEYS = ("cpu", "memory", "storage")
 
 
 def with_field(path, value):
-    """An object with `value` at `path`; items of a list before it are like it, but right."""
+    """Return an object with `value` at `path`; earlier items of a list are valid copies."""
     right, wrong = "1", value
     for step in reversed(path.split(".")):
         if step.isdigit():
@@ -60,7 +60,7 @@ def with_field(path, value):
 
 
 def shown(path):
-    """`path` as messages show it."""
+    """Return `path` as it is written in messages."""
     found, in_map = "", ""
     for step in path.split("."):
         is_key = step.isdigit() or (step in KEYS and in_map not in ("", "spec"))
@@ -70,7 +70,7 @@ def shown(path):
 
 
 def decoded(kind, obj):
-    """The object in a list, which must be the one in an event of a watch."""
+    """Return the object decoded from a list; it must equal the object of a watch event."""
     decoder = ObjectDecoder(ApiResource(*kind, kind[1].lower(), is_namespaced=True))
     obj = {"metadata": {"name": "a", "namespace": "d"}, **obj}
     page = decoder.page(json.dumps({"items": [obj]}).encode())

@@ -25,7 +25,7 @@ def demand(key, operator, *values):
 
 
 def test_an_absent_selector_matches_nothing_and_an_empty_one_everything():
-    """None and {} are opposites."""
+    """A missing selector and an empty selector have opposite results."""
     for labels in ({}, {"a": "b"}):
         assert not selector_matches(None, labels)
         assert selector_matches(LabelSelector(), labels)
@@ -52,7 +52,7 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything():
 def test_a_requirement_is_matched_against_a_present_and_a_missing_key(
     requirement, matches_b, matches_missing
 ):
-    """All operators; ill-formed requirements match nothing."""
+    """This covers all operators; malformed requirements match nothing."""
     assert requirement_matches(requirement, {"a": "b"}) == matches_b
     assert requirement_matches(requirement, {"x": "b"}) == matches_missing
 
@@ -75,12 +75,12 @@ def test_a_requirement_is_matched_against_a_present_and_a_missing_key(
     ],
 )
 def test_gt_and_lt_compare_int64(value, operator, bound, expected):
-    """Both sides as Go's ParseInt reads them."""
+    """Both values are parsed like Go's ParseInt."""
     assert requirement_matches(demand("n", operator, bound), {"n": value}) is expected
 
 
 def test_gt_needs_exactly_one_value():
-    """Neither none nor two."""
+    """It never matches without a value or with two values."""
     assert not requirement_matches(demand("n", "Gt"), {"n": "5"})
     assert not requirement_matches(demand("n", "Gt", "1", "2"), {"n": "5"})
 
@@ -91,12 +91,12 @@ def test_gt_needs_exactly_one_value():
      ("", None), ("+", None), ("1 ", None), ("٣", None), ("1" * 5000, None)],
 )  # fmt: skip
 def test_int64_is_parsed_as_in_go(text, number):
-    """Range, sign, nothing but ASCII digits."""
+    """The text must be in range, may have a sign, and has only ASCII digits."""
     assert parse_int64(text) == number
 
 
 def test_match_labels_and_expressions_must_all_hold():
-    """A conjunction."""
+    """All of them must match."""
     selector = LabelSelector(
         match_labels={"app": "web"}, match_expressions=(demand("tier", "NotIn", "db"),)
     )
@@ -142,7 +142,7 @@ def test_match_labels_and_expressions_must_all_hold():
     ],
 )
 def test_the_notation_of_kubectl_is_parsed(text, requirements):
-    """Each form of `-l`."""
+    """The texts are the forms of kubectl's option -l."""
     assert parse_selector(text) == LabelSelector(match_expressions=requirements)
 
 
@@ -153,7 +153,7 @@ def test_the_notation_of_kubectl_is_parsed(text, requirements):
      "a/b/c=d", "-a", "a in (-)", f"a={'x' * 64}"],
 )  # fmt: skip
 def test_an_invalid_selector_is_refused_with_one_line(text):
-    """SelectorError with one line."""
+    """SelectorError has a message of one line."""
     with pytest.raises(SelectorError) as caught:
         parse_selector(text)
     assert "\n" not in str(caught.value)
@@ -174,12 +174,12 @@ requirements = st.one_of(
 
 
 def universe(key):
-    """Every state a key can be in: absent, or one of the values."""
+    """Return every state of a key: missing, or one of the values."""
     return [{}] + [{key: value} for value in ("", "1", "2", "x")]
 
 
 def allowed(requirement):
-    """The states of its key that a requirement admits, enumerated."""
+    """Return the states of its key that a requirement matches, by enumeration."""
     listed = [{requirement.key: value} for value in requirement.values]
     match requirement.operator:
         case "In":
@@ -205,7 +205,7 @@ def test_matching_agrees_with_enumeration(match_labels, expressions, labels):
 
 @given(st.lists(requirements, min_size=1, max_size=4))
 def test_notation_round_trips(expressions):
-    """What is written in kubectl's notation is parsed to the same requirements."""
+    """A selector in kubectl's notation is parsed to the same requirements."""
     written = {
         "In": "{} in ({})",
         "NotIn": "{} notin ({})",
@@ -223,7 +223,7 @@ def test_notation_round_trips(expressions):
 
 @given(st.text("ab=!(),<> in", max_size=12))
 def test_any_text_is_parsed_or_refused(text):
-    """The parser ends, whatever the tokens."""
+    """The parser terminates for any tokens."""
     with contextlib.suppress(SelectorError):
         assert isinstance(parse_selector(text), LabelSelector)
 
@@ -275,7 +275,7 @@ def test_omitted_values_are_empty_strings():
 
 
 def test_a_selector_is_written_as_kubectl_writes_it():
-    """Ordered by key, with sorted values."""
+    """The requirements are sorted by key, and the values are sorted."""
     selector = LabelSelector(
         match_labels={"tier": "db", "app": "shop"},
         match_expressions=(

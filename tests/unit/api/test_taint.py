@@ -33,18 +33,18 @@ BARE = Taint(key="gpu", effect="NoSchedule")
     ],
 )
 def test_a_toleration_tolerates_a_taint(toleration, expected):
-    """Empty effect, key and operator have their defaults; Gt and Lt never match."""
+    """A missing effect, key or operator has its default; Gt and Lt never match."""
     assert tolerates(toleration, GPU) is expected
 
 
 def test_an_absent_value_equals_an_absent_value():
-    """The empty one."""
+    """Both values are ""."""
     assert tolerates(Toleration(key="gpu"), BARE)
     assert not tolerates(Toleration(key="gpu", value="x"), BARE)
 
 
 def test_the_first_untolerated_taint_of_the_effects_is_found():
-    """In the node's order; other effects are passed over."""
+    """Taints are checked in the node's order; taints with other effects are skipped."""
     soft = Taint(key="soft", effect="PreferNoSchedule")
     hard = Taint(key="hard", effect="NoExecute")
     taints = (soft, GPU, hard)
@@ -73,6 +73,6 @@ def test_only_tolerations_of_prefer_no_schedule_or_all_effects_reduce_the_count(
 
 
 def test_one_of_several_tolerations_suffices():
-    """Any of them."""
+    """It does not matter which one matches."""
     assert is_tolerated(GPU, [Toleration(key="x"), Toleration(operator="Exists")])
     assert not is_tolerated(GPU, [])

@@ -33,7 +33,7 @@ NEW_YEAR_2026 = 1_767_225_600 * SECOND
     ],
 )
 def test_a_timestamp_is_parsed_to_ns_since_1970(text, instant):
-    """Offsets and fractions included; beyond the nanosecond it is cut off."""
+    """Offsets and fractions are supported; digits below a nanosecond are dropped."""
     assert parse_timestamp(text) == instant
 
 
@@ -45,13 +45,13 @@ def test_a_timestamp_is_parsed_to_ns_since_1970(text, instant):
      "2026-01-01T00:00:00Z\n", "٢٠٢٦-01-01T00:00:00Z"],
 )  # fmt: skip
 def test_an_invalid_timestamp_is_refused(text):
-    """With the text in the message."""
+    """The message contains the text."""
     with pytest.raises(ValueError, match="timestamp"):
         parse_timestamp(text)
 
 
 def test_formats_truncate_to_their_precision():
-    """Seconds for metav1.Time, microseconds for MicroTime, both in UTC."""
+    """metav1.Time has seconds, MicroTime has microseconds; both are in UTC."""
     instant = NEW_YEAR_2026 + 123_456_789
     assert format_timestamp(instant) == "2026-01-01T00:00:00Z"
     assert format_micro_time(instant) == "2026-01-01T00:00:00.123456Z"
@@ -61,7 +61,7 @@ def test_formats_truncate_to_their_precision():
 
 @given(st.integers(-(2**62), 2**62))
 def test_timestamps_round_trip(instant):
-    """Each format reads back as the instant, cut to what it shows."""
+    """Each format is parsed to the instant, truncated to the format's precision."""
     assert parse_timestamp(format_timestamp(instant)) == instant - instant % SECOND
     assert parse_timestamp(format_micro_time(instant)) == instant - instant % 1000
 
@@ -90,7 +90,7 @@ def test_timestamps_round_trip(instant):
     ],
 )
 def test_durations_are_parsed_and_formatted_as_in_go(text, duration, written):
-    """Every unit, fractions, signs, any order."""
+    """The texts have every unit, fractions, signs and any order."""
     assert parse_duration(text) == duration
     assert format_duration(duration) == written
 
@@ -101,20 +101,20 @@ def test_durations_are_parsed_and_formatted_as_in_go(text, duration, written):
      "3000000h", "9" * 5000 + "s"],
 )  # fmt: skip
 def test_an_invalid_duration_is_refused(text):
-    """A number without unit is none, except 0."""
+    """A number needs a unit, except 0."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
 
 
 @given(st.integers(-(2**63) + 1, 2**63 - 1))
 def test_durations_round_trip(duration):
-    """Nothing is lost, down to the nanosecond."""
+    """No precision is lost, down to the nanosecond."""
     assert parse_duration(format_duration(duration)) == duration
 
 
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
 def test_a_year_outside_1_to_9999_in_utc_is_refused(text):
-    """No instant is read that could not be written."""
+    """So every parsed instant can be formatted."""
     with pytest.raises(ValueError, match="in UTC its year is not among 1 to 9999"):
         parse_timestamp(text)
 

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def frozen():
-    """`measure` collects garbage first; late in a whole run, that takes seconds without this."""
+    """Excludes existing objects: `measure` collects garbage, which takes seconds late in a run."""
     gc.freeze()
     yield
     gc.unfreeze()

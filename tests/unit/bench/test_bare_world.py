@@ -29,7 +29,7 @@ def world(engine):
 
 
 def where(engine):
-    """{pod: node} of all pods that are believed to be placed."""
+    """Return {pod: node} of all assumed and bound pods."""
     return {info.key: info.pod.spec.node_name for info in engine.cluster.pods.values()}
 
 
@@ -53,7 +53,7 @@ def test_a_preemptor_is_bound_after_its_victims_are_deleted(engine, world):
 
 
 def test_a_deleted_pod_makes_room(engine, world):
-    """The deletion is delivered like an informer delivers it."""
+    """The deletion is delivered as by an informer."""
     world.enqueue([ObjectsLoaded([make_node("n", pods=1)])])
     world.enqueue([ObjectChanged(make_pod("a")), ObjectChanged(make_pod("b"))])
     world.run()
@@ -63,7 +63,7 @@ def test_a_deleted_pod_makes_room(engine, world):
 
 
 def test_a_number_of_cycles_can_be_run(world):
-    """A workload may be disturbed after some of them."""
+    """A workload may change the cluster after a number of cycles."""
     world.enqueue([ObjectsLoaded([make_node("n")])])
     world.enqueue(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
     assert (world.run(2), world.bound) == (2, 2)
@@ -71,7 +71,7 @@ def test_a_number_of_cycles_can_be_run(world):
 
 
 def test_a_command_that_no_scheduler_issues_is_refused(world):
-    """It is not ignored."""
+    """Such a command is not ignored."""
     with pytest.raises(NotImplementedError):
         world.perform(Issued(CreateObject({}), SCHEDULER), 0)
 
@@ -82,7 +82,7 @@ def workload(measured, disturb=None):
 
 
 def test_a_workload_is_measured():
-    """Only the measured pods count, in a number per second."""
+    """Only measured pods count; the result is pods per second."""
     found = measure(workload([make_pod("a"), make_pod("b")]))
     assert (found.workload, found.upstream_threshold) == ("tiny", 10.0)
     assert found.pods_per_second == pytest.approx(2 / found.seconds)
@@ -96,7 +96,7 @@ def test_a_workload_with_unbound_pods_is_not_measured():
 
 
 def test_a_workload_is_disturbed_at_the_interval_of_upstream():
-    """An interval of a tenth of a second at ten pods a second is every pod."""
+    """At ten pods per second, an interval of a tenth of a second means one change per pod."""
     seen = []
 
     def disturb(number):
@@ -108,7 +108,7 @@ def test_a_workload_is_disturbed_at_the_interval_of_upstream():
 
 
 def test_every_workload_has_its_name_and_can_be_built():
-    """By upstream's names; the cheapest of them is built."""
+    """The names are upstream's; the test builds the cheapest workload."""
     assert all(workload.name == name for name, workload in WORKLOADS.items())
     assert {"SchedulingBasic/5000Nodes_10000Pods"} <= set(WORKLOADS)
     setting = WORKLOADS["SchedulingBasic/5000Nodes_10000Pods"].build()

@@ -11,7 +11,7 @@ from fairlead.bench.workloads import WORKLOADS
 
 
 def small(workload, nodes):
-    """The first `nodes` of the nodes, and one gang."""
+    """Return a workload with the first `nodes` nodes and one gang."""
 
     def build():
         setting = workload.build()

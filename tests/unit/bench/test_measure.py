@@ -10,7 +10,7 @@ from fairlead.testing.builders import make_node, make_pod
 
 
 class FakeEngine:
-    """Has always work due, which takes no time."""
+    """An engine that always has work, which takes no time."""
 
     def handle(self, stimulus, now):
         return ["handled"]
@@ -53,7 +53,7 @@ def test_one_of_several_cycles_is_measured():
     ],
 )
 def test_the_first_cycle_is_reported_separately(cycles_ms, first, p99):
-    """It often builds caches that the later ones use."""
+    """The first cycle often builds caches for later cycles."""
     cycles_ns = [ms * 1_000_000 for ms in cycles_ms]
     assert (first_ms(cycles_ns), p99_of_later_ms(cycles_ns)) == (first, p99)
 

@@ -37,7 +37,7 @@ class Clock:
 class Plugin:
     """A credential plugin: the n-th run prints the token tn, valid for `seconds` of the clock.
 
-    After `hanging_from` runs it prints nothing and does not end.
+    From run `hanging_from` on, it prints nothing and does not end.
     """
 
     def __init__(self, folder, clock, seconds=0, hanging_from=None, failing_from=None):
@@ -51,7 +51,7 @@ class Plugin:
         return len(self._calls.read_text()) if self._calls.exists() else 0
 
     def write(self):
-        """Let the next runs print an expiration by the present time."""
+        """Set the expiration that the next runs print, by the current time."""
         status = {"token": "TOKEN"}
         if self._seconds:
             expires = datetime.fromtimestamp(self._clock() + self._seconds, UTC)
@@ -74,7 +74,7 @@ class Plugin:
 
 
 class Server:
-    """A server that accepts the tokens in `accepted`, and keeps the tokens that it got."""
+    """A server that accepts the tokens in `accepted`, and records received tokens."""
 
     def __init__(self, *accepted):
         self.accepted = accepted
@@ -91,7 +91,7 @@ class Server:
 
 @asynccontextmanager
 async def serving(handle, context=None):
-    """The URL of a server."""
+    """Yield the URL of a server."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handle)
     runner = web.AppRunner(app, shutdown_timeout=0)
@@ -105,7 +105,7 @@ async def serving(handle, context=None):
 
 
 def ask(server, plugin, clock, work):
-    """What `work` returns for a client of `server` with the credentials of `plugin`."""
+    """Return the result of `work` for a client of `server` with the credentials of `plugin`."""
 
     async def run():
         async with serving(server.handle) as url:
@@ -232,7 +232,7 @@ def test_a_server_that_refuses_every_credential_does_not_run_the_plugin_each_tim
 
 
 def test_a_credential_that_is_refused_again_is_renewed_again(tmp_path, clock):
-    """As when the plugin printed the old credential from its cache; pauses double up to 10 s."""
+    """The plugin may print a cached old credential; pauses between runs double up to 10 s."""
     server, plugin = Server("t3"), Plugin(tmp_path, clock)
 
     async def work(client):
@@ -254,7 +254,7 @@ def test_a_credential_that_is_refused_again_is_renewed_again(tmp_path, clock):
 
 
 def test_a_credential_that_seems_expired_is_used_for_a_while(tmp_path, clock):
-    """The clock of this machine is an hour fast."""
+    """This machine's clock is an hour ahead."""
     server, plugin = Server(), Plugin(tmp_path, clock, seconds=-3_600)
 
     async def work(client):
@@ -316,7 +316,7 @@ async def name_of_client(request):
 
 
 def kubeconfig(folder, url):
-    """The connection of a kubeconfig that names files."""
+    """Return the connection of a kubeconfig that refers to files."""
     (folder / "ca.crt").write_text(AUTHORITY.certificate)
     file = folder / "kubeconfig"
     cluster = {"server": url, "certificate-authority": "ca.crt"}
@@ -340,7 +340,7 @@ def write_client(folder, name, *, only_certificate=False):
 
 
 def test_a_client_certificate_is_read_again(tmp_path, clock):
-    """As when kubeadm or cert-manager renews it; the files may not fit together for a moment."""
+    """kubeadm or cert-manager may renew it; the files may be inconsistent for a moment."""
     write_client(tmp_path, "first")
 
     async def user(client):
@@ -400,7 +400,7 @@ def test_a_certificate_authority_is_read_again(tmp_path, clock):
 
 
 def test_files_are_read_again_after_a_failed_connection(tmp_path, clock):
-    """A leader would lose its Lease in the minute until the files are read anyway."""
+    """Otherwise, a leader would lose its Lease before the files are read again after a minute."""
     write_client(tmp_path, "first")
     context = server_context(tmp_path, OTHER_AUTHORITY)
 

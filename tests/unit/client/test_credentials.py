@@ -38,7 +38,7 @@ def credentials(clock):
 
 
 def plugin(tmp_path, status, **fields):
-    """A plugin that prints an ExecCredential, and counts its calls."""
+    """Return the configuration of a plugin that prints an ExecCredential and counts its runs."""
     calls = tmp_path / "calls"
     text = json.dumps({"apiVersion": VERSION, "kind": "ExecCredential", "status": status})
     script = tmp_path / "plugin.py"

@@ -22,7 +22,7 @@ CLOSE = b""  # instead of an answer, the connection is closed
 
 
 class RawServer:
-    """Gives its answers in order, whatever the connection, and keeps requests by connection."""
+    """A server that sends its answers in order on any connection, and records requests."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -44,7 +44,7 @@ class RawServer:
         writer.close()
 
     def ask(self, work, **more):
-        """What `work` returns for a client of this server."""
+        """Return the result of `work` for a client of this server."""
 
         async def run():
             server = await asyncio.start_server(self.handle, "127.0.0.1", 0)

@@ -14,7 +14,7 @@ from fairlead.client.kubeconfig import Kubeconfig, kubeconfig_paths
 
 
 def config(user=None, cluster=None, **more):
-    """A kubeconfig with the context `prod`."""
+    """Return a kubeconfig with the context `prod`."""
     return {
         "apiVersion": "v1",
         "kind": "Config",

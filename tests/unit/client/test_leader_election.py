@@ -19,7 +19,7 @@ class Lease:
         self.version = 0
 
     def write(self, write):
-        """The stored object, None if the write is refused."""
+        """Perform a write; return the stored object, None if the write is refused."""
         obj = json.loads(write.body)
         if write.creates != (self.body is None):
             return None
@@ -40,7 +40,7 @@ def replica(name, **options):
 
 
 def attempt(state, lease, now):
-    """One attempt of `state`, with prompt answers; returns whether it leads."""
+    """Make one attempt of `state` with immediate answers; return whether it leads."""
     step = state.begin(now)
     if not isinstance(step, WriteLease):
         step = state.read(lease.body, now)
@@ -82,7 +82,7 @@ def test_an_expired_lease_is_taken_over_by_the_observers_clock():
 
 
 def test_a_holder_with_a_longer_duration_keeps_the_lease_for_this_duration():
-    """Such as a kube-scheduler that has not yet given up when this replica's duration is over."""
+    """For example, a kube-scheduler may still lead when this replica's own duration is over."""
     lease, other = Lease(), replica("other")
     one = replica("one", lease_duration=60 * SECOND, renew_deadline=40 * SECOND)
     attempt(one, lease, 0)
@@ -153,7 +153,7 @@ def test_leadership_ends_before_another_replica_can_lead():
 
 
 def test_a_renewal_counts_from_the_start_of_its_request():
-    """A slow answer does not prolong leadership."""
+    """A slow response does not prolong leadership."""
     lease, one = Lease(), replica("one")
     attempt(one, lease, 0)
     step = one.begin(2 * SECOND)

@@ -18,7 +18,7 @@ def make(**options):
 
 
 def listing():
-    """A reflector whose server cannot stream lists."""
+    """A reflector of a server that cannot stream lists."""
     reflector = make()
     reflector.next_action(0)
     reflector.failed(422, 0)
@@ -263,7 +263,7 @@ def test_an_object_that_can_be_decoded_again_is_no_longer_undecodable():
 
 
 def test_an_undecodable_object_can_be_deleted():
-    """Otherwise a pod would take room on its node for ever."""
+    """Otherwise, a pod would use resources of its node forever."""
     reflector = listing()
     listed(reflector, page(pod("a", 1)))
     reflector.watched(event("MODIFIED", undecodable("a", 11)), 0)
@@ -288,7 +288,7 @@ def bookmark(version, *, ends_list=False):
 
 
 def test_a_streamed_list_of_a_restored_server_replaces_the_known_objects():
-    """Objects go back to older versions; until it is sure, no object is removed."""
+    """Objects return to older versions. None is removed before the list is complete."""
     reflector, now = make(), 0
     reflector.next_action(now)
     for name, version in (("kept", 900), ("gone", 5)):
@@ -314,7 +314,7 @@ def test_bookmarks_older_than_the_watch_lead_to_a_list():
     reflector = listing()
     listed(reflector, page(pod("a", 900), version="1000"))
     assert reflector.watched(bookmark(500), 0) == []
-    assert reflector.watched(bookmark(1_001), 0) == []  # the server had lagged
+    assert reflector.watched(bookmark(1_001), 0) == []  # the server lagged behind
     assert reflector.watched(bookmark(1_001), 0) == []
     assert reflector.watched(bookmark(500), 0) == []
     assert reflector.watched(bookmark(510), 0) is None
@@ -325,7 +325,7 @@ def test_bookmarks_older_than_the_watch_lead_to_a_list():
     ("code", "relists"), [(400, True), (500, True), (504, True), (0, False), (429, False)]
 )
 def test_a_watch_that_is_always_refused_leads_to_a_list(code, relists):
-    """As with "Too large resource version", or versions of another form after a restore."""
+    """Examples are "Too large resource version", or versions of another form after a restore."""
     reflector, now = listing(), 0
     listed(reflector, page(pod("a", 1)))
     for _ in range(4):

@@ -18,7 +18,7 @@ PODS = "/api/v1/pods"
 
 
 class Scripted:
-    """A server that gives its answers in order and keeps the requests."""
+    """A server that sends its answers in order, and records the requests."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
@@ -34,7 +34,7 @@ class Scripted:
         return web.Response(status=status, headers=headers, body=content)
 
     def ask(self, work, **fields):
-        """What `work` returns for a client of this server."""
+        """Return the result of `work` for a client of this server."""
 
         async def run():
             app = web.Application()

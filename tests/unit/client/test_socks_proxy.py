@@ -16,7 +16,7 @@ DOMAIN_NAME = 3
 
 
 class SocksProxy:
-    """A proxy that connects to `port` of this machine, whatever name it is given."""
+    """A proxy that connects to `port` of this machine, whatever the requested host is."""
 
     def __init__(self, port, reply=SUCCEEDED):
         self.port = port
@@ -46,7 +46,7 @@ async def copy(reader, writer):
 
 
 def ask(reply=SUCCEEDED):
-    """The answer of a server that only the proxy can reach, and what the proxy was asked for."""
+    """Return the response through the proxy, and what the proxy was requested to connect to."""
 
     async def run():
         async def answer(request):

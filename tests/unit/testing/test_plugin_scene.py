@@ -10,7 +10,7 @@ from fairlead.testing import PluginScene, make_node, make_pod
 
 
 class NoSpot:
-    """Keeps pods off nodes labelled spot; likes the last letters."""
+    """A plugin that rejects nodes labelled spot, and prefers later letters."""
 
     name = "NoSpot"
 

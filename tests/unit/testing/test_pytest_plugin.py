@@ -32,7 +32,7 @@ def test_marked(fairlead_cluster):
 
 @pytest.fixture
 def suite(pytester):
-    """Runs a suite in this process; the plugin is there because Fairlead is installed."""
+    """Runs a suite in this process; Fairlead's plugin is active because Fairlead is installed."""
 
     def run(text, *options):
         pytester.makepyfile(text)

@@ -28,7 +28,7 @@ def pod(**parts):
 
 @pytest.mark.parametrize(("spec", "priority"), [({}, 0), ({"priority": -7}, -7)])
 def test_a_pod_without_priority_has_priority_0(spec, priority):
-    """As admission would have set it."""
+    """The default is the one that admission sets."""
     assert pod_priority(pod(spec=spec)) == priority
 
 
@@ -36,7 +36,7 @@ def test_a_pod_without_priority_has_priority_0(spec, priority):
     ("policy", "expected"), [("", True), ("PreemptLowerPriority", True), ("Never", False)]
 )
 def test_only_the_preemption_policy_never_prevents_preemption(policy, expected):
-    """Absent means PreemptLowerPriority."""
+    """A missing policy means PreemptLowerPriority."""
     assert preempts_lower(pod(spec={"preemptionPolicy": policy})) is expected
 
 
@@ -45,18 +45,18 @@ def test_only_the_preemption_policy_never_prevents_preemption(policy, expected):
     [("", False), ("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)],
 )
 def test_succeeded_and_failed_are_terminal_phases(phase, expected):
-    """Succeeded and Failed."""
+    """The phases are Succeeded and Failed."""
     assert is_terminal(pod(status={"phase": phase})) is expected
 
 
 def test_a_pod_with_deletion_timestamp_is_terminating():
-    """Nothing else makes it so."""
+    """No other field makes a pod terminating."""
     assert is_terminating(pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
     assert not is_terminating(pod())
 
 
 def test_a_changed_condition_is_a_difference_in_status_only():
-    """Spec, owners, labels and annotations are those of the version before it."""
+    """Spec, owners, labels and annotations are unchanged."""
     before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
     after = replace(before, status=PodStatus(phase="Running"))
     assert differs_in_status_only(before, after)
@@ -73,14 +73,14 @@ def test_a_changed_condition_is_a_difference_in_status_only():
     ],
 )
 def test_changed_metadata_is_more_than_a_difference_in_status(part):
-    """Each part that decides what controllers do with the pod."""
+    """These parts of the metadata affect what controllers do with the pod."""
     before = pod(metadata={"uid": "u", "labels": {"app": "web"}})
     after = replace(before, metadata=replace(before.metadata, **part))
     assert not differs_in_status_only(before, after)
 
 
 def test_the_controller_is_the_owner_reference_with_controller_true():
-    """Other owners only keep the object from being orphaned."""
+    """Other owners only prevent garbage collection."""
     owners = [
         {"kind": "Job", "name": "j"},
         {"kind": "DaemonSet", "name": "d", "controller": True},
@@ -105,19 +105,19 @@ def test_the_controller_is_the_owner_reference_with_controller_true():
     ],
 )
 def test_static_pods_are_recognized_by_annotation_or_owner(metadata, expected):
-    """Mirror, other source, or owned by the node."""
+    """A static pod is a mirror pod, has another source than the API, or is owned by its node."""
     assert is_static(pod(metadata=metadata)) is expected
 
 
 def test_restartable_init_containers_are_sidecars():
-    """Only restartPolicy Always."""
+    """restartPolicy Always makes an init container a sidecar."""
     specs = [{"name": "a"}, {"name": "b", "restartPolicy": "Always"}]
     containers = pod(spec={"initContainers": specs}).spec.init_containers
     assert [is_sidecar(container) for container in containers] == [False, True]
 
 
 def test_a_condition_is_found_by_type():
-    """Of pods and nodes alike."""
+    """This works for pods and nodes."""
     status = {"conditions": [{"type": "A", "status": "True"}, {"type": "B", "status": "False"}]}
     for subject in (pod(status=status), decode_as(Node, {"status": status})):
         assert condition(subject, "B").status == "False"

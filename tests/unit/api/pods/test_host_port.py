@@ -10,7 +10,7 @@ from fairlead.api.pods.host_port import host_ports, ports_conflict
 
 
 def test_host_ports_of_containers_and_sidecars_are_found():
-    """Ordinary init containers and ports without hostPort do not; doubles count once."""
+    """Ordinary init containers and ports without hostPort are left out; duplicates count once."""
     spec = decode_as(
         PodSpec,
         {
@@ -44,6 +44,6 @@ def test_host_ports_of_containers_and_sidecars_are_found():
     ],
 )
 def test_host_ports_conflict_if_protocol_port_and_address_overlap(a, b, conflict):
-    """Same protocol and port, and one address that covers the other; both ways round."""
+    """Protocol and port are equal, and one address covers the other, in either order."""
     assert ports_conflict(a, b) is conflict
     assert ports_conflict(b, a) is conflict

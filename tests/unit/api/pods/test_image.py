@@ -20,12 +20,12 @@ from fairlead.api.pods.image import normalized_image_name, pod_images
     ],
 )
 def test_a_name_without_tag_or_digest_gets_the_tag_latest(name, normalized):
-    """A registry's port is no tag."""
+    """The port of a registry is not a tag."""
     assert normalized_image_name(name) == normalized
 
 
 def test_every_use_of_an_image_counts():
-    """Containers, init containers and image volumes, doubles included."""
+    """Containers, init containers and image volumes count, including duplicates."""
     spec = decode_as(
         PodSpec,
         {

@@ -31,14 +31,14 @@ def pod(*containers, init=(), status=None, **spec):
 
 
 def test_a_pod_without_requests_has_no_requests_and_default_nonzero_requests():
-    """And for the defaults when scored."""
+    """The defaults are used only for scoring."""
     assert pod_requests(pod(container())) == {}
     assert pod_nonzero_requests(pod(container()), existing=False) == DEFAULTS
     assert pod_nonzero_requests(pod(container()), existing=True) == DEFAULTS
 
 
 def test_containers_add_up_and_cpu_is_in_milli():
-    """Every resource; an explicit 0 is there."""
+    """Every resource is summed up; an explicit 0 is kept."""
     asked = pod(
         container(cpu="100m", memory="1Gi", **{"nvidia.com/gpu": 1}),
         container("other", cpu="1.5", **{"ephemeral-storage": "0"}),
@@ -58,7 +58,7 @@ def test_requests_are_rounded_after_they_are_added_up():
 
 
 def test_the_largest_init_container_counts_if_it_exceeds_the_containers():
-    """Per resource."""
+    """The maximum is taken for each resource."""
     asked = pod(
         container(cpu="1", memory="1Gi"),
         init=[container("a", cpu="3", memory="512Mi"), container("b", cpu="2")],
@@ -67,7 +67,7 @@ def test_the_largest_init_container_counts_if_it_exceeds_the_containers():
 
 
 def test_requests_of_sidecars_are_added_to_later_init_containers():
-    """Steps of 100, 900, 300, 900; running 1000."""
+    """The init steps need 100, 900, 300 and 900; the running pod needs 1000."""
     asked = pod(
         container(cpu="700m"),
         init=[
@@ -81,14 +81,14 @@ def test_requests_of_sidecars_are_added_to_later_init_containers():
 
 
 def test_requests_of_sidecars_are_not_added_to_earlier_init_containers():
-    """Order matters."""
+    """The order of init containers matters."""
     large, sidecar = container("large", cpu="2"), container("s", cpu="500m", sidecar=True)
     assert pod_requests(pod(container(cpu="1"), init=[large, sidecar])) == {"cpu": 2000}
     assert pod_requests(pod(container(cpu="1"), init=[sidecar, large])) == {"cpu": 2500}
 
 
 def test_overhead_is_added_last():
-    """On top of containers, and of pod-level requests."""
+    """It is added to the containers' requests, and to pod-level requests."""
     overhead = {"cpu": "50m", "memory": "10Mi", "example.com/x": "1"}
     assert pod_requests(pod(container(cpu="1"), overhead=overhead)) == {
         "cpu": 1050,
@@ -100,7 +100,7 @@ def test_overhead_is_added_last():
 
 
 def test_pod_level_requests_replace_cpu_memory_and_hugepages_only():
-    """What they do not name, and other resources, stay the containers'."""
+    """For resources that the pod level does not specify, the containers' requests count."""
     level = {
         "requests": {"cpu": "1", "hugepages-2Mi": "4Mi", "nvidia.com/gpu": "9"},
         "limits": {"memory": "9Gi"},
@@ -140,7 +140,7 @@ def reported(name="main", *, allocated=None, **actual):
 
 @pytest.mark.parametrize(("reason", "cpu"), [("", 3000), ("Deferred", 3000), ("Infeasible", 2000)])
 def test_a_resized_pod_has_the_maximum_of_desired_allocated_and_actual_requests(reason, cpu):
-    """Unless what it wants is infeasible."""
+    """If the resize is infeasible, the desired amount does not count."""
     status = resizing(reason=reason, statuses=[reported(cpu="1", allocated={"cpu": "2"})])
     resized = pod(container(cpu="3"), status=status)
     assert pod_requests(resized, existing=True) == {"cpu": cpu}
@@ -148,20 +148,20 @@ def test_a_resized_pod_has_the_maximum_of_desired_allocated_and_actual_requests(
 
 
 def test_a_shrinking_pod_keeps_its_actual_requests_until_it_is_resized():
-    """Actual and granted count, per resource."""
+    """For each resource, the maximum of actual and allocated amounts counts."""
     status = resizing(statuses=[reported(cpu="4", memory="1Gi", allocated={"memory": "2Gi"})])
     shrinking = pod(container(cpu="1", memory="512Mi"), status=status)
     assert pod_requests(shrinking, existing=True) == {"cpu": 4000, "memory": 2 * GI}
 
 
 def test_a_container_status_without_resources_is_ignored():
-    """allocatedResources alone do not count."""
+    """allocatedResources alone are ignored."""
     status = resizing(statuses=[{"name": "main", "allocatedResources": {"cpu": "9"}}])
     assert pod_requests(pod(container(cpu="1"), status=status), existing=True) == {"cpu": 1000}
 
 
 def test_sidecars_are_resized_and_ordinary_init_containers_are_not():
-    """By initContainerStatuses."""
+    """Sidecars have their statuses in initContainerStatuses."""
     status = resizing(init_statuses=[reported("setup", cpu="9"), reported("side", cpu="2")])
     asked = pod(
         container(cpu="1"),
@@ -173,7 +173,7 @@ def test_sidecars_are_resized_and_ordinary_init_containers_are_not():
 
 @pytest.mark.parametrize(("reason", "cpu"), [("", 3000), ("Infeasible", 2000)])
 def test_pod_level_requests_are_resized_too(reason, cpu):
-    """By the pod's own status; resources it does not name stay the containers'."""
+    """The pod's own status counts; other resources are those of the containers."""
     status = resizing(
         reason=reason,
         resources={"requests": {"cpu": "1", "memory": "9Gi"}},
@@ -208,7 +208,7 @@ def test_defaults_apply_to_init_containers_and_sidecars():
 
 
 def test_nonzero_requests_of_an_incoming_pod_ignore_pod_level_requests():
-    """Containers with defaults, plus overhead."""
+    """The containers with defaults count, and the overhead is added."""
     asked = pod(
         container(cpu="1"), resources={"requests": {"cpu": "5"}}, overhead={"memory": "1Mi"}
     )
@@ -216,7 +216,7 @@ def test_nonzero_requests_of_an_incoming_pod_ignore_pod_level_requests():
 
 
 def test_nonzero_requests_of_an_existing_pod_use_pod_level_requests():
-    """The default fills only what appears nowhere in the pod."""
+    """A default is used only for a resource that appears nowhere in the pod."""
     level = {"requests": {"cpu": "5"}}
     asked = pod(container(), container("b"), resources=level)
     assert pod_nonzero_requests(asked, existing=True) == (5000, 2 * DEFAULT_MEMORY_BYTES)
@@ -236,7 +236,7 @@ init_containers = st.builds(
 
 
 def moments(forms, init_forms):
-    """The sets of containers that run at the same time, one set per step of the pod's start."""
+    """Return the sets of containers that run at the same time, one for each step of the start."""
     alive = []
     for form in init_forms:
         yield [*alive, form]
@@ -247,7 +247,7 @@ def moments(forms, init_forms):
 
 @given(st.lists(containers, min_size=1, max_size=3), st.lists(init_containers, max_size=4))
 def test_requests_are_the_maximum_over_all_phases_of_the_pod(forms, init_forms):
-    """Per resource the maximum over all moments of the sum of who runs then."""
+    """For each resource, this is the maximum over all steps of the running containers' sum."""
     together = [
         [form["resources"]["requests"] for form in moment] for moment in moments(forms, init_forms)
     ]
@@ -262,7 +262,7 @@ def test_requests_are_the_maximum_over_all_phases_of_the_pod(forms, init_forms):
 
 @given(st.lists(containers, min_size=1, max_size=3), st.lists(init_containers, max_size=3))
 def test_nonzero_requests_are_at_least_the_requests(forms, init_forms):
-    """The defaults only add."""
+    """Defaults only add amounts."""
     asked = pod(*forms, init=init_forms)
     real = pod_requests(asked)
     for existing in (False, True):

@@ -46,7 +46,7 @@ EPHEMERAL = {"name": "b", "ephemeral": {"volumeClaimTemplate": {}}}
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
 )
 def test_a_volume_is_classified_by_its_source(source, claimed, exclusive, migratable):
-    """Any of these may have a say in where the pod runs."""
+    """Each of these properties can restrict the nodes of the pod."""
     volume = decode_as(Volume, {"name": "v", **source})
     assert is_claimed(volume) is claimed
     assert is_exclusive(volume) is exclusive
@@ -55,7 +55,7 @@ def test_a_volume_is_classified_by_its_source(source, claimed, exclusive, migrat
 
 
 def test_the_claim_of_an_ephemeral_volume_has_the_names_of_pod_and_volume():
-    """The pod and the volume; a named one as it is named."""
+    """An ephemeral volume's claim has a derived name; a named claim keeps its name."""
     pod = make_pod("p", spec={"volumes": [EPHEMERAL, {"name": "x", "emptyDir": {}}, CLAIM]})
     assert [claim_name(pod, one) for one in pod.spec.volumes if is_claimed(one)] == ["p-b", "c"]
     assert list(all_claims(pod)) == ["p-b", "c"]
@@ -64,5 +64,5 @@ def test_the_claim_of_an_ephemeral_volume_has_the_names_of_pod_and_volume():
 
 @pytest.mark.parametrize(("uid", "expected"), [("uid-p", True), ("uid-before", False), ("", False)])
 def test_a_claim_belongs_to_the_pod_that_controls_it(uid, expected):
-    """Not to one that came later under the same name."""
+    """A claim of another pod that had the same name does not belong to it."""
     assert is_made_for(make_claim("p-b", made_for=uid), make_pod("p")) is expected

@@ -94,7 +94,7 @@ def test_a_template_accepts_what_it_accepted_before_it_was_extended():
 
 @pytest.mark.parametrize("note", ["\x7f0", "\x7fboom", "\\u007f0", "\\u007F1"])
 def test_strings_that_look_like_markers_are_not_placeholders(note):
-    """A fixed string of a pod is a stranger's text; it may begin with any character."""
+    """A pod may contain any string, including one that begins with the marker's character."""
     noted = POD.replace('"web:1"', f'"{note}"')
     assert template_of(noted).extended(pieces_of(noted.replace("web-x", "web-y").encode())) is None
 
@@ -113,7 +113,7 @@ NESTED = '{"spec": {"node": "n1"}, "names": ["a", "b"]}'
 
 @pytest.mark.parametrize("decode", [json.loads, msgspec.json.Decoder(Whole).decode])
 def test_strings_are_substituted_in_nested_values(decode):
-    """Into objects, arrays and tuples; the value of the template stays as it is."""
+    """Objects, arrays and tuples are supported; the value of the template does not change."""
     other = NESTED.replace("n1", "n2").replace('"b"', '"c"')
     template = template_of(NESTED, other)
     like = decode(template.marked)

@@ -9,7 +9,7 @@ from fairlead.api.text.text_cache import text_cache
 
 @pytest.fixture
 def read():
-    """Reads a text, and notes which texts it was asked to read."""
+    """A parser that records the texts that it parses."""
     asked = []
 
     @text_cache(maxsize=10, characters_max=5)
@@ -32,7 +32,7 @@ def test_long_texts_are_not_cached(read):
 
 
 def test_a_function_of_one_text_is_cached_by_the_same_rule():
-    """It has its own implementation; other values have no length."""
+    """A function of one text has its own implementation; other values have no length."""
     asked = []
 
     @text_cache(maxsize=10, characters_max=5)

@@ -183,12 +183,12 @@ JSON = st.recursive(
 
 @given(st.dictionaries(TEXT, JSON, max_size=4).filter(lambda value: "<<" not in str(value)))
 def test_json_is_parsed_as_yaml_with_the_same_result(value):
-    """JSON is read as YAML, with the same result."""
+    """JSON is a subset of YAML for this parser."""
     assert read(json.dumps(value, ensure_ascii=False)) == [value]
 
 
 def test_a_document_with_too_many_values_is_refused():
-    """Mappings and lists count too, aliases as often as they are repeated, and long texts more."""
+    """Mappings and lists count, aliases count each time, and long texts count more."""
     fits = "a: &a [1, 2]\nb: *a\n"  # 3 for the list, 3 for its alias, and the mapping
     assert list(documents(fits, values_max=7)) == [{"a": [1, 2], "b": [1, 2]}]
     for text in (fits + "c: 3\n", f"a: {'x' * 64 * 8}\n", "[[], [], [], [], [], [], []]"):
@@ -213,7 +213,7 @@ def test_a_repeated_key_is_reported_with_the_line_of_its_last_value():
 
 
 def test_a_hexadecimal_number_of_any_length_is_read_quickly():
-    """Beyond 64 bits it is text."""
+    """A number beyond 64 bits is text."""
     for digits in (16, 17, 500):
         text = "0x" + "f" * digits
         expected = 2**64 - 1 if digits == 16 else text

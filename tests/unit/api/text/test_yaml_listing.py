@@ -30,7 +30,7 @@ ITEMS = st.lists(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), min_size
 
 
 def general(text):
-    """What the general parser reads; None for what it refuses."""
+    """Return what the general parser returns; None if it refuses the text."""
     try:
         return list(yaml_documents.documents(text))
     except yaml_documents.YamlError:
@@ -54,7 +54,7 @@ def test_a_listing_is_parsed_as_by_the_general_parser(items):
 
 
 class Literal(yaml.SafeDumper):
-    """Writes texts of several lines as literal blocks, as kubectl does."""
+    """A dumper that writes multi-line texts as literal blocks, as kubectl does."""
 
 
 def literal(dumper, text):
@@ -148,7 +148,7 @@ BLOCK = "        a\n        b"
     ],
 )
 def test_an_item_with_an_unusual_block_is_read_by_the_general_parser(block):
-    """The other items are not."""
+    """Only this item is parsed by the general parser."""
     applied = f"    annotations:\n      last-applied: |\n{block}\n    labels: {{}}"
     text = POD.replace("    labels: {}", applied)
     expected = general(text)
@@ -160,7 +160,7 @@ def test_an_item_with_an_unusual_block_is_read_by_the_general_parser(block):
 
 
 def test_an_item_that_is_nested_too_deep_is_refused():
-    """As the general parser refuses it."""
+    """The refusal is that of the general parser."""
     deep = "\n".join("  " * level + "a:" for level in range(2, 250))
     text = POD.replace("  spec:\n", f"  deep:\n{deep} 1\n  spec:\n")
     assert general(text) is None

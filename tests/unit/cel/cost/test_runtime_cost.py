@@ -45,7 +45,7 @@ ATTACKS = {
 
 @pytest.mark.parametrize(("text", "value"), ATTACKS.values(), ids=ATTACKS)
 def test_an_expression_above_the_cost_limit_is_stopped_quickly(text, value):
-    """Nor does it take long until then."""
+    """Evaluation stops quickly at the limit."""
     began = time.process_time()
     assert asked(text, value).problem == CALL_LIMIT
     assert time.process_time() - began < 0.5
@@ -60,7 +60,7 @@ def test_an_expression_above_the_cost_limit_is_stopped_quickly(text, value):
     ],
 )
 def test_shared_values_are_evaluated_once(text, value):
-    """A list of two lists that are the same one, and so on, has few lists and many places."""
+    """Nested lists of shared lists contain few distinct lists, but have many paths."""
     began = time.process_time()
     assert asked(text, value).problem == ""
     assert time.process_time() - began < 0.5
@@ -77,7 +77,7 @@ ROW = ".optMap(a, a + a)"
 
 
 def test_the_target_of_each_chained_macro_is_evaluated_once():
-    """Each of them works its target out once."""
+    """Each macro evaluates its target once."""
     began = time.process_time()
     assert asked(f"optional.of(self){ROW * 26}.value() == 67108864", 1).value is True
     assert time.process_time() - began < 0.5
@@ -147,7 +147,7 @@ def test_maps_are_built_in_linear_time():
 
 
 def test_an_evaluation_without_remaining_budget_is_refused():
-    """For all evaluations about an object together."""
+    """The budget is shared by all evaluations about an object."""
     program = LANGUAGE.program(USUAL["names of a form"][0])
     budget = CostBudget()
     budget.spend(BUDGET)
@@ -179,6 +179,6 @@ def test_a_stopped_call_is_charged_to_the_budget():
     ],
 )
 def test_costs_equal_upstreams(text, cost):
-    """By upstream's rules: a unit for a name, a field, an item and most calls."""
+    """By upstream's rules, a name, a field, an item and most calls cost one unit each."""
     value = {"name": "web-server-0", "size": 3, "tags": ["a", "a"]}
     assert asked(text, value).cost == cost

@@ -35,7 +35,7 @@ def asked(text, value=None):
         ("[].transformMap(i, v, v)", {}),
         ("cel.bind(m, {'a': 1}, m.transformMap(k, v, k))", {"a": "a"}),
         ("[1, 1].transformMapEntry(i, v, {v: i})", "insert failed: key 1 already exists"),
-        # A later test's error replaces an entry's error; an entry's error stays.
+        # An error of a later condition replaces the error of an entry, but not vice versa.
         ("[0, 1].transformMap(i, v, v == 0 || bool('b'), 1 / v)", NO_BOOL),
         ("[0, 1].transformMap(i, v, 1 / v + int('b'))", "division by zero"),
         ("[0, 1].transformMapEntry(i, v, v == 0 || bool('b'), {i: 1 / v})", NO_BOOL),

@@ -94,14 +94,14 @@ def test_an_invalid_call_is_an_error(expression, said):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: f"{one.name}{len(one.taken)}")
 def test_each_function_is_declared(function):
-    """With as many arguments, for the checker to know it."""
+    """The declaration has the same number of parameters."""
     declared = signatures()[function.name]
     shapes = {(one.is_member, len(one.taken)) for one in declared}
     assert (function.is_member, len(function.taken)) in shapes
 
 
 def test_each_declared_function_is_implemented():
-    """Operators, `or` and `orValue` are the evaluator's, formats and rights the API server's."""
+    """The evaluator implements operators, `or`, `orValue`; the API server formats and rights."""
     outside = ("_", "!", "@in", "@not", "-", "cel.", "format.")
     known = {one.name for one in FUNCTIONS}
     missing = {name for name in signatures() if not name.startswith(outside)} - known

@@ -14,7 +14,7 @@ OPERAND = (
 
 
 def problems(text):
-    """The problems without their pictures."""
+    """Return the messages of problems, without their source excerpts."""
     with pytest.raises(ExpressionError) as caught:
         parsed(text)
     lines = [line for line in str(caught.value).split("\n") if line.startswith("ERROR: <input>:")]

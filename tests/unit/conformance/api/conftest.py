@@ -14,7 +14,7 @@ from fairlead.conformance.api.transport import HttpAnswer, WatchEnd
 
 
 def concrete(value):
-    """A recorded value with everything filled in as some server would have."""
+    """Return a recorded value with generated values instead of placeholders."""
     match value:
         case str():
             return _PLACEHOLDER.sub(lambda m: _made(m[1], m[2]), value)
@@ -40,7 +40,7 @@ def _made(name, key):
 
 
 class Echo:
-    """Returns the recorded answers in order, for any requests."""
+    """A transport that returns the recorded responses in order, for any requests."""
 
     acts_by_itself = False
 
@@ -51,10 +51,10 @@ class Echo:
         self.begun = 0
 
     def reach(self, at_ms):
-        """Time does not matter."""
+        """Ignore the time."""
 
     def begin(self):
-        """From the first answer on."""
+        """Start again with the first response."""
         self.asked.clear()
         self.begun += 1
 
@@ -64,7 +64,7 @@ class Echo:
 
     def ask(self, asking):
         if asking.path == "/openapi/v3" and asking.path not in self._paths:
-            return HttpAnswer(200, [], b"{}")  # somebody wants to know a document's hash
+            return HttpAnswer(200, [], b"{}")  # a request for the hash of a document
         return self._next(asking)[0]
 
     def watch(self, asking):
@@ -117,11 +117,11 @@ def _body(body):
 
 @pytest.fixture
 def echo():
-    """Such a server."""
+    """The class of such transports."""
     return Echo
 
 
 @pytest.fixture
 def told():
-    """The differences, as text, between the recorded case and `answered`."""
+    """Returns the mismatches, as text, between the recorded case and `answered`."""
     return lambda case, answered=None: [str(d) for d in mismatches(case, Echo(answered or case))]

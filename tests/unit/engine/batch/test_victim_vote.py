@@ -20,7 +20,7 @@ PODS = {name: Pod(name) for name in "abcd"}
 
 
 def elect(tiers, defects):
-    """Return the elected victims. Each plugin is written as the letters that it names."""
+    """Return the elected victims. The letters of a plugin are the victims that it votes for."""
     voters = [tuple(tier) for tier in tiers]
     named = vote(voters, lambda letters: [PODS[name] for name in letters], defects)
     return "".join(pod.id for pod in named)

@@ -159,7 +159,7 @@ def placed(scene):
 
 
 def counts_on(constraint, pod, node):
-    """Whether the node inclusion policies of `constraint` let the node count."""
+    """Return whether the node inclusion policies of `constraint` include the node."""
     wanted = pod.pod.spec.node_selector
     fits = all(node.labels.get(key) == value for key, value in wanted.items())
     untainted = find_untolerated(node.node.spec.taints, (), ("NoSchedule",)) is None
@@ -169,7 +169,7 @@ def counts_on(constraint, pod, node):
 
 
 def is_counted(constraint, pod, other):
-    """Whether `other` counts for a constraint of `pod`."""
+    """Return whether `other` counts for a constraint of `pod`."""
     selector = constraint.label_selector
     if selector is None or not selector.match_labels:
         return False
@@ -247,7 +247,7 @@ def means(scene, owner, term, other):
 
 
 def same_domain(term, one, other):
-    """Whether two nodes share the term's domain."""
+    """Return whether two nodes are in the same domain of the term."""
     key = term.topology_key
     return key in one.labels and one.labels[key] == other.labels.get(key)
 

@@ -36,7 +36,7 @@ def asking(name, cpu):
 
 @pytest.fixture
 def cluster(tmp_path):
-    """Three nodes in three zones; time stands still but for the test."""
+    """A cluster of three nodes in three zones; only the test advances its clock."""
     with start_cluster(tmp_path, nodes=3, zones=3, paused=True) as started:
         yield started
 
@@ -87,7 +87,7 @@ def test_a_failed_expectation_shows_at_most_ten_of_them(cluster) -> None:
 
 
 def test_an_eviction_happens_at_the_expected_time(cluster) -> None:
-    """The node's grace period and its taint, and then the pod's toleration of five minutes."""
+    """The time includes the grace period, the taint's delay, and five minutes of toleration."""
     cluster.apply(pod("p"))
     node = cluster.expect_running("p")
     cluster.fail_node(node)

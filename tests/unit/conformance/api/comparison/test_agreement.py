@@ -36,7 +36,7 @@ def test_the_order_of_unknown_fields_is_random(recorded, found, agree):
     [("Created pod: d-two22", True), ("Created pod: d-three", False), ("Deleted pod: x", False)],
 )
 def test_the_pod_that_a_table_cell_names_is_random(found, agree):
-    """It must be a pod that the case has created, under any name."""
+    """It must be a pod that the case has created; its name does not matter."""
     agreement = Agreement(PlaceholderValues())
     for number, name in enumerate(("d-one11", "d-two22"), 1):
         assert agreement.mismatch(f"d-<gen:{number}>", name) is None
@@ -65,7 +65,7 @@ def test_the_generated_name_of_a_refused_pod_is_random(found, agree):
     ],
 )
 def test_objects_of_cases_that_were_not_replayed_are_not_expected_in_lists(held, shown, agree):
-    """The objects of replayed cases must be listed, and no others."""
+    """Objects of replayed cases must be listed, and no other objects."""
     agreement = Agreement(PlaceholderValues(), holds=held.__contains__)
     found = {"items": [{"metadata": {"name": name}} for name in shown]}
     told = agreement.mismatch({"$names": ["other", "own"]}, found)
@@ -84,5 +84,5 @@ def test_objects_of_cases_that_were_not_replayed_are_not_expected_in_lists(held,
     ],
 )
 def test_generated_values_agree_if_they_are_of_the_same_kind(path, recorded, found, agree):
-    """A hash agrees with a hash, a version with a version."""
+    """A hash agrees with any hash, and a version with any version."""
     assert (Agreement(PlaceholderValues()).mismatch(recorded, found, path) is None) == agree

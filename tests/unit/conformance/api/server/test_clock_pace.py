@@ -19,7 +19,7 @@ from fairlead.engine.core.instant import seconds
 
 @pytest.fixture
 def pace():
-    """At a multiple of the beat, with a command that has sent one request."""
+    """A pace at a multiple of the beat, with a command that has sent one request."""
     pace = Pace(100 * BEAT)
     pace.ask(0)
     return pace
@@ -74,7 +74,7 @@ def test_the_clock_can_be_set_forward_but_not_back(pace):
 
 
 def test_the_clock_stops_at_its_latest_time(pace):
-    """A slow machine does not advance a session beyond the recorded time of the commands."""
+    """On a slow machine, the session stays within the recorded time of the commands."""
     pace.latest = pace.now + WAITING_STEP
     pace.begin(seconds(5))
     assert pace.now == pace.latest

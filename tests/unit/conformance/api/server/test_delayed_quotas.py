@@ -1,4 +1,4 @@
-"""The usage that a recorded server knew of quotas that had just been updated."""
+"""Quota usage that a recorded server knew when quotas had just been updated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTED = {**QUOTA, "status": {**SPEC, "used": {"pods": "0"}}}
 
 
 class Scene:
-    """A quota that was made long ago and counted just now."""
+    """A quota that was created long ago, and whose usage was just updated."""
 
     def __init__(self):
         self.now = 100
@@ -34,7 +34,7 @@ class Scene:
         self.storage.put(RESOURCE_QUOTA, COUNTED)
 
     def let_in(self, name):
-        """Whether a pod may come; raises ApiError if it may not."""
+        """Return whether a pod is admitted. Raises ApiError if it is refused."""
         pod = {"metadata": {"name": name, "namespace": "default"}, "spec": {"containers": []}}
         return (
             self.plugin.admit(AdmissionAttributes(Operation.CREATE, POD, pod), self.storage) is pod

@@ -22,7 +22,7 @@ def asking(method, path, *query, body=b"", user="admin"):
 
 @pytest.fixture
 def server(tmp_path):
-    """Our own cluster on a socket, and how to ask it."""
+    """Fairlead's cluster on a socket, and a client of it."""
     with OnSocket(OwnCluster(), tmp_path) as served:
         tokens = {user: token_of(user) for user in USERS}
         transport = OverHttp(served.url, tokens, str(served.authority_file))

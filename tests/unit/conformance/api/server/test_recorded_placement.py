@@ -15,7 +15,7 @@ def cluster():
 
 
 def node_of(cluster, name, **spec):
-    """Where a new pod comes to be; it is gone afterwards."""
+    """Create a pod, return its node, and delete the pod."""
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -10,7 +10,7 @@ from fairlead.testing.builders import make_node
 
 @pytest.fixture
 def broken(worlds):
-    """A gang of four on two nodes. One node fails, with two members and the room they need."""
+    """Returns a world with a gang of four on two nodes; one node fails with two members."""
     world = worlds().put(make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_gang("g", 4))
     world.live_until(10)
     dead = [name for name, node in world.running().items() if node == "n2"]

@@ -81,7 +81,7 @@ def test_an_idle_scheduler_pops_pods_from_backoff(waiting):
 
 
 def test_no_failed_attempt_means_no_backoff(waiting):
-    """Backoff number 0 has no expiry."""
+    """Without a failed attempt, there is no backoff."""
     clock = waiting.queue._clock
     assert [clock.expiry(seconds(5), count) for count in (0, 1, 2)] == [
         0, seconds(6), seconds(7),
