@@ -343,7 +343,7 @@ def any_step(chance, statement, task, node):
             pass
 
 
-# --- whom nobody asks ------------------------------------------------------------------------
+# --- verdicts on whole jobs ------------------------------------------------------------------
 
 
 @every_configuration

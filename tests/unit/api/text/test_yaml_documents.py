@@ -81,7 +81,7 @@ def test_recorded_scalars_are_read_as_kubectl_read_them():
 
 
 def agrees(text, recorded):
-    """Whether `text` has the recorded value; kubectl prints integers beyond 64 bits as floats."""
+    """Return whether `text` has the recorded value; kubectl prints huge integers as floats."""
     try:
         [found] = read(f"- {text}")
     except YamlError:

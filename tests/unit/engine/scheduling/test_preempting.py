@@ -47,7 +47,7 @@ def preempted(name, by="p"):
     return ("event", name, "Preempted", f"Preempted by pod uid-{by} on node n1")
 
 
-# --- the whole story -------------------------------------------------------------------------
+# --- a complete preemption -------------------------------------------------------------------
 
 
 def test_a_preemptor_is_bound_after_its_victim_is_deleted(stage):
@@ -104,7 +104,7 @@ def test_a_preemptor_is_gated_while_its_victims_are_deleted(stage):
     assert scene.is_due()
 
 
-# --- answers ---------------------------------------------------------------------------------
+# --- outcomes --------------------------------------------------------------------------------
 
 
 def test_a_victim_that_is_already_deleted_counts_as_preempted(stage):
@@ -164,7 +164,7 @@ def test_outcomes_of_commands_of_other_clients_are_ignored(stage):
     assert scene.done() == [("delete", "v")]
 
 
-# --- who is not told -------------------------------------------------------------------------
+# --- victims that get no patch or deletion ---------------------------------------------------
 
 
 def test_a_victim_with_a_disruption_target_condition_is_only_deleted(stage):

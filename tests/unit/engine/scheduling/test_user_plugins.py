@@ -33,7 +33,7 @@ def requests_of(pod):
     return dict(pod.spec.containers[0].resources.requests)
 
 
-# --- one schedule, whatever the form -----------------------------------------------------------
+# --- equal schedules for all forms -------------------------------------------------------------
 
 
 class ByNode:

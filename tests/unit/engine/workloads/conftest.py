@@ -78,7 +78,7 @@ class World:
         self.stimuli = deque()
         self.uids = 0
 
-    # --- what a test does and asks ---------------------------------------------------------
+    # --- actions and queries of tests ------------------------------------------------------
 
     def load(self, *manifests):
         """Load these objects together at the start."""
