@@ -35,7 +35,7 @@ man_pages = [("commands", "fairlead", 'ask a Kubernetes cluster "what if?"', ["t
 suppress_warnings = ["myst.header"]
 
 _LINK: Final = re.compile(r"\[([^\]]*)\]\(((?!https?:|#)[^)\s]+)\)")
-_GENERATED: Final = "<!-- generated from the code -->"
+_GENERATED: Final = "<!-- The site lists the commands here. -->"
 
 
 def setup(app: Sphinx) -> None:

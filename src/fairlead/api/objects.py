@@ -1098,7 +1098,7 @@ class CELSelector(_View, frozen=True):
 
 
 class DeviceSelector(_View, frozen=True):
-    """An entry of selectors of a request or a DeviceClass."""
+    """An entry of the field `selectors` of a DeviceRequest or a DeviceClass."""
 
     cel: CELSelector | None = None
 

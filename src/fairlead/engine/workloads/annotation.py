@@ -39,7 +39,7 @@ def original_key(pod: Pod) -> str:
 
 
 def original_keys(replicas: Replicas) -> Sequence[str]:
-    """Return the `original_key` of each of `replicas`, which share their annotations."""
+    """Return the `original_key` of each of `replicas`, all of which have the same annotations."""
     first = replicas[0]
     if REPLACES not in first.metadata.annotations:
         return replicas.keys

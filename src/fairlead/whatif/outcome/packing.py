@@ -5,8 +5,9 @@ Placements are compared by these measures:
     nodes in use             nodes with a pod that is neither static nor of a DaemonSet
     cpu, memory in use       the share of these nodes' cpu and memory that pods request
     room for largest pods    the number of pods with the largest request that still fit
-    fragmentation            the share of these pods that do not fit because the free amounts are
-                             split among nodes: 20 % if 150 pods would fit in total, but only 120 do
+    fragmentation            the share of this room that is lost because the free amounts are split
+                             among nodes: 20 % if 150 such pods would fit on one node with all free
+                             amounts, but only 120 fit on the existing nodes
     spread: fullest node     the share of a workload's pods on the node with most of these pods,
                              averaged over the workloads with several pods
     spread: fullest zone     the same for zones

@@ -63,7 +63,7 @@ class _Review(Struct):
 
 
 class _ReviewError(Exception):
-    """The API server has not decided; the text is the reason."""
+    """The API server did not review the token or its permission; the message is the reason."""
 
 
 class HttpOptions(Struct, frozen=True):

@@ -87,8 +87,8 @@ def explain(
     the same reason share a row. A pod that is already bound is evaluated as if it were pending.
 
     For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
-    command prints the share of the group's queue, the first pod that does not fit, and the
-    resources that each node lacks. It also prints an estimated start time of the group, and a
+    command prints how much of the cluster the group's queue uses and deserves, the first pod that
+    does not fit, and the resources that each node lacks. It also prints an estimated start time of the group, and a
     change with which the group could start now.
 
     For a workload, the command prints its pods, the reasons why pods are pending, its disruption
@@ -96,7 +96,7 @@ def explain(
     of them could run on other nodes, and what blocks a drain. For a PodDisruptionBudget, it prints
     the number of allowed disruptions and the pods that the budget selects. For a
     HorizontalPodAutoscaler, it prints the replicas that the metrics propose, the reason why the
-    autoscaler does not scale, and the number of pods that still fit up to maxReplicas.
+    autoscaler does not scale, and how many of the further pods that maxReplicas allows would fit.
 
     With --process, a live scheduler, started with `fairlead run`, explains a pending pod: its
     place in the queue, its attempts and backoff, and the result for every node in the scheduler's

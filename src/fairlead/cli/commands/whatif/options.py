@@ -62,9 +62,9 @@ class ChangeOptions:
         Names,
         repeatable(
             "KIND/NAME:path=value",
-            "Set a field of an object: "
-            "deploy/shop/web:spec.template.spec.containers[app].image=app:2. The value null "
-            "removes the field.",
+            "Set a field of an object (deploy/web:spec.paused=true). The value null removes the "
+            "field. Items of lists are selected by name (spec.template.spec.containers[app].image) "
+            "or number.",
         ),
     ] = ()
     set_resources: Annotated[
@@ -211,7 +211,7 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects that state none (default: names are looked up in "
+            help="Namespace of names and objects without a namespace (default: names are looked up in "
             "all namespaces, and objects in files get the namespace default).",
             show_default=False,
         ),
@@ -302,8 +302,8 @@ class RunOptions:
         str | None,
         named(
             "FILE",
-            "File with the load of workloads, which HorizontalPodAutoscalers follow in both "
-            "simulations: YAML in the format of a scenario's field load, or CSV "
+            "File with the load on workloads over time. HorizontalPodAutoscalers follow it in both "
+            "simulations. The format is that of the field `load` of a scenario, or CSV "
             "(docs/horizontal-pod-autoscaler.md).",
         ),
     ] = None

@@ -73,8 +73,8 @@ def short_conditions(patch: PatchStatus, _view: PodDisruptionBudget, _now: Insta
 def full_conditions(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
     """Return `patch` with upstream's full conditions, including generation and transition time.
 
-    A condition gets the observedGeneration of the status that is written. A patch that does not set
-    it, as from `failure_patch`, keeps the generation of the old status.
+    Each condition gets the observedGeneration that `patch` sets. If `patch` sets none, as from
+    `failure_patch`, it gets that of the old status.
     """
     # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
     seen = patch.fields.get("observedGeneration", view.status.observed_generation)

@@ -153,7 +153,10 @@ def _check_group(source: str, name: str, group: str, groups: Iterable[str]) -> N
 
 
 def _machine_kinds(found: Autoscaling) -> Iterator[tuple[int, tuple[str, Mapping[str, str]]]]:
-    """Yield (index, (group, node labels)) for each kind of node that the autoscaler can create."""
+    """Yield (number, (group, labels)) for each kind of node that the autoscaler can create.
+
+    Numbers begin at 0. `group` is the name of the node group or NodePool.
+    """
     if found.karpenter is not None:
         yield from enumerate(_offered(found.karpenter))
     elif found.config is not None:

@@ -349,10 +349,10 @@ class ClusterSnapshot:
         return framework.run_filters(state, pod, info)
 
     def fits_by_resources(self, pod: PodInfo) -> bool:
-        """Return whether free resources alone decide which of several equal nodes fit `pod`.
+        """Return whether nodes with equal specs differ for `pod` only in their free resources.
 
-        This holds if no rule for the pod looks beyond the node (spread, affinity, volumes), and no
-        rule distinguishes equal nodes (by their names or their ports in use).
+        This is so if no rule for the pod looks beyond the node (spread, affinity, volumes), and no
+        rule depends on the name of the node or on its ports in use.
         """
         framework, state = self._plans.framework, CycleState()
         for plugin in framework.pre_filters:
