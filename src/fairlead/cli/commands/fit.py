@@ -47,8 +47,8 @@ def fit(
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects without a namespace (default: names are looked up in "
-            "all namespaces, and objects in files get the namespace default).",
+            help="Namespace of names and objects without a namespace (default: names are looked up "
+            "in all namespaces, and objects in files get the namespace default).",
             show_default=False,
         ),
     ] = "",

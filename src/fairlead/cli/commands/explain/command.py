@@ -88,8 +88,8 @@ def explain(
 
     For a pod group (podgroup/NAMESPACE/NAME), or a pod that is scheduled with its group, the
     command prints how much of the cluster the group's queue uses and deserves, the first pod that
-    does not fit, and the resources that each node lacks. It also prints an estimated start time of the group, and a
-    change with which the group could start now.
+    does not fit, and the resources that each node lacks. It also prints an estimated start time
+    of the group, and a change with which the group could start now.
 
     For a workload, the command prints its pods, the reasons why pods are pending, its disruption
     budgets, and the node where one more pod would go. For a node, it prints the node's pods, which

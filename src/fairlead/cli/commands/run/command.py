@@ -25,8 +25,8 @@ CONFIG_HELP: Final = (
 )
 LISTEN_HELP: Final = (
     "Address at which to serve /healthz, /readyz and /metrics over HTTPS (default: "
-    "127.0.0.1:10259). With the value none, nothing is served. Clients of /metrics need a token whose user "
-    "has the permission to GET /metrics."
+    "127.0.0.1:10259). With the value none, nothing is served. Clients of /metrics need a token "
+    "whose user has the permission to GET /metrics."
 )
 DASHBOARD_HELP: Final = (
     "Also serve a read-only dashboard to browsers on this machine. A link to it, which works "

@@ -211,8 +211,8 @@ class ChangeOptions:
         str,
         Parameter(
             name=["--namespace", "-n"],
-            help="Namespace of names and objects without a namespace (default: names are looked up in "
-            "all namespaces, and objects in files get the namespace default).",
+            help="Namespace of names and objects without a namespace (default: names are looked up "
+            "in all namespaces, and objects in files get the namespace default).",
             show_default=False,
         ),
     ] = ""
