@@ -17,7 +17,7 @@ View = TypeVar("View", bound=msgspec.Struct)
 
 _ANY_KEY: Final = "[...]"
 _STEP: Final = re.compile(r"[^.\[\]]+")
-_TYPE_NAMES: Final = {  # in the messages of msgspec
+_TYPE_NAMES: Final = {  # as msgspec writes them in its messages
     int: "int",
     float: "float",
     bool: "bool",
@@ -71,12 +71,12 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
 _SCALARS: Final = frozenset((str, int, bool, float))
 _encode: Final = msgspec.json.Encoder().encode
 
-# The name in messages about an object that has none.
+# Stands in messages for the name of an object that has no name.
 UNNAMED: Final = "(unnamed)"
 
 
 class DecodeError(ValueError):
-    """Raised if an object does not have the types of its kind; the message names the field."""
+    """Raised if a field of an object has the wrong type; the message names the field."""
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """Store the parts of the message.
@@ -134,7 +134,7 @@ def _drop_null_elements(items: list[Any]) -> None:
 def decode_as(view: type[View], obj: Any) -> View:
     """Decode `obj`, a JSON value without nulls, as `view`, which is a kind or a part of a kind.
 
-    Raises DecodeError, which names object and field, if the types do not match.
+    Raises DecodeError, which names object and field, if a value has the wrong type.
     """
     try:
         return msgspec.convert(obj, view)
@@ -212,7 +212,7 @@ def as_json(view: msgspec.Struct) -> Any:
 def display_name(obj: Any) -> str:
     """Return `namespace/name`, or only the name, of a JSON object for messages.
 
-    Without a name, this is its generateName or "(unnamed)".
+    If the object has no name, return its generateName, or "(unnamed)" if it has neither.
     """
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(metadata, dict):

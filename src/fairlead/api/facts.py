@@ -1,7 +1,7 @@
-"""Facts about single fields that the tables of `apiserver.schema` lack: enums, defaults, bounds.
+"""Facts about single fields: enums, defaults and bounds.
 
-The facts are rows of the text files in `data/facts`. There is one file per API group and one block
-per type:
+The tables of `apiserver.schema` do not contain these facts. The facts are rows of the text files
+in `data/facts`. There is one file per API group and one block per type:
 
     core.v1.ContainerPort
       protocol +enum=TCP,UDP,SCTP +default="TCP"
@@ -15,7 +15,8 @@ code of the group (`apiserver/validation/<group>`) calls `check_fields` for the 
 where upstream reports the errors of the type. If the call lists fields, only the facts of these
 fields are checked. Some enums are read with `values_of` instead.
 
-    +enum, enum          allowed values; `enum` is what validation allows if that differs
+    +enum, enum          allowed values; in a row with both, `+enum` is for OpenAPI, and `enum` is
+                         for validation
     +default, default    the value of an absent field, as JSON; with `unfilled` it is published in
                          OpenAPI, but absent fields stay absent
     required             must not be empty; ="..." is the detail of the error
@@ -30,7 +31,8 @@ fields are checked. Some enums are read with `values_of` instead.
                          internal Go type with which the error prints the value, `called` is
                          upstream's name of the field
 
-Immutable fields are rows of the kind itself; a row may name a path, such as `spec.selector`.
+The row of an immutable field is in the block of the kind, so it can begin with a path, such as
+`spec.selector`.
 
 upstream: staging/src/k8s.io/api/*/*/types.go, pkg/apis/*/*/defaults.go,
 pkg/apis/*/validation/validation.go
@@ -60,8 +62,8 @@ class FieldFacts(Struct, frozen=True, kw_only=True):
     """The facts about one field.
 
     `keywords` maps OpenAPI keywords to their values: enum (the values that validation allows, in
-    its order), minimum, maximum, maxLength, maxItems and maxProperties. `required` is the detail of
-    the error for an absent field, or None if the field may be absent.
+    the order of the row), minimum, maximum, maxLength, maxItems and maxProperties. `required` is
+    the detail of the error for an absent field, or None if the field may be absent.
     """
 
     keywords: Mapping[str, Any]
@@ -93,9 +95,9 @@ class ImmutableField(Struct, frozen=True):
 class TypeFacts(Struct, frozen=True):
     """The facts about a type.
 
-    `fields` are the facts about its fields. `defaults` are the values that are filled in, and
-    `published_defaults` those that OpenAPI publishes. `immutable` lists its immutable fields in
-    upstream's order.
+    `fields` are the facts about its fields, by name. `defaults` are the values that absent fields
+    get, and `published_defaults` are the defaults that OpenAPI publishes. `immutable` lists the
+    immutable fields in upstream's order.
     """
 
     fields: dict[str, FieldFacts] = field(default_factory=dict)

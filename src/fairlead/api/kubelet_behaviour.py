@@ -49,9 +49,9 @@ class Report(StrEnum):
 class KubeletBehaviour(Struct, frozen=True):
     """The parsed annotation.
 
-    `every` (ns) is the interval of the mode SLOW. `off` and `on` (ns) are the times of the mode
-    FLAP for which the kubelet is off and on. In other modes, these fields are 0. `reports` are in
-    the order of `Report`, without repetitions.
+    `every` (ns) is the interval of the mode SLOW. In the mode FLAP, the
+    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly. In other modes, these fields
+    are 0. `reports` are in the order of `Report`, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING
@@ -106,7 +106,10 @@ def _positive(text: str) -> int:
 
 
 def _seconds(text: str) -> int:
-    """Parse a duration to ns; raises ValueError below 1 s, to limit the simulated changes."""
+    """Parse a duration of at least one second; return it in ns.
+
+    Raises ValueError if it is shorter, because it would cause too many simulated changes.
+    """
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:
         raise ValueError(f"{text!r} is shorter than 1s")

@@ -1,8 +1,8 @@
 """LateDict: a dictionary whose loaded values are made when they are first read.
 
 When a dump is loaded, some indexes get an entry for each of its pods, for example 100,000. A
-simulation reads a few hundred of these entries. Such an entry is a *row* at first: a group of
-similar objects and a position in it. All indexes share the rows of a group, so one call enters a
+simulation reads a few hundred of these entries. At first, each entry is a *row*: a group of
+similar objects and a position in the group. All indexes share the rows of a group, so one call enters a
 whole group.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
@@ -23,23 +23,23 @@ _set = dict.__setitem__
 
 
 class LateDict(dict[str, Value]):
-    """A dictionary with str keys; `make` returns the value for a row. No value may be a tuple.
+    """A dictionary with str keys. Its entries are values, and rows that become values when read.
 
-    It behaves like a dictionary that contains all values. Only the methods below the comment
-    `rows` distinguish rows from values.
+    A value must not be a tuple, because rows are tuples. A LateDict behaves like a dictionary that
+    contains all values. Only the methods below the comment `rows` distinguish rows from values.
     """
 
     __slots__ = ("make",)
 
     def __init__(self, make: Callable[[Any, int], Value]) -> None:
-        """Start empty."""
+        """Create an empty dictionary; `make(group, index)` returns the value of a row."""
         super().__init__()
         self.make = make
 
     # --- rows ------------------------------------------------------------------------------
 
     def load(self, rows: dict[str, Row]) -> None:
-        """Enter all `rows`, a plain dictionary. This is ten times as fast as entering pairs."""
+        """Enter all `rows`, a plain dictionary. Ten times as fast as entering single rows."""
         entries: dict[str, Any] = rows
         dict.update(self, entries)
 
@@ -49,7 +49,7 @@ class LateDict(dict[str, Value]):
         dict.__setitem__(self, key, value)
 
     def replace_row(self, key: str, row: Row, value: Value) -> None:
-        """Replace `row` by `value`, unless the value of `key` has been made or changed."""
+        """Enter `value` under `key` if `key` still has the row `row`; otherwise do nothing."""
         if dict.get(self, key) is row:
             _set(self, key, value)
 
@@ -186,14 +186,14 @@ class LateDict(dict[str, Value]):
         return copy
 
     def __eq__(self, other: object) -> bool:
-        """Return whether `other` has equal values."""
+        """Return whether `other` has the same keys with equal values."""
         self._make_all()
         if isinstance(other, LateDict):
             other._make_all()
         return super().__eq__(other)
 
     def __ne__(self, other: object) -> bool:
-        """Return whether `other` has other values."""
+        """Return whether `other` differs in its keys or values."""
         return not self == other
 
     __hash__ = None

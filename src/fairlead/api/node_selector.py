@@ -120,7 +120,7 @@ def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | N
 
 
 def required_selector_error(selector: NodeSelector) -> str | None:
-    """Return upstream's error for `selector`, parsed as a whole; None if it is valid."""
+    """Return upstream's error for all terms of `selector` together; None if all are valid."""
     # upstream: nodeaffinity.go:NewNodeSelector
     return _aggregate(
         tuple(

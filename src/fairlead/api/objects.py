@@ -32,7 +32,10 @@ IntOrString = int | str
 class _View(
     msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True, gc=False
 ):
-    """The common settings of all views. Garbage collection is off, because JSON has no cycles."""
+    """The common settings of all views.
+
+    Python's garbage collector does not track views, because JSON values cannot form cycles.
+    """
 
 
 class OwnerReference(_View, frozen=True):
@@ -82,7 +85,7 @@ class LabelSelector(_View, frozen=True):
 
 
 class NodeSelectorRequirement(_View, frozen=True):
-    """A requirement on a node; the operator is that of a label selector, or Gt or Lt."""
+    """A requirement on a node; the operator is In, NotIn, Exists, DoesNotExist, Gt or Lt."""
 
     key: str
     operator: str
@@ -406,7 +409,7 @@ class ContainerState(_View, frozen=True):
 
 
 class ContainerStatus(_View, frozen=True):
-    """An entry of status.containerStatuses: restarts, and resources allocated by resizes."""
+    """An entry of status.containerStatuses: restarts, state, actual and allocated resources."""
 
     name: str = ""
     restart_count: int = 0
@@ -423,7 +426,7 @@ class PodResourceClaimStatus(_View, frozen=True):
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """An entry of requestMappings: the claim's request for an extended resource of a container."""
+    """An entry of requestMappings: the claim's request that stands for a container's resource."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -720,7 +723,7 @@ class ControllerRevision(_Object, frozen=True):
 
 
 class OnExitCodes(_View, frozen=True):
-    """The field onExitCodes of a rule; it applies to one container, or to any if no name is set."""
+    """The field onExitCodes of a rule, for the container `container_name` (None: any)."""
 
     container_name: str | None = None
     operator: str = "In"
@@ -870,7 +873,7 @@ class MetricSource(_View, frozen=True):
 
 
 class MetricSpec(_View, frozen=True):
-    """An entry of spec.metrics of a HorizontalPodAutoscaler; `type` names the source to use."""
+    """An entry of spec.metrics of a HorizontalPodAutoscaler; `type` says which source is set."""
 
     type: str = ""
     resource: MetricSource = MetricSource()

@@ -100,7 +100,10 @@ class Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def parse_quantity(text: QuantityText) -> Quantity:
-    """Parse `text`; a JSON number is parsed as it is written. Raises QuantityError."""
+    """Parse `text`; a JSON number is parsed as it is written.
+
+    Raises QuantityError if `text` is not a quantity.
+    """
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
     if len(written) > LENGTH_MAX:
@@ -126,21 +129,28 @@ def parse_quantity(text: QuantityText) -> Quantity:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def milli_value(text: QuantityText) -> int:
-    """Return the amount of `text` in thousandths, rounded up. Raises QuantityError."""
+    """Return the amount of `text` in thousandths, rounded up.
+
+    Raises QuantityError if `text` is not a quantity.
+    """
     return parse_quantity(text).milli
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def whole_value(text: QuantityText) -> int:
-    """Return the amount of `text` in whole units, rounded up. Raises QuantityError."""
+    """Return the amount of `text` in whole units, rounded up.
+
+    Raises QuantityError if `text` is not a quantity.
+    """
     return parse_quantity(text).whole
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def approximate_value(text: QuantityText) -> float:
-    """Return `text` in units as a float, rounded as in upstream: 700m is 700 times 0.001.
+    """Return the amount of `text` in units as a float, with upstream's rounding errors.
 
-    Raises QuantityError.
+    For example, 700m is computed as 700 times 0.001. Raises QuantityError if `text` is not a
+    quantity.
     """
     # upstream: quantity.go:AsApproximateFloat64
     parse_quantity(text)
@@ -155,14 +165,14 @@ def approximate_value(text: QuantityText) -> float:
 
 
 def round_up(nano: int, unit: int) -> int:
-    """Return `nano` in multiples of `unit` (in nanos), rounded away from zero, within int64."""
+    """Return `nano` / `unit` (both in nanos), rounded away from zero and limited to int64."""
     # upstream: amount.go:AsScaledInt64 stops at int64's bounds as well
     magnitude = min(-(-abs(nano) // unit), INT64_MAX)
     return magnitude if nano >= 0 else -magnitude
 
 
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
-    """Return the text of `quantity` in the suffix family `family`; None means its own family.
+    """Return the text of `quantity` in the suffix family `family` (None: that of `quantity`).
 
     A text that upstream considers canonical is returned as it was written. Otherwise the result is
     the shortest form that has no fraction. The value is not changed: where the binary form cannot
@@ -193,7 +203,10 @@ def amount_text(name: str, amount: int) -> str:
 
 
 def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
-    """Return the factor, the power of ten and the family of `suffix`."""
+    """Return (factor, power of ten, family) of `suffix`.
+
+    Raises QuantityError for the text `written` if there is no such suffix.
+    """
     # upstream: suffix.go:interpret; the tables come first, which makes `E` exa
     if suffix in _DECIMAL_EXPONENTS:
         return 1, _DECIMAL_EXPONENTS[suffix], Format.DECIMAL_SI

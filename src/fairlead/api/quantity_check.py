@@ -34,7 +34,7 @@ class WrongQuantity(Struct, frozen=True):
 def quantity_check(
     view: type[ApiObject],
 ) -> Callable[[ApiObject], WrongQuantity | None] | None:
-    """Return a check of the quantities in objects of `view`; None if it has no quantities.
+    """Return a check of the quantities in objects of `view`; None if `view` has no quantities.
 
     The check returns the first quantity that does not parse, None if all of them parse.
     """
@@ -76,16 +76,17 @@ def _parse_of(kind: _Type) -> _Parse | None:
             return None if parse is None else partial(_parse_items, parse)
         case inspect.StructType():
             members = dict(_members(kind, ""))
-            # One more name, because attrgetter returns a tuple only for at least two.
+            # Adds a name, because attrgetter returns a tuple only if it has at least two names.
             read = attrgetter(*members, "__class__")
             return partial(_parse_members, read, [*members.values()]) if members else None
     return None
 
 
 def _members(kind: inspect.StructType, prefix: str) -> Iterator[tuple[str, _Parse]]:
-    """Yield (dotted name, function that parses) of the members with quantities.
+    """Yield (dotted name, function that parses its quantities) of each member with quantities.
 
-    Structs in `kind` are resolved to their members, because attrgetter is faster than a call.
+    Instead of a struct in `kind`, the members of the struct are yielded (`spec.capacity`), because
+    reading them with attrgetter is faster than a call for the struct.
     """
     for one in kind.fields:
         name = f"{prefix}{one.name}"
@@ -130,7 +131,7 @@ def _wrong_fields(kind: _Type, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _parts(kind: _Type, value: Any) -> Iterator[tuple[str, _Type, Any]]:
-    """Yield (step of the path, type, value) of the parts of `value`."""
+    """Yield (step of the path, type, value) of each part of `value`: field, item or entry."""
     match kind:
         case inspect.UnionType(types=types):
             yield from (("", one, value) for one in types if _parse_of(one) is not None)

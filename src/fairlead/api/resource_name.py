@@ -14,12 +14,15 @@ QUOTA_PREFIX: Final = "requests."
 
 
 def is_native_resource(name: str) -> bool:
-    """Return True if Kubernetes itself defines the resource."""
+    """Return True if `name` is a resource of Kubernetes itself, such as `cpu`, `hugepages-2Mi`."""
     return "/" not in name or NATIVE_PREFIX in name
 
 
 def is_extended_resource(name: str) -> bool:
-    """Return True if the resource is an extended resource with a name that is valid in a quota."""
+    """Return True if `name` is that of an extended resource, such as `nvidia.com/gpu`.
+
+    As in upstream, the name must also be valid as a quota resource (`requests.nvidia.com/gpu`).
+    """
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_problems(QUOTA_PREFIX + name)

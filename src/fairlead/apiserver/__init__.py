@@ -16,6 +16,6 @@ A package imports only packages on the lines below it (`.importlinter`):
     auth             authentication and authorization
     validation patch printers protobuf negotiation storage
     conversion defaulting error
-    kind             which kinds there are
+    kind             the kinds of objects, such as Pod
     schema           the fields of the kinds
 """

@@ -46,7 +46,7 @@ _own_condition: Final = _parts_except(PodCondition, "last_transition_time")
 class Replicas:
     """One or more pods that are equal in everything but the parts that identify or locate a pod.
 
-    They may differ in name, uid, version, affinity, the names of their volumes, their nodes,
+    They may differ in name, uid, resourceVersion, affinity, the names of their volumes, nodes,
     addresses and times. All or none of them have a node, and all or none a start time. The affinity
     may differ because the node affinity of a DaemonSet's pod contains the name of its node.
 
@@ -71,7 +71,7 @@ class Replicas:
         return self._pods[index]
 
     def __iter__(self) -> Iterator[Pod]:
-        """Return the pods; faster than the method of Sequence."""
+        """Return an iterator over the pods. It is faster than the default iterator of Sequence."""
         return iter(self._pods)
 
     def __eq__(self, other: object) -> bool:
@@ -126,7 +126,7 @@ class Replicas:
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """The row of each pod for a LateDict."""
+        """The row of each pod for a LateDict: this object and the index of the pod."""
         return list(zip(repeat(self, len(self)), count()))
 
     @cached_property
@@ -189,9 +189,9 @@ class LoadedObjects(Sequence[ApiObject]):
 def neighbouring_replicas(pods: Iterable[Pod], templates: Iterable[object] = ()) -> list[Replicas]:
     """Return `pods` in their order, with neighbouring replicas grouped into `Replicas`.
 
-    `templates` has an entry for each pod, or for none. Pods whose entries are the same object are
-    replicas, provided that all or none of them have a node and a start time; pods with the entry
-    None are compared instead.
+    `templates` is empty or has an entry for each pod. Neighbouring pods whose entries are the same
+    object (not None) are replicas, if all or none of them have a node, and all or none a start
+    time. Other pods are compared part by part.
     """
     found: list[list[Pod]] = []
     latest: object = None

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
-_LENGTH_MAX: Final = 4000  # int() rejects longer texts; their numbers fit only with leading zeros
+# int() rejects longer texts. Their numbers do not fit into 64 bits, except with leading zeros.
+_LENGTH_MAX: Final = 4000
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 

@@ -75,7 +75,7 @@ class JsonTemplate:
         """Return a template that accepts all texts of this template, and the text of `pieces`.
 
         Returns None if the texts differ in more than values. Also returns None if `pieces` contains
-        the character of markers, because strings could then be mistaken for markers.
+        the first character of markers, because a string could then be mistaken for a marker.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None
@@ -153,7 +153,7 @@ class TemplateRows:
 
     @classmethod
     def of(cls, template: JsonTemplate, rows: Sequence[Sequence[str]]) -> TemplateRows:
-        """Return the texts with the strings in `rows`; each row, at least one, makes one text."""
+        """Return the texts with the strings in `rows`: at least one row, and one row per text."""
         return cls(template, tuple(zip(*rows, strict=True)), len(rows))
 
     def __len__(self) -> int:
@@ -182,7 +182,7 @@ class TemplateRows:
         return TemplateRows(self.template, columns, end - begin)
 
     def sorted_by(self, number: int) -> TemplateRows:
-        """Return the texts sorted by the string `number`; returns `self` if they are sorted."""
+        """Return the texts sorted by the string `number`; returns `self` if they are in order."""
         key = self.columns[number]
         order = sorted(range(self._count), key=key.__getitem__)
         if order == list(range(self._count)):
@@ -198,7 +198,7 @@ def pieces_of(text: bytes) -> list[bytes]:
 
 
 def has_marks(text: bytes) -> bool:
-    """Return whether `text` contains the character of markers, so that it can have no template."""
+    """Return whether `text` contains the first character of markers, so it gets no template."""
     if _MARK.encode() in text:
         return True
     return _ESCAPE in text and _ESCAPED_MARK.search(text) is not None
@@ -210,7 +210,10 @@ def marker(number: int) -> str:
 
 
 def places_in(value: object) -> Places | None:
-    """Return the places of the markers in `value`, decoded from a `marked` text, or None."""
+    """Return the places of the markers in `value`; None if `value` contains no marker.
+
+    `value` is decoded from a text that `JsonTemplate.marked` returned.
+    """
     if isinstance(value, str):
         return int(value[1:]) if value.startswith(_MARK) else None
     below: Any = ()

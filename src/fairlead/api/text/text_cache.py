@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 def text_cache(
     maxsize: int, characters_max: int = CHARACTERS_MAX
 ) -> Callable[[Callable[Given, Answer]], Callable[Given, Answer]]:
-    """Cache at most `maxsize` results of a function, but none for long texts.
+    """Return a decorator that caches at most `maxsize` results of a function.
 
     A call is not cached if a positional text argument is longer than `characters_max`.
     """
@@ -48,7 +48,7 @@ def _of_one(
 ) -> Callable[[Hashable], Answer]:
     """Return the cached version of a function that has one parameter.
 
-    It is a special case because it is called for several fields of every pod.
+    This case has its own code, because such functions are called for several fields of every pod.
     """
 
     @wraps(function)

@@ -34,13 +34,13 @@ import msgspec
 from fairlead.api.text.nesting import DEPTH_MAX
 from fairlead.api.text.yaml_scalar import ScalarError, key_text, plain_scalar
 
-# Control characters, line breaks other than a line feed, and characters that YAML refuses.
+# Finds control characters, line breaks except line feeds, and characters that YAML refuses.
 _UNUSUAL: Final = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
 )
 _KNOWN_MAX: Final = 1 << 18
 _ITEMS: Final = "items:"
-# Indentation, dashes, then a key with or without a value, or an element.
+# Matches indentation and dashes, then either a key with or without a value, or an element.
 _LINE: Final = re.compile(
     r"( *)((?:- )*)(?:([A-Za-z0-9_./][^\s'\"#\\{}\[\],&*!|>%@`?]*?):(?: (\S.*))?|(\S.*))"
 )
@@ -52,7 +52,8 @@ _EMPTY: Final = frozenset({"{}", "[]"})
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# Column, number of dashes, key as JSON text ("" for an element), value ("" for none), and both.
+# (column, number of dashes, key as JSON text, value as JSON text, text of key and value together).
+# The key is "" for an element; the value is "" if the line has none.
 _Token = tuple[int, int, str, str, str]
 _Open = tuple[int, set[str] | None]
 
@@ -92,7 +93,7 @@ def _sections(
     )
     rest = lines[end:]
     if rest and rest[0].startswith(" "):
-        raise _OtherLayoutError  # it may belong to a text of the last item
+        raise _OtherLayoutError  # the line may belong to a multi-line text of the last item
     head = scanner.head([*lines[: first - 1], *rest])
     if not isinstance(head, dict) or "items" in head:
         raise _OtherLayoutError
@@ -128,7 +129,7 @@ class _Scanner:
     def head(self, lines: list[str]) -> Any:
         """Return the value of a List without its items; raises ValueError for invalid YAML."""
         try:
-            # As if it were an item, which is indented.
+            # Indents the lines, because the scanner expects the lines of an item.
             return _decode(self._scanned(["  " + line for line in lines if line]))
         except _OtherLayoutError:
             (value,) = (one for one in _general(lines) if one is not None)
@@ -174,7 +175,7 @@ class _Scanner:
 def _block(lines: list[str], first: int, column: int) -> tuple[str, int]:
     """Return (text of the literal block, index of the line after it).
 
-    `first` is the index of its first line, and `column` is that of its key. Raises
+    `first` is the index of the block's first line, and `column` is the column of its key. Raises
     _OtherLayoutError if the block does not begin with a line of text, or if its indentation
     changes.
     """

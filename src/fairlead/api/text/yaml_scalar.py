@@ -66,7 +66,10 @@ def plain_scalar(text: str) -> Any:
 
 
 def tagged_scalar(tag: str, text: str) -> Any:
-    """Return the value of a scalar tagged `int`, `float`, `bool` or `null`. Raises ScalarError."""
+    """Return the value of a scalar tagged `int`, `float`, `bool` or `null`.
+
+    Raises ScalarError if `text` is not of the type `tag`.
+    """
     value = plain_scalar(text)
     found = _KINDS[type(value)]
     if found == tag:

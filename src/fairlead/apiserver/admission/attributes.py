@@ -19,7 +19,7 @@ from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):
-    """The operation of a request. LOAD is for the objects of a snapshot; it has no HTTP verb."""
+    """The operation of a request. LOAD (no HTTP verb) stores an object of a snapshot."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"

@@ -64,10 +64,10 @@ def served_admission(
 ) -> tuple[AdmissionPlugin, ...]:
     """Return the admission plugins of an API server.
 
-    `suffix` returns five characters for generated names. `limited` are ResourceQuota's limited
-    resources. `authorities` are ConfigMaps with more CA certificates, which the plugin
-    ServiceAccount mounts. `preemption_policies` is an option of the plugin Priority. `gates` are
-    the enabled feature gates.
+    `suffix` returns five characters for generated names. `limited` are the limited resources of
+    the plugin ResourceQuota. `authorities` are (ConfigMap name, key) pairs: additional CA
+    certificates, which the plugin ServiceAccount mounts. `preemption_policies` is an option of the
+    plugin Priority. `gates` are the enabled feature gates.
     """
     group_priorities = WORKLOAD_AWARE_PREEMPTION in gates
     return (

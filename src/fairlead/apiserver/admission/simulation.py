@@ -155,10 +155,10 @@ class _ChecksOfRequests(_OfRequests):
 class _IfListed(Struct, frozen=True):
     """Runs `plugin` if the snapshot lists objects of `kind`, which the plugin looks up.
 
-    If the snapshot does not list them, this runs the plugin `otherwise`; None admits every object.
-    If there are no objects of `kind` at all and `plugin` would have looked one up for a new pod,
-    `unchecked` records that `plugin` was skipped. Unless `kind` is Namespace, only new pods are
-    checked; all other objects are admitted.
+    If the snapshot does not list them, the plugin `otherwise` runs instead. If `otherwise` is
+    None, the object is admitted. `unchecked` records that `plugin` was skipped if there are no
+    objects of `kind` at all and `plugin` would have looked one up for a new pod. If `kind` is not
+    Namespace, only new pods are checked, and all other objects are admitted.
     """
 
     plugin: AdmissionPlugin

@@ -94,7 +94,9 @@ def run_to_end(
 
 
 def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]:
-    """Run `attempt`, and repeat it while it raises SupersededError. Raises ApiError.
+    """Run `attempt`, at most `ATTEMPTS_MAX` times until it raises no SupersededError.
+
+    Returns the result of `attempt`. The last SupersededError and all other errors are passed on.
 
     upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate, which also repeats admission
     """

@@ -37,9 +37,9 @@ class Write(Struct, frozen=True, kw_only=True):
     unknown. Two writes with an equal `manager` set the same managed fields, except for the time.
     `user` is None for the server itself. `warn` receives warnings for the client. `annotate`
     receives keys and values for the audit log. `options` are the request's options as the client
-    sent them. `rights` checks permissions that the user needs in addition to that for the request;
-    None if the user has all permissions. `view` converts an object to the subresource's kind, such
-    as Scale.
+    sent them. `rights` checks further permissions of the user, after the request itself has been
+    authorized; it is None if the user has all permissions. `view` converts an object to the
+    subresource's kind, such as Scale.
     """
 
     dry_run: bool = False

@@ -31,7 +31,7 @@ _PARTS: Final = ("group", "resource", "subresource", "namespace", "name", "path"
 
 
 class RequesterAuthorizer(Struct, frozen=True):
-    """The requesting user and the authorizer. If `rights` is None, every check is allowed."""
+    """The requesting user and the server's authorizer `rights` (None: every check is allowed)."""
 
     rights: Authorizer | None
     user: User
@@ -61,7 +61,7 @@ def authorizer_variables(
 ) -> dict[str, AuthorizerCheck]:
     """Return the CEL variables `authorizer` and `authorizer.requestResource`.
 
-    `request` is the AdmissionRequest.
+    `request` is the AdmissionRequest. `requester` is None if the request has no user.
     """
     resource = request["requestResource"]
     attributes = {

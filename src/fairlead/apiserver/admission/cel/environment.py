@@ -151,7 +151,7 @@ def _environment() -> CelEnvironment:
 def compiled(expression: str) -> Program:
     """Return the compiled program of `expression`.
 
-    Raises ValueError with the compiler's message.
+    Raises ValueError with the compiler's message if `expression` does not compile.
     """
     try:
         return _environment().program(expression)

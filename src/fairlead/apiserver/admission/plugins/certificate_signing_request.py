@@ -1,8 +1,9 @@
 """CertificateApproval, CertificateSigning and CertificateSubjectRestriction: checks of CSRs.
 
 A user who approves a CertificateSigningRequest needs the permission `approve` for its signer. A
-user who changes its certificate or conditions needs the permission `sign`. A client certificate for
-system:masters is refused. The requester's identity is set on creation, and the spec cannot change.
+user who changes the CSR's certificate or conditions needs the permission `sign`. A CSR for a
+client certificate of the group system:masters is refused. The requester's identity is set on
+creation, and the spec cannot change.
 
 upstream: pkg/registry/certificates/certificates/strategy.go, plugin/pkg/admission/certificates/
 {approval,signing,subjectrestriction}/admission.go
@@ -56,7 +57,7 @@ class CertificateSigningRequests:
 
 
 def _required_verb(subresource: str, old: Json, new: Json) -> str:
-    """Return the permission that an update needs; "" if the update needs no permission."""
+    """Return the verb that the user needs for an update: approve, sign, or "" (no permission)."""
     if subresource == "approval":
         return "approve"
     before, after = old.get("status") or {}, new.get("status") or {}

@@ -44,7 +44,7 @@ class NamespaceLifecycle:
 
         Also refuses to delete a namespace in `IMMORTAL`. Other deletions and
         LocalSubjectAccessReviews are always admitted. Raises ApiError 404 if the namespace is
-        missing, else ApiError 403.
+        missing, and ApiError 403 in the other cases.
         """
         kind, obj = attributes.kind, attributes.obj
         meta = obj.get("metadata") or {}

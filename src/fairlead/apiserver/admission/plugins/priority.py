@@ -46,8 +46,8 @@ class Priority:
         """Return the object; a new pod or PodGroup gets its priority.
 
         Raises ApiError 403 if the PriorityClass does not exist, or if the object sets a different
-        priority or preemption policy. Also raises it for a second default PriorityClass, and for
-        the deletion of a system class.
+        priority or preemption policy. A second default PriorityClass and the deletion of a system
+        class are also refused with ApiError 403.
         """
         kind, obj = attributes.kind, attributes.obj
         if attributes.subresource:
@@ -138,7 +138,7 @@ def _priority_class(kind: Kind, obj: Json, spec: Json, storage: Storage) -> Json
 
 
 def _computed_priority(kind: Kind, obj: Json, spec: Json, priority_class: Json) -> int:
-    """Return the value of the class. Refuses an object that sets a different priority itself."""
+    """Return the value of the class. Raises ApiError 403 if the object sets another priority."""
     priority: int = priority_class.get("value", DEFAULT_PRIORITY)
     if spec.get("priority", priority) != priority:
         words = "pod" if kind is POD else "pod group"

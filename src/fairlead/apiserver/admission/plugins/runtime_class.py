@@ -22,7 +22,11 @@ class RuntimeClass:
     """The mutating part of the admission plugin RuntimeClass: applies the class to new pods."""
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new pod gets the fields of its RuntimeClass. Raises ApiError 403."""
+        """Return the object; a new pod gets the fields of its RuntimeClass.
+
+        Raises ApiError 403 if the RuntimeClass does not exist, or if its overhead or node selector
+        conflicts with the pod's.
+        """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj
@@ -78,7 +82,7 @@ def _check_overhead(pod: Json, runtime_class: Json | None) -> None:
 
 
 def _amounts(resources: Json) -> dict[str, Any]:
-    """Return the parsed quantities.
+    """Return the parsed quantities of a resource list, by resource name.
 
     A malformed quantity stays text, which validation refuses later.
     """

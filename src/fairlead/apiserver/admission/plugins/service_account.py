@@ -49,7 +49,11 @@ class ServiceAccount(Struct, frozen=True):
     authorities: Sequence[tuple[str, str]] = ()
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
-        """Return the object; a new pod gets its account and token volume. Raises ApiError 403."""
+        """Return the object; a new pod gets its account and token volume.
+
+        Raises ApiError 403 if the account does not exist or does not allow a secret of the pod, or
+        if a mirror pod uses an account.
+        """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:
             return obj

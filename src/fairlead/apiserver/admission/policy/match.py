@@ -58,7 +58,11 @@ class PolicyMatch(Struct, frozen=True):
 def policy_matches(
     policies: Kind, bindings: Kind, attributes: AdmissionAttributes, storage: Storage
 ) -> Iterator[PolicyMatch]:
-    """Yield a match for each policy and binding that apply to the request, by policy name."""
+    """Yield a match for each policy and each of its bindings, if both apply to the request.
+
+    The matches are sorted by the name of the policy. A policy that cannot be resolved has one
+    match, without a binding.
+    """
     by_policy: dict[str, list[Json]] = {}
     for binding in storage.items(bindings):
         by_policy.setdefault(binding["spec"].get("policyName", ""), []).append(binding)
@@ -118,8 +122,8 @@ def _matched_kind(
 ) -> Kind | None:
     """Return the kind that the rules in `resources` match; without rules, the request's kind.
 
-    Return None if a selector or no rule matches the request, or if an excludeResourceRules rule
-    does.
+    Return None if the selectors do not match the request, if there are rules and none of them
+    matches, or if a rule in excludeResourceRules matches.
     """
     if not matches_selectors(resources, attributes, storage):
         return None

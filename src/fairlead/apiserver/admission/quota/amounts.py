@@ -19,7 +19,7 @@ _ZERO: Final = Quantity(nano=0)
 
 
 def amounts(texts: Mapping[str, Any] | None) -> Amounts:
-    """Return the quantities of a resource list, parsed."""
+    """Return the parsed quantities of a resource list, by resource name."""
     return {name: parse_quantity(text) for name, text in (texts or {}).items()}
 
 
@@ -51,7 +51,7 @@ def amounts_text(amounts_: Amounts, names: Iterable[str]) -> str:
 
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
-    """Return the total requests or limits of a pod, including overhead; `of` names one of the two.
+    """Return the total requests or limits (as `of` says) of a pod, including overhead.
 
     Overhead is added to a limit only if the pod has a limit for that resource.
     """
@@ -63,9 +63,9 @@ def pod_amounts(spec: Json, of: Of) -> Amounts:
 
 
 def amounts_without_overhead(spec: Json, of: Of) -> Amounts:
-    """Return the total requests or limits of a pod; `of` names one of the two.
+    """Return the total requests or limits (as `of` says) of a pod, without overhead.
 
-    Resources of the pod itself (spec.resources) replace the total of its containers.
+    An amount in the pod's spec.resources replaces the total of its containers for that resource.
     """
     containers = _containers_total(spec.get("containers") or (), of)
     sidecars: Amounts = {}

@@ -22,13 +22,14 @@ from fairlead.apiserver.admission.quota.usage import (
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage.storage import ChangeType, Storage, StoredChange
 
-Name = tuple[str, str]  # resource, name
+Name = tuple[str, str]  # (plural resource, object name)
 
 
 class _Ledger(Struct):
     """The usage of one quota: the amounts of each object (`used_by`), and their `total`.
 
-    `ends` are the times (ns since 1970) after which only the number of an object counts.
+    `ends` maps each terminating pod to the time (ns since 1970) after which the quota no longer
+    counts the pod's resources, but only the pod itself (`count/pods`).
     """
 
     spec: Json

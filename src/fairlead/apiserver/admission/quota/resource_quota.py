@@ -43,7 +43,7 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     `resource` is a resource such as `pods`. If an object of this resource uses a quota resource
     whose name contains one of the texts in `contains`, a quota must limit that quota resource. If
     the object matches `scopes` (requirements as in a quota's scopeSelector), each of these scopes
-    must be a scope of one of its quotas.
+    must be a scope of a quota that applies to the object.
     """
 
     resource: str
@@ -175,8 +175,8 @@ class _Charge(Struct, frozen=True):
     def cost(self, delta: Amounts, old: Json | None, quota_match: _MatchedQuota | None) -> Amounts:
         """Return the increase of usage from `old` to the new object.
 
-        `delta` is the usage of the new object. It is the result if there is no old object, or if
-        the quota did not apply to the old object.
+        `delta` is the usage of the new object. The method returns `delta` itself if there is no
+        old object, or if the scopes of the quota exclude the old object.
         """
         if old is None or (
             quota_match is not None and not is_in_scopes(self.kind, old, quota_match.quota["spec"])

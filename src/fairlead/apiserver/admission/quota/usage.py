@@ -71,8 +71,8 @@ def counted_until(kind: Kind, obj: Json) -> int | None:
     """Return the time (ns since 1970) after which quotas count only the number of an object.
 
     A terminating pod that still exists when its grace period has passed twice is stuck, because its
-    node is lost. It must not prevent the creation of its replacement. Return None for all objects
-    except terminating pods.
+    node is lost. Such a pod must not prevent the creation of its replacement. Return None for all
+    objects except terminating pods.
     """
     # upstream: evaluator/core/pods.go:QuotaV1Pod, which adds the grace period to the deletion time
     meta = obj["metadata"]

@@ -248,7 +248,10 @@ def _call(hook: _Hook, attributes: AdmissionAttributes, storage: Storage) -> Web
 
 
 def _endpoint(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """Return (URL of the webhook, failure to report if the webhook's Service does not exist)."""
+    """Return (URL of the webhook, failure to report).
+
+    The failure is None, unless the webhook's Service does not exist.
+    """
     if config.get("url"):
         return str(config["url"]), None
     service = config.get("service") or {}
@@ -318,7 +321,10 @@ def _apply_patch(hook: _Hook, attributes: AdmissionAttributes, response: Json) -
 
 
 def _operations(patch: str) -> list[Any]:
-    """Return the decoded operations of a base64-encoded JSON patch. Raises ValueError."""
+    """Return the decoded operations of a base64-encoded JSON patch.
+
+    Raises ValueError if `patch` is malformed.
+    """
     operations = parse_json(base64.b64decode(patch, validate=True))
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004

@@ -125,9 +125,10 @@ class _RuledValue(Struct, frozen=True):
     has_old: bool
 
     def evaluate(self, rule: Json, expression: str, budget: CostBudget) -> EvaluationResult:
-        """Return the result of an expression of `rule`. Raises RuleError and OutOfBudgetError.
+        """Return the result of an expression of `rule`.
 
-        If `rule` sets optionalOldSelf, `oldSelf` is an optional value.
+        If `rule` sets optionalOldSelf, `oldSelf` is an optional value. Raises RuleError if the
+        expression does not compile, and OutOfBudgetError if its cost exceeds `budget`.
         """
         before = self.old_cel_value
         if rule.get("optionalOldSelf"):
@@ -209,7 +210,7 @@ def _cause(rule: Json, value: Any, message: str, path: str) -> Cause:
 
 
 def _quoted_value(value: Any) -> str:
-    """Return a scalar as an error message quotes it; "" for objects and lists."""
+    """Return a scalar as messages contain it, such as `"a": `; "" for an object or a list."""
     if isinstance(value, dict | list):
         return ""
     text = f'"{value}"' if isinstance(value, str) else str(value).lower()
@@ -217,7 +218,11 @@ def _quoted_value(value: Any) -> str:
 
 
 def _cel_value(schema: Structural, value: Any) -> Any:
-    """Return `value` as a CEL value: field names escaped, numbers and strings with their types."""
+    """Return `value` as a CEL value.
+
+    Fields are also accessible by their escaped names. Numbers and strings have the CEL type that
+    the schema declares, such as timestamp.
+    """
     if isinstance(value, dict):
         return dict(_cel_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:
@@ -264,7 +269,7 @@ def _environment() -> CelEnvironment:
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> Program:
-    """Return the compiled program of an expression. Raises RuleError."""
+    """Return the compiled program of an expression. Raises RuleError if it does not compile."""
     try:
         return _environment().program(expression)
     except ExpressionError as cause:

@@ -20,9 +20,10 @@ class FieldPathError(ValueError):
 
 
 def field_at(path: str, raw: Json, *, is_plain: bool = False) -> tuple[tuple[str, ...], Json]:
-    """Return (field names of `path`, schema of the last field). Raises FieldPathError.
+    """Return (field names of `path`, schema of the last field).
 
-    If `is_plain` is True, the path must not contain brackets.
+    `raw` is the schema in which the path begins. Raises FieldPathError if the path is malformed or
+    `raw` does not declare a field. If `is_plain` is True, the path must not contain brackets.
     """
     tokens, names = iter(_TOKEN.findall(path)), []
     for piece in tokens:

@@ -13,8 +13,8 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 
-# The fields of spec.names, the reason for a conflict, and whether the field contains the name of a
-# kind (True) or of a resource (False).
+# A row has a field of spec.names, the condition's reason if the name is in use, and whether the
+# field contains the name of a kind (True) or of a resource (False).
 _NAMES: Final = (
     ("plural", "PluralConflict", False),
     ("singular", "SingularConflict", False),

@@ -40,7 +40,10 @@ class ExpressionLengthBudget:
         self._budget = CostBudget(CHARACTERS_MAX)
 
     def spend(self, field: str, expression: str) -> Iterator[Cause]:
-        """Yield an error if the total length is over the limit. Upstream has no such limit."""
+        """Add the length of `expression`; yield an error if the total exceeds the limit.
+
+        Upstream has no such limit.
+        """
         try:
             self._budget.spend(len(expression) + _CHARACTERS_EACH)
         except OutOfBudgetError:
@@ -53,7 +56,10 @@ class RuleCostTotal:
     __slots__ = ("_most_expensive", "_total", "length_budget")
 
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
-        """Start at zero. The schemas of a definition share `length_budget`."""
+        """Start at zero; `length_budget` is shared by all schemas of a definition.
+
+        None creates a new length budget.
+        """
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0
         self._most_expensive: list[tuple[int, str]] = []
@@ -87,7 +93,7 @@ class RuleCostTotal:
 
 
 def multiplied_cost(cost: int, count: int) -> int:
-    """Return the cost of `count` evaluations, at most ENDLESS."""
+    """Return the cost of `count` evaluations that cost `cost` each, at most ENDLESS."""
     return min(cost * count, ENDLESS)
 
 

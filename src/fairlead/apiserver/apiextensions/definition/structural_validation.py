@@ -170,7 +170,9 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    For an int-or-string, anyOf or the first schema in allOf may contain types.
+    These schemas must not declare types, with two exceptions for an int-or-string: the schemas in
+    anyOf if `is_int_or_string` is True, and the first schema in allOf if `is_int_or_string_in_all`
+    is True.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:

@@ -323,7 +323,10 @@ def column_causes(field: str, version: Json) -> Iterator[Cause]:
 
 
 def _path_causes(field: str, path: str, *roots: str) -> Iterator[Cause]:
-    """Yield an error if `path` does not begin with a dot or, if given, with one of `roots`."""
+    """Yield an error if `path` does not begin with a dot.
+
+    If `roots` are given, `path` must begin with one of them, such as `.spec`.
+    """
     if not path.startswith("."):
         yield invalid(field, path, "must be a simple json path starting with .")
     elif roots and not path.startswith(tuple(f"{root}." for root in roots)):

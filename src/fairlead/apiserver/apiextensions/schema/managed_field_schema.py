@@ -1,7 +1,7 @@
 """The schema of a custom resource for managedFields and server-side apply.
 
-If a schema node preserves unknown fields, so do all nodes inside it: objects have their declared
-fields and any other fields. A value without a declared type can have any type.
+If a schema node preserves unknown fields, so do all nodes inside it: their objects may also have
+fields that the schema does not declare. A value without a declared type can have any type.
 
 upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go,
 kube-openapi/pkg/schemaconv/openapi.go
@@ -88,7 +88,7 @@ def _object(schema: Structural, *, keeps_unknown: bool) -> Schema:
 def _fields(
     schema: Structural, *, keeps_unknown: bool
 ) -> tuple[dict[str, Field], dict[str, object]]:
-    """Return (declared fields of an object, their defaults)."""
+    """Return (schemas of the declared fields, defaults of declared fields), both by field name."""
     fields = {
         name: _field(value_schema(inner, keeps_unknown=keeps_unknown))
         for name, inner in schema.properties.items()

@@ -78,7 +78,7 @@ def has_format(text: str, name: str) -> bool:
 # One unit of the budget is the work of a few nanoseconds.
 VALIDATION_COST_MAX: Final = 500_000_000
 ALTERNATIVE_COST: Final = 4_000  # the cost of one schema in anyOf, oneOf, allOf or not
-_PATH_CHARACTERS_PER_UNIT: Final = 8  # so many characters of a path cost one unit
+_PATH_CHARACTERS_PER_UNIT: Final = 8  # this number of path characters costs one unit
 # The field of errors that do not concern a single field.
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -87,7 +87,7 @@ _RANGES: Final = {
     "uint32": (0, 2**32 - 1),
     "uint64": (0, 2**64 - 1),
 }
-# The expected value in words, by the violated keyword.
+# The end of the error message for a value that violates a keyword.
 _WORDS: Final = {
     "minLength": "be at least {} chars long",
     "pattern": "match '{}'",

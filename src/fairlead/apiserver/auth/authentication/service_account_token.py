@@ -1,7 +1,7 @@
-"""Service account tokens: JWTs that the server signs. It authenticates them by their signatures.
+"""Service account tokens: JWTs that the server signs and recognizes by their signatures.
 
-A token from the TokenRequest API expires. A token in a Secret does not: it is valid while the
-Secret contains it.
+A token from the TokenRequest API expires. A token in a Secret does not expire: it is valid while
+the Secret contains it.
 
 upstream: pkg/serviceaccount/{jwt,claims,legacy}.go
 """
