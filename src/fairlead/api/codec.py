@@ -149,9 +149,9 @@ def decode_as(view: type[View], obj: Any) -> View:
 
 
 def _with_key(field: str, obj: Any, problem: str) -> str:
-    """Return `field` with `[...]`, which msgspec writes for any map key, replaced by the key.
+    """Return `field` with a map key in place of `[...]`, which msgspec writes for every map key.
 
-    If several values in the map have the wrong type, this is the key of the first.
+    The key is that of the first value in the map that has the wrong type.
 
     Example: `metadata.labels[...]` becomes `metadata.labels[app]` if that label is a number.
     """

@@ -1,9 +1,9 @@
-"""LateDict: a dictionary whose loaded values are made when they are first read.
+"""LateDict: a dictionary that can make its values when they are first read.
 
 When a dump is loaded, some indexes get an entry for each of its pods, for example 100,000. A
 simulation reads a few hundred of these entries. At first, each entry is a *row*: a group of
-similar objects and a position in the group. All indexes share the rows of a group, so one call enters a
-whole group.
+similar objects and a position in the group. All indexes share the rows of a group, so one call
+enters a whole group.
 
     rows      {"a/web-1": (group, 0), "a/web-2": (group, 1)}
     d["a/web-2"]          make(group, 1) is called, and its result replaces the row

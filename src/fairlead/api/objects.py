@@ -341,7 +341,7 @@ class PodReadinessGate(_View, frozen=True):
 
 
 class SchedulingGroup(_View, frozen=True):
-    """The field schedulingGroup of a pod, which names its PodGroup in scheduling.k8s.io."""
+    """The field spec.schedulingGroup of a pod: the name of its PodGroup (scheduling.k8s.io)."""
 
     pod_group_name: str | None = None
 
@@ -426,7 +426,7 @@ class PodResourceClaimStatus(_View, frozen=True):
 
 
 class ContainerExtendedResourceRequest(_View, frozen=True):
-    """An entry of requestMappings: the claim's request that stands for a container's resource."""
+    """An entry of requestMappings: a container, its extended resource, the claim's request."""
 
     container_name: str = ""
     resource_name: str = ""
@@ -525,7 +525,7 @@ class LeaseSpec(_View, frozen=True):
 
 
 class Lease(_Object, frozen=True):
-    """coordination.k8s.io/v1 Lease; the Lease of a node is in kube-node-lease and has its name."""
+    """coordination.k8s.io/v1 Lease; a node has a Lease with its name in kube-node-lease."""
 
     spec: LeaseSpec = LeaseSpec()
 
@@ -667,8 +667,8 @@ class ClaimRetentionPolicy(_View, frozen=True):
 class WorkloadSpec(_View, frozen=True):
     """The spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates are kept as JSON.
 
-    Only Deployments have a strategy, a deadline and `paused`. StatefulSets and DaemonSets have
-    `update_strategy`. The fields after `update_strategy` exist only in StatefulSets.
+    Only Deployments have `strategy`, `progress_deadline_seconds` and `paused`. Only StatefulSets
+    and DaemonSets have `update_strategy`. The fields after it exist only in StatefulSets.
     """
 
     replicas: int = 1
@@ -716,7 +716,7 @@ class DaemonSet(_Object, frozen=True):
 
 
 class ControllerRevision(_Object, frozen=True):
-    """apps/v1 ControllerRevision: an earlier template of a StatefulSet or DaemonSet."""
+    """apps/v1 ControllerRevision: a stored version of a StatefulSet's or DaemonSet's template."""
 
     revision: int = 0
     data: Json = {}

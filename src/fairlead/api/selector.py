@@ -178,7 +178,10 @@ class _Parser:
         return tuple(sorted(values))
 
     def _more_values(self, values: dict[str, None]) -> bool:
-        """Parse a value, or a comma after a missing value; return True if more values follow."""
+        """Parse one value into `values`; return True if more values follow.
+
+        At a comma, the missing value before or after it is parsed as the empty value.
+        """
         # upstream: labels/selector.go:parseIdentifiersList
         found = self._next()
         if found == ",":

@@ -13,8 +13,8 @@ decoding. To find the strings' places in the decoded value, the template is deco
 marker in each placeholder; `places` are the places of these markers.
 
 The method `strings` does not accept a string with a backslash or an unprintable character, because
-its text in JSON differs from its value. The method `extended` accepts differences only in values:
-texts that differ in keys or numbers need different templates.
+its text in JSON differs from its value. The method `extended` accepts differences only in
+values that are strings: texts that differ in keys or numbers need different templates.
 """
 
 from __future__ import annotations
@@ -74,8 +74,9 @@ class JsonTemplate:
     def extended(self, pieces: list[bytes]) -> JsonTemplate | None:
         """Return a template that accepts all texts of this template, and the text of `pieces`.
 
-        Returns None if the texts differ in more than values. Also returns None if `pieces` contains
-        the first character of markers, because a string could then be mistaken for a marker.
+        Returns None if the texts differ in more than string values. Also returns None if `pieces`
+        contains the first character of markers, because a string could then be mistaken for a
+        marker.
         """
         if len(pieces) != len(self._pieces) or pieces[::2] != self._pieces[::2]:
             return None

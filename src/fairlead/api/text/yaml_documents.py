@@ -7,8 +7,8 @@ constructors are not used, because Kubernetes objects need different rules:
 - NaN and infinity are refused, because JSON has neither
 - the expansion of aliases is limited
 - nesting is limited; deep nesting would overflow the stack of PyYAML's constructor
-This also takes only half the time of PyYAML's constructors. YAML 1.1's yes/no/on/off are booleans,
-as in kubectl.
+This module takes only half the time of PyYAML's constructors. YAML 1.1's yes/no/on/off are
+booleans, as in kubectl.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ _POD_SPECS: Final[dict[str, tuple[str, ...]]] = {
     "Job": ("spec", "template", "spec"),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
-# Their gates, TopologyAwareWorkloadScheduling and DRAWorkloadResourceClaims, are always off here.
+# The feature gates of these fields, TopologyAwareWorkloadScheduling and DRAWorkloadResourceClaims,
+# are always off in Fairlead.
 _UNSUPPORTED: Final = ("schedulingConstraints", "resourceClaims")
 _OF_PREEMPTION: Final = ("disruptionMode", "priorityClassName", "priority")
 

@@ -52,7 +52,7 @@ class ServiceAccount(Struct, frozen=True):
         """Return the object; a new pod gets its account and token volume.
 
         Raises ApiError 403 if the account does not exist or does not allow a secret of the pod, or
-        if a mirror pod uses an account.
+        if a mirror pod uses an account, a secret or an account's token.
         """
         obj = attributes.obj
         if attributes.kind is not POD or not attributes.is_new:

@@ -53,7 +53,7 @@ class Declared(Struct, frozen=True):
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """Return the size of the value at `path`; None if it is unknown.
+        """Return the estimated size of the value at `path`, 0 to the maximum; None if unknown.
 
         The first segment of `path` is a variable of this type.
         """
