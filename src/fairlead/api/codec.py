@@ -170,8 +170,8 @@ def _with_key(field: str, obj: Any, problem: str) -> str:
 def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
     """Decode a stored object as the view of its kind; null fields count as absent.
 
-    managedFields is skipped: it makes up half of the object, and no view contains it. Raises
-    DecodeError if the types do not match.
+    metadata.managedFields is skipped: it makes up half of the object, and no view contains it.
+    Raises DecodeError if a value has the wrong type.
     """
     meta = obj.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:
@@ -189,8 +189,8 @@ def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
 def decode(obj: Any) -> objects.ApiObject:
     """Decode `obj`, a JSON object with apiVersion and kind, as the view of its kind.
 
-    A kind without a view is decoded as `Unstructured`. Raises DecodeError if the types do not
-    match.
+    A kind without a view is decoded as `Unstructured`. Raises DecodeError if a value has the wrong
+    type.
     """
     return decode_as(_view_of(obj), obj)
 

@@ -47,11 +47,11 @@ class Report(StrEnum):
 
 
 class KubeletBehaviour(Struct, frozen=True):
-    """The parsed annotation.
+    """The parsed annotation `fairlead.dev/kubelet`.
 
-    `every` (ns) is the interval of the mode SLOW. In the mode FLAP, the
-    kubelet is off for `off` (ns), then on for `on` (ns), repeatedly. In other modes, these fields
-    are 0. `reports` are in the order of `Report`, without repetitions.
+    `every` (ns) is the interval of the mode SLOW. In the mode FLAP, the kubelet is off for `off`
+    (ns), then on for `on` (ns), repeatedly. In other modes, these fields are 0. `reports` are in
+    the order of `Report`, without repetitions.
     """
 
     mode: Mode = Mode.RUNNING
@@ -69,7 +69,10 @@ _WORDS: Final = ", ".join(
 
 @text_cache(256)
 def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
-    """Parse the annotation; an empty text means `running`. Raises ValueError if it is invalid."""
+    """Parse the value of the annotation `fairlead.dev/kubelet`; "" means `running`.
+
+    Raises ValueError if `text` is invalid.
+    """
     modes: list[KubeletBehaviour] = []
     reports: list[Report] = []
     for word in (one.strip() for one in text.split(",")) if text.strip() else ():
@@ -108,7 +111,8 @@ def _positive(text: str) -> int:
 def _seconds(text: str) -> int:
     """Parse a duration of at least one second; return it in ns.
 
-    Raises ValueError if it is shorter, because it would cause too many simulated changes.
+    Raises ValueError if the duration is invalid, or if it is shorter than a second, which would
+    cause too many simulated changes.
     """
     duration = _positive(text)
     if duration < NANOSECONDS_PER_SECOND:

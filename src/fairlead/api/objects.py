@@ -861,8 +861,8 @@ class MetricTarget(_View, frozen=True):
 class MetricSource(_View, frozen=True):
     """The source of a metric: resource, containerResource, pods, object or external.
 
-    resource and containerResource have `name`, and containerResource has `container`. The other
-    sources have `metric`.
+    The sources `resource` and `containerResource` have the field `name`, and `containerResource`
+    also has `container`. The other sources have `metric`.
     """
 
     name: str = ""

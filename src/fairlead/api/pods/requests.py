@@ -82,6 +82,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
     For each resource, this is the larger of two amounts: the sum over the containers and sidecars,
     and the maximum over the init containers, each with the sidecars that started before it.
+    `requests_of` returns the requests of a container; `defaults` are used where it has none.
     """
     running: Nanos = {}
     for container in pod.spec.containers:

@@ -14,7 +14,8 @@ FOREVER: Final = "forever"
 def run_duration(pod: Pod) -> int | None:
     """Return the time in ns from the pod's start to its success; None if it never succeeds.
 
-    The annotation is a Go duration or `forever`. An absent or invalid annotation means `forever`.
+    The annotation `fairlead.dev/run-duration` is a Go duration or `forever`. If it is absent or
+    invalid, the pod runs forever.
     """
     text = pod.metadata.annotations.get(RUN_DURATION)
     if text is None or text == FOREVER:

@@ -26,7 +26,7 @@ NOTHING: Final[Usage] = {}
 def usage_of(subject: Pod | Node) -> Usage:
     """Return the usage of each resource: cpu in millicores, other resources in whole units.
 
-    Returns {} if the annotation is absent or cannot be parsed.
+    Returns {} if the annotation `fairlead.dev/usage` is absent or cannot be parsed.
     """
     text = subject.metadata.annotations.get(USAGE)
     return NOTHING if text is None else _parsed(text)
@@ -53,7 +53,11 @@ def _parsed(text: str) -> Usage:
 
 
 def parse_usage(text: str) -> Usage:
-    """Parse the annotation; raises ValueError if it is invalid."""
+    """Parse `text`, the value of the annotation `fairlead.dev/usage`.
+
+    Returns cpu in millicores and other resources in whole units. Raises ValueError if `text` is
+    invalid.
+    """
     usage = {}
     for part in text.split(","):
         name, _, amount = part.strip().partition("=")

@@ -70,13 +70,13 @@ class TooManyValuesError(YamlError):
 def documents(
     text: str | bytes, on_repeat: OnRepeat | None = None, *, values_max: int | None = None
 ) -> Iterator[Any]:
-    """Yield the value of each document in `text`; an empty document is None. Raises YamlError.
+    """Yield the value of each document in `text`; an empty document is None.
 
     If `values_max` is given, TooManyValuesError is raised as soon as a document has more values.
     Keys do not count. A string counts as one value, plus one for every 64 characters.
 
     A duplicate key is reported to `on_repeat`, and its last value is used. Without `on_repeat`, a
-    duplicate key is an error.
+    duplicate key is an error. Raises YamlError if `text` cannot be parsed.
     """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used

@@ -140,7 +140,9 @@ class _Scanner:
         return _json_text([known(line) or self._token(line) for line in lines])
 
     def _tokens_with_blocks(self, lines: list[str]) -> Iterator[_Token]:
-        """Yield the tokens of `lines`, which contain literal blocks. Raises _OtherLayoutError.
+        """Yield the tokens of `lines`, which contain literal blocks.
+
+        Raises _OtherLayoutError if the general parser must read the lines.
 
         Example of a literal block:
 
@@ -199,7 +201,9 @@ def _general(lines: list[str]) -> Iterator[Any]:
 
 
 def _json_text(tokens: Iterable[_Token]) -> bytes:  # noqa: C901, PLR0912 - one loop
-    """Return the JSON text of the item that consists of `tokens`. Raises _OtherLayoutError.
+    """Return the JSON text of the item that consists of `tokens`.
+
+    Raises _OtherLayoutError if the general parser must read the item.
 
     `opened` holds (column, keys) of each open collection, innermost last; keys is None for a
     sequence. `at` and `keys` are those of the innermost collection. Invariant: a line belongs to

@@ -52,7 +52,8 @@ def matched_kind(
 ) -> Kind | None:
     """Return a kind that `rules` match: the request's kind, or else an equivalent kind.
 
-    Return None if no rule matches. With `is_exact`, equivalent kinds do not count.
+    Return None if no rule matches. If `is_exact` is True, equivalent kinds are not
+    considered.
     """
     if any(_matches_rule(rule, attributes, attributes.kind) for rule in rules):
         return attributes.kind

@@ -205,7 +205,8 @@ def _is_new_pod(attributes: AdmissionAttributes) -> bool:
 class _Policies(Struct):
     """Applies admission policies to the complete object of a user's request, as a server does.
 
-    `load` returns the plugin. It imports CEL, which a simulation without policies does not need.
+    `load` returns the plugin. `load` imports CEL, which a simulation without policies does not
+    need.
     """
 
     load: Callable[[], AdmissionPlugin]

@@ -94,7 +94,7 @@ def run_to_end(
 
 
 def retried(attempt: Callable[[], WebhookCalls[Result]]) -> WebhookCalls[Result]:
-    """Run `attempt`, at most `ATTEMPTS_MAX` times until it raises no SupersededError.
+    """Run `attempt` until it raises no SupersededError, at most `ATTEMPTS_MAX` times.
 
     Returns the result of `attempt`. The last SupersededError and all other errors are passed on.
 

@@ -204,10 +204,10 @@ def _environment_secrets(container: Json) -> Iterator[tuple[str, str]]:
 
 
 def _referenced_secrets(spec: Json) -> Iterator[str]:
-    """Yield a name for every secret reference of a pod.
+    """Yield the name of the Secret for each secret reference of a pod.
 
-    The name is "?" if the reference has no name. For volume types such as cephfs, the name is the
-    volume type.
+    If the reference has no name, yield "?". For volume types such as cephfs, yield the volume type
+    instead of the name.
     """
     for one in spec.get("imagePullSecrets") or ():
         yield one.get("name") or "?"

@@ -41,9 +41,9 @@ class LimitedResource(Struct, frozen=True, kw_only=True):
     """A resource that can only be used if a quota covers it.
 
     `resource` is a resource such as `pods`. If an object of this resource uses a quota resource
-    whose name contains one of the texts in `contains`, a quota must limit that quota resource. If
-    the object matches `scopes` (requirements as in a quota's scopeSelector), each of these scopes
-    must be a scope of a quota that applies to the object.
+    (such as `requests.cpu`) whose name contains one of the texts in `contains`, a quota must limit
+    that quota resource. If the object matches `scopes` (requirements as in a scopeSelector), each
+    of these scopes must be a scope of a quota that applies to the object.
     """
 
     resource: str

@@ -68,7 +68,7 @@ def is_terminal(pod: Json) -> bool:
 
 
 def counted_until(kind: Kind, obj: Json) -> int | None:
-    """Return the time (ns since 1970) after which quotas count only the number of an object.
+    """Return the time (ns since 1970) after which quotas count only `count/pods` for a pod.
 
     A terminating pod that still exists when its grace period has passed twice is stuck, because its
     node is lost. Such a pod must not prevent the creation of its replacement. Return None for all

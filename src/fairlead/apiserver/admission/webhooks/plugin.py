@@ -174,7 +174,8 @@ def _matching_hook(
 ) -> _Hook | None:
     """Return `webhook` as a _Hook if it applies to the request, else None.
 
-    Raises ApiError 403 if a match condition cannot be evaluated, unless failures are ignored.
+    Raises ApiError 403 if a match condition cannot be evaluated and failurePolicy is not
+    Ignore.
     """
     if not matches_selectors(webhook, attributes, storage):
         return None

@@ -53,9 +53,9 @@ class Declared(Struct, frozen=True):
         return REQUEST_BYTES_MAX // (self.bytes_min + 1)
 
     def size_of(self, path: tuple[str, ...]) -> Estimate | None:
-        """Return the estimated size of the value at `path`, 0 to the maximum; None if unknown.
+        """Return the estimated size of the value at `path`, from 0 to its maximum.
 
-        The first segment of `path` is a variable of this type.
+        The first segment of `path` is a variable of this type. Return None if the size is unknown.
         """
         declared_at: Declared | None = self
         for segment in path[1:]:

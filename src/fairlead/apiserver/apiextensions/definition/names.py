@@ -64,7 +64,7 @@ def with_name_conflict(definition: Json, others: Iterable[Json], now: int) -> Js
 def holder_of_own_plural(definition: Json) -> Json:
     """Return a placeholder definition that has accepted the plural name of `definition`.
 
-    It conflicts with `definition`, so `with_name_conflict` refuses the plural name.
+    The placeholder conflicts with `definition`, so `with_name_conflict` refuses the plural name.
     """
     spec = definition["spec"]
     names = {"plural": spec["names"].get("plural", "")}

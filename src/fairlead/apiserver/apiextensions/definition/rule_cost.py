@@ -58,7 +58,7 @@ class RuleCostTotal:
     def __init__(self, length_budget: ExpressionLengthBudget | None = None) -> None:
         """Start at zero; `length_budget` is shared by all schemas of a definition.
 
-        None creates a new length budget.
+        If it is None, a new length budget is created.
         """
         self.length_budget = length_budget or ExpressionLengthBudget()
         self._total = 0

@@ -170,9 +170,9 @@ def _value_validation_causes(
 ) -> Iterator[Cause]:
     """Yield the errors of the keywords allOf, anyOf, oneOf, not and pattern.
 
-    These schemas must not declare types, with two exceptions for an int-or-string: the schemas in
-    anyOf if `is_int_or_string` is True, and the first schema in allOf if `is_int_or_string_in_all`
-    is True.
+    The schemas in allOf, anyOf, oneOf and not must not declare types. There are two exceptions for
+    an int-or-string: if `is_int_or_string` is True, the anyOf of `raw` is not checked, and if
+    `is_int_or_string_in_all` is True, the anyOf of the first schema in allOf is not checked.
     """
     for junction in _JUNCTIONS:
         if junction == "anyOf" and is_int_or_string:
