@@ -117,7 +117,7 @@ def encode(message: object) -> bytes:
 
 
 def decode(body: bytes, form: type[Message]) -> Message:
-    """Decode `body` as a message of type `form`. Raises ProtocolError if it is malformed."""
+    """Decode `body` as a message of type `form`. Raises ProtocolError if `body` is malformed."""
     try:
         value = _parsed(body)
     except RecursionError:

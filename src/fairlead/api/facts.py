@@ -123,7 +123,7 @@ def values_of(type_name: str, name: str) -> tuple[str, ...]:
 
 
 def default_of(type_name: str, name: str) -> Any:
-    """Return the default of field `name` of the type; raises KeyError if it has none."""
+    """Return the default of field `name` of the type; raises KeyError if there is none."""
     return _all_facts()[type_name].defaults[name]
 
 

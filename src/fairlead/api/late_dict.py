@@ -108,7 +108,7 @@ class LateDict(dict[str, Value]):
     # --- a dictionary ----------------------------------------------------------------------
 
     def __getitem__(self, key: str) -> Value:
-        """Return the value of `key`, made now if it is a row."""
+        """Return the value of `key`; if `key` has a row, make the value first."""
         value = _get(self, key)
         return self._made(key, value) if type(value) is tuple else value
 
@@ -155,7 +155,7 @@ class LateDict(dict[str, Value]):
         return dict.pop(self, key, *default)
 
     def popitem(self) -> tuple[str, Value]:
-        """Remove the last entry and return it."""
+        """Remove the last entry and return its (key, value)."""
         key, value = dict.popitem(self)
         found: Any = value
         return key, self.make(*found) if type(found) is tuple else value

@@ -52,7 +52,7 @@ _NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
 
 
 def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str) -> bool:
-    """Return True if a node matches both the nodeSelector and the required node affinity."""
+    """Return True if a node matches the nodeSelector and required node affinity of `spec`."""
     # upstream: nodeaffinity.go:RequiredNodeAffinity.Match
     if any(labels.get(key) != value for key, value in spec.node_selector.items()):
         return False

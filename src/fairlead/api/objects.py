@@ -1117,7 +1117,7 @@ class DeviceToleration(_View, frozen=True):
 
 
 class CapacityRequirements(_View, frozen=True):
-    """The field capacity of a request: the amount that it needs of each capacity of a device."""
+    """The field capacity of a request: the amount of each device capacity that it needs."""
 
     requests: dict[str, QuantityText] = {}
 
@@ -1249,7 +1249,7 @@ class DeviceClass(_Object, frozen=True):
 
 
 class DeviceAttribute(_View, frozen=True):
-    """An attribute of a device; exactly one of these fields is set."""
+    """An attribute of a device; exactly one field is set."""
 
     int_value: int | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
@@ -1303,7 +1303,7 @@ class CounterSet(_View, frozen=True):
 
 
 class CounterConsumption(_View, frozen=True):
-    """An entry of consumesCounters of a device: its use of a counter set while it is allocated."""
+    """An entry of consumesCounters: what a device uses of a counter set while it is allocated."""
 
     counter_set: str = ""
     counters: dict[str, Counter] = {}
@@ -1412,7 +1412,7 @@ class SchedulingPolicy(_View, frozen=True):
 
 
 class PodGroupSpec(_View, frozen=True):
-    """The spec of a PodGroup of any API group; `engine.batch.info.group` distinguishes them."""
+    """The spec of a PodGroup of any API group; see `engine.batch.info.group`."""
 
     min_member: int = 0
     min_resources: ResourceList | None = None

@@ -106,7 +106,7 @@ def _of_containers(pod: Pod, requests_of: Callable[[Container], Nanos], defaults
 
 
 def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
-    """Return a function for a container's requests that takes its resize status into account."""
+    """Return a function that returns the requests of a container, given its resize status."""
     reported = (*pod.status.container_statuses, *pod.status.init_container_statuses)
     statuses = {status.name: status for status in reported}
     if not statuses:

@@ -84,7 +84,7 @@ def all_claims(pod: Pod) -> Iterator[str]:
 
 
 def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
-    """Return True if this pod, identified by UID, owns the claim of an ephemeral volume."""
+    """Return True if `pod`, identified by UID, owns `claim`, the claim of an ephemeral volume."""
     # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
     owners = claim.metadata.owner_references
     return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)

@@ -97,7 +97,7 @@ class Check(Struct, frozen=True):
 
 
 def _always(violation: Callable[[Json], str]) -> Violation:
-    """Return `violation` as the same check in all versions."""
+    """Return a check that applies `violation` in all versions of the standards."""
     return lambda spec, _minor: violation(spec)
 
 

@@ -39,7 +39,7 @@ _ALL: Final = "*"
 
 
 class PolicyAuthorization:
-    """An admission plugin: whoever writes a policy must be able to read its parameters."""
+    """An admission plugin: the author of a policy must be able to read its parameters."""
 
     CHECKS_ONLY: ClassVar[bool] = True
 

@@ -131,7 +131,7 @@ class ResourceQuota(Struct, frozen=True):
 
 
 class _Charge(Struct, frozen=True):
-    """One object, and the quotas that count it."""
+    """An object whose usage is checked against quotas and added to them."""
 
     kind: Kind
     obj: Json

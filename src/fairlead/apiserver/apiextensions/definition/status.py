@@ -99,7 +99,7 @@ def has_name_conflict(definition: Json) -> bool:
 
 
 def is_established(definition: Json) -> bool:
-    """Return whether the definition's names are accepted and it is Established, so it is served."""
+    """Return whether `definition` is served: its names are accepted, and it is Established."""
     return is_accepted(definition) and _has_condition(definition, "Established")
 
 

@@ -126,7 +126,10 @@ def defaulted(schema: Structural, value: Any) -> Any:
 
 
 def _charge(budget: CostBudget, length: int) -> None:
-    """Subtract the length of a default from the budget. Raises ApiError 413 if it is exceeded."""
+    """Subtract the `length` of a default from `budget`.
+
+    Raises ApiError 413 if the budget is exceeded.
+    """
     try:
         budget.spend(length)
     except OutOfBudgetError:

@@ -102,7 +102,10 @@ class ServiceAccountTokens:
         return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
-        """Return the user of a token; None if it is invalid, expired or for none of `audiences`."""
+        """Return the user of a token.
+
+        Return None if the token is invalid, has expired or is for none of `audiences`.
+        """
         try:
             claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
