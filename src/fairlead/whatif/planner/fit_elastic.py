@@ -230,16 +230,15 @@ def _always(spec: Json, scheduler: str) -> Json:
 
 
 def _stop(outcome: RunOutcome, own: tuple[PodEnd, ...], subject: str) -> tuple[str, str]:
-    """Return (reason, refuser) of the first refusal; ("", "") if no pod of `own` is pending.
+    """Return (reason, refuser) for the next pod; ("", "") if all pods were created and have a node.
 
-    `subject` names the workload in errors.
+    A pod that was created but has no node comes before a pod that was not created, because the
+    latter would not fit either. `subject` names the workload in errors.
     """
-    error = next((one for one in outcome.errors if one.subject == subject), None)
-    if error is not None:
-        return error.message, "admission"
     waiting = next((pod for pod in own if pod.is_pending), None)
     if waiting is None:
-        return "", ""
+        error = next((one for one in outcome.errors if one.subject == subject), None)
+        return ("", "") if error is None else (error.message, "admission")
     reasons = {} if outcome.autoscaling is None else outcome.autoscaling.waiting
     if waiting.key in reasons:
         return reasons[waiting.key], "autoscaler"

@@ -172,6 +172,14 @@ def test_pods_fit_until_the_nodepools_limit(fitted, make):
     assert "exceed limits for nodepool" in found.stop
 
 
+def test_a_quota_that_allows_more_pods_than_fit_is_not_the_limit(fitted, make):
+    """The quota allows 20 pods, but three nodes of four cores have room for 12."""
+    objects = make.node("a", pool="a"), make.workload(replicas=0), quota(pods="20")
+    found, _ = fitted(*objects)
+    assert (found.count, found.refused_by) == (12, "autoscaler")
+    assert "max node group size reached" in found.stop
+
+
 def test_a_quota_binds_first(fitted, make):
     found, _ = fitted(make.node("a", pool="a"), make.workload(replicas=0), quota(pods="3"))
     assert (found.count, found.refused_by) == (3, "admission")
