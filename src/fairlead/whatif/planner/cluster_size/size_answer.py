@@ -133,8 +133,8 @@ def _survival_words(survival: Survival) -> str:
 def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     if question.is_priced:
         saved = (question.cost - found.cost) * HOURS_PER_MONTH
-        verb = "saves" if saved >= 0 else "costs"
-        yield f"That {verb} {abs(saved):,.0f} per month."
+        amount = f"{abs(saved):,.0f}"
+        yield f"That {f'saves {amount}' if saved >= 0 else f'costs {amount} more'} per month."
         if question.estimated:
             yield (
                 f"Estimated from cores and memory, because --instance-types states no price: "

@@ -389,6 +389,13 @@ def test_the_answer_states_nodes_cost_bound_and_limiting_resource(planner, make)
     assert found["binds"][0]["resource"] == "cpu"
 
 
+def test_the_answer_states_how_much_more_the_new_nodes_cost(planner, make):
+    made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
+    question = SizeQuestion(1, 0, 0.8, NO_FAILURE, 0.0, 5, True, (), ("cpu", "memory"))
+    answer = size_answer(question, sized(made, types=(SMALL, LARGE)), "dump.yaml", ())
+    assert answer.to_json()["findings"][0] == "That costs 730 more per month."
+
+
 def test_types_with_estimated_prices_are_named(planner, make):
     made = planner(make.node("a", cpu="64"), *deployment(make, "web", ["a"] * 8))
     unpriced = StatedType("large", LARGE.capacity)
