@@ -133,6 +133,57 @@ def test_pending_pods_get_a_node(tmp_path: Path) -> None:
     assert answer.changed.settled
 
 
+def bound(name: str, node_name: str, **meta: Any) -> Json:
+    """A running pod of one core without a controller."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", **meta},
+        "spec": {"nodeName": node_name, "containers": [container]},
+        "status": {"phase": "Running"},
+    }
+
+
+NEVER = {"consolidateAfter": "Never"}
+EMPTY_ONLY = {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}
+NO_BUDGET = {"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}
+NONE_ALLOWED = "No allowed disruptions for disruption reason {} due to blocking budget"
+
+
+@pytest.mark.parametrize(
+    ("disruption", "of_full", "of_empty"),
+    [
+        (NEVER, 'NodePool "default" has consolidation disabled', None),
+        (EMPTY_ONLY, 'NodePool "default" has non-empty consolidation disabled', ""),
+        (NO_BUDGET, NONE_ALLOWED.format("Underutilized"), NONE_ALLOWED.format("Empty")),
+    ],
+    ids=["never", "only if empty", "no budget"],
+)
+def test_each_node_that_is_kept_has_a_reason(
+    tmp_path: Path, disruption: Json, of_full: str, of_empty: str | None
+) -> None:
+    """The pods of two nodes fit on one node. An annotation protects another pod."""
+    annotations = {"karpenter.sh/do-not-disrupt": "true"}
+    names = ("n1", "n2", "n3", "empty")
+    objects = [
+        pool(disruption={"consolidationPolicy": "WhenEmptyOrUnderutilized", **disruption}),
+        *(one for name in names for one in (node(name), node_claim(name))),
+        bound("a", "n1"),
+        bound("b", "n2"),
+        bound("protected", "n3", annotations=annotations),
+    ]
+    found = ask(tmp_path, objects, ClusterChange(cordon=("n3",))).changed.autoscaling
+    assert found is not None
+    expected = {
+        "n1": of_full,
+        "n2": of_full,
+        "n3": 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=default/protected)',
+        "empty": of_full if of_empty is None else of_empty,
+    }
+    assert found.staying == {name: why for name, why in expected.items() if why}
+
+
 def test_an_empty_node_is_removed(tmp_path: Path) -> None:
     """Karpenter removes it after consolidateAfter, also without a change."""
     objects = [pool(), node("n1"), node("n2"), web(2)]

@@ -110,7 +110,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         dict(sorted(history.errors.items())),
         {
             node: why
-            for node, why in sorted(history.unconsolidatable.items())
+            for node, why in sorted(karpenter.kept_nodes(until).items())
             if node in karpenter.cluster.node_objects or node in karpenter.cluster.node_claims
         },
         dict(sorted(history.undelivered.items())),

@@ -111,6 +111,13 @@ class Karpenter:
         """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         return self._claims.price_of(claim)
 
+    def kept_nodes(self, now: Instant) -> dict[str, str]:
+        """Return the nodes that Karpenter keeps, each with upstream's reason.
+
+        A reason that applies now comes before the reason of an earlier search.
+        """
+        return self.history.unconsolidatable | self._disruption.undisruptable(now)
+
     # --- stimuli -----------------------------------------------------------------------------
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:

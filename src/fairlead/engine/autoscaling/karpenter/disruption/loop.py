@@ -20,8 +20,16 @@ from msgspec import Struct
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND
 from fairlead.engine.autoscaling.karpenter.context import KarpenterContext, node_ref
-from fairlead.engine.autoscaling.karpenter.disruption.budget import allowed_disruptions
-from fairlead.engine.autoscaling.karpenter.disruption.candidate import Candidates, TypesOfPool
+from fairlead.engine.autoscaling.karpenter.disruption.budget import (
+    EMPTY,
+    UNDERUTILIZED,
+    allowed_disruptions,
+)
+from fairlead.engine.autoscaling.karpenter.disruption.candidate import (
+    Candidates,
+    DisruptionClass,
+    TypesOfPool,
+)
 from fairlead.engine.autoscaling.karpenter.disruption.command import DisruptionCommand
 from fairlead.engine.autoscaling.karpenter.disruption.method import (
     DisruptionContext,
@@ -55,6 +63,7 @@ from fairlead.engine.core.instant import DurationNs, Instant
 LOOP_PERIOD_NS: Final[DurationNs] = 10 * NANOSECONDS_PER_SECOND
 AT_ONCE_NS: Final[DurationNs] = 1
 UNSYNCED_RETRY_NS: Final[DurationNs] = NANOSECONDS_PER_SECOND
+_NONE_ALLOWED: Final = "No allowed disruptions for disruption reason {} due to blocking budget"
 
 
 class LoopResult(Struct, frozen=True):
@@ -95,6 +104,34 @@ class DisruptionLoop:
     def methods(self) -> tuple[DisruptionMethod, ...]:
         """The methods in the order in which they run."""
         return self.emptiness, self.static_drift, self.drift, self.multi, self.single
+
+    def undisruptable(self, now: Instant) -> dict[str, str]:
+        """Return the nodes that neither emptiness nor consolidation examines now.
+
+        The result maps each node to upstream's reason: a condition of the node, a pod, a setting of
+        its NodePool, or a budget that allows no disruption. Nodes without a NodeClaim and nodes
+        that are being removed are left out.
+        """
+        # upstream: types.go:NewCandidate, consolidation.go:ShouldDisrupt,
+        # helpers.go:BuildDisruptionBudgetMapping; each publishes the reason as an event
+        candidates, blocked = self.context.candidates.all(DisruptionClass.GRACEFUL, now)
+        kept = {
+            node.name: blocked[node.name][:1].upper() + blocked[node.name][1:]
+            for node in self._cluster.nodes(now)
+            if node.name in blocked and node.claim is not None and not node.marked_for_deletion
+        }
+        allowed = {
+            reason: allowed_disruptions(self._cluster, reason, now)
+            for reason in (EMPTY, UNDERUTILIZED)
+        }
+        for one in candidates:
+            method: DisruptionMethod = self.single if one.pods else self.emptiness
+            applies = method.should_disrupt(one)
+            if isinstance(applies, str):
+                kept[one.name] = applies
+            elif applies and allowed[method.reason][one.pool.name] == 0:
+                kept[one.name] = _NONE_ALLOWED.format(method.reason)
+        return kept
 
     def run(
         self, now: Instant, start: Callable[[DisruptionCommand, Instant], None]
@@ -189,6 +226,10 @@ class DisruptionController:
         is_running = self._running is not None
         loops = (self._resume_at,) if is_running else (self._loop_at, self._revisit_at)
         return min((one for one in (*loops, self._queue_at) if one is not None), default=None)
+
+    def undisruptable(self, now: Instant) -> dict[str, str]:
+        """Return the nodes that cannot be removed now, each with upstream's reason."""
+        return self._loop.undisruptable(now)
 
     def is_waiting(self) -> bool:
         """Return whether a loop or a command is in progress, or a loop is scheduled."""
