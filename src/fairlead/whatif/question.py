@@ -92,6 +92,7 @@ def what_if(
         {one.workload for one in effect.workloads},
     )
     notes = [*pair.notes, *_scheduler_notes(change, conditions, effect)]
+    notes += _autoscaled_before_change(before)
     notes += _lost_without_change(snapshot, before)
     notes += _refused_by_kubelets(before, after)
     notes += _order_note(pair, effect, progress)
@@ -169,6 +170,19 @@ def _health_note(effect: Effect) -> list[str]:
         "ready pods of a workload does not."
     )
     return [note]
+
+
+def _autoscaled_before_change(without: RunOutcome) -> list[str]:
+    """Return a note about nodes that the autoscaler added or removed before the cluster rested."""
+    found = without.autoscaling
+    if found is None or not found.earlier:
+        return []
+    added = sum(one.came for one in found.earlier)
+    removed = len(found.earlier) - added
+    parts = [f"adds {counted(added, 'node')}"] if added else []
+    parts += [f"removes {counted(removed, 'node')}"] if removed else []
+    what = f"{found.autoscaler} {' and '.join(parts)}"
+    return [f"Before the change is made, {what}; all numbers count from the change."]
 
 
 def _lost_without_change(snapshot: Snapshot, without: RunOutcome) -> list[str]:

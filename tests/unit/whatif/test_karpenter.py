@@ -197,6 +197,19 @@ def test_an_empty_node_is_removed(tmp_path: Path) -> None:
     assert [one.reason for one in found.transitions] == ["Underutilized"]
 
 
+def test_nodes_that_are_removed_before_the_change_are_in_a_note(tmp_path: Path) -> None:
+    """Karpenter removes one of four half-empty nodes, then the pods of another node move."""
+    disruption = {"consolidateAfter": "30s", "budgets": [{"nodes": "1"}]}
+    nodes = [node(f"n{number}") for number in range(4)]
+    answer = ask(tmp_path, [pool(disruption=disruption), *nodes, web(4)], ClusterChange())
+    found = answer.without.autoscaling
+    assert found is not None
+    assert [(one.came, one.reason) for one in found.earlier] == [(False, "Underutilized")]
+    note = "Before the change is made, karpenter removes 1 node; all numbers count from the change."
+    assert note in answer.changed.notes
+    assert found.nodes_after == 4 - len(found.earlier) - found.removed
+
+
 @pytest.mark.parametrize("provider_id", ["", "aws:///z-a/i-1"])
 def test_a_nodeclaim_without_a_node_gets_a_node(tmp_path: Path, provider_id: str) -> None:
     """It may have been launched before the dump; its pods leave the smaller node."""

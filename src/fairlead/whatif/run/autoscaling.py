@@ -15,6 +15,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
 from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
+from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.configuration.autoscaling.autoscaler import CLUSTER_AUTOSCALER, KARPENTER
@@ -52,6 +53,7 @@ def autoscaling_outcome(
         dict(sorted(history.without_scale_up.items())),
         dict(sorted(history.staying.items())),
         dict(sorted(autoscaler.undelivered.items())),
+        tuple(one for one in transitions if one.at < since),
     )
 
 
@@ -62,6 +64,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
     """
     history = karpenter.history
     counted = [one for one in history.changes if since <= one.at <= until]
+    earlier = [one for one in history.changes if one.at < since]
     prices: dict[tuple[str, str], list[float]] = {}
     after: Counter[tuple[str, str]] = Counter()
     for claim in karpenter.cluster.node_claims.values():
@@ -73,16 +76,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
     for one in counted:
         key = _group_name(one.pool, one.instance_type, one.capacity_type), one.instance_type
         prices.setdefault(key, []).append(one.price)
-    transitions = tuple(
-        NodeTransition(
-            one.at,
-            one.node,
-            _group_name(one.pool, one.instance_type, one.capacity_type),
-            one.added,
-            one.reason,
-        )
-        for one in counted
-    )
+    transitions = tuple(map(_transition, counted))
     groups = tuple(
         _group_of(
             GroupOutcome(
@@ -114,7 +108,13 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
             if node in karpenter.cluster.node_objects or node in karpenter.cluster.node_claims
         },
         dict(sorted(history.undelivered.items())),
+        tuple(map(_transition, earlier)),
     )
+
+
+def _transition(one: KarpenterNodeChange) -> NodeTransition:
+    group = _group_name(one.pool, one.instance_type, one.capacity_type)
+    return NodeTransition(one.at, one.node, group, one.added, one.reason)
 
 
 def _group_name(pool: str, instance_type: str, capacity_type: str) -> str:

@@ -59,7 +59,8 @@ class AutoscalingOutcome(Struct, frozen=True):
 
     `waiting` maps pods to the reasons why they trigger no scale-up. `staying` maps nodes to the
     reasons why they are not removed. `undelivered` counts the machines of each group or NodePool
-    that the provider did not deliver because it lacked capacity.
+    that the provider did not deliver because it lacked capacity. `earlier` are the transitions
+    before the change, which count nowhere else.
     """
 
     autoscaler: str
@@ -68,6 +69,7 @@ class AutoscalingOutcome(Struct, frozen=True):
     waiting: Mapping[str, str]
     staying: Mapping[str, str]
     undelivered: Mapping[str, int] = field(default_factory=dict)
+    earlier: tuple[NodeTransition, ...] = ()
 
     def prolonged(self, duration: DurationNs) -> AutoscalingOutcome:
         """Return the outcome as if the nodes at the end had been kept for `duration` longer."""
