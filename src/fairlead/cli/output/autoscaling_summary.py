@@ -63,7 +63,9 @@ def _print_autoscaling(
     print_line(console, _spent(outcome))
     if without is not None:
         print_line(console, f"without the change: {_totals(without)}; {_spent(without)}")
-    for group in rows_of(outcome.groups, count):
+    # groups without a change come last, because the list may be cut off
+    groups = sorted(outcome.groups, key=lambda one: one.added + one.removed == 0)
+    for group in rows_of(groups, count):
         print_line(console, _group_line(outcome, group, start))
     if len(outcome.groups) > count + 1:
         print_line(console, f"- … and {len(outcome.groups) - count:,} more groups")

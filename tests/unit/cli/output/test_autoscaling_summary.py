@@ -1,4 +1,4 @@
-"""The section about HorizontalPodAutoscalers has one line for each autoscaler that acted."""
+"""The sections about autoscalers: a line for each HorizontalPodAutoscaler and each node group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import io
 import pytest
 from rich.console import Console
 
+from fairlead.cli.output.autoscaling_summary import autoscaling
 from fairlead.cli.output.summary import print_simulation
+from fairlead.whatif.outcome.autoscaling.node_group import AutoscalingOutcome, GroupOutcome
+from fairlead.whatif.outcome.run_outcome import RunOutcome
 from fairlead.whatif.run.experiment_run import run_experiment
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.scenario.scenario import experiment_of, read_scenario
@@ -64,3 +67,28 @@ def printed(path, load: str) -> str:
 )
 def test_an_autoscaler_has_a_line(tmp_path, load, line):
     assert line in printed(tmp_path / "scenario.yaml", load)
+
+
+def group(name: str, added: int = 0) -> GroupOutcome:
+    return GroupOutcome(
+        group=name, minimum=0, maximum=9, before=1, after=1 + added, added=added, removed=0,
+        node_hours=1.0, price=None,
+    )  # fmt: skip
+
+
+def test_node_groups_that_change_come_first():
+    """A list of three groups that is cut off after one names the group that grew."""
+    groups = group("a"), group("b"), group("c", added=2)
+    empty = dict.fromkeys(
+        ("preempted", "evicted", "pdb_breaches", "undrained", "skipped", "errors",
+         "recurrences", "nodes", "allocations", "samples"),
+        (),
+    )  # fmt: skip
+    run = RunOutcome(
+        started_at=0, ended_at=0, settled=True, pods={}, priority_names={}, choices_among_equals=0,
+        autoscaling=AutoscalingOutcome("cluster-autoscaler", groups, (), {}, {}), **empty,
+    )  # fmt: skip
+    screen = io.StringIO()
+    autoscaling(run).show(Console(file=screen, width=120), 1)
+    assert "- c: 1 → 3 nodes (0 to 9)" in screen.getvalue()
+    assert "- … and 2 more groups" in screen.getvalue()
