@@ -340,7 +340,8 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     None if no node failed; `drains` are the rolling drains. `workloads` are the workloads whose
     pods changed; `workloads_total` counts all workloads. `budgets` are the budgets that exist at
     the end, or that cover displaced or refused pods. `touched` contains the keys of all pods that
-    changed since the cluster was loaded; None if unknown. `autoscaling` is None if no node
+    changed since the cluster was loaded, `on_deleted_nodes` the keys of those that were on a node
+    when it was deleted; None if unknown. `autoscaling` is None if no node
     autoscaler acted. `waits` are the pods' waits for a node, oldest first. `cluster_history` is
     None if it was too large to keep. `deleted_claims` does not contain claims that belong to a pod.
     `notes` are sentences about rules that did not apply and defaults that were filled in.
@@ -372,6 +373,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
     workloads_total: int = 0
     budgets: tuple[BudgetHistory, ...] = ()
     touched: frozenset[str] | None = None
+    on_deleted_nodes: frozenset[str] | None = None
     rest: Rest = AT_REST
     autoscaling: AutoscalingOutcome | None = None
     waits: tuple[PodWait, ...] = ()

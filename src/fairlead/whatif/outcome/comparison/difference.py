@@ -18,7 +18,7 @@ from fairlead.apiserver.kind import (
     STATEFUL_SET,
 )
 from fairlead.engine.core.instant import DurationNs
-from fairlead.whatif.outcome.comparison.pod_role import came_later, is_of_deleted_node, pod_roles
+from fairlead.whatif.outcome.comparison.pod_role import came_later, pod_roles, pods_of_deleted_nodes
 from fairlead.whatif.outcome.outage import LostPod
 from fairlead.whatif.outcome.run_outcome import (
     Displaced,
@@ -155,11 +155,10 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     preempted = _additional(changed.preempted, without.preempted)
     evicted = _additional(changed.evicted, without.evicted)
     left = {one.pod.key for one in (*preempted, *evicted)}
-    roles, nodes = list(pod_roles(without, changed, left)), changed.node_names
+    of_deleted_nodes = pods_of_deleted_nodes(without, changed)
+    roles = list(pod_roles(without, changed, left, of_deleted_nodes))
     missing = [role.before for role in roles if role.is_missing(left)]
-    not_back = [
-        pod for pod in missing if pod.key in left or is_of_deleted_node(pod, without, nodes)
-    ]
+    not_back = [pod for pod in missing if pod.key in left or pod.key in of_deleted_nodes]
     surplus = _surplus(not_back, changed)
     not_replaced = [pod for pod in not_back if pod.key not in surplus]
     lost_keys = {pod.key for pod in not_replaced}
@@ -171,7 +170,7 @@ def difference(without: RunOutcome, changed: RunOutcome) -> Difference:
     elsewhere = [
         role for role in roles if role.is_moved or (role.is_newly_pending and role.had_node)
     ]
-    displaced = [one for one in elsewhere if one.is_displaced(left, without, nodes)]
+    displaced = [one for one in elsewhere if one.is_displaced(left, without, of_deleted_nodes)]
     evictions = [one.pod for one in (*preempted, *evicted)]
     lost = [*(role.after for role in displaced), *not_replaced]
     concerned = [

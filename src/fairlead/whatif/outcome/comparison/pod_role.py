@@ -56,11 +56,11 @@ class PodRole(Struct, frozen=True):
         return self.before is not ABSENT and is_deleted and self.after.key not in displaced
 
     def is_displaced(
-        self, displaced: Collection[str], without: RunOutcome, nodes: Collection[str]
+        self, displaced: Collection[str], without: RunOutcome, lost: Collection[str]
     ) -> bool:
         """Return whether the pod left the node on which it ran at the change, and exists again.
 
-        `displaced` pods were preempted or evicted; `nodes` are those of the run with the change. A
+        `displaced` pods were preempted or evicted; the change deleted the nodes of `lost` pods. A
         pod that got its first node only after the change may be on different nodes in the two runs,
         but it was not displaced.
         """
@@ -70,7 +70,7 @@ class PodRole(Struct, frozen=True):
         started = self.before.started_at
         ran = started is not None and started <= without.started_at
         is_other = ran or self.before.is_initial > self.after.is_initial
-        return is_other and is_of_deleted_node(self.before, without, nodes)
+        return is_other and self.before.key in lost
 
     @property
     def is_recreated(self) -> bool:
@@ -132,11 +132,12 @@ class PodRole(Struct, frozen=True):
 
 
 def pod_roles(
-    without: RunOutcome, changed: RunOutcome, displaced: Collection[str]
+    without: RunOutcome, changed: RunOutcome, displaced: Collection[str], lost: Collection[str]
 ) -> Iterator[PodRole]:
     """Yield a role for each pod that changed in either run, by key; unpaired pods come last.
 
-    `displaced` are the keys of the pods that were preempted or evicted because of the change.
+    `displaced` are the keys of the pods that were preempted or evicted because of the change, and
+    `lost` the keys of the pods whose nodes it deleted.
     """
     alone: list[PodEnd] = []
     new: list[PodEnd] = []
@@ -149,14 +150,13 @@ def pod_roles(
         elif after is not None:
             new.append(after)
 
-    nodes = changed.node_names
     others, deleted = _split(
         alone,
         lambda pod: (
             pod.key in displaced
             or pod.belongs_to_node
             or came_later(pod, without)
-            or is_of_deleted_node(pod, without, nodes)
+            or pod.key in lost
         ),
     )
     for identity in (_same_place, _same_revision):
@@ -191,14 +191,23 @@ def came_later(pod: PodEnd, run: RunOutcome) -> bool:
     return pod.owner is not None and not pod.is_initial and first_seen > run.started_at
 
 
-def is_of_deleted_node(pod: PodEnd, without: RunOutcome, nodes: Collection[str]) -> bool:
-    """Return whether the change deleted the node of `pod`, although `pod` can run on another node.
+def pods_of_deleted_nodes(without: RunOutcome, changed: RunOutcome) -> frozenset[str]:
+    """Return the keys of the pods whose node the change deleted, but that can run on another node.
 
-    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node. `pod`
-    is a pod of the run `without`, and `nodes` are the nodes at the end of the run with the change.
-    A pod that was created after the change was never on the node in the run with the change.
+    Pods of DaemonSets and static pods cannot run elsewhere: they are deleted with their node. The
+    pods are those of the run `without`. A pod that was created after the change was never on the
+    node in the run with the change, and a pod that was deleted before its node did not lose it.
     """
-    return pod.node not in nodes and not pod.belongs_to_node and not came_later(pod, without)
+    nodes, lost = changed.node_names, changed.on_deleted_nodes
+    return frozenset(
+        key
+        for key in changed_keys(without, changed)
+        if (pod := without.pods.get(key)) is not None
+        and pod.node not in nodes
+        and (lost is None or key in lost)
+        and not pod.belongs_to_node
+        and not came_later(pod, without)
+    )
 
 
 def changed_keys(without: RunOutcome, changed: RunOutcome) -> list[str]:

@@ -195,6 +195,17 @@ def test_a_pod_with_another_name_replaces_a_displaced_pod(is_evicted):
     assert not found.removed
 
 
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_a_pod_that_was_removed_before_its_node_was_deleted_is_not_displaced(is_lost):
+    """For example, an autoscaler removed replicas, then another one removed the empty node."""
+    before = outcome(pod("p", "c", **OLD), nodes=("a", "b", "c"))
+    lost = frozenset({"ns/p"} if is_lost else ())
+    found = difference(before, outcome(pod("q", "b", **NEW), on_deleted_nodes=lost))
+    assert keys(found.displaced) == (["ns/q"] if is_lost else [])
+    assert keys(found.removed) == ([] if is_lost else ["ns/p"])
+    assert keys(found.placed) == ([] if is_lost else ["ns/q"])
+
+
 @pytest.mark.parametrize(
     ("after", "recovered_s"),
     [
