@@ -72,7 +72,20 @@ def test_a_run_settles_only_after_unneeded_nodes_are_removed(answer):
     assert (autoscaling.removed, autoscaling.nodes_after) == (1, 1)
     assert found.changed.settled
     [gone] = autoscaling.transitions
+    assert gone.reason == ""
     assert gone.at - found.changed.started_at > 600 * 10**9
+
+
+def test_a_node_that_a_user_deletes_is_not_removed_by_the_autoscaler(snapshot, make, write):
+    nodes = [make.node(name, pool="a") for name in ("a", "b")]
+    groups = str(write("groups.yaml", json.dumps(GROUPS)))
+    found = what_if(
+        snapshot(*nodes, make.workload(replicas=2)),
+        ClusterChange(delete=("node/b",)),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", groups)),
+    )
+    [gone] = found.changed.autoscaling.transitions
+    assert (gone.node, gone.came, gone.reason) == ("b", False, "Deleted")
 
 
 def test_pods_of_a_removed_node_are_evicted(snapshot, make, write):

@@ -13,7 +13,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
     NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
-from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
+from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeDeparture
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
@@ -26,6 +26,7 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 )
 
 _SECONDS_PER_HOUR: Final = 3600.0
+_DELETED: Final = "Deleted"  # by a user, as in Karpenter's history
 
 
 def autoscaling_outcome(
@@ -33,14 +34,11 @@ def autoscaling_outcome(
 ) -> AutoscalingOutcome:
     """Return the nodes that Cluster Autoscaler changed from `since` to `until`, and its groups."""
     history = autoscaler.history
-    moves: list[NodeArrival | NodeDeparture] = [*history.arrivals, *history.departures]
-    transitions = sorted(
-        (
-            NodeTransition(one.at, one.node, one.group, isinstance(one, NodeArrival))
-            for one in moves
-        ),
-        key=lambda one: (one.at, one.came, one.node),
-    )
+    moves = [
+        *(NodeTransition(one.at, one.node, one.group, came=True) for one in history.arrivals),
+        *map(_departure, history.departures),
+    ]
+    transitions = sorted(moves, key=lambda one: (one.at, one.came, one.node))
     counted = tuple(one for one in transitions if since <= one.at <= until)
     nodes = autoscaler.group_sizes()
     groups = tuple(
@@ -55,6 +53,11 @@ def autoscaling_outcome(
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
     )
+
+
+def _departure(one: NodeDeparture) -> NodeTransition:
+    reason = "" if one.is_own else _DELETED
+    return NodeTransition(one.at, one.node, one.group, came=False, reason=reason)
 
 
 def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> AutoscalingOutcome:
