@@ -48,7 +48,7 @@ def autoscaling_outcome(
         CLUSTER_AUTOSCALER,
         groups,
         counted,
-        dict(sorted(history.without_scale_up.items())),
+        dict(sorted(autoscaler.pods_without_scale_up().items())),
         dict(sorted(history.staying.items())),
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),

@@ -232,6 +232,33 @@ def test_a_pod_that_triggers_no_scale_up_has_a_reason():
     assert reasons == {"pod didn't trigger scale-up: 1 max node group size reached"}
 
 
+@pytest.mark.parametrize(
+    ("flags", "annotations", "reason"),
+    [
+        (
+            {"expendable-pods-priority-cutoff": "1"},
+            {},
+            "priority 0 is below --expendable-pods-priority-cutoff (1)",
+        ),
+        (
+            {"allowed-scheduler-names": "other"},
+            {},
+            "--allowed-scheduler-names does not contain default-scheduler",
+        ),
+        (
+            {},
+            {"cluster-autoscaler.kubernetes.io/daemonset-pod": "true"},
+            "pods of DaemonSets trigger no scale-up",
+        ),
+    ],
+    ids=["expendable", "other scheduler", "DaemonSet"],
+)
+def test_a_pod_that_upstream_filters_out_has_a_reason(flags, annotations, reason):
+    run = Run([(5, 100)], annotations=annotations, **flags).until(1200)
+    assert len(run.nodes) <= 2
+    assert set(run.controller.pods_without_scale_up().values()) == {reason}
+
+
 def test_a_node_that_is_not_removed_has_a_reason():
     run = Run([(5, 8)]).until(1200)
     assert set(run.controller.history.staying.values()) == {"NotUnderutilized"}

@@ -21,7 +21,11 @@ from fairlead.engine.autoscaling.cluster_autoscaler.clusterstate.status_config_m
 from fairlead.engine.autoscaling.cluster_autoscaler.history import AutoscalerHistory
 from fairlead.engine.autoscaling.cluster_autoscaler.object_change import is_read, is_visible_change
 from fairlead.engine.autoscaling.cluster_autoscaler.options import AutoscalingOptions
-from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import created_at
+from fairlead.engine.autoscaling.cluster_autoscaler.pod_kind import (
+    created_at,
+    is_daemon_set_pod,
+    is_expendable,
+)
 from fairlead.engine.autoscaling.cluster_autoscaler.pod_list import scale_up_delay
 from fairlead.engine.autoscaling.cluster_autoscaler.static_autoscaler import (
     LoopRecord,
@@ -304,6 +308,28 @@ class ClusterAutoscaler:
     def undelivered(self) -> dict[str, int]:
         """The number of machines in each group that failed for lack of capacity."""
         return self._provider.undelivered
+
+    def pods_without_scale_up(self) -> dict[str, str]:
+        """Return the pods for which no group grows, each with the reason.
+
+        Upstream publishes no event about pods that it filters out: expendable pods, pods of
+        DaemonSets, and pods of schedulers that are not allowed.
+        """
+        found = dict(self.history.without_scale_up)
+        listers = self.autoscaler.context.listers
+        cutoff = self._options.expendable_pods_priority_cutoff
+        for pod in listers.unschedulable_pods():
+            if is_expendable(pod, cutoff):
+                found[pod.key] = (
+                    f"priority {pod.spec.priority} is below --expendable-pods-priority-cutoff "
+                    f"({cutoff})"
+                )
+            elif is_daemon_set_pod(pod):
+                found[pod.key] = "pods of DaemonSets trigger no scale-up"
+        for key, pod in listers.other_pods.items():
+            if not pod.spec.node_name:
+                found[key] = f"--allowed-scheduler-names does not contain {pod.spec.scheduler_name}"
+        return found
 
     def is_waiting(self, now: Instant) -> bool:
         """Return whether the autoscaler may still change the cluster if nothing else happens."""
