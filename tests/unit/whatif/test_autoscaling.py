@@ -15,6 +15,7 @@ from fairlead.whatif.change.cluster_change import ClusterChange
 from fairlead.whatif.conditions import Conditions
 from fairlead.whatif.configuration.autoscaling.autoscaler import AutoscaleOptions
 from fairlead.whatif.question import what_if
+from fairlead.whatif.report.report_builder import Heading, whatif_report
 from fairlead.whatif.result.result_json import whatif_result
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "result-schema.json"
@@ -127,6 +128,17 @@ def test_the_json_conforms_to_the_schema(answer):
     assert 60 < waiting["median_s"] <= waiting["p95_s"] <= waiting["longest_s"] < 180
     assert [one["workload"] for one in waiting["by_workload"]] == ["deploy/default/web"]
     assert waiting["without"]["still_waiting"] == 0
+
+
+def test_shares_of_each_run_refer_to_its_own_nodes(answer):
+    """Two nodes without the change, and four with it."""
+    found = answer(6)
+    [cpu] = [one for one in whatif_result(found)["allocation"] if one["resource"] == "cpu"]
+    assert (cpu["requested_without"], cpu["allocatable_without"]) == (6000, 8000)
+    assert (cpu["requested"], cpu["allocatable"]) == (12000, 16000)
+    report = whatif_report(Heading("t", "s", 0, 0.0), found)
+    [row] = [one for one in report["resources"] if one["name"] == "cpu"]
+    assert (row["before"], row["allocatable_before"]) == (6000, 8000)
 
 
 def test_the_text_states_the_added_nodes_and_why_no_more_were_added(answer):

@@ -118,8 +118,12 @@ def _in_line(counts: dict[str, int]) -> str:
     return "   ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-def _rows_of(outcome: RunOutcome) -> list[tuple[str, int, int, int]]:
+def _rows_of(outcome: RunOutcome) -> list[tuple[str, tuple[int, int], tuple[int, int]]]:
     return [
-        (one.resource, one.allocatable, one.requested_before, one.requested)
+        (
+            one.resource,
+            (one.requested_before, one.allocatable_before),
+            (one.requested, one.allocatable),
+        )
         for one in outcome.allocations
     ]

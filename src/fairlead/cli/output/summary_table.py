@@ -148,20 +148,22 @@ def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Insta
     )
 
 
-def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:
-    """Print the allocatable and the requested amount of each resource, before and after."""
+def print_allocation(
+    console: Console, rows: Sequence[tuple[str, tuple[int, int], tuple[int, int]]]
+) -> None:
+    """Print the requested and the allocatable amount of each resource, before and after."""
     _table(
         console,
         "requested / allocatable",
-        ("resource", "allocatable", "before", "", "after", " "),
-        [
-            (
-                resource, amount_text(resource, allocatable),
-                amount_text(resource, before), percent_text(before, allocatable),
-                amount_text(resource, after), percent_text(after, allocatable),
-            )
-            for resource, allocatable, before, after in rows
-        ],
-        numbers=("allocatable", "before", "", "after", " "),
+        ("resource", "before", "", "after", " "),
+        [(resource, *_shares(resource, *before), *_shares(resource, *after))
+         for resource, before, after in rows],
+        numbers=("before", "", "after", " "),
     )  # fmt: skip
     console.print()
+
+
+def _shares(resource: str, requested: int, allocatable: int) -> tuple[str, str]:
+    """Return the texts `requested / allocatable` and the share in percent."""
+    amounts = (amount_text(resource, amount) for amount in (requested, allocatable))
+    return " / ".join(amounts), percent_text(requested, allocatable)

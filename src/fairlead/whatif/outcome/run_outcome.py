@@ -233,9 +233,10 @@ class ClusterHistory(Struct, frozen=True, kw_only=True):
 
 
 class ResourceAllocation(Struct, frozen=True, kw_only=True):
-    """Amounts of one resource over all nodes: allocatable, and requested at the start and end."""
+    """Amounts of one resource over all nodes, at the start (`…_before`) and at the end."""
 
     resource: str
+    allocatable_before: int
     allocatable: int
     requested_before: int
     requested: int

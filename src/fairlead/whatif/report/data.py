@@ -38,7 +38,7 @@ class ResourceRow(TypedDict):
     """The cluster's total of one resource.
 
     `unit` is "milli" (shown divided by 1,000), "bytes" or "" (a count); `before` is the amount
-    requested in the run without the change.
+    requested in the run without the change, `allocatable_before` the amount allocatable there.
     """
 
     name: str
@@ -46,6 +46,7 @@ class ResourceRow(TypedDict):
     allocatable: int
     requested: int
     before: NotRequired[int]
+    allocatable_before: NotRequired[int]
 
 
 class PriorityName(TypedDict):

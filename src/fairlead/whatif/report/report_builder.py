@@ -271,7 +271,7 @@ def _summary(outcome: RunOutcome) -> Summary:
 
 
 def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[ResourceRow]:
-    before = {one.resource: one.requested for one in without.allocations} if without else {}
+    before = {one.resource: one for one in without.allocations} if without else {}
     rows: list[ResourceRow] = []
     for one in outcome.allocations:
         row: ResourceRow = {
@@ -281,7 +281,9 @@ def _resources(outcome: RunOutcome, without: RunOutcome | None) -> list[Resource
             "requested": one.requested,
         }
         if without:
-            row["before"] = before.get(one.resource, 0)
+            old = before.get(one.resource)
+            row["before"] = old.requested if old else 0
+            row["allocatable_before"] = old.allocatable if old else 0
         rows.append(row)
     return rows
 

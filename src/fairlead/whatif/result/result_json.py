@@ -131,6 +131,7 @@ def simulation_result(experiment: Experiment, outcome: RunOutcome) -> Json:
         "allocation": [
             {
                 "resource": one.resource,
+                "allocatable_before": one.allocatable_before,
                 "allocatable": one.allocatable,
                 "requested_before": one.requested_before,
                 "requested": one.requested,
@@ -290,6 +291,7 @@ def _allocation_of_both(without: RunOutcome, changed: RunOutcome) -> list[Json]:
         rows.append(
             {
                 "resource": resource,
+                "allocatable_without": old.allocatable if old else 0,
                 "allocatable": new.allocatable if new else 0,
                 "requested_without": old.requested if old else 0,
                 "requested": new.requested if new else 0,

@@ -70,6 +70,14 @@ def requested_in(cluster: Cluster) -> dict[str, int]:
     return total
 
 
+def allocatable_in(cluster: Cluster) -> dict[str, int]:
+    """Return the allocatable amounts of all nodes by resource.
+
+    CPU is in millicores, other resources are in units.
+    """
+    return _sum(_allocatable(info.node) for info in cluster.table.nodes())
+
+
 def nodes_at_end(nodes: Mapping[str, Node], pods: Iterable[PodEnd]) -> tuple[NodeEnd, ...]:
     """Return the `nodes` sorted by name, each with its `pods`."""
     pods_by_node: dict[str, list[PodEnd]] = defaultdict(list)
@@ -99,11 +107,11 @@ def nodes_in(manifests: Iterable[Manifest]) -> tuple[NodeEnd, ...]:
 
 
 def allocations(
-    nodes: Iterable[NodeEnd], before: Mapping[str, int]
+    nodes: Iterable[NodeEnd], before: Mapping[str, int], offered_before: Mapping[str, int]
 ) -> tuple[ResourceAllocation, ...]:
     """Return every resource that nodes offer: CPU, memory and storage first, then sorted by name.
 
-    `before` contains the requests at the start.
+    `before` contains the requests at the start, `offered_before` the allocatable amounts.
     """
     nodes = tuple(nodes)
     offered = _sum(node.allocatable for node in nodes)
@@ -111,6 +119,7 @@ def allocations(
     return tuple(
         ResourceAllocation(
             resource=name,
+            allocatable_before=offered_before.get(name, 0),
             allocatable=offered[name],
             requested_before=before.get(name, 0),
             requested=requested.get(name, 0),
@@ -163,13 +172,17 @@ def _node_end(node: Node, pods: list[PodEnd]) -> NodeEnd:
         labels=node.metadata.labels,
         unschedulable=node.spec.unschedulable,
         is_ready=ready is None or ready.status == "True",
-        allocatable={
-            name: milli_value(amount) if name == "cpu" else whole_value(amount)
-            for name, amount in node.status.allocatable.items()
-        },
+        allocatable=_allocatable(node),
         requested=_requested(pods),
         pods=tuple(pods),
     )
+
+
+def _allocatable(node: Node) -> dict[str, int]:
+    return {
+        name: milli_value(amount) if name == "cpu" else whole_value(amount)
+        for name, amount in node.status.allocatable.items()
+    }
 
 
 def _requested(pods: Iterable[PodEnd]) -> dict[str, int]:

@@ -72,6 +72,7 @@ from fairlead.whatif.outcome.run_outcome import (
 from fairlead.whatif.outcome.workload import WorkloadReadiness, WorkloadRef
 from fairlead.whatif.run.allocation import (
     RequestsByShape,
+    allocatable_in,
     allocations,
     object_error,
     requested_in,
@@ -133,7 +134,8 @@ class FinishedRun(Struct, frozen=True):
 class _RecordedEngine(Struct):
     """Wraps the engine so that recorders observe each stimulus before the engine handles it.
 
-    `requested_before` contains the requests of all pods on nodes when the cluster was loaded.
+    `requested_before` contains the requests of all pods on nodes when the cluster was loaded,
+    `allocatable_before` the allocatable amounts of the nodes.
     """
 
     engine: Engine
@@ -141,6 +143,7 @@ class _RecordedEngine(Struct):
     gangs: GangRecorder
     endless: EndlessInstant
     requested_before: dict[str, int] = field(default_factory=dict)
+    allocatable_before: dict[str, int] = field(default_factory=dict)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
         if isinstance(stimulus, CommandSucceeded):  # frequent, and nothing to record
@@ -152,6 +155,7 @@ class _RecordedEngine(Struct):
         issued = self.engine.handle(stimulus, now)
         if isinstance(stimulus, ObjectsLoaded):
             self.requested_before = requested_in(self.engine.cluster)
+            self.allocatable_before = allocatable_in(self.engine.cluster)
         return self._recorded(issued)
 
     def next_deadline(self) -> Instant | None:
@@ -500,7 +504,9 @@ class ExperimentRun:
             errors=errors,
             recurrences=tuple(self._recurrences(since, workloads)),
             nodes=nodes,
-            allocations=allocations(nodes, self._engine.requested_before),
+            allocations=allocations(
+                nodes, self._engine.requested_before, self._engine.allocatable_before
+            ),
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.counts.samples_since(since)),
             choices_among_equals=recorder.choices,

@@ -44,6 +44,8 @@ def test_the_title_is_text_on_one_line(text):
 def test_counts_reasons_and_shares_are_shown(text):
     assert "placed 2   pending 37   completed 0" in text
     assert "37  Insufficient cpu  default/p-03, default/p-04 and 35 more" in text
-    assert "cpu                 2       0  0.0%      2  100.0%" in text
+    assert ["cpu", "0", "/", "2", "0.0%", "2", "/", "2", "100.0%"] in map(
+        str.split, text.splitlines()
+    )
     assert "events[2].delete" in text
     assert 'pods "p-00" not found' in text

@@ -111,7 +111,14 @@ def totals(nodes, units, before=None):
         for name, unit in units.items()
     ]
     if before:
-        rows = [{**row, "before": int(row["requested"] * before)} for row in rows]
+        rows = [
+            {
+                **row,
+                "before": int(row["requested"] * before),
+                "allocatable_before": row["allocatable"],
+            }
+            for row in rows
+        ]
     return rows
 
 

@@ -37,6 +37,7 @@ def test_resources_have_units_and_the_values_of_the_run_without_the_change(data)
     by_name = {row["name"]: row for row in data["resources"]}
     assert by_name["cpu"] == {
         "name": "cpu", "unit": "milli", "allocatable": 4000, "requested": 3000, "before": 3000,
+        "allocatable_before": 4000,
     }  # fmt: skip
     assert by_name["memory"]["unit"] == "bytes"
     assert by_name["pods"]["unit"] == ""

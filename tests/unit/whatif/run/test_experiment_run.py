@@ -55,6 +55,12 @@ def test_pods_are_pending_running_and_completed(finish):
     assert (cpu.allocatable, cpu.requested_before, cpu.requested) == (4000, 0, 4000)
 
 
+def test_the_nodes_at_the_start_offer_what_is_allocatable_before(finish):
+    outcome = finish("duration: 1m\nevents: [{at: 10s, delete: node/node-0}]").outcome
+    [cpu] = [one for one in outcome.allocations if one.resource == "cpu"]
+    assert (cpu.allocatable_before, cpu.allocatable) == (4000, 2000)
+
+
 def test_samples_count_by_priority_over_time(finish):
     ends = "{fairlead.dev/run-duration: 60s}"
     outcome = finish(f"duration: 3m\nevents: [{{at: 10s, create: {POD % ends}, count: 6}}]").outcome

@@ -114,7 +114,7 @@ function allocation({ resources }) {
 
 function allocationCell(resource) {
   const now = ratio(resource.requested, resource.allocatable);
-  const before = isNumber(resource.before) ? ratio(resource.before, resource.allocatable) : null;
+  const before = isNumber(resource.before) ? ratio(resource.before, resource.allocatable_before) : null;
   return h(
     "div",
     { class: "allocation-cell" },

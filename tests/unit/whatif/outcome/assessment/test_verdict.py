@@ -96,7 +96,13 @@ def ready(wanted, lowest, at_end, lowest_for_s=5):
 
 def requested(amount):
     return (
-        ResourceAllocation(resource="cpu", allocatable=9000, requested_before=0, requested=amount),
+        ResourceAllocation(
+            resource="cpu",
+            allocatable_before=9000,
+            allocatable=9000,
+            requested_before=0,
+            requested=amount,
+        ),
     )
 
 
