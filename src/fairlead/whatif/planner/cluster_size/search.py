@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.scheduling.decision import Failure, Placement
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.outcome.scheduling_message import short_reason
@@ -113,6 +114,7 @@ class SizeSearch:
         self.result.survives = not self._survival.is_any or self._is_survivable()
         self._forget_survivors()
         self.result.waiting_at_once = self._waiting_at_once()
+        self._explain_unplaceable(pods)
         if self.result.unplaceable or self.result.pinned:
             # The bound must hold for the pods that run, and for the failures that all pods survive.
             placed = [pod for pod in pods if pod.key not in self.result.unplaceable]
@@ -178,6 +180,27 @@ class SizeSearch:
             for column, amount in pod.shape.requests:
                 self._left[column] -= amount
 
+    def _explain_unplaceable(self, pods: Iterable[PodInfo]) -> None:
+        """Set the reasons of unplaceable pods: those of the kept nodes and of one node per offer.
+
+        Nodes that were full when a pod was tried do not tell why the pod fits no node on offer.
+        """
+        model, reasons = self._model, self.result.unplaceable
+        if not reasons:
+            return
+        built = dict(self.result.nodes)
+        with model.hypothesis():
+            for offer in self._offers:
+                self._add(offer)
+            rows = [one.row for one in model.table.nodes() if one.name not in built]
+            for pod in pods:
+                if pod.key not in reasons:
+                    continue
+                diagnosis = find_nodes_that_fit(model.profile_of(pod).plans, pod).diagnosis()
+                found = {reason for row in rows for reason in diagnosis.status_of(row).reasons}
+                reasons[pod.key] = ", ".join(sorted(found)) or reasons[pod.key]
+        self.result.nodes = built
+
     def _waiting_at_once(self) -> int:
         """Return the number of pods that find no node if they are scheduled again in queue order.
 
@@ -229,25 +252,20 @@ class SizeSearch:
     def _place(self, pod: PodInfo, failed_zone: str | None = None) -> Failure | None:
         """Schedule `pod`, on a new node if necessary; return None if the pod has a node.
 
-        Otherwise return the failure on the present nodes, or on an added node if there are none. No
-        node is added in `failed_zone`.
+        Otherwise return the failure on the present nodes. No node is added in `failed_zone`.
         """
         failure = self._schedule(pod)
         if isinstance(failure, Placement):
             return None
-        is_empty = not self._model.table.count
-        # If there are no nodes, a new node that is too small shows why the pod fits nowhere.
-        for offer in self._by_value(pod) or self._offers[:is_empty]:
+        for offer in self._by_value(pod):
             if offer.zone == failed_zone or len(self.result.nodes) >= NODES_MAX:
                 continue
             with self._model.hypothesis() as supposed:
                 name = self._add(offer)
-                decision = self._schedule(pod)
-                if isinstance(decision, Placement):
+                if isinstance(self._schedule(pod), Placement):
                     supposed.commit()
                     return None
             del self.result.nodes[name]
-            failure = decision if is_empty else failure
         return failure
 
     def _add(self, offer: NodeOffer) -> str:

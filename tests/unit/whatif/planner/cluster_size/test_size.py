@@ -472,6 +472,15 @@ def test_pods_without_a_node_do_not_raise_the_bound(planner, make):
     assert found.bound.cost == pytest.approx(found.cost)
 
 
+def test_a_pod_without_a_place_has_the_reasons_of_offered_and_kept_nodes(planner, make):
+    """The kept node refuses the pod for its taint, and every new node is too small."""
+    kept = make.node("kept")
+    kept["spec"] = {"taints": [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]}
+    found = sized(planner(kept, make.node("a"), make.pod("p", cpu="40")), keep=("kept",))
+    reasons = "Insufficient cpu, node(s) had untolerated taint(s)"
+    assert (found.nodes, found.unplaceable) == ({}, {"default/p": reasons})
+
+
 def test_pods_that_cannot_survive_do_not_raise_the_bound(planner, make):
     """The zone's pods have no other place, so the failure of the zone needs no second node."""
     nodes = [make.node("a", **{ZONE: "z1"}), make.node("b", **{ZONE: "z2"})]
