@@ -52,6 +52,7 @@ def test_nodes_are_added_for_pending_pods_up_to_the_maximum(answer):
     found = answer(6)
     autoscaling = found.changed.autoscaling
     assert (autoscaling.added, autoscaling.nodes_after) == (2, 4)
+    assert {one.reason for one in autoscaling.transitions} == {""}
     assert len(found.difference.placed) == 2
     assert set(autoscaling.waiting.values()) == {
         "pod didn't trigger scale-up: 1 max node group size reached"
@@ -75,6 +76,18 @@ def test_a_run_settles_only_after_unneeded_nodes_are_removed(answer):
     [gone] = autoscaling.transitions
     assert gone.reason == ""
     assert gone.at - found.changed.started_at > 600 * 10**9
+
+
+def test_a_node_that_a_user_adds_is_not_added_by_the_autoscaler(snapshot, make, write):
+    groups = str(write("groups.yaml", json.dumps(GROUPS)))
+    found = what_if(
+        snapshot(make.node("a", pool="a"), make.workload(replicas=2)),
+        ClusterChange(add_nodes=1, like="a"),
+        Conditions(autoscale=AutoscaleOptions("cluster-autoscaler", groups)),
+    )
+    came, gone = found.changed.autoscaling.transitions
+    assert (came.came, came.reason) == (True, "Created by a user")
+    assert (gone.came, gone.reason) == (False, "")
 
 
 def test_a_node_that_a_user_deletes_is_not_removed_by_the_autoscaler(snapshot, make, write):

@@ -13,7 +13,7 @@ from fairlead.engine.autoscaling.cluster_autoscaler.cloudprovider.simulated_prov
     NodeGroupSpec,
 )
 from fairlead.engine.autoscaling.cluster_autoscaler.controller import ClusterAutoscaler
-from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeDeparture
+from fairlead.engine.autoscaling.cluster_autoscaler.history import NodeArrival, NodeDeparture
 from fairlead.engine.autoscaling.karpenter.controller import Karpenter
 from fairlead.engine.autoscaling.karpenter.history import KarpenterNodeChange
 from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE
@@ -26,7 +26,9 @@ from fairlead.whatif.outcome.autoscaling.node_group import (
 )
 
 _SECONDS_PER_HOUR: Final = 3600.0
-_DELETED: Final = "Deleted"  # by a user, as in Karpenter's history
+# a user's actions, in the words of Karpenter's history
+_CREATED: Final = "Created by a user"
+_DELETED: Final = "Deleted"
 
 
 def autoscaling_outcome(
@@ -35,7 +37,7 @@ def autoscaling_outcome(
     """Return the nodes that Cluster Autoscaler changed from `since` to `until`, and its groups."""
     history = autoscaler.history
     moves = [
-        *(NodeTransition(one.at, one.node, one.group, came=True) for one in history.arrivals),
+        *map(_arrival, history.arrivals),
         *map(_departure, history.departures),
     ]
     transitions = sorted(moves, key=lambda one: (one.at, one.came, one.node))
@@ -53,6 +55,11 @@ def autoscaling_outcome(
         dict(sorted(autoscaler.undelivered.items())),
         tuple(one for one in transitions if one.at < since),
     )
+
+
+def _arrival(one: NodeArrival) -> NodeTransition:
+    reason = "" if one.is_own else _CREATED
+    return NodeTransition(one.at, one.node, one.group, came=True, reason=reason)
 
 
 def _departure(one: NodeDeparture) -> NodeTransition:

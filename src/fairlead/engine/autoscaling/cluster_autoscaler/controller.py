@@ -152,7 +152,8 @@ class ClusterAutoscaler:
             changed = self._provider.adopt(changed)
         known = self.autoscaler.context.listers.find(changed)
         if known is None and isinstance(changed, Node) and not is_loaded:
-            self.history.node_added(changed, now)
+            is_own = self._provider.has_made(changed.spec.provider_id)
+            self.history.node_added(changed, now, is_own=is_own)
         if known is None or is_visible_change(known, changed):
             self.autoscaler.put(changed)
             self._wake(now)

@@ -38,11 +38,12 @@ class GroupGrowth(Struct, frozen=True):
 
 
 class NodeArrival(Struct, frozen=True):
-    """The addition of a Node to a node group."""
+    """The addition of a Node to a node group. `is_own` is set if the autoscaler requested it."""
 
     at: Instant
     node: str
     group: str
+    is_own: bool
 
 
 class NodeDeparture(Struct, frozen=True):
@@ -71,11 +72,11 @@ class AutoscalerHistory:
         self.without_scale_up: Mapping[str, str] = {}
         self.staying: Mapping[str, str] = {}
 
-    def node_added(self, node: Node, now: Instant) -> None:
+    def node_added(self, node: Node, now: Instant, *, is_own: bool) -> None:
         """Record the addition of `node` if it belongs to a node group."""
         group = self._provider.node_group_for(node.spec.provider_id)
         if group is not None:
-            self.arrivals.append(NodeArrival(now, node.metadata.name, group.id))
+            self.arrivals.append(NodeArrival(now, node.metadata.name, group.id, is_own))
 
     def node_removed(self, node: Node, now: Instant) -> None:
         """Record the deletion of `node` if it belongs to a node group."""

@@ -274,6 +274,10 @@ class SimulatedProvider:
         group = self.node_group_for(provider_id)
         return group is not None and provider_id in group.machines
 
+    def has_made(self, provider_id: str) -> bool:
+        """Return whether this provider created the Node of the machine."""
+        return provider_id in self._made
+
     def lose(self, node: Node) -> None:
         """Remove the machine of the deleted Node `node`, and lower the target size of its group.
 
