@@ -13,6 +13,8 @@ import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as, without_nulls
 from fairlead.api.json import Json
+from fairlead.api.objects import Node
+from fairlead.api.well_known_label import INSTANCE_TYPE
 from fairlead.apiserver.kind import NODE
 from fairlead.engine.autoscaling.karpenter.apis import (
     WHEN_EMPTY_OR_UNDERUTILIZED,
@@ -23,10 +25,17 @@ from fairlead.engine.autoscaling.karpenter.apis import (
 )
 from fairlead.engine.autoscaling.karpenter.cloudprovider.instance_type import InstanceType
 from fairlead.engine.autoscaling.karpenter.config import KarpenterConfig
-from fairlead.engine.autoscaling.karpenter.labels import CAPACITY_TYPE, ON_DEMAND, SPOT
+from fairlead.engine.autoscaling.karpenter.labels import (
+    CAPACITY_TYPE,
+    NODE_POOL,
+    ON_DEMAND,
+    SPOT,
+)
+from fairlead.engine.autoscaling.karpenter.nodeclaim.conditions import is_offered
 from fairlead.engine.autoscaling.karpenter.provisioning.nodeclaimtemplate import (
     template_requirements,
 )
+from fairlead.engine.autoscaling.karpenter.scheduling.requirements import label_requirements
 from fairlead.whatif.configuration.autoscaling.instance_type_file import (
     instance_types,
     read_instance_types,
@@ -40,6 +49,7 @@ from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.manifest import Manifest, manifests
 
 _GROUP: Final = "karpenter.sh"
+_NODES_SHOWN: Final = 3
 _HOW: Final = "give some with --{0} (in a scenario: settings.{0})"
 
 View = TypeVar("View", bound=msgspec.Struct)
@@ -89,6 +99,7 @@ def karpenter_config(
         initial, has_overlays=bool(overlays), adds_overlays=adds_overlays
     )
     notes += about_options
+    notes += _nodes_of_missing_types(nodes, offered, options.well_known_labels)
     config = KarpenterConfig(
         pools=tuple(pools),
         types=offered,
@@ -135,6 +146,33 @@ def _unoffered_spot(pools: Iterable[NodePool], types: Iterable[InstanceType]) ->
             "spot offering. Karpenter replaces an on-demand node there only by a spot node, so "
             "replacements by consolidation fail for lack of capacity. Require "
             f"{CAPACITY_TYPE} on-demand in the NodePool, or state spotPrice in --instance-types."
+        )
+
+
+def _nodes_of_missing_types(
+    nodes: Iterable[Node], types: Iterable[InstanceType], well_known: frozenset[str]
+) -> Iterator[str]:
+    """Yield a note about nodes of NodePools that Karpenter replaces, because no type matches them.
+
+    upstream: drift.go:instanceTypeNotFound
+    """
+    known = {one.name: one for one in types}
+    missing = []
+    for node in nodes:
+        labels = node.metadata.labels
+        offered = known.get(labels.get(INSTANCE_TYPE, ""))
+        is_found = offered and is_offered(offered, label_requirements(labels), well_known)
+        if NODE_POOL in labels and not is_found:
+            kind = (labels.get(INSTANCE_TYPE, ""), labels.get(CAPACITY_TYPE, ""))
+            missing.append(f"{node.metadata.name} ({' '.join(filter(None, kind))})")
+    if missing:
+        shown = ", ".join(missing[:_NODES_SHOWN])
+        more = len(missing) - _NODES_SHOWN
+        yield (
+            "No offering of --instance-types has the type, zone and capacity type of "
+            f"{shown}{f' and {more:,} more' if more > 0 else ''}. Karpenter replaces such a node "
+            "as drifted (InstanceTypeNotFound) once it is older than an hour, and its price is "
+            "unknown. Add the missing types, or spotPrice for spot nodes."
         )
 
 

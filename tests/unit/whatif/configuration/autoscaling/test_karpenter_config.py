@@ -58,6 +58,38 @@ def test_replacements_that_can_be_launched_need_no_note(spot_notes, given):
     assert spot_notes(**given) == []
 
 
+@pytest.mark.parametrize(
+    ("types", "labels", "who"),
+    [
+        (WITH_SPOT, {"node.kubernetes.io/instance-type": "large"}, "n (large on-demand)"),
+        (WITHOUT_SPOT, {"karpenter.sh/capacity-type": "spot"}, "n (small spot)"),
+        (WITH_SPOT, {"karpenter.sh/capacity-type": "spot"}, None),
+        (WITHOUT_SPOT, {}, None),
+    ],
+    ids=["no such type", "no spot price", "spot", "on demand"],
+)
+def test_nodes_that_no_instance_type_matches_are_named(found, make, write, types, labels, who):
+    """Karpenter replaces them as drifted."""
+    own = {
+        "karpenter.sh/nodepool": "default",
+        "karpenter.sh/capacity-type": "on-demand",
+        "node.kubernetes.io/instance-type": "small",
+        "topology.kubernetes.io/zone": "z",
+        **labels,
+    }
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {"requirements": []}}},
+    }
+    file = str(write("types.csv", types))
+    _, notes = karpenter_config("dump", found(make.node("n", **own), pool), file)
+    named = [one for one in notes if "InstanceTypeNotFound" in one]
+    assert len(named) == (who is not None)
+    assert all(f"capacity type of {who}. " in one for one in named)
+
+
 @pytest.mark.parametrize(("given", "expected"), [({}, "720h"), ({"expireAfter": "Never"}, "Never")])
 def test_nodes_expire_after_the_servers_default(found, make, write, given, expected):
     """A NodePool from a file has not been through an API server."""

@@ -162,7 +162,7 @@ class ClaimConditions:
         table = self._types_of(pool)
         index = table.index.get(claim.metadata.labels.get(INSTANCE_TYPE, ""))
         labels = label_requirements(claim.metadata.labels)
-        if index is None or not _is_offered(table.types[index], labels, table.well_known):
+        if index is None or not is_offered(table.types[index], labels, table.well_known):
             return True
         if len(self._found_until) >= _TYPE_CHECKS_MAX:
             self._found_until = {one: end for one, end in self._found_until.items() if end > now}
@@ -170,7 +170,7 @@ class ClaimConditions:
         return False
 
 
-def _is_offered(
+def is_offered(
     instance_type: InstanceType, labels: Requirements, well_known: frozenset[str]
 ) -> bool:
     """Return whether the type has an offering, available or not, that matches `labels`.
