@@ -145,6 +145,19 @@ def bound(name: str, node_name: str, **meta: Any) -> Json:
     }
 
 
+def test_a_pending_pod_of_a_daemonset_has_a_reason(tmp_path: Path) -> None:
+    """The node is full, and Karpenter creates no node for the pod."""
+    agent = web(1)
+    agent["kind"] = "DaemonSet"
+    agent["metadata"]["name"] = "agent"
+    agent["spec"].pop("replicas")
+    objects = [pool(), node("n1"), node_claim("n1"), bound("a", "n1"), bound("b", "n1"), agent]
+    found = ask(tmp_path, objects, ClusterChange()).changed.autoscaling
+    assert found is not None
+    assert set(found.waiting.values()) == {"pods of DaemonSets trigger no scale-up"}
+    assert found.added == 0
+
+
 NEVER = {"consolidateAfter": "Never"}
 EMPTY_ONLY = {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmpty"}
 NO_BUDGET = {"consolidateAfter": "0s", "budgets": [{"nodes": "0"}]}

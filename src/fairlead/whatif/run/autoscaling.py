@@ -111,7 +111,7 @@ def karpenter_outcome(karpenter: Karpenter, since: Instant, until: Instant) -> A
         KARPENTER,
         groups,
         transitions,
-        dict(sorted(history.errors.items())),
+        dict(sorted(karpenter.pods_without_node().items())),
         {
             node: why
             for node, why in sorted(karpenter.kept_nodes(until).items())

@@ -31,7 +31,11 @@ from fairlead.engine.autoscaling.karpenter.labels import DISRUPTED_TAINT
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifecycle import NodeClaimLifecycle
 from fairlead.engine.autoscaling.karpenter.nodeclaim.lifetime import is_pod_event
 from fairlead.engine.autoscaling.karpenter.overlay import OverlaidTypes
-from fairlead.engine.autoscaling.karpenter.pod import is_provisionable
+from fairlead.engine.autoscaling.karpenter.pod import (
+    is_owned_by,
+    is_provisionable,
+    is_unschedulable,
+)
 from fairlead.engine.autoscaling.karpenter.provisioning.batcher import Batcher
 from fairlead.engine.autoscaling.karpenter.provisioning.provisioner import Provisioner
 from fairlead.engine.autoscaling.karpenter.served_resources import (
@@ -64,6 +68,7 @@ from fairlead.engine.core.stimulus import (
 )
 
 _PROVISIONED: Final = "Provisioned"
+_IGNORED: Final = "pods of DaemonSets trigger no scale-up"
 
 
 class Karpenter:
@@ -110,6 +115,18 @@ class Karpenter:
     def price_of(self, claim: NodeClaim) -> float:
         """Return the hourly price of the NodeClaim's machine; 0 if its offering is unknown."""
         return self._claims.price_of(claim)
+
+    def pods_without_node(self) -> dict[str, str]:
+        """Return the pods for which Karpenter creates no node, each with the reason.
+
+        Upstream publishes no event about pods of DaemonSets, for which it never creates a node.
+        """
+        ignored = {
+            pod.key: _IGNORED
+            for pod in self.cluster.pods.values()
+            if is_unschedulable(pod) and is_owned_by(pod, "DaemonSet")
+        }
+        return self.history.errors | ignored
 
     def kept_nodes(self, now: Instant) -> dict[str, str]:
         """Return the nodes that Karpenter keeps, each with upstream's reason.

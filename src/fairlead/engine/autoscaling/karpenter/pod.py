@@ -25,14 +25,19 @@ def is_provisionable(pod: Pod) -> bool:
 
     Pods that are bound or nominated, and pods of DaemonSets and Nodes, are excluded.
     """
+    return (
+        is_unschedulable(pod) and not is_owned_by(pod, "DaemonSet") and not is_owned_by(pod, "Node")
+    )
+
+
+def is_unschedulable(pod: Pod) -> bool:
+    """Return whether the scheduler found no node for the pod, and nominated none."""
     found = condition(pod, "PodScheduled")
     return (
         found is not None
         and found.reason == "Unschedulable"
         and not pod.spec.node_name
         and not pod.status.nominated_node_name
-        and not is_owned_by(pod, "DaemonSet")
-        and not is_owned_by(pod, "Node")
     )
 
 
