@@ -146,6 +146,6 @@ def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> 
     return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)
 
 
-def expired(asked: int, oldest: int) -> ApiError:
-    """Return ApiError 410: version `asked` is too old; the change log starts at `oldest`."""
-    return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")
+def expired(requested: int, oldest: int) -> ApiError:
+    """Return ApiError 410: version `requested` is too old; the change log starts at `oldest`."""
+    return ApiError("Expired", 410, f"too old resource version: {requested} ({oldest})")

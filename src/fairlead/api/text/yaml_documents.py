@@ -55,8 +55,8 @@ class YamlError(ValueError):
 
     def __init__(self, problem: str, line: int, context: str = "", upstream: str = "") -> None:
         """Store the problem; `upstream` is the error message of upstream's Go library."""
-        told = f"{context} {problem}" if context else problem
-        super().__init__(f"line {line}: {told}" if line else told)
+        message = f"{context} {problem}" if context else problem
+        super().__init__(f"line {line}: {message}" if line else message)
         self.problem = problem
         self.line = line
         self.context = context
@@ -258,8 +258,8 @@ class _Builder:
     def _alias(self, event: AliasEvent) -> None:
         if event.anchor not in self._anchors:
             problem = f"the alias *{event.anchor} stands for nothing defined before it"
-            told = f"yaml: unknown anchor '{event.anchor}' referenced"
-            raise _refusal(event, problem, told)
+            upstream = f"yaml: unknown anchor '{event.anchor}' referenced"
+            raise _refusal(event, problem, upstream)
         value, size = self._anchors[event.anchor]
         self._count += size
         self._aliased += size
@@ -294,8 +294,8 @@ class _Builder:
     def _merge(self, top: _OpenCollection, value: Any, event: Any) -> None:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            told = "yaml: map merge requires map or sequence of maps as the value"
-            raise _refusal(event, "<< merges mappings only", told)
+            upstream = "yaml: map merge requires map or sequence of maps as the value"
+            raise _refusal(event, "<< merges mappings only", upstream)
         top.merges.extend(sources)
 
 

@@ -32,9 +32,9 @@ def with_pod_level_requests(spec: Json) -> Json:
     if limits or requests:
         limits = {**_hugepages_limits(spec, requests), **limits}
     if limits:
-        asked = _overcommittable_requests(spec)
+        overcommittable = _overcommittable_requests(spec)
         rest = {name: text for name, text in limits.items() if is_supported(name)}
-        requests = {**rest, **asked, **requests}
+        requests = {**rest, **overcommittable, **requests}
     filled = {"requests": requests, "limits": limits}
     complete = {**resources, **{key: value for key, value in filled.items() if value}}
     return spec if complete == resources else {**spec, "resources": complete}

@@ -217,8 +217,8 @@ def _aggregated_clause(accept: str) -> Clause | None:
 
 def _asks_for_list(clause: Clause) -> bool:
     group, _, version = API_VERSION.partition("/")
-    asked = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"))
-    return asked == (LIST, group, version)
+    requested = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"))
+    return requested == (LIST, group, version)
 
 
 # --- aggregated discovery ------------------------------------------------------------------------

@@ -44,8 +44,8 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
     }
     if request.user.name and request.headers.get(USER):
         # upstream: audit/request.go:LogImpersonatedUser, even if impersonation was refused
-        asked = AuthorizationAttributes(request.user, event["verb"])
-        event["impersonatedUser"] = _user(impersonated(asked, request.headers, allow_all))
+        attributes = AuthorizationAttributes(request.user, event["verb"])
+        event["impersonatedUser"] = _user(impersonated(attributes, request.headers, allow_all))
     target = request_info_of(request.path)
     if target is not None:
         is_watch = is_true(request, "watch")

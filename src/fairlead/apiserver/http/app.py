@@ -259,10 +259,10 @@ def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
     return (CLUSTER_TIME, formatdate(seconds, usegmt=True).encode())
 
 
-def _with_headers(send: Send, asked: Mapping[str, str], now: int) -> Send:
+def _with_headers(send: Send, request_headers: Mapping[str, str], now: int) -> Send:
     """Return a function that sends with `send` and adds the common headers to every response."""
     common = [
-        (b"audit-id", asked[AUDIT_ID].encode("latin-1")),
+        (b"audit-id", request_headers[AUDIT_ID].encode("latin-1")),
         _cluster_time(now // NANOSECONDS_PER_SECOND),
     ]
 
@@ -277,19 +277,19 @@ def _with_headers(send: Send, asked: Mapping[str, str], now: int) -> Send:
 async def _send(
     send: Send,
     method: str,
-    asked: Mapping[str, str],
+    request_headers: Mapping[str, str],
     response: Response,
     body: Iterator[bytes],
     now: int,
 ) -> None:
-    """Send `body` as the response to a request with the headers `asked`.
+    """Send `body` as the response to a request with `request_headers`.
 
     A body longer than GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
     """
     parts, length, is_complete = _beginning(body)
     headers = [
         NO_CACHE,
-        (b"audit-id", asked[AUDIT_ID].encode("latin-1")),
+        (b"audit-id", request_headers[AUDIT_ID].encode("latin-1")),
         _cluster_time(now // NANOSECONDS_PER_SECOND),
     ]
     if response.content_type:
@@ -301,7 +301,7 @@ async def _send(
     if response.warnings:
         headers += warning_headers(response.warnings)
     whole: Iterator[bytes] = chain(parts, body)
-    if length > GZIP_BYTES_MIN and _takes_gzip(asked.get("accept-encoding", "")):
+    if length > GZIP_BYTES_MIN and _takes_gzip(request_headers.get("accept-encoding", "")):
         whole, is_complete = _gzipped(whole), False
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     if is_complete:

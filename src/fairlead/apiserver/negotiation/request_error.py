@@ -75,13 +75,13 @@ def unreadable(message: str) -> ApiError:
     return ApiError("", 500, message)
 
 
-def too_large_resource_version(asked: int, current: int) -> ApiError:
-    """Return ApiError 504: the resourceVersion `asked` is newer than the `current` one."""
+def too_large_resource_version(requested: int, current: int) -> ApiError:
+    """Return ApiError 504: the resourceVersion `requested` is newer than the `current` one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",
         504,
-        f"Timeout: Too large resource version: {asked}, current: {current}",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
         causes=(Cause("ResourceVersionTooLarge", "Too large resource version"),),
         retry_after_s=TOO_LARGE_RETRY_S,
     )

@@ -34,7 +34,7 @@ _V2: Final = "v2"
 _V2_PROTOBUF: Final = "v2 in protobuf"
 _PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _V2_FORMS: Final = {_V2: JSON, _V2_PROTOBUF: _PROTOBUF}
-_ASKED: Final = {
+_FORM_BY_TYPE: Final = {
     JSON: _V2,
     "application/*": _V2,
     "*/*": _V2,
@@ -164,4 +164,4 @@ class OpenApi:
 def _v2_form(accept: str) -> str:
     """Return the name of the /openapi/v2 document in a form that `accept` allows; "" for none."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
-    return next((_ASKED[one] for one in wanted if one in _ASKED), "")
+    return next((_FORM_BY_TYPE[one] for one in wanted if one in _FORM_BY_TYPE), "")

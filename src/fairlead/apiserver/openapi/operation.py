@@ -84,7 +84,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
     action: str,
     name: str,
     *,
-    answers: Iterable[tuple[str, str]],
+    definitions: Iterable[tuple[str, str]],
     media_types: tuple[str, ...] = READ,
     query: tuple[str, ...] = (),
     body: Json | None = None,
@@ -108,15 +108,15 @@ def operation(  # noqa: PLR0913 - the parts of one operation
         made["parameters"] = parameter.parameters(*query)
     if body is not None:
         made["requestBody"] = body
-    made["responses"] = responses(answers, media_types)
+    made["responses"] = responses(definitions, media_types)
     return made
 
 
-def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
+def responses(definitions: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
     """Return the responses by status code; each response can have any of `media_types`."""
     made: Json = {
         code: {"description": _SAID[code], "content": content(definition, media_types)}
-        for code, definition in answers
+        for code, definition in definitions
     }
     return {**made, "401": {"description": _SAID["401"]}}
 
@@ -145,7 +145,7 @@ def list_operation(subject: Subject, *, all_namespaces: bool = False) -> Json:
         subject,
         "list",
         name,
-        answers=(("200", subject.list_type),),
+        definitions=(("200", subject.list_type),),
         media_types=subject.object_media_types if subject.kind.is_custom else STREAMED,
         query=() if all_namespaces else parameter.LIST,
     )
@@ -157,7 +157,7 @@ def create_operation(subject: Subject) -> Json:
         subject,
         "post",
         subject.operation_id("create"),
-        answers=tuple((code, subject.object_type) for code in ("200", "201", "202")),
+        definitions=tuple((code, subject.object_type) for code in ("200", "201", "202")),
         media_types=subject.object_media_types,
         query=parameter.WRITE,
         body=_required_body(subject, subject.object_type),
@@ -170,7 +170,7 @@ def delete_collection_operation(subject: Subject) -> Json:
         subject,
         "deletecollection",
         f"delete{subject.title}Collection{subject.scope}{subject.kind.kind}",
-        answers=(("200", _STATUS),),
+        definitions=(("200", _STATUS),),
         media_types=subject.object_media_types,
         query=parameter.DELETE_COLLECTION,
         body=_delete_options(),
@@ -179,12 +179,12 @@ def delete_collection_operation(subject: Subject) -> Json:
 
 def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
     """Return the operation that deletes an object; it responds with a Status or the object."""
-    answer = subject.object_type if returns_object else _STATUS
+    response_type = subject.object_type if returns_object else _STATUS
     return operation(
         subject,
         "delete",
         subject.operation_id("delete"),
-        answers=(("200", answer), ("202", answer)),
+        definitions=(("200", response_type), ("202", response_type)),
         media_types=subject.object_media_types,
         query=parameter.DELETE,
         body=_delete_options(),
@@ -192,33 +192,33 @@ def delete_operation(subject: Subject, *, returns_object: bool) -> Json:
 
 
 def get_operation(
-    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
 ) -> Json:
     """Return the operation that gets an object, or its subresource `part`.
 
-    `answer` is the type of the response, by default the object type of `subject`. `about` is as in
-    `operation`.
+    `response_type` is the type of the response, by default the object type of `subject`. `about`
+    is as in `operation`.
     """
     return operation(
         subject,
         "get",
         subject.operation_id("read", part),
-        answers=(("200", answer or subject.object_type),),
+        definitions=(("200", response_type or subject.object_type),),
         media_types=subject.object_media_types,
         about=about,
     )
 
 
 def update_operation(
-    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
 ) -> Json:
     """Return the operation that updates an object or a subresource; see `get_operation`."""
-    definition = answer or subject.object_type
+    definition = response_type or subject.object_type
     return operation(
         subject,
         "put",
         subject.operation_id("replace", part),
-        answers=(("200", definition), ("201", definition)),
+        definitions=(("200", definition), ("201", definition)),
         media_types=subject.object_media_types,
         query=parameter.WRITE,
         body=_required_body(subject, definition),
@@ -227,17 +227,17 @@ def update_operation(
 
 
 def patch_operation(
-    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+    subject: Subject, part: str = "", response_type: str = "", about: About | None = None
 ) -> Json:
     """Return the operation that patches an object or a subresource; see `get_operation`."""
-    definition = answer or subject.object_type
+    definition = response_type or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
     codes = ("200",) if subject.kind.is_custom else ("200", "201")
     return operation(
         subject,
         "patch",
         subject.operation_id("patch", part),
-        answers=tuple((code, definition) for code in codes),
+        definitions=tuple((code, definition) for code in codes),
         media_types=subject.object_media_types,
         query=parameter.PATCH,
         body={"content": content(PATCH, patches), "required": True},
@@ -254,7 +254,7 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
         subject,
         "post",
         subject.operation_id("create", part),
-        answers=tuple((code, definition) for code in ("200", "201", "202")),
+        definitions=tuple((code, definition) for code in ("200", "201", "202")),
         query=parameter.WRITE,
         body=_required_body(subject, definition),
         about=about,
@@ -270,6 +270,6 @@ def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = F
         subject,
         "watchlist" if is_list else "watch",
         name,
-        answers=(("200", _WATCH_EVENT),),
+        definitions=(("200", _WATCH_EVENT),),
         media_types=STREAMED,
     )

@@ -71,7 +71,7 @@ def _operation(operation: Json) -> Json:
         for key, value in operation.items()
         if key not in ("parameters", "requestBody", "responses")
     }
-    answers = operation["responses"]
+    responses = operation["responses"]
     parameters = [_parameter(one) for one in operation.get("parameters", ())]
     if "requestBody" in operation:
         parameters.insert(0, _body(operation["requestBody"]))
@@ -80,10 +80,10 @@ def _operation(operation: Json) -> Json:
     sent = operation.get("requestBody", {}).get("content", {})
     made["consumes"] = list(sent) or list(_ANY_BODY)
     made["produces"] = next(
-        (list(one["content"]) for one in answers.values() if "content" in one), []
+        (list(one["content"]) for one in responses.values() if "content" in one), []
     )
     made["schemes"] = ["https"]
-    made["responses"] = {code: _answer(answer) for code, answer in answers.items()}
+    made["responses"] = {code: _response(response) for code, response in responses.items()}
     return made
 
 
@@ -97,10 +97,10 @@ def _body(body: Json) -> Json:
     return {**made, "required": True} if body.get("required") else made
 
 
-def _answer(answer: Json) -> Json:
-    made: Json = {"description": answer.get("description", "")}
-    if "content" in answer:
-        made["schema"] = _first_schema(answer["content"])
+def _response(response: Json) -> Json:
+    made: Json = {"description": response.get("description", "")}
+    if "content" in response:
+        made["schema"] = _first_schema(response["content"])
     return made
 
 

@@ -103,7 +103,9 @@ def _path(item: Json) -> bytes:
 
 
 def _operation(operation: Json) -> bytes:
-    answers = ((code, bytes_field(1, _answer(one))) for code, one in operation["responses"].items())
+    responses = (
+        (code, bytes_field(1, _response(one))) for code, one in operation["responses"].items()
+    )
     return b"".join(
         (
             *(_text(1, one) for one in operation.get("tags", ())),
@@ -111,17 +113,17 @@ def _operation(operation: Json) -> bytes:
             *(_text(6, one) for one in operation.get("produces", ())),
             *(_text(7, one) for one in operation.get("consumes", ())),
             *(bytes_field(8, _parameter(one)) for one in operation.get("parameters", ())),
-            bytes_field(9, _named(1, answers)),
+            bytes_field(9, _named(1, responses)),
             *(_text(10, one) for one in operation.get("schemes", ())),
             *(_extension(13, key, one) for key, one in operation.items() if key.startswith("x-")),
         )
     )
 
 
-def _answer(answer: Json) -> bytes:
-    made = _text(1, answer["description"])
-    if "schema" in answer:
-        made += bytes_field(2, bytes_field(1, schema_message(answer["schema"])))
+def _response(response: Json) -> bytes:
+    made = _text(1, response["description"])
+    if "schema" in response:
+        made += bytes_field(2, bytes_field(1, schema_message(response["schema"])))
     return made
 
 

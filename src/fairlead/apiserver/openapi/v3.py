@@ -66,8 +66,8 @@ def _resources(group: str, version: str) -> Json:
 
 
 def _get(name: str, tagged: str, definition: str) -> Json:
-    answers = operation.responses((("200", definition),), operation.READ)
-    return {"tags": [tagged], "operationId": name, "responses": answers}
+    responses = operation.responses((("200", definition),), operation.READ)
+    return {"tags": [tagged], "operationId": name, "responses": responses}
 
 
 def group_document(group: str, *, described: bool = True) -> Json:
@@ -92,14 +92,14 @@ def plain_document(path: str) -> Json:
     """Return the document of a path that belongs to no group, such as `version`."""
     types, definition = Types(V3), ""
     name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
-    answer: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
+    response: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
     if path == "version":
         definition = _VERSION_INFO
         types.add([definition])
-        answer = operation.responses((("200", definition),), ("application/json",))["200"]
+        response = operation.responses((("200", definition),), ("application/json",))["200"]
     components = {"schemas": types.documents(), "securitySchemes": _SECURITY}
     tagged = _PARTS.split(path)[0] or "wellKnown"
-    get = {"tags": [tagged], "operationId": name, "responses": {"200": answer}}
+    get = {"tags": [tagged], "operationId": name, "responses": {"200": response}}
     return {**head(), "paths": {f"/{path}/": {"get": get}}, "components": components}
 
 

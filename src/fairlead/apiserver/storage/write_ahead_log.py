@@ -88,7 +88,7 @@ class WriteAheadLog:
         self._writing = threading.Lock()
         self._waiting: list[Waiter] = []
         self._failure = ""
-        self._is_asked = False  # `_begin_transaction` will be called
+        self._is_scheduled = False  # a call of `_begin_transaction` is scheduled
         self._is_wanted = False  # callers wait for the pending changes
         self._is_short = False
         self._is_exhausted = False
@@ -192,7 +192,7 @@ class WriteAheadLog:
             if self._durable >= wanted:
                 return
             self._waiting.append((wanted, loop, written))
-            is_first, self._is_asked = not self._is_asked, True
+            is_first, self._is_scheduled = not self._is_scheduled, True
         if is_first:
             # Requests that arrived together are handled first, and share a transaction.
             loop.call_soon(self._begin_transaction)
@@ -200,7 +200,7 @@ class WriteAheadLog:
 
     def _begin_transaction(self) -> None:
         with self._changed:
-            self._is_asked, self._is_wanted = False, True
+            self._is_scheduled, self._is_wanted = False, True
             self._changed.notify()
 
     def close(self) -> None:
@@ -299,17 +299,17 @@ class WriteAheadLog:
             self._durable = version
             ready = [entry for entry in self._waiting if entry[0] <= version]
             self._waiting = [entry for entry in self._waiting if entry[0] > version]
-        _tell(ready, is_written=True)
+        _wake(ready, is_written=True)
 
     def _fail(self, why: str) -> None:
         """Fail all callers of `wait_until_durable`; the rows stay pending and are retried."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
-        _tell(waiting, is_written=False)
+        _wake(waiting, is_written=False)
 
 
-def _tell(waiting: Sequence[Waiter], *, is_written: bool) -> None:
+def _wake(waiting: Sequence[Waiter], *, is_written: bool) -> None:
     """Resolve the futures of the waiting callers, waking each event loop only once."""
     loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for _, loop, written in waiting:

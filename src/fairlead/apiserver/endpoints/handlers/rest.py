@@ -119,12 +119,12 @@ def in_request_namespace(scope: RequestScope, obj: Json) -> Json:
 def with_request_name(scope: RequestScope, obj: Json) -> Json:
     """Return `obj` unchanged. Raises ApiError 400 if its name differs from the name in the path."""
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
-    name, asked = obj["metadata"].get("name", ""), scope.info.name
+    name, path_name = obj["metadata"].get("name", ""), scope.info.name
     if not name:
-        why = f"the name of the object ({asked} based on URL) was undeterminable: "
+        why = f"the name of the object ({path_name} based on URL) was undeterminable: "
         raise bad_request(f"{why}name must be provided")
-    if name != asked:
-        why = f"the name of the object ({name}) does not match the name on the URL ({asked})"
+    if name != path_name:
+        why = f"the name of the object ({name}) does not match the name on the URL ({path_name})"
         raise bad_request(why)
     return obj
 
@@ -199,8 +199,8 @@ def _admission_options(options: WriteOptions) -> Json:
     shown: Json = {"dryRun": ["All"]} if options.dry_run else {}
     if options.manager:
         shown["fieldManager"] = options.manager
-    if options.asked_validation:
-        shown["fieldValidation"] = options.asked_validation
+    if options.requested_validation:
+        shown["fieldValidation"] = options.requested_validation
     return shown
 
 

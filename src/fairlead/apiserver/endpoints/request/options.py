@@ -99,10 +99,10 @@ def list_options(request: Request, *, is_watch: bool) -> ListOptions:
     labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
     if labels or fields:
         parsed_selectors(labels, fields)  # upstream parses selectors before it validates
-    asked = request.has("sendInitialEvents")
-    send_initial = is_true(request, "sendInitialEvents") if asked else None
+    is_set = request.has("sendInitialEvents")
+    send_initial = is_true(request, "sendInitialEvents") if is_set else None
     version, match = request.parameter("resourceVersion"), request.parameter(_MATCH)
-    if is_watch and not asked and not match and version in ("", "0"):
+    if is_watch and not is_set and not match and version in ("", "0"):
         # upstream: apimachinery meta/internalversion: SetListOptionsDefaults
         send_initial, match = True, NOT_OLDER_THAN
     options = ListOptions(
@@ -162,15 +162,15 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 class WriteOptions(Struct, frozen=True):
     """The options of a create, update or patch request.
 
-    `validation` is Strict, Warn (default) or Ignore. `asked_validation` is the request's parameter
-    fieldValidation, "" if it is missing.
+    `validation` is Strict, Warn (default) or Ignore. `requested_validation` is the request's
+    parameter fieldValidation, "" if it is missing.
     """
 
     dry_run: bool
     manager: str
     validation: str
     force: bool | None
-    asked_validation: str = ""
+    requested_validation: str = ""
 
 
 def write_options(request: Request, name: str) -> WriteOptions:
@@ -178,13 +178,13 @@ def write_options(request: Request, name: str) -> WriteOptions:
 
     `name` is the type of the options in error messages, such as PatchOptions.
     """
-    asked = request.has("force")
+    is_set = request.has("force")
     options = WriteOptions(
         dry_run=request.has("dryRun"),
         manager=request.parameter("fieldManager"),
         validation=request.parameter("fieldValidation") or "Warn",
-        force=is_true(request, "force") if asked else None,
-        asked_validation=request.parameter("fieldValidation"),
+        force=is_true(request, "force") if is_set else None,
+        requested_validation=request.parameter("fieldValidation"),
     )
     causes = (
         *(_patch_causes(request, options) if name == "PatchOptions" else ()),

@@ -86,7 +86,7 @@ def self_subject_rules_review(scope: RequestScope) -> Response:
         "nonResourceRules": [_shown(rule) for rule in rules if rule.get("nonResourceURLs")],
         "incomplete": False,
     }
-    return _answered(scope, {"metadata": {}, "spec": {}, "status": status})
+    return _respond(scope, {"metadata": {}, "spec": {}, "status": status})
 
 
 def self_subject_review(scope: RequestScope) -> Response:
@@ -94,7 +94,7 @@ def self_subject_review(scope: RequestScope) -> Response:
     posted_body(scope, scope.kind)
     meta = {"creationTimestamp": format_timestamp(scope.now)}
     status = {"userInfo": user_info(scope.request.user)}
-    return _answered(scope, {"metadata": meta, "status": status})
+    return _respond(scope, {"metadata": meta, "status": status})
 
 
 def token_review(scope: RequestScope) -> Response:
@@ -111,7 +111,7 @@ def token_review(scope: RequestScope) -> Response:
     else:
         audiences = [name for name in wanted if identity.recognize(token, (name,))]
         status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
-    return _answered(scope, {"metadata": {}, "spec": spec, "status": status})
+    return _respond(scope, {"metadata": {}, "spec": spec, "status": status})
 
 
 def user_info(user: User) -> Json:
@@ -152,14 +152,14 @@ def _require(problems: Iterable[Cause]) -> None:
 
 
 def _reviewed(scope: RequestScope, body: Json, spec: Json, user: User) -> Response:
-    verdict = _identity(scope).rights.verdict(_asked(spec, user))
+    verdict = _identity(scope).rights.verdict(_attributes(spec, user))
     meta = {
         key: value for key, value in object_member(body, "metadata").items() if value is not None
     }
-    return _answered(scope, {**body, "metadata": meta, "status": _verdict(verdict)})
+    return _respond(scope, {**body, "metadata": meta, "status": _verdict(verdict)})
 
 
-def _asked(spec: Json, user: User) -> AuthorizationAttributes:
+def _attributes(spec: Json, user: User) -> AuthorizationAttributes:
     about = spec.get("resourceAttributes")
     if about is None:
         path = spec["nonResourceAttributes"]
@@ -208,7 +208,7 @@ def _identity(scope: RequestScope) -> Identity:
     return scope.deps.identity
 
 
-def _answered(scope: RequestScope, fields: Json) -> Response:
+def _respond(scope: RequestScope, fields: Json) -> Response:
     kind = {"kind": scope.kind.kind, "apiVersion": scope.kind.api_version}
     return scope.respond_json({**kind, **_without(fields, *kind)}, 201)
 

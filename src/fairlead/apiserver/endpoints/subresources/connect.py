@@ -53,13 +53,13 @@ def chosen_container(scope: RequestScope, pod: Json) -> str:
     Raises ApiError 400 if the container does not exist, or if none is named and the pod has
     several.
     """
-    spec, asked = pod["spec"], scope.request.parameter("container")
+    spec, requested = pod["spec"], scope.request.parameter("container")
     name = pod["metadata"]["name"]
     names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]
-    if asked:
-        if asked not in names:
-            raise bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
+    if requested:
+        if requested not in names:
+            raise bad_request(f"container {requested} is not valid for pod {name}")
+        return requested
     main = [row["name"] for row in spec["containers"]]
     if len(main) > 1:
         chosen = f"a container name must be specified for pod {name}, choose one of: "

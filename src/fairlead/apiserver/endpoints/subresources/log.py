@@ -166,10 +166,10 @@ def _life(pod: Json, name: str, options: LogOptions) -> Iterator[LogLine]:
     if started:
         text = f"{name} started on {node} (simulated: nothing is executed)"
         yield LogLine(parse_timestamp(started), text)
-    asked = pod["metadata"].get("deletionTimestamp")
-    if asked and not options.is_previous:
+    deletion_timestamp = pod["metadata"].get("deletionTimestamp")
+    if deletion_timestamp and not options.is_previous:
         grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
-        at = parse_timestamp(asked) - grace_s * NANOSECONDS_PER_SECOND
+        at = parse_timestamp(deletion_timestamp) - grace_s * NANOSECONDS_PER_SECOND
         if not ended or at <= parse_timestamp(ended["finishedAt"]):
             yield LogLine(at, f"{name} is asked to stop within {grace_s} s")
     if ended:

@@ -41,8 +41,10 @@ def token(scope: RequestScope) -> WebhookCalls[Response]:
     account = existing_object(scope)
     _require_account(scope, object_member(body, "metadata").get("name") or "")
     body = yield from _admitted(scope, body)
-    asked = {key: value for key, value in object_member(body, "spec").items() if value is not None}
-    spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
+    requested = {
+        key: value for key, value in object_member(body, "spec").items() if value is not None
+    }
+    spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **requested}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
     _require_duration(spec["expirationSeconds"])
     now_s = scope.now // NANOSECONDS_PER_SECOND
@@ -68,11 +70,11 @@ def _admitted(scope: RequestScope, body: Json) -> WebhookCalls[Json]:
     meta = {**object_member(body, "metadata"), "name": target.name, "namespace": target.namespace}
     options = write_options(scope.request, "CreateOptions")
     write = write_of(scope, options, subresource=part)
-    asked = {**body, "metadata": meta}
+    obj = {**body, "metadata": meta}
     store = scope.deps.store
     return (
         yield from store.admission.admit.steps(
-            Operation.CREATE, scope.kind, asked, subresource=part, write=write
+            Operation.CREATE, scope.kind, obj, subresource=part, write=write
         )
     )
 

@@ -76,9 +76,9 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
             yield from check_quantity(path, name, text)
             yield from _check_pages(path, name, text)
     yield from check_within_limits(field, requirements)
-    asked = {**requirements.requests, **requirements.limits}
-    if any(name.startswith(HUGEPAGES_PREFIX) for name in asked) and not (
-        "cpu" in asked or "memory" in asked
+    combined = {**requirements.requests, **requirements.limits}
+    if any(name.startswith(HUGEPAGES_PREFIX) for name in combined) and not (
+        "cpu" in combined or "memory" in combined
     ):
         yield forbidden(field, "HugePages require cpu or memory")
 
@@ -125,10 +125,10 @@ def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequireme
     # upstream: validation.go:validatePodResourceConsistency
     try:
         alone = replace(spec, resources=None, overhead={})
-        asked = pod_requests(Pod(spec=alone))
+        container_requests = pod_requests(Pod(spec=alone))
     except QuantityError:
         return  # `check_quantity` reports the malformed quantity with the path of its field.
-    for name, amount in asked.items():
+    for name, amount in container_requests.items():
         request = quantity_or_none(requirements.requests.get(name, "0"))
         if request is None or not is_supported(name):
             continue

@@ -284,5 +284,5 @@ def check_service_update(old: Json, new: Json) -> Causes:
 
 def _health_port(spec: Json) -> int | None:
     """Return the health check node port; None if the Service needs no health check."""
-    is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
-    return spec.get("healthCheckNodePort", 0) if is_asked else None
+    is_required = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
+    return spec.get("healthCheckNodePort", 0) if is_required else None

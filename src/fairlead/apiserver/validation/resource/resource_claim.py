@@ -447,9 +447,9 @@ def _judged(expression: str) -> tuple[str, int]:
     The text is "" if the expression compiles and has the right type.
     """
     try:
-        asked = read_selector(expression)
+        selector = read_selector(expression)
     except ExpressionError as cause:
         return cause.whole, 0
-    if asked.type_.name not in ("bool", "any"):
-        return f"must evaluate to bool or the unknown type, not {asked.type_.full_name}", 0
-    return "", estimated_cost(asked, device_size).high
+    if selector.type_.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {selector.type_.full_name}", 0
+    return "", estimated_cost(selector, device_size).high

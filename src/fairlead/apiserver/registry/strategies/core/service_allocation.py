@@ -236,9 +236,9 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     spec = service["spec"]
     wanted = spec.get("ports") or ()
     taken, chosen = taken_ports(others), dict[int, int]()
-    asked = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
-    numbers, named = _free_ports(free, taken, "nodePort"), set(asked.values())
-    unasked = (number for number in numbers if number not in named)
+    requested = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
+    numbers, named = _free_ports(free, taken, "nodePort"), set(requested.values())
+    unrequested = (number for number in numbers if number not in named)
     is_given = spec.get("type") != "LoadBalancer" or spec.get("allocateLoadBalancerNodePorts", True)
     ports = []
     for index, port in enumerate(wanted):
@@ -246,8 +246,8 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
         if not own and not is_given:
             ports.append(port)
             continue
-        given = own or before or asked.get(_number(port))
-        number = given or next(unasked)
+        given = own or before or requested.get(_number(port))
+        number = given or next(unrequested)
         if number != before:
             why = _wrong_port(given, taken) if given else ""
             if why:

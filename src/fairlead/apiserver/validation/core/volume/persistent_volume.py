@@ -72,7 +72,7 @@ def check_claim_update(old: Json, new: Json) -> Causes:
         before["volumeName"] = after.get("volumeName")
     if before.get("storageClassName") is None and after.get("storageClassName") is not None:
         after["storageClassName"] = None
-    had, wants = (_asked_storage(spec) for spec in (before, after))
+    had, wants = (_requested_storage(spec) for spec in (before, after))
     if (old.get("status") or {}).get("phase") == "Bound":
         after["resources"] = _with_storage(after, had)
     after["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
@@ -94,7 +94,7 @@ def _check_attributes_class(had: str | None, wants: str | None) -> Causes:
         yield forbidden("spec.volumeAttributesClassName", why)
 
 
-def _asked_storage(spec: Json) -> str:
+def _requested_storage(spec: Json) -> str:
     text: str = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "0")
     return text
 
