@@ -57,10 +57,10 @@ class BareWorld:
 
         At most `cycles_max` cycles run; None means no maximum.
         """
-        settled: list[Instant] = []  # one entry before the first cycle, and one after each cycle
-        stop_when = None if cycles_max is None else lambda: len(settled) > cycles_max
-        self._driver.run(NOW, on_progress=settled.append, stop_when=stop_when)
-        return len(settled) - 1
+        instants: list[Instant] = []  # one entry before the first cycle, and one after each cycle
+        stop_when = None if cycles_max is None else lambda: len(instants) > cycles_max
+        self._driver.run(NOW, on_progress=instants.append, stop_when=stop_when)
+        return len(instants) - 1
 
     # --- World -----------------------------------------------------------------------------
 

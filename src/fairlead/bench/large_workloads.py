@@ -47,8 +47,8 @@ def _mixed(shapes: int, measured: int) -> Setting:
         requests(f"{50 + i * 7 % 97 + i // 97}m", f"{100 + i * 13 % 401}Mi") for i in range(shapes)
     ]
     queues = [pods(f"shape-{i}", -(-measured // shapes), spec=spec) for i, spec in enumerate(specs)]
-    in_turn = [next(queues[i % shapes]) for i in range(measured)]
-    return Setting([*nodes(5_000)], list(pods("init", 1_000, _INIT)), in_turn)
+    interleaved = [next(queues[i % shapes]) for i in range(measured)]
+    return Setting([*nodes(5_000)], list(pods("init", 1_000, _INIT)), interleaved)
 
 
 def _preemption_full(

@@ -41,7 +41,7 @@ _STAMP: Final = "2026-11-01T10:00:00Z"
 _HASH: Final = "5d8f"
 _POD: Final = "POD-NAME"
 _NODE: Final = "NODE-NAME"
-_ANSWERED: Final = (0, 1)  # exit codes: no difference, a difference
+_COMPLETED_CODES: Final = (0, 1)  # exit codes: no difference, a difference
 
 
 class WhatIfWorkload(Struct, frozen=True):
@@ -96,7 +96,7 @@ def measure_what_if(workload: WhatIfWorkload) -> Measurement:
             [*command, "--output", "json"], capture_output=True, check=False
         )
         elapsed = time.perf_counter() - started
-    if done.returncode not in _ANSWERED:
+    if done.returncode not in _COMPLETED_CODES:
         raise IncompleteRunError(f"{workload.name}: {done.stderr.decode(errors='replace').strip()}")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Measurement(

@@ -289,7 +289,7 @@ def run(arguments: Sequence[str]) -> int:
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
         _refuse_empty(tokens)
-        app = _app(asked=tokens[0] if tokens else "")
+        app = _app(requested=tokens[0] if tokens else "")
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -312,7 +312,7 @@ def values_of(arguments: Sequence[str]) -> dict[str, object]:
     """
     try:
         _refuse_empty(arguments)
-        app = _app(asked=arguments[0])
+        app = _app(requested=arguments[0])
         _, bound, _ = app.parse_args(list(arguments), exit_on_error=False, print_error=False)
     except (CycloptsError, ValueError) as cause:
         raise ValueError(_line_and_code(cause, arguments)[0]) from None
@@ -333,16 +333,16 @@ def _refuse_empty(tokens: Sequence[str]) -> None:
 
 def documented_app() -> App:
     """Return the app with every command loaded, for completion scripts and reference pages."""
-    app = _app(asked="")
+    app = _app(requested="")
     for command in COMMANDS:
         app[command.name].help = None
     return app
 
 
-def _app(asked: str) -> App:
+def _app(requested: str) -> App:
     """Return the app with all commands.
 
-    Only the command named `asked` is loaded with its full help.
+    Only the command named `requested` is loaded with its full help.
     """
     app = App(
         name="fairlead",
@@ -356,7 +356,7 @@ def _app(asked: str) -> App:
         app.command(
             command.path,
             name=command.name,
-            help=None if command.name == asked else command.text,
+            help=None if command.name == requested else command.text,
             help_epilogue=command.exit_codes,
             sort_key=order,
         )
@@ -434,7 +434,7 @@ def _unknown_option(tokens: Sequence[str], wanted: str = "") -> str:
         options = [option for option in options if option == wanted]
     if not options or tokens[0] not in {command.name for command in COMMANDS}:
         return ""
-    collection = _app(asked=tokens[0])[tokens[0]].assemble_argument_collection()
+    collection = _app(requested=tokens[0])[tokens[0]].assemble_argument_collection()
     known = {name for argument in collection for name in (*argument.names, *argument.negatives)}
     for option in options:
         if option not in known:

@@ -87,7 +87,7 @@ class HttpConnection(asyncio.Protocol):
         `read_seconds_max` seconds.
         """
         self.is_closed = False
-        self.has_answered = False  # whether bytes of the response to the last request have arrived
+        self.has_response_bytes = False  # of the response to the last request
         self.tls: ssl.SSLContext | None = None
         self.deadline = 0.0  # of the request in flight, in the loop's time
         self._new_limit = new_limit
@@ -114,7 +114,7 @@ class HttpConnection(asyncio.Protocol):
         """
         assert self._transport is not None
         self._on_end = on_end
-        self.has_answered = False
+        self.has_response_bytes = False
         # Otherwise, if the connection closes now, the previous response would be delivered again.
         self._begin_response()
         self._is_extended = deadline is None
@@ -155,7 +155,7 @@ class HttpConnection(asyncio.Protocol):
         if self._on_end is None:
             self.abort()
             return
-        self.has_answered = True
+        self.has_response_bytes = True
         if self._is_extended:
             self.deadline = self._clock() + self._read_seconds_max
         try:
@@ -181,7 +181,7 @@ class HttpConnection(asyncio.Protocol):
             return
         text = f"the connection failed: {cause or 'the server closed it'}"
         was_closed = cause is None or isinstance(cause, ConnectionResetError)
-        self.fail(UnreachableError(text, is_transient=was_closed and not self.has_answered))
+        self.fail(UnreachableError(text, is_transient=was_closed and not self.has_response_bytes))
 
     def _deliver(self) -> None:
         """Pass a complete response to `on_end`, which may already send the next request."""

@@ -121,7 +121,7 @@ class HttpPool:
                 try:
                     response = await self._exchange(connection, loop, request, deadline)
                 except UnreachableError:
-                    if was_idle and method in IDEMPOTENT and not connection.has_answered:
+                    if was_idle and method in IDEMPOTENT and not connection.has_response_bytes:
                         continue
                     raise
                 return response
@@ -163,13 +163,13 @@ class HttpPool:
     async def _acquire(self, loop: AbstractEventLoop, deadline: float | None) -> None:
         """Wait until fewer requests than the maximum are in flight. Raises TimeoutError."""
         while self._in_flight >= self._connections_max:
-            turn = loop.create_future()
-            self._waiting.append(turn)
+            waiter = loop.create_future()
+            self._waiting.append(waiter)
             try:
                 async with asyncio.timeout_at(deadline):
-                    await turn
+                    await waiter
             except BaseException:
-                if turn.done() and not turn.cancelled():
+                if waiter.done() and not waiter.cancelled():
                     self._wake_next()  # this request gives up after it was woken
                 raise
         self._in_flight += 1
@@ -180,9 +180,9 @@ class HttpPool:
 
     def _wake_next(self) -> None:
         while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
                 return
 
     # --- connections -----------------------------------------------------------------------

@@ -275,7 +275,7 @@ class RestClient:
         if status < 300:
             return ApiAnswer(status, body)
         refusal = self._refused(status, body)
-        seconds = _asked_s(response.retry_after)
+        seconds = _retry_after_s(response.retry_after)
         return ApiAnswer(status, body, seconds, refusal.reason, refusal.message)
 
     async def _send(
@@ -470,10 +470,10 @@ async def _start_of(content: StreamReader) -> bytes:
 
 def _pause_s(retry_after: str, number: int) -> float:
     """Return the seconds to wait between try `number` and the next try."""
-    return _asked_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
+    return _retry_after_s(retry_after) or min(0.1 * 2**number, RETRY_SECONDS_MAX)
 
 
-def _asked_s(retry_after: str) -> float:
+def _retry_after_s(retry_after: str) -> float:
     """Return the seconds in a Retry-After header, at most RETRY_SECONDS_MAX; 0 if it has none."""
     return min(float(retry_after), RETRY_SECONDS_MAX) if retry_after.isdecimal() else 0.0
 

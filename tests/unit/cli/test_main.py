@@ -206,7 +206,7 @@ def test_an_unknown_workload_is_refused_with_the_nearest_name(fairlead):
 
 
 def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
-    def broken(asked):
+    def broken(requested):
         raise RuntimeError("two\nlines")
 
     monkeypatch.setattr(main, "_app", broken)
@@ -220,7 +220,7 @@ def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
 
 
 def test_an_interrupt_has_exit_code_130_and_no_message(fairlead, monkeypatch):
-    def interrupted(asked):
+    def interrupted(requested):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(main, "_app", interrupted)
@@ -240,7 +240,7 @@ def test_bad_input_has_exit_code_2_with_any_redirection_of_streams(redirection, 
 
 
 def test_a_file_that_cannot_be_written_has_exit_code_74(fairlead, monkeypatch):
-    def full(asked):
+    def full(requested):
         raise OSError(28, "No space left on device", "r.html")
 
     monkeypatch.setattr(main, "_app", full)

@@ -44,8 +44,8 @@ def fairlead(tmp_path, monkeypatch, capsys):
 
 def test_explain_calls_the_plugin(fairlead) -> None:
     pod = "pod/analytics/reports-54df9554fd-24mtj"
-    asked = (pod, "--snapshot", STORE, "--plugin", "only.py:Only=3", "-o", "json")
-    _, out, _ = fairlead("explain", *asked)
+    arguments = (pod, "--snapshot", STORE, "--plugin", "only.py:Only=3", "-o", "json")
+    _, out, _ = fairlead("explain", *arguments)
     found = json.loads(out)
     rejected = {"plugin": "Only", "code": "Unschedulable", "reasons": ["not that one"]}
     assert found["verdicts"]["worker-11"] == rejected
@@ -68,9 +68,9 @@ def test_simulate_reports_failures_of_a_plugin_that_change_no_decision(fairlead)
 
 
 def test_the_times_are_written_to_stderr_and_do_not_change_stdout(fairlead) -> None:
-    asked = ("simulate", PRIORITIES, "--plugin", "only.py:Only", "--no-report")
-    code, out, err = fairlead(*asked, "--profile-plugins")
-    assert (code, fairlead(*asked)[1]) == (0, out)
+    arguments = ("simulate", PRIORITIES, "--plugin", "only.py:Only", "--no-report")
+    code, out, err = fairlead(*arguments, "--profile-plugins")
+    assert (code, fairlead(*arguments)[1]) == (0, out)
     assert err.lstrip().startswith("time in plugins: ")
     rows = {tuple(line.split()[:2]) for line in err.splitlines()}
     assert {("Only", "Filter"), ("DefaultPreemption", "PostFilter")} <= rows
@@ -118,9 +118,9 @@ class Bump:
 def test_explain_shows_the_effect_of_another_plugin(fairlead) -> None:
     Path("crowded.yaml").write_text(CROWDED)
     Path("bump.py").write_text(BUMP)
-    asked = ("explain", "pod/waiting", "--snapshot", "crowded.yaml", "--plugin", "bump.py:Bump")
-    _, out, _ = fairlead(*asked)
+    arguments = ("explain", "pod/waiting", "--snapshot", "crowded.yaml", "--plugin", "bump.py:Bump")
+    _, out, _ = fairlead(*arguments)
     assert "Bump makes room on n1 by evicting default/there (5)" in out
-    _, out, _ = fairlead(*asked, "-o", "json")
+    _, out, _ = fairlead(*arguments, "-o", "json")
     victims = [{"pod": "default/there", "priority": 5}]
     assert json.loads(out)["room"] == {"by": "Bump", "node": "n1", "victims": victims}

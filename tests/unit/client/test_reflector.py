@@ -39,13 +39,13 @@ def event(kind, obj):
     return json.dumps({"type": kind, "object": obj}).encode()
 
 
-def told(updates):
+def summary(updates):
     return [("-" if one.is_deleted else "+") + one.object.metadata.name for one in updates]
 
 
 def listed(reflector, body, now=0):
     assert isinstance(reflector.next_action(now), ReadPage)
-    return told(reflector.listed(body, now))
+    return summary(reflector.listed(body, now))
 
 
 def test_the_first_list_is_streamed_if_the_server_supports_it():
@@ -53,7 +53,7 @@ def test_the_first_list_is_streamed_if_the_server_supports_it():
     action = reflector.next_action(0)
     assert isinstance(action, OpenWatch)
     assert action.query["sendInitialEvents"] == "true"
-    assert told(reflector.watched(event("ADDED", pod("a", 3)), 0)) == ["+a"]
+    assert summary(reflector.watched(event("ADDED", pod("a", 3)), 0)) == ["+a"]
     assert not reflector.has_synced
     end = {"metadata": {"resourceVersion": "9"}}
     end["metadata"]["annotations"] = {"k8s.io/initial-events-end": "true"}
@@ -108,13 +108,13 @@ def synced():
     ],
 )
 def test_events_yield_the_differences(kind, obj, expected):
-    assert told(synced().watched(event(kind, obj), 0)) == expected
+    assert summary(synced().watched(event(kind, obj), 0)) == expected
 
 
 def test_a_repeated_event_yields_nothing():
     reflector = synced()
     line = event("DELETED", pod("a", 11))
-    assert told(reflector.watched(line, 0)) == ["-a"]
+    assert summary(reflector.watched(line, 0)) == ["-a"]
     assert reflector.watched(event("ADDED", pod("a", 9)), 0) == []
     assert reflector.watched(line, 0) == []
 
@@ -218,7 +218,7 @@ def test_a_refusal_of_a_listed_resource_is_a_temporary_failure(code):
     assert pause.instant < 2 * SECOND
     action = reflector.next_action(pause.instant)
     assert action.query["resourceVersion"] == "10"
-    assert told(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
+    assert summary(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
     assert reflector.refusal == 0
 
 
@@ -255,7 +255,7 @@ def test_an_object_that_can_no_longer_be_decoded_keeps_its_known_version():
 def test_an_object_that_can_be_decoded_again_is_no_longer_undecodable():
     reflector = listing()
     listed(reflector, page(undecodable("a"), undecodable("b")))
-    assert told(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
+    assert summary(reflector.watched(event("MODIFIED", pod("a", 11)), 0)) == ["+a"]
     assert list(reflector.undecodable) == ["d/b"]
     reflector.failed(410, 0)
     listed(reflector, page(pod("a", 11), version="12"), 40 * SECOND)
@@ -267,7 +267,7 @@ def test_an_undecodable_object_can_be_deleted():
     reflector = listing()
     listed(reflector, page(pod("a", 1)))
     reflector.watched(event("MODIFIED", undecodable("a", 11)), 0)
-    assert told(reflector.watched(event("DELETED", undecodable("a", 12)), 0)) == ["-a"]
+    assert summary(reflector.watched(event("DELETED", undecodable("a", 12)), 0)) == ["-a"]
     assert (reflector.objects, reflector.undecodable) == ({}, {})
 
 
@@ -277,7 +277,7 @@ def test_an_event_without_a_valid_object_does_not_end_a_watch(odd):
     listed(reflector, page())
     for kind in ("ADDED", "BOOKMARK", "DELETED"):
         assert reflector.watched(event(kind, odd), 0) == []
-    assert told(reflector.watched(event("ADDED", pod("a", 11)), 0)) == ["+a"]
+    assert summary(reflector.watched(event("ADDED", pod("a", 11)), 0)) == ["+a"]
 
 
 def bookmark(version, *, ends_list=False):

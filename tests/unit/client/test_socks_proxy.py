@@ -21,7 +21,7 @@ class SocksProxy:
     def __init__(self, port, reply=SUCCEEDED):
         self.port = port
         self.reply = reply
-        self.asked = []
+        self.requests = []
 
     async def handle(self, reader, writer):
         _, count = await reader.readexactly(2)
@@ -31,7 +31,7 @@ class SocksProxy:
         assert kind == DOMAIN_NAME
         name = await reader.readexactly(length)
         port = int.from_bytes(await reader.readexactly(2), "big")
-        self.asked.append((name.decode(), port))
+        self.requests.append((name.decode(), port))
         writer.write(bytes([5, self.reply, 0, 1, 0, 0, 0, 0, 0, 0]))
         if self.reply == SUCCEEDED:
             from_server, to_server = await asyncio.open_connection("127.0.0.1", self.port)
@@ -65,7 +65,7 @@ def ask(reply=SUCCEEDED):
         config = ConnectionConfig(name="context x", server=server, proxy_url=url)
         try:
             async with RestClient(config) as client:
-                return await client.get("/version"), proxy.asked
+                return await client.get("/version"), proxy.requests
         finally:
             listening.close()
             await runner.cleanup()
@@ -74,9 +74,9 @@ def ask(reply=SUCCEEDED):
 
 
 def test_the_proxy_resolves_the_name_of_the_server():
-    body, asked = ask()
+    body, requests = ask()
     assert body == b"GET /version"
-    assert asked == [("api.cluster.example", 8080)]
+    assert requests == [("api.cluster.example", 8080)]
 
 
 def test_a_refusal_of_the_proxy_causes_a_request_error():

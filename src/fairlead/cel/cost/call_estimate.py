@@ -48,8 +48,8 @@ class Operand(Struct, frozen=True):
         """(type, size) of the operand's items; None if it has no items."""
         if not self.type_.parameters:
             return None
-        told = self.size_of((*self.path, "@items")) if self.path else None
-        return self.type_.parameters[0], told or UNKNOWN
+        known_size = self.size_of((*self.path, "@items")) if self.path else None
+        return self.type_.parameters[0], known_size or UNKNOWN
 
     def number(self, otherwise: int) -> int:
         """Return the value of the operand if it is a literal integer ≥ 0, otherwise `otherwise`."""

@@ -277,10 +277,10 @@ class _Estimate(Struct):
         if found is not None:
             return found
         path = self._path(node)
-        told = self.size_of(path) if path else None
-        if told is not None:
-            self.sizes[node.id] = told
-            return told
+        known_size = self.size_of(path) if path else None
+        if known_size is not None:
+            self.sizes[node.id] = known_size
+            return known_size
         if _is_scalar(self._type(node)):
             return ONE
         local = self._local_of(node)

@@ -74,12 +74,12 @@ def _address(text: str) -> Address:
 def _interface(text: str) -> Interface:
     if not _RANGE.fullmatch(text):
         why = "no '/'" if "/" not in text else "bad bits after slash"
-        told = f"netip.ParsePrefix({json.dumps(text, ensure_ascii=False)}): {why}"
-        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {told}")
+        message = f"netip.ParsePrefix({json.dumps(text, ensure_ascii=False)}): {why}"
+        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {message}")
     bits = _address(text.partition("/")[0]).max_prefixlen
     if int(text.rpartition("/")[2]) > bits:
-        told = f"netip.ParsePrefix({json.dumps(text)}): prefix length out of range"
-        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {told}")
+        message = f"netip.ParsePrefix({json.dumps(text)}): prefix length out of range"
+        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {message}")
     return ip_interface(text)
 
 

@@ -144,10 +144,10 @@ def _taintings(found: OutageOutcome, start: Instant) -> Iterator[str]:
         )
 
 
-def _tainted(nodes: int, turns: int) -> str:
+def _tainted(nodes: int, taints: int) -> str:
     """Return the text about tainted nodes; a flapping node can be tainted several times."""
     counted = f"{_counted(nodes, 'node')} tainted"
-    return counted if turns == nodes else f"{counted} {turns:,} times"
+    return counted if taints == nodes else f"{counted} {taints:,} times"
 
 
 def _evictions(found: OutageOutcome, start: Instant) -> str:

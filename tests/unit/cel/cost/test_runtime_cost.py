@@ -15,7 +15,7 @@ ROWS = [{"name": f"n{at}", "v": at, "tags": ["a", "b"]} for at in range(1_000)]
 TEXT = "a" * 1_000_000
 
 
-def asked(text, value):
+def evaluated(text, value):
     return LANGUAGE.program(text).evaluate({"self": value}, CostBudget())
 
 
@@ -47,7 +47,7 @@ ATTACKS = {
 def test_an_expression_above_the_cost_limit_is_stopped_quickly(text, value):
     """Evaluation stops quickly at the limit."""
     began = time.process_time()
-    assert asked(text, value).problem == CALL_LIMIT
+    assert evaluated(text, value).problem == CALL_LIMIT
     assert time.process_time() - began < 0.5
 
 
@@ -62,14 +62,14 @@ def test_an_expression_above_the_cost_limit_is_stopped_quickly(text, value):
 def test_shared_values_are_evaluated_once(text, value):
     """Nested lists of shared lists contain few distinct lists, but have many paths."""
     began = time.process_time()
-    assert asked(text, value).problem == ""
+    assert evaluated(text, value).problem == ""
     assert time.process_time() - began < 0.5
 
 
 def test_comparing_large_shared_values_is_stopped():
     twice = "[1]" + ".map(a, [a, a])" * 27
     began = time.process_time()
-    assert asked(f"{twice} == {twice}", 1).problem == CALL_LIMIT
+    assert evaluated(f"{twice} == {twice}", 1).problem == CALL_LIMIT
     assert time.process_time() - began < 0.5
 
 
@@ -79,7 +79,7 @@ ROW = ".optMap(a, a + a)"
 def test_the_target_of_each_chained_macro_is_evaluated_once():
     """Each macro evaluates its target once."""
     began = time.process_time()
-    assert asked(f"optional.of(self){ROW * 26}.value() == 67108864", 1).value is True
+    assert evaluated(f"optional.of(self){ROW * 26}.value() == 67108864", 1).value is True
     assert time.process_time() - began < 0.5
 
 
@@ -106,7 +106,7 @@ def test_an_expression_that_is_nested_too_deeply_is_refused(text):
 
 
 def test_many_chains_of_macros_in_one_expression_are_evaluated():
-    answer = asked(" && ".join([f"optional.of(self){ROW}.hasValue()"] * 30), 1)
+    answer = evaluated(" && ".join([f"optional.of(self){ROW}.hasValue()"] * 30), 1)
     assert (answer.value, answer.problem) == (True, "")
 
 
@@ -133,7 +133,7 @@ USUAL = {
 
 @pytest.mark.parametrize(("text", "value"), USUAL.values(), ids=USUAL)
 def test_usual_expressions_are_evaluated_within_the_limit(text, value):
-    answer = asked(text, value)
+    answer = evaluated(text, value)
     assert (answer.value, answer.problem) == (True, "")
 
 
@@ -141,8 +141,8 @@ def test_maps_are_built_in_linear_time():
     """Entries are added to the same map."""
     texts = {f"k{at}": "x" * 200 for at in range(2_000)}
     began = time.process_time()
-    assert asked("self.transformMap(k, v, v + v).size() == 2000", texts).value is True
-    assert asked("self.transformMapEntry(k, v, {v + k: k}).size() == 2000", texts).value is True
+    assert evaluated("self.transformMap(k, v, v + v).size() == 2000", texts).value is True
+    assert evaluated("self.transformMapEntry(k, v, {v + k: k}).size() == 2000", texts).value is True
     assert time.process_time() - began < 0.5
 
 
@@ -181,4 +181,4 @@ def test_a_stopped_call_is_charged_to_the_budget():
 def test_costs_equal_upstreams(text, cost):
     """By upstream's rules, a name, a field, an item and most calls cost one unit each."""
     value = {"name": "web-server-0", "size": 3, "tags": ["a", "a"]}
-    assert asked(text, value).cost == cost
+    assert evaluated(text, value).cost == cost

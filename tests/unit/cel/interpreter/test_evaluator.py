@@ -13,7 +13,7 @@ NO_BOOL = "type conversion error from 'string' to 'bool'"
 VALUE = {"list": ["b", "a", "b"], "text": "hello", "map": {"one": 1, "two": 2}}
 
 
-def asked(text, value=None):
+def evaluated(text, value=None):
     known = {"self": VALUE if value is None else value}
     answer = LANGUAGE.program(text).evaluate(known, CostBudget())
     return answer.problem or answer.value
@@ -76,4 +76,4 @@ def asked(text, value=None):
     ],
 )
 def test_an_expression_has_upstreams_result(text, expected):
-    assert asked(text) == expected
+    assert evaluated(text) == expected

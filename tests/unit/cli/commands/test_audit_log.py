@@ -30,8 +30,8 @@ def test_lines_that_cannot_be_written_are_reported_once(capsys):
     with opened_audit(Path("/dev/full")) as write:
         write(b"a\n")
         write(b"b\n")
-    told = capsys.readouterr().err
-    assert told == "fairlead: --audit: /dev/full: No space left on device: lines are missing\n"
+    err = capsys.readouterr().err
+    assert err == "fairlead: --audit: /dev/full: No space left on device: lines are missing\n"
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def test_a_line_is_written_to_a_pipe_completely_or_not_at_all(pipe, capsys):
         first += os.read(reader, 1 << 20)
     os.close(reader)
     assert set(first.split(b"\n")) == {line[:-1], b""}
-    told = capsys.readouterr().err
-    assert told == f"fairlead: --audit: {pipe}: is read too slowly: lines are missing\n"
+    err = capsys.readouterr().err
+    assert err == f"fairlead: --audit: {pipe}: is read too slowly: lines are missing\n"
 
 
 def test_a_disconnected_reader_is_reported(pipe, capsys):

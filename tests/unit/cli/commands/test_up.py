@@ -39,7 +39,7 @@ def up(*options):
         process.stdout.close()
 
 
-def asked(kubeconfig, path, token=None):
+def get(kubeconfig, path, token=None):
     """Return the response to a GET with the kubeconfig's token, or with `token`."""
     config = yaml.safe_load(Path(kubeconfig).read_text())
     cluster = config["clusters"][0]["cluster"]
@@ -65,7 +65,7 @@ def test_aborted_connections_print_nothing(capfd):
                 # The first option resets the connection; the second is an empty request.
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
                 connection.close()
-        asked(kubeconfig, "/api/v1/nodes")
+        get(kubeconfig, "/api/v1/nodes")
     assert capfd.readouterr().err == ""
 
 
@@ -74,7 +74,7 @@ def test_a_cluster_starts_serves_requests_and_ends(tmp_path, capsys):
     with up("--nodes", "2", "--kubeconfig", str(file)) as kubeconfig:
         assert kubeconfig == str(file)
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
-        assert len(asked(file, "/api/v1/nodes")["items"]) == 2
+        assert len(get(file, "/api/v1/nodes")["items"]) == 2
         assert run(["clock", "advance", "5m", "--kubeconfig", kubeconfig]) == 0
         assert run(["clock", "speed", "60", "--kubeconfig", kubeconfig]) == 0
         assert run(["clock", "advance", "-5m", "--kubeconfig", kubeconfig]) == 2
@@ -132,7 +132,7 @@ def test_a_closed_terminal_ends_the_cluster_unless_nohup_started_it(tmp_path, no
         kubeconfig = process.stdout.readline().partition("=")[2].split()[0]
         process.send_signal(signal.SIGHUP)
         if nohup:
-            assert asked(kubeconfig, "/api/v1/nodes")["items"] == []
+            assert get(kubeconfig, "/api/v1/nodes")["items"] == []
             process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
     assert list(tmp_path.iterdir()) == []
@@ -153,7 +153,7 @@ def test_the_cluster_runs_with_closed_output_streams(tmp_path):
 
 def _answers(kubeconfig):
     try:
-        return asked(kubeconfig, "/api/v1/nodes")["items"] == []
+        return get(kubeconfig, "/api/v1/nodes")["items"] == []
     except OSError:
         return False
 

@@ -32,7 +32,7 @@ def up(file, *options):
         process.stdout.close()
 
 
-def asked(config, user, path, folder):
+def get(config, user, path, folder):
     """Return the response to a GET by a user of the kubeconfig."""
     cluster = config["clusters"][0]["cluster"]
     shown = next(row["user"] for row in config["users"] if row["name"] == user)
@@ -50,9 +50,9 @@ def test_users_authenticate_with_certificates_instead_of_tokens(tmp_path):
     file = tmp_path / "kubeconfig"
     options = ("--nodes", "2", "--client-certificates", "--user", "alice:dev")
     with up(file, *options) as config:
-        assert len(asked(config, "fairlead", "/api/v1/nodes", tmp_path)["items"]) == 2
+        assert len(get(config, "fairlead", "/api/v1/nodes", tmp_path)["items"]) == 2
         with pytest.raises(HTTPError) as refused:
-            asked(config, "alice", "/api/v1/nodes", tmp_path)
+            get(config, "alice", "/api/v1/nodes", tmp_path)
         assert refused.value.code == 403
         assert 'User "alice" cannot list' in json.load(refused.value)["message"]
         refused.value.close()

@@ -31,7 +31,7 @@ MINE = ("ca.crt", "ca.key", "accounts.key", "tokens")
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-def asked(config, path, body=None, user=0):
+def call(config, path, body=None, user=0):
     """Return the response to a GET, or to a POST of `body`, as this user of the kubeconfig."""
     cluster = config["clusters"][0]["cluster"]
     authority = b64decode(cluster["certificate-authority-data"]).decode()
@@ -60,13 +60,13 @@ def test_a_cluster_continues_in_a_new_process(tmp_path):
         str(audit),
     )
     with up(*options, ending=signal.SIGKILL) as config:
-        made = asked(config, CONFIG_MAPS, {"metadata": {"name": "x"}, "data": {"a": "b"}})
+        made = call(config, CONFIG_MAPS, {"metadata": {"name": "x"}, "data": {"a": "b"}})
         token = config["users"][1]
         assert (token["name"], len(config["contexts"])) == ("alice", 2)
         with pytest.raises(HTTPError, match="403"):
-            asked(config, CONFIG_MAPS, user=1)
+            call(config, CONFIG_MAPS, user=1)
     with up("--nodes", "1", "--data-dir", str(home)) as config:
-        assert asked(config, f"{CONFIG_MAPS}/x") == made
+        assert call(config, f"{CONFIG_MAPS}/x") == made
         assert config["users"][1] == token
     lines = [json.loads(line) for line in audit.read_text().splitlines()]
     assert [line["responseStatus"]["code"] for line in lines] == [201, 403]
@@ -75,7 +75,7 @@ def test_a_cluster_continues_in_a_new_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (("--user", "kubernetes-admin"), "already exists (the administrator)"),
         (("--user", ":dev"), "must be NAME or NAME:GROUP"),
@@ -86,14 +86,14 @@ def test_a_cluster_continues_in_a_new_process(tmp_path):
         (("--audit", "/dev/null/x"), "--audit"),
     ],
 )
-def test_invalid_options_are_refused_in_one_line(capsys, options, told):
+def test_invalid_options_are_refused_in_one_line(capsys, options, message):
     assert run(["up", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("objects.db", "garbage that is no database", "objects.db: file is not a database"),
         ("tokens", "garbage", "tokens: not a file of tokens"),
@@ -103,14 +103,16 @@ def test_invalid_options_are_refused_in_one_line(capsys, options, told):
         ("accounts.key", "garbage", "accounts.key: is damaged"),
     ],
 )
-def test_a_damaged_data_directory_is_refused_and_not_changed(tmp_path, capsys, name, content, told):
+def test_a_damaged_data_directory_is_refused_and_not_changed(
+    tmp_path, capsys, name, content, message
+):
     home = tmp_path / "home"
     open_data_dir(home_of(home), [], NOW)
     (home / name).write_text(content)
     before = {file.name: file.read_bytes() for file in home.iterdir() if file.name in MINE}
     assert run(["up", "--data-dir", str(home), "--user", "bob"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert message in line
     assert {name: (home / name).read_bytes() for name in before} == before
 
 
@@ -156,7 +158,7 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
 
 
 @pytest.mark.parametrize(
-    ("statement", "value", "told"),
+    ("statement", "value", "message"),
     [
         ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "[]", "Expected `object`"),
         ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "{}", "missing required field"),
@@ -176,7 +178,7 @@ NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default
     ],
 )
 def test_json_values_that_are_not_objects_are_reported(
-    tmp_path, lived_in, capsys, statement, value, told
+    tmp_path, lived_in, capsys, statement, value, message
 ):
     """The values are valid JSON, but not Kubernetes objects."""
     home = tmp_path / "home"
@@ -187,7 +189,7 @@ def test_json_values_that_are_not_objects_are_reported(
     assert run(["up", "--nodes", "0", "--data-dir", str(home)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("fairlead: --data-dir: ")
-    assert told in line
+    assert message in line
 
 
 def test_two_processes_cannot_use_one_data_directory(tmp_path, capsys):
@@ -228,7 +230,7 @@ def test_the_host_option_allows_connections_from_other_machines(tmp_path):
     assert host_names("192.0.2.1") == ("192.0.2.1",)
     assert host_names("0.0.0.0")[:2] == ("127.0.0.1", socket.gethostname())
     with up("--nodes", "0", "--host", "0.0.0.0") as config:
-        assert asked(config, "/version")["minor"] == "36"
+        assert call(config, "/version")["minor"] == "36"
         port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
         with socket.create_connection(("127.0.0.2", port), timeout=20):
             pass

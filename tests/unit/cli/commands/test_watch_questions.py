@@ -159,10 +159,10 @@ def test_an_endless_token_file_is_refused():
 
 def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, capsys, monkeypatch):
     """Without the right to read budgets, a drain that they block would look possible."""
-    asked = []
+    commands = []
 
     async def answer(words):
-        asked.append(words)
+        commands.append(words)
         return Completed(
             0, b'{"verdict": {"severity": "good", "sentence": "", "outcome": "x"}}', ""
         )
@@ -180,7 +180,7 @@ def test_a_lost_permission_is_reported_and_the_what_ifs_run_again(tmp_path, caps
         asyncio.run(inquiry.look())
         metrics = asyncio.run(page._metrics(None)).body.decode()
         shown = "no poddisruptionbudgets" in asyncio.run(page._page(None)).text
-        said.append((len(asked), len(inquiry.as_json()["unreadable"]), shown))
+        said.append((len(commands), len(inquiry.as_json()["unreadable"]), shown))
         assert f"fairlead_watch_unreadable {float(shown)}" in metrics
     assert said == [(1, 0, False), (2, 1, True), (2, 1, True), (3, 0, False)]
     lost, found = capsys.readouterr().err.splitlines()

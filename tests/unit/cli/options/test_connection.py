@@ -50,10 +50,10 @@ def test_without_a_terminal_no_progress_is_shown_and_rich_is_not_loaded():
 
 def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
     """`fairlead` itself requires an option that names the cluster."""
-    asked = []
+    calls = []
 
     def read_cluster(options, *_, **__):
-        asked.append(options)
+        calls.append(options)
         raise InputError("prod", "does not answer")
 
     monkeypatch.setattr(connection, "read_cluster", read_cluster)
@@ -65,6 +65,6 @@ def test_the_kubectl_plugin_uses_the_current_context(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/kubectl-fairlead"])
     with pytest.raises(InputError, match="prod: does not answer"):
         snapshot_of(None, ConnectionOptions())
-    assert asked == [ConnectionOptions()]
+    assert calls == [ConnectionOptions()]
     found = snapshot_and_target("pod/store/web-0", None, None, ConnectionOptions(), ())
     assert found == (None, "pod/store/web-0")

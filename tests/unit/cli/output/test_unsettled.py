@@ -25,7 +25,7 @@ UNSETTLED = "The cluster had not settled when the run ended (--horizon); changes
 def ask(tmp_path, capsys):
     """Returns the answer's text for a node with a taint, whose pod returns after each eviction."""
 
-    def asked(toleration_s, horizon):
+    def output(toleration_s, horizon):
         limit = {} if toleration_s is None else {"tolerationSeconds": toleration_s}
         toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", **limit}
         labels = {"app": "web"}
@@ -47,7 +47,7 @@ def ask(tmp_path, capsys):
         main.run(["whatif", str(dump), "--apply", str(change), *options])
         return " ".join(capsys.readouterr().out.split())
 
-    return asked
+    return output
 
 
 def test_an_answer_names_pods_that_are_evicted_repeatedly(ask):

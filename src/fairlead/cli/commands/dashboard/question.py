@@ -30,7 +30,7 @@ ALLOWED: Final = (
 )  # fmt: skip
 # Returns the arguments that name the cluster; may write files with its objects to the folder.
 ClusterArguments = Callable[[Path], Sequence[str]]
-_ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
+_COMPLETED_CODES: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
 
 class _Change(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,7 +53,7 @@ class Questions:
         self._cluster_arguments = cluster_arguments
         self._one_at_a_time = asyncio.Lock()
         self._reports: OrderedDict[str, bytes] = OrderedDict()
-        self._asked = 0
+        self._report_count = 0
 
     def report(self, number: str) -> bytes | None:
         """Return the HTML report of what-if `number`.
@@ -73,12 +73,12 @@ class Questions:
                 report = Path(folder) / "report.html"
                 arguments = [*words, "-o", "json", "--report", str(report)]
                 output = await self._run("whatif", Path(folder), arguments)
-                self._asked += 1
-                self._reports[str(self._asked)] = report.read_bytes()
+                self._report_count += 1
+                self._reports[str(self._report_count)] = report.read_bytes()
         while len(self._reports) > REPORTS_MAX:
             self._reports.popitem(last=False)
         verdict = msgspec.json.decode(output)["verdict"]
-        return {"findings": verdict["findings"], "report": f"/reports/{self._asked}"}
+        return {"findings": verdict["findings"], "report": f"/reports/{self._report_count}"}
 
     async def explain(self, body: Any) -> Json:
         """Explain why a pod runs on its node, or why it is pending.
@@ -102,7 +102,7 @@ class Questions:
             completed = await run_own_command([command, *cluster, *arguments])
         except TimeoutError:
             raise InputError(command, "takes too long") from None
-        if completed.code not in _ANSWERED:
+        if completed.code not in _COMPLETED_CODES:
             # The message contains the path of a temporary file, which means nothing to the user.
             text = completed.error.removeprefix("fairlead: ")
             text = text.replace(str(folder / SNAPSHOT), "the cluster")

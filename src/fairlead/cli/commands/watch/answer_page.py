@@ -89,7 +89,7 @@ def _row(answer: Answer) -> str:
     shown = _span("bad", answer.error) if answer.error else "<br>".join(findings)
     words = escape(" ".join(answer.question.words))
     name = escape(answer.question.name)
-    return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{escape(answer.asked_at)}</tr>"
+    return f"<tr><td>{name}<br><code>{words}</code><td>{shown}<td>{escape(answer.read_at)}</tr>"
 
 
 def _span(severity: str, text: str) -> str:

@@ -30,7 +30,7 @@ from fairlead.whatif.snapshot.live_resource import unreadable_lines
 
 # These fields change with every heartbeat of a node.
 _HEARTBEAT: Final = re.compile(rb'"(lastHeartbeatTime|resourceVersion)":"[^"]*"')
-_ANSWERED: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
+_COMPLETED_CODES: Final = (exit_code.SUCCESS, exit_code.DIFFERENCE, exit_code.CONDITION_HOLDS)
 
 ReadCluster = Callable[[], LiveObjects]
 
@@ -39,11 +39,11 @@ ReadCluster = Callable[[], LiveObjects]
 class Answer:
     """The newest answer to a question: the result of `fairlead whatif`, or an error text.
 
-    `asked_at` is the time at which the cluster was read, as text.
+    `read_at` is the time at which the cluster was read, as text.
     """
 
     question: Question
-    asked_at: str
+    read_at: str
     result: dict[str, Any] | None = None
     error: str = ""
 
@@ -88,7 +88,7 @@ class Inquiry:
             {
                 "question": one.question.name,
                 "ask": " ".join(one.question.words),
-                "askedAt": one.asked_at,
+                "askedAt": one.read_at,
                 "error": one.error,
                 "verdict": None if one.result is None else one.result["verdict"],
             }
@@ -171,7 +171,7 @@ class Inquiry:
         except TimeoutError:
             error = f"took longer than {ANSWER_SECONDS_MAX} seconds"
             return Answer(question, self.read_at, error=error)
-        if completed.code not in _ANSWERED:
+        if completed.code not in _COMPLETED_CODES:
             error = completed.error.removeprefix("fairlead: ")
             return Answer(question, self.read_at, error=error)
         try:
