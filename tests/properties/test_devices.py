@@ -164,8 +164,8 @@ class Minute:
 
 def devices_of(store, pod):
     """Return the pools whose devices are allocated to the pod's claims."""
-    told = pod.get("status", {}).get("resourceClaimStatuses", [])
-    made = {one["name"]: one["resourceClaimName"] for one in told}
+    statuses = pod.get("status", {}).get("resourceClaimStatuses", [])
+    made = {one["name"]: one["resourceClaimName"] for one in statuses}
     for wanted in pod["spec"]["resourceClaims"]:
         name = wanted.get("resourceClaimName") or made[wanted["name"]]
         claim = decode(store.get(CLAIM, "default", name))

@@ -128,7 +128,7 @@ class Outage:
                 (self.world.now, version)
             )
 
-    def told(self, kind):
+    def records_of(self, kind):
         return [record for record in self.records if isinstance(record, kind)]
 
     def settled_nodes(self):
@@ -212,7 +212,7 @@ def test_every_evicted_pod_is_replaced_when_nodes_have_room(outage):
 @given(outages())
 def test_no_pod_is_evicted_before_its_toleration_ends(outage):
     """The node had the taint for exactly that time; no pod of a node without a taint is evicted."""
-    for record in outage.told(PodEvicted):
+    for record in outage.records_of(PodEvicted):
         assert record.node in outage.troubled
         limits = [
             at + seconds(limit)
@@ -232,7 +232,7 @@ def test_evictions_in_a_zone_respect_its_rate(outage):
         match record:
             case ZoneAssessed(zone=zone, state=state):
                 states[zone] = state
-            case NodeTainted(zone=zone, is_turn=True, at=at):
+            case NodeTainted(zone=zone, is_rate_limited=True, at=at):
                 assert set(states.values()) != {"FullDisruption"}
                 assert at - last.get(zone, START) >= seconds(10) or zone not in last
                 last[zone] = at

@@ -275,7 +275,7 @@ class Witness:
 
     def report(self, record):
         self.records.append(record)
-        if isinstance(record, NodeTainted) and record.is_turn:
+        if isinstance(record, NodeTainted) and record.is_rate_limited:
             states = self.lifecycle.zone_states.values()
             self.dark_when_tainted.append(all(s is ZoneState.FULL_DISRUPTION for s in states))
 

@@ -175,12 +175,12 @@ class Days:
     def excess(self):
         """Return the requests beyond the allocatable amounts, by (node, resource)."""
         return {
-            (node.name, column): asked - offered
+            (node.name, column): requested - offered
             for node in self.cluster.table.nodes()
-            for column, (asked, offered) in enumerate(
+            for column, (requested, offered) in enumerate(
                 zip(node.requested, node.allocatable, strict=False)
             )
-            if asked > offered
+            if requested > offered
         }
 
     def picture(self):
@@ -353,13 +353,13 @@ def any_step(chance, statement, task, node):
 def test_the_verdict_of_a_plugin_on_a_job_equals_its_verdicts_on_the_members(kind, name, seed):
     """A job that it excludes as a whole has no victims for any task of the preemptor."""
     session = Days(CONFIGURATIONS[name], seed).session()
-    speakers = [
+    excluding = [
         p for tier in kind.voters(session.tiers) for p in tier if isinstance(p, kind.excluding)
     ]
-    assert speakers
+    assert excluding
     for taker, giver in product(session.jobs.values(), repeat=2):
         members = giver.with_status(TaskStatus.RUNNING)
-        for plugin in speakers:
+        for plugin in excluding:
             if members and not kind.not_excluded_by(plugin, taker, [giver]):
                 for task in taker.with_status(TaskStatus.PENDING):
                     assert not kind.allowed_by(plugin, task, members)

@@ -78,7 +78,7 @@ class Engine:
         self._deadlines: list[Instant] = [_NEVER] * len(self._members)
         self._touched: dict[_Group, None] = {self._everyone: None}
         always = [member for member in self._members if not member.interest.keeps_deadline]
-        self._always_asked = {_Group(tuple(always)): None} if always else {}
+        self._always_touched = {_Group(tuple(always)): None} if always else {}
         # There are few topics, because a topic consists only of classes and a kind.
         self._concerned: dict[Topic, _Group] = {}
         # Members by the class of a command that succeeded; None if they also depend on the kind of
@@ -203,7 +203,7 @@ class Engine:
                 due = member.controller.next_deadline()
                 deadlines[member.place] = _NEVER if due is None else due
             touched.clear()
-            touched.update(self._always_asked)
+            touched.update(self._always_touched)
         return deadlines
 
     def _handle_deadline_of(self, member: _Member, now: Instant) -> list[Issued]:

@@ -196,12 +196,12 @@ def _node_lines(record: Record) -> Iterator[_Line]:
             more = {"notReady": record.unready, "evictionRate": record.eviction_rate}
             message = "Controller detected that zone is now in new state"
             yield _Line(2, _NODES, message, {**pairs, **more})
-        case NodeTainted(node=node, zone=zone, key=key, is_turn=is_turn):
+        case NodeTainted(node=node, zone=zone, key=key, is_rate_limited=is_rate_limited):
             pairs = {
                 "node": node,
                 "zone": _shown(zone),
                 "taint": key,
-                "rateLimited": is_turn,
+                "rateLimited": is_rate_limited,
             }
             yield _Line(2, _NODES, "Added taint to node", pairs)
         case NodeEmptied(node=node, zone=zone):

@@ -328,7 +328,7 @@ class NodeMetrics:
         match record:
             case ZoneAssessed():
                 self._assess(record)
-            case NodeTainted(zone=zone, is_turn=True) | NodeEmptied(zone=zone):
+            case NodeTainted(zone=zone, is_rate_limited=True) | NodeEmptied(zone=zone):
                 self._evictions.labels(_shown(zone)).inc()
             case EvictionTimed(pod=pod, due=due):
                 self._timed[pod] = due

@@ -68,7 +68,7 @@ def test_the_number_of_edges_is_bounded(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("story", "told"),
+    ("story", "reported"),
     [
         ("P:n1 N:n1", []),
         ("P:n1 N:n2 P:n1 N:n2", [2]),
@@ -84,11 +84,11 @@ def test_the_number_of_edges_is_bounded(monkeypatch):
         "a kept promise starts the count anew",
     ],
 )
-def test_every_second_wasted_nomination_in_a_row_is_reported(story, told):
+def test_every_second_wasted_nomination_in_a_row_is_reported(story, reported):
     """P is a nomination, N a placement."""
     ledger, found = NominationHistory(2), []
     for step in story.split():
         kind, node = step.split(":")
         times = ledger.nominated("p", node) if kind == "P" else ledger.placed("p", node)
         found += [times] if times else []
-    assert found == told
+    assert found == reported

@@ -222,8 +222,8 @@ def test_successes_are_filtered_by_kind_only_for_controllers_that_name_kinds(dia
     ]:
         engine.handle(CommandSucceeded(written), 1)
         diary.append(("", "", 0, 0))
-    told = "".join(name or " " for name, *_ in diary).split()
-    assert told == ["a", "ab", "a", "ab", "ab", "ab", "a", "a"]
+    handled = "".join(name or " " for name, *_ in diary).split()
+    assert handled == ["a", "ab", "a", "ab", "ab", "ab", "a", "a"]
 
 
 @pytest.mark.parametrize(

@@ -111,8 +111,8 @@ def test_the_pod_of_a_request_does_not_count_on_a_node():
     fit = (("NodeResourcesFit", 1),)
     there = make_pod("p", node="n0", requests={"cpu": "3"})
     adviser = advise(make_node("n0"), there, plugins=fit)
-    asked = make_pod("p", requests={"cpu": "3"})
-    assert adviser.verdicts(asked, ["n0"]) == {"n0": None}
+    incoming = make_pod("p", requests={"cpu": "3"})
+    assert adviser.verdicts(incoming, ["n0"]) == {"n0": None}
 
 
 @pytest.fixture

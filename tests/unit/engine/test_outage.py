@@ -29,9 +29,9 @@ TAKING_OVER = {"is_taking_over": True}
 ZONE = "topology.kubernetes.io/zone"
 
 
-def node_json(name, *, told=None, ready="True"):
+def node_json(name, *, annotation=None, ready="True"):
     stamp = format_timestamp(START - seconds(3_600))
-    annotations = {} if told is None else {"fairlead.dev/kubelet": told}
+    annotations = {} if annotation is None else {"fairlead.dev/kubelet": annotation}
     condition = {"type": "Ready", "status": ready}
     stamps = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
     offered = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -94,11 +94,11 @@ class Cluster:
     def report(self, record):
         self.records.append(((self.world.now - START) / seconds(1), record))
 
-    def told(self, kind):
+    def records_of(self, kind):
         return [(at, record) for at, record in self.records if isinstance(record, kind)]
 
-    def steer(self, after_s, name, told):
-        patch = {"metadata": {"annotations": {"fairlead.dev/kubelet": told}}}
+    def steer(self, after_s, name, annotation):
+        patch = {"metadata": {"annotations": {"fairlead.dev/kubelet": annotation}}}
         self.world.at(
             START + seconds(after_s), lambda store, now: store.patch(NODE, "", name, patch, now)
         )
@@ -141,9 +141,9 @@ def test_pods_of_an_unreachable_node_are_recreated_on_other_nodes():
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
-    ((silenced, _),) = cluster.told(NodeMarkedUnknown)
-    ((tainted, _),) = cluster.told(NodeTainted)
-    ((evicted, _),) = cluster.told(PodEvicted)
+    ((silenced, _),) = cluster.records_of(NodeMarkedUnknown)
+    ((tainted, _),) = cluster.records_of(NodeTainted)
+    ((evicted, _),) = cluster.records_of(PodEvicted)
     assert 140 < silenced < 156
     assert 0 < tainted - silenced < 0.2
     assert evicted == pytest.approx(tainted + 300)
@@ -160,20 +160,20 @@ def test_a_node_that_recovers_in_time_keeps_its_pods():
     assert cluster.run(200).pods() == {"web-0": ("a1", False)}
     assert cluster.run(410).pods() == {"web-0": ("a1", True)}
     assert cluster.taints("a1") == set()
-    assert cluster.run(3_600).told(PodEvicted) == []
+    assert cluster.run(3_600).records_of(PodEvicted) == []
 
 
 def test_a_paused_kubelet_sends_no_heartbeats_like_a_stopped_machine():
     cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
     cluster.steer(100, "a1", "paused")
-    assert len(cluster.run(200).told(NodeTainted)) == 1
+    assert len(cluster.run(200).records_of(NodeTainted)) == 1
 
 
 def test_a_node_with_a_slow_kubelet_flaps():
     """It is Unknown after each grace period, and ready after each renewal."""
     cluster = Cluster(node_json("a1"), node_json("b1"))
     cluster.steer(100, "a1", "slow 70s")
-    silenced = [at for at, _ in cluster.run(1_000).told(NodeMarkedUnknown)]
+    silenced = [at for at, _ in cluster.run(1_000).records_of(NodeMarkedUnknown)]
     assert len(silenced) == 13
     assert {round(b - a) for a, b in pairwise(silenced)} == {70}
 
@@ -193,7 +193,7 @@ def test_pods_are_evicted_from_a_node_that_reports_not_ready():
 
 def test_a_node_under_pressure_takes_no_new_pods():
     """It is tainted, and its pods are kept."""
-    cluster = Cluster(node_json("a1", told="memory-pressure"), *replica_set(2, ["a1"]))
+    cluster = Cluster(node_json("a1", annotation="memory-pressure"), *replica_set(2, ["a1"]))
     assert cluster.run(500).taints("a1") == {"memory-pressure:NoSchedule"}
     assert sorted(cluster.pods().values()) == [("", False), ("a1", True)]
 
@@ -203,7 +203,7 @@ def test_a_loaded_unknown_node_stays_unknown_until_it_is_set_to_run():
     cluster.steer(200, "a1", "running")
     assert cluster.run(10).taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
     assert cluster.run(210).taints("a1") == set()
-    assert cluster.run(900).told(PodEvicted) == []
+    assert cluster.run(900).records_of(PodEvicted) == []
 
 
 def test_a_node_without_status_becomes_ready():
@@ -236,7 +236,7 @@ def test_daemon_set_pods_stay_on_an_unreachable_node():
     cluster.steer(2_000, "a1", None)
     assert sorted(ready for _, ready in cluster.run(1_999).pods().values()) == [False, True]
     assert cluster.run(2_100).pods() == before
-    assert cluster.told(PodEvicted) == []
+    assert cluster.records_of(PodEvicted) == []
 
 
 def old_mode(*flags):
@@ -254,8 +254,8 @@ def test_the_older_mode_deletes_pods_after_a_timeout():
     )
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
-    ((silenced, _),) = cluster.told(NodeMarkedUnknown)
-    ((evicted, _),) = cluster.told(PodEvicted)
+    ((silenced, _),) = cluster.records_of(NodeMarkedUnknown)
+    ((evicted, _),) = cluster.records_of(PodEvicted)
     assert 130 < silenced < 146
     assert 90 + 120 < evicted < 106 + 126
     assert cluster.taints("a1") == {"unreachable:NoSchedule"}
@@ -269,7 +269,7 @@ def test_without_the_taint_manager_pods_are_deleted_after_the_timeout():
     )
     cluster.steer(100, "a1", "stopped")
     cluster.run(600)
-    ((evicted, _),) = cluster.told(PodEvicted)
+    ((evicted, _),) = cluster.records_of(PodEvicted)
     assert 90 + 120 < evicted < 106 + 126
     assert cluster.taints("a1") == {"unreachable:NoSchedule"}
     assert list(cluster.pods().values()) == [("b1", True)]
@@ -282,13 +282,13 @@ def test_no_pod_is_evicted_while_all_zones_are_disrupted():
     for name in ("a1", "a2", "b1"):
         cluster.steer(100, name, "stopped")
     cluster.run(2_000)
-    assert cluster.told(PodEvicted) == []
+    assert cluster.records_of(PodEvicted) == []
     assert all(cluster.taints(name) == {"unreachable:NoSchedule"} for name in ("a1", "a2", "b1"))
-    tainted = len(cluster.told(NodeTainted))
+    tainted = len(cluster.records_of(NodeTainted))
     assert tainted <= 2
     cluster.steer(2_000, "b1", None)
     cluster.run(2_600)
-    assert min(at for at, _ in cluster.told(NodeTainted)[tainted:]) > 2_000
+    assert min(at for at, _ in cluster.records_of(NodeTainted)[tainted:]) > 2_000
     assert {node for node, _ in cluster.pods().values()} == {"b1"}
 
 

@@ -501,7 +501,7 @@ class FleetWorld:
                         self._note("evict", pod=ref.key, result=result)
                         problem = _VIOLATION if result == "refused" else None
                         now = at_ms(self.now_ms)
-                        self.autoscaler.actuator.eviction_answered(ref, problem, now)
+                        self.autoscaler.actuator.handle_eviction_outcome(ref, problem, now)
                         has_written = True
                     case _:
                         raise ValueError(command)

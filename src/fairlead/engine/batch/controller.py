@@ -78,7 +78,7 @@ class Batch:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Update the job table, and handle the outcomes of commands; sessions do the scheduling."""
         if isinstance(stimulus, CommandSucceeded | CommandFailed):
-            return self._answered(stimulus, now)
+            return self._handle_outcome(stimulus, now)
         self.jobs.apply(stimulus)
         # A finished pod is no longer in the cluster's state, but is a member of its job.
         changed = self._cluster.changes or self.jobs.touched
@@ -88,7 +88,9 @@ class Batch:
             return self._send(self._preparations.left(pod.metadata.uid or pod.key))
         return []
 
-    def _answered(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> list[Command]:
+    def _handle_outcome(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command]:
         match outcome:
             case CommandSucceeded(command=Bind() as bind):
                 self._preparations.bound(bind.pod.uid or bind.pod.key)

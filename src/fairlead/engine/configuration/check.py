@@ -49,13 +49,13 @@ def _build(where: str, profile: Profile, config: SchedulerConfig) -> BuiltProfil
 
 
 def _refuse_other_order(
-    where: str, first: Profile, first_served: BuiltProfile, other: Profile, built: BuiltProfile
+    where: str, first: Profile, first_built: BuiltProfile, other: Profile, built: BuiltProfile
 ) -> None:
     """Raise ConfigurationError unless `other` has the QueueSort plugin and arguments of `first`.
 
     All profiles share one queue.
     """
-    name, before = built.framework.queue_sort.name, first_served.framework.queue_sort.name
+    name, before = built.framework.queue_sort.name, first_built.framework.queue_sort.name
     if name != before:
         raise ConfigurationError(at(where, "plugins.queueSort"), invalid(name, _SAME))
     if other.args.get(name, {}) != first.args.get(name, {}):

@@ -130,14 +130,14 @@ class ZoneAssessed(Struct, frozen=True):
 class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`.
 
-    `is_turn` is set if the taint used a token of the zone's rate limiter. Otherwise the taint
-    replaced another taint of the node controller.
+    `is_rate_limited` is set if the taint used a token of the zone's rate limiter. Otherwise the
+    taint replaced another taint of the node controller.
     """
 
     node: str
     zone: str
     key: str
-    is_turn: bool
+    is_rate_limited: bool
     at: Instant
 
 

@@ -41,12 +41,12 @@ class PodPreparation(Struct, frozen=True):
 class _Work(Struct, eq=False):
     """A plugin's preparation of a pod in progress.
 
-    `unanswered` is the number of commands without an outcome. `since` is the time at which the last
-    command succeeded.
+    `outstanding` is the number of commands without an outcome. `since` is the time at which the
+    last command succeeded.
     """
 
     preparing: PodPreparation
-    unanswered: int
+    outstanding: int
     since: Instant = 0
 
 
@@ -116,8 +116,8 @@ class PreparingPods:
             return None
         if isinstance(outcome, CommandFailed):
             return self._refuse(work, error(outcome.message))
-        work.unanswered -= 1
-        if not work.unanswered:
+        work.outstanding -= 1
+        if not work.outstanding:
             self._wait(work, now)
         return None
 

@@ -97,7 +97,7 @@ class NodeLifecycle:
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded() | CommandFailed():
-                return self._settle(stimulus, now)
+                return self._handle_outcome(stimulus, now)
             case _:
                 pass
         return []
@@ -231,7 +231,9 @@ class NodeLifecycle:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def _settle(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> list[Command]:
+    def _handle_outcome(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command]:
         commands = self._shared.not_ready_marker.on_outcome(outcome)
         for name in self._shared.not_ready_marker.nodes_to_retry:
             self._shared.examinations.add(name, now)
@@ -239,10 +241,10 @@ class NodeLifecycle:
         if edit_outcome is None:
             return commands
         if edit_outcome.is_over:
-            commands += self._see_settled(edit_outcome, now)
+            commands += self._handle_finished_edit(edit_outcome, now)
         return commands + self._shared.writer.see_node(edit_outcome.node, now)
 
-    def _see_settled(self, edit_outcome: EditOutcome, now: Instant) -> list[Command]:
+    def _handle_finished_edit(self, edit_outcome: EditOutcome, now: Instant) -> list[Command]:
         match edit_outcome:
             case EditOutcome(name, MarkUnknown() as edit, None):
                 return self._monitor.on_marked_unknown(name, edit)

@@ -24,7 +24,7 @@ from fairlead.api.extender import BindingResult
 from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.status import Status, error
-from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.engine.core.stimulus import CallOutcome, CommandFailed, CommandSucceeded
 from fairlead.engine.framework.cycle_state import CycleState
 from fairlead.engine.framework.interface import (
     Preparation,
@@ -42,7 +42,6 @@ from fairlead.engine.framework.pre_bind import (
 from fairlead.engine.framework.runtime import Framework, attempt
 from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
-from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.extender.extender import (
     Extender,
     ExtenderCalls,
@@ -273,8 +272,8 @@ class BindingCycles:
         plugin = binding.framework.bind[0].name
         return self._undo(binding, error(f'running Bind plugin "{plugin}": {message}'))
 
-    def extender_answered(
-        self, call: CallExtender, answer: Answer
+    def extender_responded(
+        self, call: CallExtender, answer: CallOutcome
     ) -> PodBinding | list[Command] | BindingRefused | None:
         """Handle the answer of an extender to a bind call.
 

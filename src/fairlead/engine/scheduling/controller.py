@@ -26,6 +26,7 @@ from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
 from fairlead.engine.core.status import SUCCESS
 from fairlead.engine.core.stimulus import (
+    CallOutcome,
     CommandFailed,
     CommandSucceeded,
     ExtenderAnswered,
@@ -46,7 +47,6 @@ from fairlead.engine.scheduling.compose import BuiltProfile, PluginHandle, Share
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.cycle import schedule_one
 from fairlead.engine.scheduling.decision import Decision, Failure, Placement, failure_of_deleted_pod
-from fairlead.engine.scheduling.extender.consultation import Answer
 from fairlead.engine.scheduling.failure import FailureHandler, failure_event
 from fairlead.engine.scheduling.node_sample import NodeRotation
 from fairlead.engine.scheduling.pending_decision import PendingDecision
@@ -160,7 +160,7 @@ class Scheduler:
                 refused = self._bindings.failed(bind, message)
                 return self._failures.handle_refusal(refused, now) if refused is not None else []
             case ExtenderAnswered(command=call) | CommandFailed(command=CallExtender() as call):
-                return self._extender_answered(call, stimulus, now)
+                return self._extender_responded(call, stimulus, now)
             case CommandSucceeded() | CommandFailed():
                 if stimulus.command is self._blocked_by:
                     self._blocked_by = None
@@ -208,15 +208,15 @@ class Scheduler:
         It has something to do if a pod can be tried, if a cycle, a wait or a backoff ends, or if
         the queue must be flushed.
         """
-        turn = self._next_turn()
+        cycle_at = self._next_cycle_at()
         if not self._bindings.has_waits:
-            return turn
+            return cycle_at
         waiting = self._bindings.next_deadline()
-        if waiting is None or turn is None:
-            return waiting if turn is None else turn
-        return min(waiting, turn)
+        if waiting is None or cycle_at is None:
+            return waiting if cycle_at is None else cycle_at
+        return min(waiting, cycle_at)
 
-    def _next_turn(self) -> Instant | None:
+    def _next_cycle_at(self) -> Instant | None:
         """Return the time at which the current cycle ends or the next cycle may start.
 
         Returns None while the current cycle waits for extenders, or while the last cycle waits for
@@ -312,13 +312,15 @@ class Scheduler:
         cycle.ends = now + self._config.cycle_time
         return self._end_cycle(now) if cycle.ends <= now else []
 
-    def _extender_answered(self, call: CallExtender, answer: Answer, now: Instant) -> list[Command]:
+    def _extender_responded(
+        self, call: CallExtender, answer: CallOutcome, now: Instant
+    ) -> list[Command]:
         """Continue the cycle or the binding that called the extender."""
         if call.verb is ExtenderVerb.BIND:
-            answered = self._bindings.extender_answered(call, answer)
-            if isinstance(answered, PodBinding):
-                return [bound_event(answered.pod, answered.node)]
-            return [] if answered is None else self._gone_on(answered, now)
+            outcome = self._bindings.extender_responded(call, answer)
+            if isinstance(outcome, PodBinding):
+                return [bound_event(outcome.pod, outcome.node)]
+            return [] if outcome is None else self._gone_on(outcome, now)
         cycle = self._cycle
         questions = cycle.pending.answer(answer) if cycle is not None else None
         if cycle is None or questions is None:

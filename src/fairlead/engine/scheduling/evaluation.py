@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from fairlead.engine.core.command import CallExtender
 from fairlead.engine.core.status import Code, Status, unschedulable
+from fairlead.engine.core.stimulus import CallOutcome
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.compose import BuiltProfile
-from fairlead.engine.scheduling.extender.consultation import Answer, run_consultation
+from fairlead.engine.scheduling.extender.consultation import run_consultation
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls, interested_extenders
 from fairlead.engine.scheduling.extender.filter import REJECTOR, pass_extenders
 from fairlead.engine.scheduling.extender.preempt import narrow_candidates
@@ -28,7 +29,7 @@ from fairlead.engine.scheduling.preemption.default_preemption import PreemptionS
 from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
 
-Call = Callable[[CallExtender], Answer]
+Call = Callable[[CallExtender], CallOutcome]
 LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 

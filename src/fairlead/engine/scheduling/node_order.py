@@ -47,8 +47,8 @@ class NodeOrder:
             changed = [node.row for node in self._table.nodes()]
         moved = [row for row in dict.fromkeys(changed) if self._move(row)]
         if moved:
-            turns = zip_longest(*(zone.values() for zone in self._zones.values()), fillvalue=-1)
-            self._rows = np.array([row for row in chain(*turns) if row >= 0], np.int64)
+            rounds = zip_longest(*(zone.values() for zone in self._zones.values()), fillvalue=-1)
+            self._rows = np.array([row for row in chain(*rounds) if row >= 0], np.int64)
         return self._rows
 
     def _move(self, row: int) -> bool:

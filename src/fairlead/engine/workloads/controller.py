@@ -230,7 +230,7 @@ class Workloads:
                 return self._pod_sets.forget(one, now)
             case Node():
                 self._nodes.pop(one.metadata.name, None)
-                return self._settle_daemons(one.metadata.name, now)
+                return self._reconcile_daemon_sets(one.metadata.name, now)
             case Deployment():
                 self._writer.forget(_ref(one))
                 return self._rollouts.forget(one, now)
@@ -248,9 +248,9 @@ class Workloads:
         before, self._nodes[name] = self._nodes.get(name), node
         if before is not None and _concerns_daemons(before) == _concerns_daemons(node):
             return []
-        return self._settle_daemons(name, now)
+        return self._reconcile_daemon_sets(name, now)
 
-    def _settle_daemons(self, node: str, now: Instant) -> list[Command]:
+    def _reconcile_daemon_sets(self, node: str, now: Instant) -> list[Command]:
         commands: list[Command] = []
         for key in self._daemon_sets:
             self._pod_sets.mark_changed(key)
@@ -352,7 +352,7 @@ class Workloads:
 
     def _see_status_written(self, target: ObjectRef) -> None:
         """Handle a successful status write: queue the owner to compare its status again."""
-        if self._writer.answered(target):
+        if self._writer.write_succeeded(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None

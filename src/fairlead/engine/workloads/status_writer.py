@@ -58,7 +58,7 @@ class StatusWriter(Struct):
         """Record that the object `target` has changed."""
         self._taken.pop(target, None)
 
-    def answered(self, target: ObjectRef) -> bool:
+    def write_succeeded(self, target: ObjectRef) -> bool:
         """Record that a write to `target` succeeded; return whether this writer had sent it."""
         patch = self._pending.pop(target, None)
         if patch is None:

@@ -23,7 +23,7 @@ from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.batch_builders import make_queue
 
 
-class Batchyard:
+class BatchHarness:
     """A cluster, its batch jobs, and methods that run sessions."""
 
     def __init__(self, configuration="fairlead", *, defects=FIXED, extensions=None, **changes):
@@ -211,21 +211,21 @@ def running(pod, node):
 
 
 @pytest.fixture
-def yards():
+def make_harness():
     """Makes clusters with other configurations."""
-    return Batchyard
+    return BatchHarness
 
 
 @pytest.fixture
-def yard():
+def harness():
     """A cluster with Fairlead's default configuration."""
-    return Batchyard()
+    return BatchHarness()
 
 
 @pytest.fixture
 def kube_batch():
     """A cluster with kube-batch's built-in configuration, without its defects."""
-    return Batchyard("kube-batch").put(make_queue("default"))
+    return BatchHarness("kube-batch").put(make_queue("default"))
 
 
 @pytest.fixture
@@ -238,8 +238,8 @@ def worlds():
 def statuses():
     """Returns how many members of a group have each status."""
 
-    def count(yard, group):
-        found = yard.job(group).by_status
+    def count(harness, group):
+        found = harness.job(group).by_status
         return {status.name: len(found[status]) for status in TaskStatus if found[status]}
 
     return count

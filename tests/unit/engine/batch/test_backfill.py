@@ -11,32 +11,32 @@ from fairlead.testing.builders import make_node
 RUNS = "fairlead.dev/run-duration"
 
 
-def test_pods_that_ask_for_nothing_are_placed_on_full_nodes(yard):
-    yard.put(make_node("n1"), make_gang("full", 4, node="n1"), make_gang("g", 2, cpu=0))
-    assert yard.run().bound == {"g-0": "n1", "g-1": "n1"}
+def test_pods_that_ask_for_nothing_are_placed_on_full_nodes(harness):
+    harness.put(make_node("n1"), make_gang("full", 4, node="n1"), make_gang("g", 2, cpu=0))
+    assert harness.run().bound == {"g-0": "n1", "g-1": "n1"}
 
 
-def test_best_effort_members_count_for_the_minimum_of_their_gang(yard):
-    yard.put(
+def test_best_effort_members_count_for_the_minimum_of_their_gang(harness):
+    harness.put(
         make_node("n1"), make_group("g", 2), make_task("big", "g"), make_task("no", "g", cpu=0)
     )
-    assert yard.run().bound == {"big": "n1", "no": "n1"}
+    assert harness.run().bound == {"big": "n1", "no": "n1"}
 
 
-def test_best_effort_members_are_not_placed_without_their_gang(yard, statuses):
-    yard.put(make_node("n1"), make_group("g", 2), make_task("large", "g", cpu=8))
-    yard.put(make_task("small", "g", cpu=0))
-    Backfill().execute(yard.session())
-    assert statuses(yard, "g") == {"PENDING": 2}
+def test_best_effort_members_are_not_placed_without_their_gang(harness, statuses):
+    harness.put(make_node("n1"), make_group("g", 2), make_task("large", "g", cpu=8))
+    harness.put(make_task("small", "g", cpu=0))
+    Backfill().execute(harness.session())
+    assert statuses(harness, "g") == {"PENDING": 2}
 
 
-def test_a_gang_is_not_bound_without_its_best_effort_members(yard):
+def test_a_gang_is_not_bound_without_its_best_effort_members(harness):
     """The best-effort member fits nowhere, so the other member is not bound either."""
     choosy = {"nodeSelector": {"disk": "none"}}
-    yard.put(make_node("n1"), make_group("g", 2), make_task("big", "g"))
-    yard.put(make_task("no", "g", cpu=0, spec=choosy))
-    assert yard.run().bound == {}
-    assert yard.cluster.table.find("n1").pods == {}
+    harness.put(make_node("n1"), make_group("g", 2), make_task("big", "g"))
+    harness.put(make_task("no", "g", cpu=0, spec=choosy))
+    assert harness.run().bound == {}
+    assert harness.cluster.table.find("n1").pods == {}
 
 
 # --- reservations ----------------------------------------------------------------------------
@@ -53,12 +53,12 @@ def running(name, ends_in, node, **more):
 
 
 @pytest.fixture
-def starved(yards):
+def starved(make_harness):
     """A waiting gang needs both halves of n1; the second half is free in twenty minutes."""
-    yard = yards("fairlead").put(make_node("n1"), make_node("n2", cpu="1"))
-    yard.put(running("old", "20m", "n1", cpu=2), make_gang("g", 2, cpu=2))
-    yard.run(0)
-    return yard
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2", cpu="1"))
+    harness.put(running("old", "20m", "n1", cpu=2), make_gang("g", 2, cpu=2))
+    harness.run(0)
+    return harness
 
 
 def test_other_pods_are_bound_before_the_starvation_bound(starved):
@@ -104,18 +104,18 @@ def test_a_session_returns_the_time_of_the_next_starvation_bound(starved):
     assert starved.run(1).wake_at == 600 * 10**9
 
 
-def test_a_gang_that_can_never_fit_gets_no_reservation(yards):
-    yard = yards("fairlead").put(make_node("n1"), make_gang("g", 2, cpu=8))
-    yard.run(0)
-    yard.put(make_task("small"))
-    assert yard.run(600).bound == {"small": "n1"}
+def test_a_gang_that_can_never_fit_gets_no_reservation(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1"), make_gang("g", 2, cpu=8))
+    harness.run(0)
+    harness.put(make_task("small"))
+    assert harness.run(600).bound == {"small": "n1"}
 
 
-def test_without_known_end_times_whole_nodes_are_reserved(yards):
-    yard = yards("fairlead").put(make_node("n1"), make_node("n2"))
-    yard.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))
-    yard.put(make_gang("g", 2, cpu=4))
-    yard.run(0)
-    yard.put(make_task("small"))
-    assert yard.run(600).bound == {}
-    assert sorted(yard.job("g").reserved_nodes) == ["n1", "n2"]
+def test_without_known_end_times_whole_nodes_are_reserved(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1"), make_node("n2"))
+    harness.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))
+    harness.put(make_gang("g", 2, cpu=4))
+    harness.run(0)
+    harness.put(make_task("small"))
+    assert harness.run(600).bound == {}
+    assert sorted(harness.job("g").reserved_nodes) == ["n1", "n2"]

@@ -23,10 +23,10 @@ tiers:
 GANGS = PODS.replace("victims: pods\n", "")
 
 
-def searched(yard, taker, operations=Statement):
+def searched(harness, taker, operations=Statement):
     """Return whether the search pipelines each task of `taker`, and the names of the victims."""
-    session = yard.session()
-    job, steps = yard.job(taker), operations(session)
+    session = harness.session()
+    job, steps = harness.job(taker), operations(session)
     others = [other for other in session.jobs.values() if other is not job]
     pools = victim_pools(session, PREEMPTION, others)
     search = EvictionSearch(session, PREEMPTION, pools, job, lambda _, task: task.job is not job)
@@ -37,8 +37,8 @@ def searched(yard, taker, operations=Statement):
     return found, leaving
 
 
-def yard_with(yards, configuration, *objects):
-    return yards(configuration).put(CLASSES, make_node("n1"), *objects)
+def harness_with(make_harness, configuration, *objects):
+    return make_harness(configuration).put(CLASSES, make_node("n1"), *objects)
 
 
 def old(members, minimum):
@@ -50,64 +50,66 @@ def new(**task):
 
 
 @pytest.mark.parametrize(("cpu", "expected"), [(2, True), ("2001m", False), (3, False)])
-def test_only_the_members_that_a_gang_can_spare_count(yards, cpu, expected):
+def test_only_the_members_that_a_gang_can_spare_count(make_harness, cpu, expected):
     """The gang has four members and a minimum of two, so at most two are victims."""
-    yard = yard_with(yards, PODS, old(4, 2), new(cpu=cpu))
-    found, leaving = searched(yard, "new")
+    harness = harness_with(make_harness, PODS, old(4, 2), new(cpu=cpu))
+    found, leaving = searched(harness, "new")
     assert found == [expected]
     assert leaving == ({"old-2", "old-3"} if expected else set())
 
 
-def test_evictions_free_only_the_resources_of_the_victims(yards):
+def test_evictions_free_only_the_resources_of_the_victims(make_harness):
     """The gang needs the member with all the memory, so evictions free no memory."""
-    yard = yards(PODS).put(CLASSES, make_node("n1", memory="1Gi"))
-    yard.put(make_group("old", 2), make_task("old-0", "old", node="n1", memory="1Gi"))
-    yard.put([make_task(f"old-{n}", "old", node="n1", memory="0") for n in (1, 2)])
-    yard.put(make_gang("new", 1, priority_class="high", memory="1"))
-    assert searched(yard, "new") == ([False], set())
+    harness = make_harness(PODS).put(CLASSES, make_node("n1", memory="1Gi"))
+    harness.put(make_group("old", 2), make_task("old-0", "old", node="n1", memory="1Gi"))
+    harness.put([make_task(f"old-{n}", "old", node="n1", memory="0") for n in (1, 2)])
+    harness.put(make_gang("new", 1, priority_class="high", memory="1"))
+    assert searched(harness, "new") == ([False], set())
 
 
-def test_a_gang_with_members_that_do_not_run_yet_is_skipped(yards):
+def test_a_gang_with_members_that_do_not_run_yet_is_skipped(make_harness):
     """The next gang is evicted instead, although its priority is higher."""
-    yard = yard_with(yards, GANGS, make_priority_class("lowest", 0), new())
+    harness = harness_with(make_harness, GANGS, make_priority_class("lowest", 0), new())
     group, running, _ = make_gang("starting", 2, node="n1", priority_class="lowest")
-    yard.put(group, running, make_task("starting-1", "starting", node="n1", status=BOUND))
-    yard.put(make_gang("old", 2, node="n1", priority_class="low"))
-    assert searched(yard, "new") == ([True], {"old-0", "old-1"})
+    harness.put(group, running, make_task("starting-1", "starting", node="n1", status=BOUND))
+    harness.put(make_gang("old", 2, node="n1", priority_class="low"))
+    assert searched(harness, "new") == ([True], {"old-0", "old-1"})
 
 
 @pytest.mark.parametrize("configuration", [PODS, GANGS], ids=["pods", "gangs"])
 @pytest.mark.parametrize("cpu", [1, 9], ids=["occupied", "never"])
-def test_no_node_is_found_for_a_task_equal_to_an_unschedulable_task(yards, configuration, cpu):
+def test_no_node_is_found_for_a_task_equal_to_an_unschedulable_task(
+    make_harness, configuration, cpu
+):
     """No running task may be evicted, so the search finds no node for either of two equal tasks."""
     critical = {"priorityClassName": "system-node-critical"}
-    yard = yard_with(yards, configuration, make_group("old", 1))
-    yard.put([make_task(f"old-{n}", "old", node="n1", spec=critical) for n in range(4)])
-    yard.put(make_gang("new", 2, priority_class="high", cpu=cpu))
-    assert searched(yard, "new") == ([False, False], set())
+    harness = harness_with(make_harness, configuration, make_group("old", 1))
+    harness.put([make_task(f"old-{n}", "old", node="n1", spec=critical) for n in range(4)])
+    harness.put(make_gang("new", 2, priority_class="high", cpu=cpu))
+    assert searched(harness, "new") == ([False, False], set())
 
 
-def test_no_node_is_found_if_no_job_may_lose_tasks(yards):
-    found, leaving = searched(yard_with(yards, PODS, old(4, 4), new()), "new")
+def test_no_node_is_found_if_no_job_may_lose_tasks(make_harness):
+    found, leaving = searched(harness_with(make_harness, PODS, old(4, 4), new()), "new")
     assert (found, leaving) == ([False], set())
 
 
-def test_a_task_may_need_all_resources_of_a_node(yards):
-    found, leaving = searched(yard_with(yards, PODS, old(4, 0), new(cpu=4)), "new")
+def test_a_task_may_need_all_resources_of_a_node(make_harness):
+    found, leaving = searched(harness_with(make_harness, PODS, old(4, 0), new(cpu=4)), "new")
     assert (found, leaving) == ([True], {f"old-{n}" for n in range(4)})
 
 
 @pytest.mark.parametrize(
     ("operations", "expected"), [(Statement, True), (ImmediateOperations, False)]
 )
-def test_idle_resources_are_used_without_victims(yards, operations, expected):
+def test_idle_resources_are_used_without_victims(make_harness, operations, expected):
     """With final operations, the search leaves such a task to the action allocate."""
-    yard = yard_with(yards, PODS, old(2, 0), new())
-    assert searched(yard, "new", operations) == ([expected], set())
+    harness = harness_with(make_harness, PODS, old(2, 0), new())
+    assert searched(harness, "new", operations) == ([expected], set())
 
 
-def test_immediate_operations_also_use_releasing_resources(yards):
-    yard = yard_with(yards, PODS, old(2, 0), new())
-    yard.put([make_task(f"leaving-{n}", node="n1", terminating=True) for n in range(2)])
-    found, leaving = searched(yard, "new", ImmediateOperations)
+def test_immediate_operations_also_use_releasing_resources(make_harness):
+    harness = harness_with(make_harness, PODS, old(2, 0), new())
+    harness.put([make_task(f"leaving-{n}", node="n1", terminating=True) for n in range(2)])
+    found, leaving = searched(harness, "new", ImmediateOperations)
     assert (found, leaving) == ([True], {"leaving-0", "leaving-1"})  # and no other victims

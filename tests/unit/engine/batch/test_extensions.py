@@ -32,10 +32,10 @@ class LastFirst:
 
     def __init__(self, context):
         self.mark = context.arguments["mark"]
-        self.heard = []
+        self.calls = []
 
     def on_session_open(self, session):
-        self.heard.append("open")
+        self.calls.append("open")
 
     def job_order(self, job):
         return tuple(-ord(letter) for letter in job.id)
@@ -45,10 +45,10 @@ class LastFirst:
         return Unschedulable("Mine", "by my leave") if refused else None
 
     def allocated(self, task):
-        self.heard.append(task.key)
+        self.calls.append(task.key)
 
     def deallocated(self, task):
-        self.heard.append(f"-{task.key}")
+        self.calls.append(f"-{task.key}")
 
     def predicates(self, handle):
         return [NotOn(self.mark)]
@@ -93,34 +93,36 @@ def extensions(made):
     return Extensions(plugins={"mine": build}, actions={"sweep": Sweep()})
 
 
-def test_a_plugin_is_called_at_each_extension_point_that_it_implements(yards, extensions, made):
-    yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
-    yard.put(make_node("zebra"), make_node("n1", cpu="1"))
-    found = yard.put(make_gang("a", 1), make_gang("b", 1), make_gang("refused", 1)).run()
+def test_a_plugin_is_called_at_each_extension_point_that_it_implements(
+    make_harness, extensions, made
+):
+    harness = make_harness(CONFIGURATION.format(actions="allocate"), extensions=extensions)
+    harness.put(make_node("zebra"), make_node("n1", cpu="1"))
+    found = harness.put(make_gang("a", 1), make_gang("b", 1), make_gang("refused", 1)).run()
     assert found.bound == {"b-0": "n1"}
     (condition,) = found.patches["PodGroup", "refused"].conditions
     assert (condition.reason, condition.message) == ("Mine", "by my leave")
-    assert made[0].heard == ["open", "default/b-0"]
+    assert made[0].calls == ["open", "default/b-0"]
 
 
-def test_a_plugin_is_notified_of_reverted_allocations(yards, extensions, made):
-    yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
-    yard.put(make_node("n1", cpu="1"), make_gang("a", 2)).run()
-    assert made[0].heard == ["open", "default/a-0", "-default/a-0"]
+def test_a_plugin_is_notified_of_reverted_allocations(make_harness, extensions, made):
+    harness = make_harness(CONFIGURATION.format(actions="allocate"), extensions=extensions)
+    harness.put(make_node("n1", cpu="1"), make_gang("a", 2)).run()
+    assert made[0].calls == ["open", "default/a-0", "-default/a-0"]
 
 
-def test_a_user_action_runs_in_its_configured_position(yards, extensions):
-    yard = yards(CONFIGURATION.format(actions="sweep, allocate"), extensions=extensions)
-    yard.put(make_queue("default"), make_node("n1"), make_task("p", node="n1"))
-    assert yard.run().evicted == {"p": "sweep"}
+def test_a_user_action_runs_in_its_configured_position(make_harness, extensions):
+    harness = make_harness(CONFIGURATION.format(actions="sweep, allocate"), extensions=extensions)
+    harness.put(make_queue("default"), make_node("n1"), make_task("p", node="n1"))
+    assert harness.run().evicted == {"p": "sweep"}
 
 
-def test_user_plugins_and_actions_are_found_by_name(yards):
+def test_user_plugins_and_actions_are_found_by_name(make_harness):
     with pytest.raises(
         BatchConfigurationError, match=r"tiers\[0\]\.plugins: no plugin 'mine'; known: "
     ):
-        yards(CONFIGURATION.format(actions="allocate"))
+        make_harness(CONFIGURATION.format(actions="allocate"))
     with pytest.raises(
         BatchConfigurationError, match=r"actions: no action 'sweep'; known: allocate"
     ):
-        yards(CONFIGURATION.format(actions="sweep"))
+        make_harness(CONFIGURATION.format(actions="sweep"))

@@ -26,9 +26,9 @@ PER_POD = PREEMPT.replace("rules: fairlead", "rules: kube-batch")
 
 
 @pytest.fixture
-def yard(yards):
+def harness(make_harness):
     """A cluster with two priority classes and one node of four CPUs."""
-    return yards("fairlead").put(CLASSES, make_node("n1"))
+    return make_harness("fairlead").put(CLASSES, make_node("n1"))
 
 
 def low(name, members, **more):
@@ -42,171 +42,177 @@ def high(name, members, **more):
 # --- preempt ---------------------------------------------------------------------------------
 
 
-def test_a_gang_of_higher_priority_evicts_surplus_members(yard):
-    yard.put(low("old", 4, min_member=2, node="n1"), high("new", 2))
-    assert yard.run().evicted == {"old-3": "preempt", "old-2": "preempt"}
+def test_a_gang_of_higher_priority_evicts_surplus_members(harness):
+    harness.put(low("old", 4, min_member=2, node="n1"), high("new", 2))
+    assert harness.run().evicted == {"old-3": "preempt", "old-2": "preempt"}
 
 
-def test_preemption_does_not_evict_members_within_the_minimum(yard, statuses):
-    yard.put(low("old", 4, min_member=3, node="n1"), high("new", 1))
-    assert len(yard.run().evicted) == 1
-    assert statuses(yard, "old") == {"RUNNING": 3, "RELEASING": 1}
+def test_preemption_does_not_evict_members_within_the_minimum(harness, statuses):
+    harness.put(low("old", 4, min_member=3, node="n1"), high("new", 1))
+    assert len(harness.run().evicted) == 1
+    assert statuses(harness, "old") == {"RUNNING": 3, "RELEASING": 1}
 
 
-def test_a_gang_without_surplus_members_is_evicted_as_a_whole(yard):
-    yard.put(low("old", 4, node="n1"), high("new", 1))
-    assert len(yard.run().evicted) == 4
+def test_a_gang_without_surplus_members_is_evicted_as_a_whole(harness):
+    harness.put(low("old", 4, node="n1"), high("new", 1))
+    assert len(harness.run().evicted) == 4
 
 
-def test_the_members_of_an_evicted_gang_on_other_nodes_are_evicted(yard):
-    yard.put(make_node("n2"))
-    yard.put(low("old", 8, node=["n1"] * 4 + ["n2"] * 4), high("new", 4))
-    assert len(yard.run().evicted) == 8
+def test_the_members_of_an_evicted_gang_on_other_nodes_are_evicted(harness):
+    harness.put(make_node("n2"))
+    harness.put(low("old", 8, node=["n1"] * 4 + ["n2"] * 4), high("new", 4))
+    assert len(harness.run().evicted) == 8
 
 
-def test_one_gang_is_evicted_instead_of_members_of_two_gangs(yard):
-    yard.put(low("a", 2, node="n1"), low("b", 2, node="n1"), high("new", 2))
-    evicted = sorted(yard.run().evicted)
+def test_one_gang_is_evicted_instead_of_members_of_two_gangs(harness):
+    harness.put(low("a", 2, node="n1"), low("b", 2, node="n1"), high("new", 2))
+    evicted = sorted(harness.run().evicted)
     assert evicted == ["b-0", "b-1"]
 
 
-def test_a_gang_whose_eviction_frees_too_little_is_skipped(yard):
-    yard.put(make_priority_class("lowest", 0))
-    yard.put(make_gang("small", 1, priority_class="lowest", node="n1"), low("old", 3, node="n1"))
-    yard.put(high("new", 1, cpu=3))
-    assert sorted(yard.run().evicted) == ["old-0", "old-1", "old-2"]
+def test_a_gang_whose_eviction_frees_too_little_is_skipped(harness):
+    harness.put(make_priority_class("lowest", 0))
+    harness.put(make_gang("small", 1, priority_class="lowest", node="n1"), low("old", 3, node="n1"))
+    harness.put(high("new", 1, cpu=3))
+    assert sorted(harness.run().evicted) == ["old-0", "old-1", "old-2"]
 
 
-def test_surplus_members_are_evicted_before_whole_gangs(yard):
-    yard.put(low("whole", 2, node="n1"), low("spare", 2, min_member=0, node="n1"), high("new", 2))
-    assert sorted(yard.run().evicted) == ["spare-0", "spare-1"]
+def test_surplus_members_are_evicted_before_whole_gangs(harness):
+    harness.put(
+        low("whole", 2, node="n1"), low("spare", 2, min_member=0, node="n1"), high("new", 2)
+    )
+    assert sorted(harness.run().evicted) == ["spare-0", "spare-1"]
 
 
-def test_a_gang_with_a_critical_member_is_not_evicted(yard):
+def test_a_gang_with_a_critical_member_is_not_evicted(harness):
     critical = {"priorityClassName": "system-node-critical"}
-    yard.put(low("old", 3, node="n1"), high("new", 2))
-    yard.put(make_task("old-0", "old", node="n1", spec=critical))
-    assert yard.run().evicted == {}
+    harness.put(low("old", 3, node="n1"), high("new", 2))
+    harness.put(make_task("old-0", "old", node="n1", spec=critical))
+    assert harness.run().evicted == {}
 
 
 @pytest.mark.parametrize(("victims", "evicted"), [("gangs", 4), ("pods", 0)])
-def test_the_eviction_of_whole_gangs_can_be_configured(victims, evicted, yards):
-    yard = yards(f"{PREEMPT}victims: {victims}\n").put(CLASSES, make_node("n1"))
-    yard.put(low("old", 4, node="n1"), high("new", 1))
-    assert len(yard.run().evicted) == evicted
+def test_the_eviction_of_whole_gangs_can_be_configured(victims, evicted, make_harness):
+    harness = make_harness(f"{PREEMPT}victims: {victims}\n").put(CLASSES, make_node("n1"))
+    harness.put(low("old", 4, node="n1"), high("new", 1))
+    assert len(harness.run().evicted) == evicted
 
 
-def test_per_pod_victims_do_not_break_gangs(yards):
+def test_per_pod_victims_do_not_break_gangs(make_harness):
     """By kube-batch's rules, only members beyond the minimum are victims."""
-    yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
-    yard.put(low("old", 4, node="n1"), high("new", 1))
-    assert yard.run().evicted == {}
+    harness = make_harness(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
+    harness.put(low("old", 4, node="n1"), high("new", 1))
+    assert harness.run().evicted == {}
 
 
-def test_no_task_is_evicted_for_a_gang_that_cannot_be_completed(yard):
-    yard.put(low("old", 4, min_member=0, node="n1"), high("new", 5))
-    assert yard.run().evicted == {}
+def test_no_task_is_evicted_for_a_gang_that_cannot_be_completed(harness):
+    harness.put(low("old", 4, min_member=0, node="n1"), high("new", 5))
+    assert harness.run().evicted == {}
 
 
-def test_no_task_is_evicted_for_a_task_of_equal_priority(yard):
-    yard.put(low("old", 4, min_member=0, node="n1"), low("new", 1))
-    assert yard.run().evicted == {}
+def test_no_task_is_evicted_for_a_task_of_equal_priority(harness):
+    harness.put(low("old", 4, min_member=0, node="n1"), low("new", 1))
+    assert harness.run().evicted == {}
 
 
-def test_no_task_is_evicted_for_a_best_effort_task(yards):
+def test_no_task_is_evicted_for_a_best_effort_task(make_harness):
     for defects, victims in ((FIXED, 0), (UPSTREAM, 1)):
-        yard = yards(PREEMPT.replace("allocate, ", ""), defects=defects)
-        yard.put(make_queue("default"), CLASSES, make_node("n1"))
-        yard.put(low("old", 4, min_member=0, node="n1"), high("new", 1, cpu=0))
-        assert len(yard.run().evicted) == victims
+        harness = make_harness(PREEMPT.replace("allocate, ", ""), defects=defects)
+        harness.put(make_queue("default"), CLASSES, make_node("n1"))
+        harness.put(low("old", 4, min_member=0, node="n1"), high("new", 1, cpu=0))
+        assert len(harness.run().evicted) == victims
 
 
-def test_no_task_is_evicted_while_resources_are_idle(yard):
-    yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
-    assert len(yard.run().evicted) == 1
+def test_no_task_is_evicted_while_resources_are_idle(harness):
+    harness.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
+    assert len(harness.run().evicted) == 1
 
 
-def test_within_a_job_tasks_are_evicted_for_tasks_of_higher_priority(yard):
-    yard.put(low("g", 4, min_member=1, node="n1", priority=1))
-    yard.put(make_task("boss", "g", priority=5))
-    assert yard.run().evicted == {"g-3": "preempt"}
+def test_within_a_job_tasks_are_evicted_for_tasks_of_higher_priority(harness):
+    harness.put(low("g", 4, min_member=1, node="n1", priority=1))
+    harness.put(make_task("boss", "g", priority=5))
+    assert harness.run().evicted == {"g-3": "preempt"}
 
 
-def test_each_task_of_higher_priority_within_a_job_may_preempt(yards):
+def test_each_task_of_higher_priority_within_a_job_may_preempt(make_harness):
     """By kube-batch's rules, the first task has already been tried in preemption between jobs."""
-    yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
-    yard.put(low("g", 4, min_member=1, node="n1", priority=1))
-    yard.put(*(make_task(f"boss-{i}", "g", priority=5) for i in range(3)))
-    assert yard.run().evicted == {"g-3": "preempt", "g-2": "preempt"}
+    harness = make_harness(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
+    harness.put(low("g", 4, min_member=1, node="n1", priority=1))
+    harness.put(*(make_task(f"boss-{i}", "g", priority=5) for i in range(3)))
+    assert harness.run().evicted == {"g-3": "preempt", "g-2": "preempt"}
 
 
-def test_within_a_job_no_task_is_evicted_for_a_task_of_lower_priority(yard):
-    yard.put(low("g", 4, min_member=1, node="n1", priority=5), make_task("small", "g", priority=1))
-    assert yard.run().evicted == {}
+def test_within_a_job_no_task_is_evicted_for_a_task_of_lower_priority(harness):
+    harness.put(
+        low("g", 4, min_member=1, node="n1", priority=5), make_task("small", "g", priority=1)
+    )
+    assert harness.run().evicted == {}
 
 
-def test_members_of_equal_priority_stay_without_the_plugin_priority_too(yards):
+def test_members_of_equal_priority_stay_without_the_plugin_priority_too(make_harness):
     """Neither members of the same job nor those of other jobs are evicted for the new member."""
-    yard = yards(PREEMPT.replace("{name: priority}, ", "")).put(CLASSES, make_node("n1"))
-    yard.put(low("g", 2, min_member=1, node="n1", priority=5), make_task("g-2", "g", priority=5))
-    yard.put(make_gang("other", 2, min_member=0, node="n1", priority=1)[1:])
-    assert yard.run().evicted == {}
+    harness = make_harness(PREEMPT.replace("{name: priority}, ", "")).put(CLASSES, make_node("n1"))
+    harness.put(low("g", 2, min_member=1, node="n1", priority=5), make_task("g-2", "g", priority=5))
+    harness.put(make_gang("other", 2, min_member=0, node="n1", priority=1)[1:])
+    assert harness.run().evicted == {}
 
 
-def test_a_task_that_needs_no_eviction_is_left_to_allocate(yards):
+def test_a_task_that_needs_no_eviction_is_left_to_allocate(make_harness):
     """Without the action allocate, both new members find the same room, and nothing is evicted."""
-    yard = yards(PREEMPT.replace("allocate, ", "")).put(CLASSES, make_node("n1"))
-    yard.put(low("g", 3, min_member=1, node="n1", priority=1))
-    yard.put(make_task("boss-0", "g", priority=5), make_task("boss-1", "g", priority=5))
-    assert yard.run().evicted == {}
+    harness = make_harness(PREEMPT.replace("allocate, ", "")).put(CLASSES, make_node("n1"))
+    harness.put(low("g", 3, min_member=1, node="n1", priority=1))
+    harness.put(make_task("boss-0", "g", priority=5), make_task("boss-1", "g", priority=5))
+    assert harness.run().evicted == {}
 
 
-def test_queues_preempt_in_queue_order(yards):
+def test_queues_preempt_in_queue_order(make_harness):
     """q1 has a smaller share of the cluster, although its job was created later."""
     tiers = "{name: gang}, {name: proportion}, {name: conformance}"
-    yard = yards(PREEMPT.replace("{name: gang}, {name: conformance}", tiers))
-    two_queues(yard.put(CLASSES, make_node("n1"), make_node("n2")))
-    yard.put(low("old-2", 5, min_member=0, queue="q2", node=["n1"] * 4 + ["n2"]))
-    yard.put(high("new-2", 1, queue="q2"))
-    yard.put(low("old-1", 3, min_member=0, queue="q1", node="n2"), high("new-1", 1, queue="q1"))
-    assert [name.rpartition("-")[0] for name in yard.run().evicted] == ["old-1", "old-2"]
+    harness = make_harness(PREEMPT.replace("{name: gang}, {name: conformance}", tiers))
+    two_queues(harness.put(CLASSES, make_node("n1"), make_node("n2")))
+    harness.put(low("old-2", 5, min_member=0, queue="q2", node=["n1"] * 4 + ["n2"]))
+    harness.put(high("new-2", 1, queue="q2"))
+    harness.put(low("old-1", 3, min_member=0, queue="q1", node="n2"), high("new-1", 1, queue="q1"))
+    assert [name.rpartition("-")[0] for name in harness.run().evicted] == ["old-1", "old-2"]
 
 
-def test_idle_resources_of_a_pipelined_gang_stay_reserved_until_it_starts(yard):
+def test_idle_resources_of_a_pipelined_gang_stay_reserved_until_it_starts(harness):
     """While the gang waits for its victims to terminate, its idle share is not given away."""
-    yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
-    assert yard.run().evicted == {"old-2": "preempt"}
-    found = yard.put(low("later", 1)).run()
+    harness.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
+    assert harness.run().evicted == {"old-2": "preempt"}
+    found = harness.put(low("later", 1)).run()
     assert (found.evicted, found.bound) == ({}, {})
-    yard.drop("old-2")
-    assert sorted(yard.run().bound) == ["new-0", "new-1"]
+    harness.drop("old-2")
+    assert sorted(harness.run().bound) == ["new-0", "new-1"]
 
 
-def test_terminating_pods_also_free_resources(yard):
-    yard.put(low("old", 2, min_member=0, node="n1"), high("new", 1, cpu=3))
-    yard.put(make_task("leaving", node="n1", terminating=True))
-    assert yard.run().evicted == {"old-1": "preempt"}
+def test_terminating_pods_also_free_resources(harness):
+    harness.put(low("old", 2, min_member=0, node="n1"), high("new", 1, cpu=3))
+    harness.put(make_task("leaving", node="n1", terminating=True))
+    assert harness.run().evicted == {"old-1": "preempt"}
 
 
 # --- reclaim ---------------------------------------------------------------------------------
 
 
-def two_queues(yard, weights=(1, 1)):
-    return yard.put(make_queue("q1", weights[0]), make_queue("q2", weights[1]))
+def two_queues(harness, weights=(1, 1)):
+    return harness.put(make_queue("q1", weights[0]), make_queue("q2", weights[1]))
 
 
-def test_a_queue_reclaims_its_share(yard):
-    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
-    yard.put(make_gang("b", 2, queue="q2"))
-    assert yard.run().evicted == {"a-3": "reclaim", "a-2": "reclaim"}
+def test_a_queue_reclaims_its_share(harness):
+    two_queues(harness).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    harness.put(make_gang("b", 2, queue="q2"))
+    assert harness.run().evicted == {"a-3": "reclaim", "a-2": "reclaim"}
 
 
-def test_with_one_task_at_a_time_the_evictions_for_a_task_are_kept(yards):
+def test_with_one_task_at_a_time_the_evictions_for_a_task_are_kept(make_harness):
     """The defect reclaim-one-task without reclaim-no-gang, which makes every eviction final."""
     defects = BatchDefects(FIXED.present | {Defect.RECLAIM_ONE_TASK})
-    yard = two_queues(yards("fairlead", defects=defects).put(make_node("n1")))
-    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 1, queue="q2"))
-    assert yard.run().evicted == {"a-3": "reclaim"}
+    harness = two_queues(make_harness("fairlead", defects=defects).put(make_node("n1")))
+    harness.put(
+        make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 1, queue="q2")
+    )
+    assert harness.run().evicted == {"a-3": "reclaim"}
 
 
 RECLAIM_FIRST = """\
@@ -226,114 +232,122 @@ ONE_TASK = frozenset({Defect.RECLAIM_ONE_TASK})
     ],
     ids=["no room", "share", "idle"],
 )
-def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(yards, first, more):
+def test_with_one_task_at_a_time_a_failure_ends_the_turns_of_a_queue(make_harness, first, more):
     """The task of job c could reclaim, but the queue is dropped after the task of job b."""
     for jobs, evicted in (((), {"a-2": "reclaim"}), ([make_gang("b", 1, queue="q2", **first)], {})):
-        yard = yards(RECLAIM_FIRST, defects=BatchDefects(FIXED.present | ONE_TASK | set(more)))
-        two_queues(yard).put(make_node("n1", cpu="4", memory="8400Mi"))
+        harness = make_harness(
+            RECLAIM_FIRST, defects=BatchDefects(FIXED.present | ONE_TASK | set(more))
+        )
+        two_queues(harness).put(make_node("n1", cpu="4", memory="8400Mi"))
         spare = make_gang("a", 3, min_member=0, queue="q1", node="n1", cpu="667m", memory="2100Mi")
-        yard.put(spare, make_gang("held", 1, queue="q2", node="n1", cpu=2, memory="2000Mi"), jobs)
-        yard.put(make_gang("c", 1, queue="q2", cpu="0", memory="2100Mi"))
-        yard.put(make_gang("z", 1, queue="q2", cpu="0", memory="9Gi"))
-        assert yard.run().evicted == evicted
+        harness.put(
+            spare, make_gang("held", 1, queue="q2", node="n1", cpu=2, memory="2000Mi"), jobs
+        )
+        harness.put(make_gang("c", 1, queue="q2", cpu="0", memory="2100Mi"))
+        harness.put(make_gang("z", 1, queue="q2", cpu="0", memory="9Gi"))
+        assert harness.run().evicted == evicted
 
 
-def test_with_one_task_at_a_time_each_success_gives_a_queue_another_turn(yards):
-    yard = two_queues(yards("fairlead", defects=BatchDefects(FIXED.present | ONE_TASK)))
-    yard.put(make_node("n1"), make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(make_gang("b", 1, queue="q2"), make_gang("c", 1, queue="q2"))
-    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
+def test_with_one_task_at_a_time_each_success_gives_a_queue_another_turn(make_harness):
+    harness = two_queues(make_harness("fairlead", defects=BatchDefects(FIXED.present | ONE_TASK)))
+    harness.put(make_node("n1"), make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    harness.put(make_gang("b", 1, queue="q2"), make_gang("c", 1, queue="q2"))
+    assert sorted(harness.run().evicted) == ["a-2", "a-3"]
 
 
-def test_a_queue_without_waiting_jobs_does_not_end_the_turns_of_others(yard):
-    yard.put(make_queue("q0", 9), make_node("n2", cpu="1"))
-    yard.put(make_gang("idle", 1, queue="q0", node="n2"))
-    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(make_gang("b", 2, queue="q2"))
-    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
+def test_a_queue_without_waiting_jobs_does_not_end_the_turns_of_others(harness):
+    harness.put(make_queue("q0", 9), make_node("n2", cpu="1"))
+    harness.put(make_gang("idle", 1, queue="q0", node="n2"))
+    two_queues(harness).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    harness.put(make_gang("b", 2, queue="q2"))
+    assert sorted(harness.run().evicted) == ["a-2", "a-3"]
 
 
-def test_reclaim_skips_a_task_that_does_not_fit(yard):
-    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", cpu=9))
-    assert yard.run().evicted == {"a-3": "reclaim"}
+def test_reclaim_skips_a_task_that_does_not_fit(harness):
+    two_queues(harness).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    harness.put(make_gang("b", 1, min_member=0, queue="q2"), make_task("b-first", "b", cpu=9))
+    assert harness.run().evicted == {"a-3": "reclaim"}
 
 
-def test_a_job_that_can_start_reclaims_for_its_other_tasks_in_later_turns(yard):
+def test_a_job_that_can_start_reclaims_for_its_other_tasks_in_later_turns(harness):
     """Both jobs need one task to start, so each gets one before either gets two."""
-    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(
+    two_queues(harness).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    harness.put(
         make_gang("b", 2, min_member=1, queue="q2"), make_gang("c", 2, min_member=1, queue="q2")
     )
-    found = yard.run()
+    found = harness.run()
     assert len(found.evicted) == 2
     assert [len(found.reports[job].waiting) for job in "bc"] == [1, 1]
 
 
-def test_a_job_reclaims_until_its_queue_has_its_share(yard):
-    two_queues(yard).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
-    yard.put(make_gang("b", 4, min_member=1, queue="q2"))
-    assert sorted(yard.run().evicted) == ["a-2", "a-3"]
+def test_a_job_reclaims_until_its_queue_has_its_share(harness):
+    two_queues(harness).put(make_gang("a", 4, min_member=0, queue="q1", node="n1"))
+    harness.put(make_gang("b", 4, min_member=1, queue="q2"))
+    assert sorted(harness.run().evicted) == ["a-2", "a-3"]
 
 
-def test_nothing_is_reclaimed_for_tasks_that_request_nothing(yard):
+def test_nothing_is_reclaimed_for_tasks_that_request_nothing(harness):
     """Not even on a node with room for no further pod."""
-    two_queues(yard).put(make_node("n1", pods="4"))
-    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
-    yard.put(make_gang("b", 1, queue="q2", cpu=0))
-    assert yard.run().evicted == {}
+    two_queues(harness).put(make_node("n1", pods="4"))
+    harness.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    harness.put(make_gang("b", 1, queue="q2", cpu=0))
+    assert harness.run().evicted == {}
 
 
-def test_no_queue_is_reclaimed_below_its_share(yard):
-    two_queues(yard, (3, 1)).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
-    yard.put(make_gang("b", 2, min_member=1, queue="q2"))
-    assert yard.run().evicted == {"a-3": "reclaim"}
+def test_no_queue_is_reclaimed_below_its_share(harness):
+    two_queues(harness, (3, 1)).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    harness.put(make_gang("b", 2, min_member=1, queue="q2"))
+    assert harness.run().evicted == {"a-3": "reclaim"}
 
 
-def test_a_queue_that_is_not_reclaimable_keeps_its_tasks(yard):
-    yard.put(make_queue("q1", reclaimable=False), make_queue("q2"))
-    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
-    assert yard.run().evicted == {}
+def test_a_queue_that_is_not_reclaimable_keeps_its_tasks(harness):
+    harness.put(make_queue("q1", reclaimable=False), make_queue("q2"))
+    harness.put(
+        make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2")
+    )
+    assert harness.run().evicted == {}
 
 
-def test_nothing_is_reclaimed_for_a_gang_that_cannot_be_completed(yard):
-    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
-    yard.put(make_gang("b", 3, queue="q2"))
-    assert yard.run().evicted == {}
+def test_nothing_is_reclaimed_for_a_gang_that_cannot_be_completed(harness):
+    two_queues(harness).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    harness.put(make_gang("b", 3, queue="q2"))
+    assert harness.run().evicted == {}
 
 
-def test_nothing_is_reclaimed_while_resources_are_idle(yards):
-    yard = yards(RECLAIM_FIRST)
-    two_queues(yard).put(make_node("n1"), make_node("n2"))
-    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
-    found = yard.run()
+def test_nothing_is_reclaimed_while_resources_are_idle(make_harness):
+    harness = make_harness(RECLAIM_FIRST)
+    two_queues(harness).put(make_node("n1"), make_node("n2"))
+    harness.put(
+        make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2")
+    )
+    found = harness.run()
     assert (found.evicted, sorted(found.bound)) == ({}, ["b-0", "b-1"])
 
 
-def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(yard):
+def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(harness):
     """Without a1, q1 keeps its share. Without a2, it would have less."""
-    two_queues(yard).put(make_gang("a1", 2, queue="q1", node="n1"))
-    yard.put(make_gang("a2", 2, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
-    assert sorted(yard.run().evicted) == ["a2-0", "a2-1"]
+    two_queues(harness).put(make_gang("a1", 2, queue="q1", node="n1"))
+    harness.put(make_gang("a2", 2, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
+    assert sorted(harness.run().evicted) == ["a2-0", "a2-1"]
 
 
-def test_a_queue_with_its_share_of_one_resource_reclaims_nothing(yard):
+def test_a_queue_with_its_share_of_one_resource_reclaims_nothing(harness):
     """q1 has more than its share of cpu and q2 has its share of it, though not of memory."""
-    two_queues(yard).put(make_gang("a", 2, min_member=0, queue="q1", node="n1"))
-    yard.put(make_gang("b", 1, min_member=0, queue="q2", cpu=2, node="n1"))
-    yard.put(make_node("n1", cpu="3"), make_gang("c", 1, queue="q2"))
-    assert yard.run().evicted == {}
+    two_queues(harness).put(make_gang("a", 2, min_member=0, queue="q1", node="n1"))
+    harness.put(make_gang("b", 1, min_member=0, queue="q2", cpu=2, node="n1"))
+    harness.put(make_node("n1", cpu="3"), make_gang("c", 1, queue="q2"))
+    assert harness.run().evicted == {}
 
 
-def test_system_pods_are_never_reclaimed(yard):
-    two_queues(yard)
+def test_system_pods_are_never_reclaimed(harness):
+    two_queues(harness)
     for i in range(4):
-        yard.put(make_task(f"a-{i}", node="n1", namespace="kube-system"))
-    yard.put(make_gang("b", 2, queue="q2"))
-    assert yard.run().evicted == {}
+        harness.put(make_task(f"a-{i}", node="n1", namespace="kube-system"))
+    harness.put(make_gang("b", 2, queue="q2"))
+    assert harness.run().evicted == {}
 
 
-def test_the_eviction_of_a_pod_is_reported_by_an_event_of_its_group(yard):
-    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
-    yard.put(make_gang("b", 1, queue="q2"))
-    assert "PodGroup a Evict: reclaim" in yard.run().events
+def test_the_eviction_of_a_pod_is_reported_by_an_event_of_its_group(harness):
+    two_queues(harness).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    harness.put(make_gang("b", 1, queue="q2"))
+    assert "PodGroup a Evict: reclaim" in harness.run().events

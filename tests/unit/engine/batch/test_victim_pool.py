@@ -20,18 +20,18 @@ QUEUES = ("a", "b", "c")
 
 
 @pytest.fixture
-def yard(yards):
+def harness(make_harness):
     """Two queues of running gangs on eight nodes, and a third queue that reclaims."""
-    yard = yards("fairlead").put([make_queue(name) for name in QUEUES])
+    harness = make_harness("fairlead").put([make_queue(name) for name in QUEUES])
     for number in range(8):
-        yard.put(make_node(f"n{number}", cpu="4"))
+        harness.put(make_node(f"n{number}", cpu="4"))
         queue, minimum = QUEUES[number % 2], number % 4
         gang = make_gang(f"g{number}", 4, queue=queue, min_member=minimum, node=f"n{number}")
-        yard.put(gang)
-    return yard.put(make_gang("taker", 2, queue="c"))
+        harness.put(gang)
+    return harness.put(make_gang("taker", 2, queue="c"))
 
 
-def asked_now(session, taker, voters, jobs):
+def candidate_jobs(session, taker, voters, jobs):
     """Return the jobs whose tasks may be victims, and their resources, computed without a pool."""
     for plugin in (one for tier in voters for one in tier if isinstance(one, ReclaimableJobs)):
         jobs = plugin.reclaimable_jobs(taker, jobs)
@@ -45,10 +45,10 @@ def asked_now(session, taker, voters, jobs):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("protected", [True, False])
-def test_kept_pools_equal_those_of_a_new_search(yard, seed, protected):
+def test_kept_pools_equal_those_of_a_new_search(harness, seed, protected):
     """Members leave and return, so the gangs and queues get and lose surplus members."""
-    session, chance = yard.session(), Chance(seed)
-    taker, voters = yard.job("taker"), session.tiers.reclaim_voters
+    session, chance = harness.session(), Chance(seed)
+    taker, voters = harness.job("taker"), session.tiers.reclaim_voters
     if not protected:
         voters = without_gang_protection(voters)
     jobs = [job for job in session.jobs.values() if job.queue != "c"]
@@ -56,7 +56,7 @@ def test_kept_pools_equal_those_of_a_new_search(yard, seed, protected):
     tasks = [task for job in jobs for task in job.tasks.values()]
     for _ in range(60):
         found = kept.for_job(taker, voters)
-        ids, occupied = asked_now(session, taker, voters, jobs)
+        ids, occupied = candidate_jobs(session, taker, voters, jobs)
         assert ids == sorted(job.id for job in found.jobs)
         assert (found.potential >= occupied).all()
         seen.add(tuple(ids))

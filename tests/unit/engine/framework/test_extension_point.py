@@ -13,7 +13,7 @@ from fairlead.engine.framework.preemption import policy
 from fairlead.engine.framework.user_plugin.answer_check import CHECKS
 
 # Protocols that the runtime looks for on a plugin.
-ASKED = [
+PROTOCOLS = [
     protocol
     for module in (interface, policy, cluster_event)
     for protocol in vars(module).values()
@@ -26,7 +26,7 @@ def own(protocol, kind):
     return [n for n, member in vars(protocol).items() if isinstance(member, kind) and n[0] != "_"]
 
 
-@pytest.mark.parametrize("protocol", ASKED, ids=lambda protocol: protocol.__name__)
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.__name__)
 def test_every_method_and_attribute_of_a_protocol_is_known(protocol) -> None:
     functions = own(protocol, type(lambda: None))
     assert set(functions) <= set(METHOD_NAMES)

@@ -47,7 +47,7 @@ class Filters:
 @dataclass(frozen=True)
 class Scores:
     name: str
-    asked: list = field(default_factory=list, compare=False)
+    calls: list = field(default_factory=list, compare=False)
 
     def filter(self, state, pod, node):
         return None

@@ -137,14 +137,14 @@ def test_removed_pods_are_subtracted_once_from_affinity_counts() -> None:
     stage.scene.add(make_pod("piper", node="b", labels={"loud": ""}))
     pod = stage.scene.info(make_pod("p", spec={"affinity": apart}))
     [piper] = stage.b.pods.values()
-    asked, state = stage.scene.profile.framework, framework.CycleState()
-    for each in asked.pre_filters:
-        asked.run_pre_filter(state, pod, each)
+    fwk, state = stage.scene.profile.framework, framework.CycleState()
+    for each in fwk.pre_filters:
+        fwk.run_pre_filter(state, pod, each)
     for leaving, staying in ((stage.drummer, piper), (piper, stage.drummer)):
-        with asked.trial(state, pod) as trial:
+        with fwk.trial(state, pod) as trial:
             trial.remove(leaving, stage.a if leaving is stage.drummer else stage.b)
             assert "anti-affinity" in message(trial.verdict(stage.a)), staying.pod.metadata.name
-    with asked.trial(state, pod) as trial:
+    with fwk.trial(state, pod) as trial:
         trial.remove(stage.drummer, stage.a)
         trial.remove(piper, stage.b)
         assert trial.verdict(stage.a) is None

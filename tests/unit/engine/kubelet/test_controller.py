@@ -23,8 +23,8 @@ T0 = seconds(1_000)
 CONFIG = KubeletConfig(start_delay=seconds(0.647), removal_delay=seconds(0.137))
 
 
-def node(name="n1", *, stopped=False, told="stopped"):
-    annotations = {"fairlead.dev/kubelet": told} if stopped else {}
+def node(name="n1", *, stopped=False, annotation="stopped"):
+    annotations = {"fairlead.dev/kubelet": annotation} if stopped else {}
     status = {"conditions": [{"type": "Ready", "status": "True"}]}
     return decode_as(
         Node, {"metadata": {"name": name, "annotations": annotations}, "status": status}
@@ -258,7 +258,7 @@ def test_loaded_pods_continue_from_their_state():
     assert machine.next_deadline() is None
 
 
-def frozen(told):
+def frozen(annotation):
     """Return a machine whose kubelet was silent for 60 s, and the time at which it resumes."""
     ends = {"fairlead.dev/run-duration": "2s"}
     machine = kubelets(
@@ -269,7 +269,7 @@ def frozen(told):
         pod("later", uid="u4", phase="Running", annotations={"fairlead.dev/run-duration": "2m"}),
         pod("once", uid="u5", phase="Running", annotations=ends, spec={"restartPolicy": "Never"}),
     )
-    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, node(stopped=True, annotation=annotation), T0)
     while (due := machine.next_deadline()) is not None and due < T0 + seconds(60):
         assert machine.handle_deadline(due) == []
     back = T0 + seconds(60)
@@ -413,11 +413,11 @@ def test_a_loaded_pod_that_is_not_ready_stays_not_ready():
     assert machine.next_deadline() is None
 
 
-@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0.647), ("paused", 0)])
-def test_pods_become_ready_again_when_their_node_recovers(told, delay_s):
+@pytest.mark.parametrize(("annotation", "delay_s"), [("stopped", 0.647), ("paused", 0)])
+def test_pods_become_ready_again_when_their_node_recovers(annotation, delay_s):
     """After an outage they were restarted; after a pause they continue."""
     machine = kubelets(node(), pod(phase="Running", ready="True"))
-    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, node(stopped=True, annotation=annotation), T0)
     changed(machine, pod(phase="Running", ready="False"), T0 + seconds(50))
     while (due := machine.next_deadline()) is not None:
         assert machine.handle_deadline(due) == []
@@ -427,11 +427,11 @@ def test_pods_become_ready_again_when_their_node_recovers(told, delay_s):
     assert (at, ready_of(patch)) == (back + seconds(delay_s), "True")
 
 
-@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0), ("paused", 10.137)])
-def test_a_recovered_node_handles_deletions_during_its_outage(told, delay_s):
+@pytest.mark.parametrize(("annotation", "delay_s"), [("stopped", 0), ("paused", 10.137)])
+def test_a_recovered_node_handles_deletions_during_its_outage(annotation, delay_s):
     """After a pause, pods get their grace period; pods lost in an outage do not."""
     machine = kubelets(node(), pod(phase="Running"))
-    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, node(stopped=True, annotation=annotation), T0)
     changed(machine, pod(phase="Running", grace=10), T0 + seconds(50))
     while (due := machine.next_deadline()) is not None:
         assert machine.handle_deadline(due) == []

@@ -36,10 +36,10 @@ def at(after_s):
     return T0 + seconds(after_s)
 
 
-def node(told=None, *, ready="True", uid="u1", name="n1", **others):
+def node(annotation=None, *, ready="True", uid="u1", name="n1", **others):
     """Return a node; `others` are further conditions; `ready` None omits Ready."""
     statuses = ({"Ready": ready} if ready is not None else {}) | others
-    annotations = {} if told is None else {"fairlead.dev/kubelet": told}
+    annotations = {} if annotation is None else {"fairlead.dev/kubelet": annotation}
     conditions = [{"type": kind, "status": status} for kind, status in statuses.items()]
     return decode_as(
         Node,
@@ -176,11 +176,11 @@ def test_a_node_without_conditions_registers():
     assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(T0)}
 
 
-@pytest.mark.parametrize("told", ["stopped", "paused", "flap 60s/120s"])
-def test_a_stopped_node_sends_no_heartbeats(told):
+@pytest.mark.parametrize("annotation", ["stopped", "paused", "flap 60s/120s"])
+def test_a_stopped_node_sends_no_heartbeats(annotation):
     """The lease keeps the last renewal, and no condition is posted."""
     cluster = Cluster(lease(-4), node())
-    (patch,) = cluster.tell(node(told), 27)
+    (patch,) = cluster.tell(node(annotation), 27)
     assert patch.patch["metadata"]["annotations"] == {RENEWED_EVERY: None}
     assert cluster.renewals == (26, 0)
 
@@ -218,9 +218,9 @@ def test_a_flapping_node_alternates_between_down_and_up():
     """The node is down for one minute and up for two, starting at the annotation."""
     cluster = Cluster(lease(-4), node())
     cluster.tell(node("flap 60s/120s"), 30)
-    turns = [(after, one) for after, one in cluster.wait(400) if isinstance(one, PatchObject)]
-    assert [after for after, _ in turns] == [90, 210, 270, 390]
-    silences = [one.patch["metadata"]["annotations"][RENEWED_EVERY] is None for _, one in turns]
+    patches = [(after, one) for after, one in cluster.wait(400) if isinstance(one, PatchObject)]
+    assert [after for after, _ in patches] == [90, 210, 270, 390]
+    silences = [one.patch["metadata"]["annotations"][RENEWED_EVERY] is None for _, one in patches]
     assert silences == [False, True, False, True]
     assert cluster.tell(node(), 395)
     assert cluster.wait(1_000) == []
@@ -239,17 +239,17 @@ def test_a_slow_node_renews_its_lease_at_its_own_interval():
 
 
 @pytest.mark.parametrize(
-    ("told", "changed"),
+    ("annotation", "changed"),
     [
         ("not-ready", {"Ready": "False"}),
         ("memory-pressure", {"MemoryPressure": "True"}),
         ("disk-pressure,pid-pressure", {"DiskPressure": "True", "PIDPressure": "True"}),
     ],
 )
-def test_a_node_posts_the_conditions_of_its_annotation(told, changed):
+def test_a_node_posts_the_conditions_of_its_annotation(annotation, changed):
     """The condition is set with one write, and reset with another."""
     cluster = Cluster(lease(-4), node())
-    (post,) = cluster.tell(node(told), 27)
+    (post,) = cluster.tell(node(annotation), 27)
     assert posted(post) == WELL | changed
     (post,) = cluster.tell(node(**({"ready": "True"} | changed_of(changed))), 30)
     assert posted(post) == WELL

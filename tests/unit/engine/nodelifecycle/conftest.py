@@ -110,7 +110,7 @@ def tolerate(limit_s=None, keys=BOTH, **others):
     ]
 
 
-class Station:
+class Simulation:
     """A simulated world with the node controllers; times are seconds since its start."""
 
     def __init__(self, objects, *, first=(), **options):
@@ -210,7 +210,7 @@ def given():
     """All of the above functions, as one namespace."""
     return SimpleNamespace(
         START=START,
-        Station=Station,
+        Simulation=Simulation,
         at=lambda after_s: START + seconds(after_s),
         delete=delete,
         label=label,

@@ -109,7 +109,7 @@ def balancing(new_scene):
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"),
+    ("requests", "expected"),
     [
         # cpu 0.5, memory 0: deviation 0.25, balance 75. With memory 0.5: even, balance 100.
         pytest.param({"memory": "50"}, 50 + (50 + 100 - 75) // 2, id="gpus do not count"),
@@ -119,10 +119,10 @@ def balancing(new_scene):
         pytest.param({GPU: "50", "memory": "50"}, 50 + (50 + 100 - 76) // 2, id="all even"),
     ],
 )
-def test_the_use_of_any_resources_can_be_balanced(balancing, asked, expected):
+def test_the_use_of_any_resources_can_be_balanced(balancing, requests, expected):
     """upstream: balanced_allocation.go: balancedResourceScorer."""
     scene, plugin = balancing
-    pod = scene.incoming(containers=[{"name": "c", "resources": {"requests": asked}}])
+    pod = scene.incoming(containers=[{"name": "c", "resources": {"requests": requests}}])
     assert plugin.pre_score(CycleState(), pod, scene.rows()) is None
     assert plugin.score(CycleState(), pod, scene.table.find("a")) == expected
 

@@ -108,19 +108,19 @@ def test_results_per_shape_equal_those_for_many_shapes(args, seed):
     known[gone] = known[-1]
     row, state = chance.below(count), CycleState()
     node = cluster.table.at(row)
-    asked = Counter()
+    calls = Counter()
     for point in framework.filters:
         if point.shapes is not None:
             mask = point.shapes(shapes, cluster.table, row)
             fits = [True] * (len(known) - 1) if mask is None else mask.tolist()
             assert fits == [named(point, point.one(state, pod, node)) is None for pod in known[:-1]]
-            asked[point.name] += 1
-            asked["all fit"] += mask is None
+            calls[point.name] += 1
+            calls["all fit"] += mask is None
     for point in framework.scorers:
         found = None if point.shapes is None else point.shapes(shapes, cluster.table, row)
         if found is not None:
             assert found.tolist() == [point.one(state, pod, node) for pod in known[:-1]]
-    assert asked["NodeResourcesFit"]
+    assert calls["NodeResourcesFit"]
 
 
 # Amounts of cpu (millicores) and memory (bytes): below, at and above the bound for dividing floats.
@@ -134,15 +134,15 @@ AMOUNTS = st.one_of(
 @settings(max_examples=100)
 @given(
     offered=st.lists(st.tuples(AMOUNTS, AMOUNTS), min_size=1, max_size=4),
-    asked=st.tuples(AMOUNTS, AMOUNTS),
+    requested=st.tuples(AMOUNTS, AMOUNTS),
     used=st.tuples(AMOUNTS, AMOUNTS),
 )
-def test_scores_of_all_forms_are_equal_for_any_amounts(offered, asked, used):
+def test_scores_of_all_forms_are_equal_for_any_amounts(offered, requested, used):
     """The scores of cpu and memory per node, over columns and per shape, exactly."""
     nodes = [
         make_node(f"n{i}", cpu=f"{cpu}m", memory=memory) for i, (cpu, memory) in enumerate(offered)
     ]
-    requests = [{"cpu": f"{cpu}m", "memory": memory} for cpu, memory in (used, asked)]
+    requests = [{"cpu": f"{cpu}m", "memory": memory} for cpu, memory in (used, requested)]
     objects = [*nodes, make_pod("used", node="n0", requests=requests[0])]
     framework = serve_cluster(objects, {})
     cluster, state = framework.cluster, CycleState()

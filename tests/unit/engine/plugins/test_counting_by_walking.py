@@ -305,9 +305,9 @@ def walked_affinity_scores(scene, pod):
     met = [
         (term, node, weight)
         for other, node in placed(scene)
-        for owner, asked in ((pod, other), (other, pod))
+        for owner, target in ((pod, other), (other, pod))
         for term, weight in scoring_terms(owner, is_placed=owner is other)
-        if means(scene, owner, term, asked)
+        if means(scene, owner, term, target)
     ]
     found = [(term, node, weight) for term, node, weight in met if term.topology_key in node.labels]
     if not found:

@@ -44,14 +44,14 @@ def volumes_by_node(scene, plugin, *claims):
     for name, reason in found.items():
         if not reason:
             volumes = plugin.volumes_on(state, scene.table.find(name))
-            told = [f"{claim.metadata.name}={one.key}" for claim, one in volumes.bindings]
-            told += [f"{claim.metadata.name}!" for claim in volumes.provisions]
-            found[name] = " ".join(told)
+            parts = [f"{claim.metadata.name}={one.key}" for claim, one in volumes.bindings]
+            parts += [f"{claim.metadata.name}!" for claim in volumes.provisions]
+            found[name] = " ".join(parts)
     return found
 
 
-def everywhere(told):
-    return dict.fromkeys("abc", told)
+def everywhere(text):
+    return dict.fromkeys("abc", text)
 
 
 # --- the pod as a whole ----------------------------------------------------------------------
@@ -147,11 +147,11 @@ def test_a_bound_volume_must_be_accessible_from_the_node(scene, plugin):
     """A volume without node affinity is accessible from every node."""
     bound(scene, "c1", "v1", reach={ZONE: ["z1"]})
     bound(scene, "c2", "v2")
-    told = {"a": "", "b": "", "c": OUT_OF_REACH}
-    assert volumes_by_node(scene, plugin, "c1", "c2") == told
+    expected = {"a": "", "b": "", "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "c1", "c2") == expected
     bound(scene, "c2", "v2", reach={HOST: ["b", "c"]})
-    told = {"a": OUT_OF_REACH, "b": "", "c": OUT_OF_REACH}
-    assert volumes_by_node(scene, plugin, "c1", "c2") == told
+    expected = {"a": OUT_OF_REACH, "b": "", "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "c1", "c2") == expected
 
 
 def test_node_affinity_of_volumes_does_not_match_node_names(scene, plugin):
@@ -169,8 +169,8 @@ def test_the_first_conflicting_bound_claim_is_reported(scene, plugin):
     """On each node, the first conflicting claim of the pod is reported."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("stray", volume="gone", bound=True))
-    told = {"a": NO_VOLUME, "b": OUT_OF_REACH, "c": OUT_OF_REACH}
-    assert volumes_by_node(scene, plugin, "far", "stray") == told
+    expected = {"a": NO_VOLUME, "b": OUT_OF_REACH, "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "far", "stray") == expected
     assert volumes_by_node(scene, plugin, "stray", "far") == everywhere(NO_VOLUME)
 
 
@@ -180,8 +180,8 @@ def test_a_migrated_disk_uses_the_labels_of_its_driver(scene, plugin):
     scene.tell(make_csi_node("b", migrated=["kubernetes.io/gce-pd"]), make_csi_node("c"))
     disk = {"gcePersistentDisk": {"pdName": "d"}}
     bound(scene, "c1", "v1", driver="", reach={ZONE: ["z2"]}, spec=disk)
-    told = {"a": OUT_OF_REACH, "b": "", "c": ""}
-    assert volumes_by_node(scene, plugin, "c1") == told
+    expected = {"a": OUT_OF_REACH, "b": "", "c": ""}
+    assert volumes_by_node(scene, plugin, "c1") == expected
 
 
 def test_a_node_whose_disks_are_not_migrated_any_more(scene, plugin):
@@ -222,8 +222,8 @@ UNNAMED = {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values
 def test_a_volume_is_accessible_from_nodes_that_match_a_term(terms, reached, scene, plugin):
     """An empty term matches no node."""
     bound(scene, "c1", "v1", spec=where(*terms))
-    told = {name: "" if name in reached else OUT_OF_REACH for name in "abc"}
-    assert volumes_by_node(scene, plugin, "c1") == told
+    expected = {name: "" if name in reached else OUT_OF_REACH for name in "abc"}
+    assert volumes_by_node(scene, plugin, "c1") == expected
 
 
 # --- static volumes --------------------------------------------------------------------------
@@ -247,8 +247,8 @@ def test_each_node_uses_the_volumes_accessible_from_it(scene, waiting):
     """One node has a local disk, one has a disk of its zone, and one has nothing."""
     scene.tell(make_volume("local", size="2Gi", reach={HOST: ["a"]}))
     scene.tell(make_volume("zonal", size="3Gi", reach={ZONE: ["z1"]}))
-    told = {"a": "c=local", "b": "c=zonal", "c": NO_MATCH}
-    assert volumes_by_node(scene, waiting, "c") == told
+    expected = {"a": "c=local", "b": "c=zonal", "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c") == expected
 
 
 @pytest.mark.parametrize(
@@ -287,8 +287,8 @@ def test_volumes_that_do_not_match_a_claim(volume, scene, waiting):
 )
 def test_a_volume_is_chosen_on_nodes_that_match_a_term(terms, reached, scene, waiting):
     scene.tell(make_volume("v", spec=where(*terms)))
-    told = {name: "c=v" if name in reached else NO_MATCH for name in "abc"}
-    assert volumes_by_node(scene, waiting, "c") == told
+    expected = {name: "c=v" if name in reached else NO_MATCH for name in "abc"}
+    assert volumes_by_node(scene, waiting, "c") == expected
 
 
 GCE = {"gcePersistentDisk": {"pdName": "d"}}
@@ -316,8 +316,8 @@ def test_a_volume_with_a_claim_reference_is_preferred(scene, waiting):
     scene.tell(make_volume("free"))
     meant = {"claim": "default/c", "claim_uid": "", "size": "9Gi", "modes": ["ReadOnlyMany"]}
     scene.tell(make_volume("meant", phase="Pending", reach={HOST: ["a"]}, **meant))
-    told = {"a": "c=meant", "b": NO_MATCH, "c": NO_MATCH}
-    assert volumes_by_node(scene, waiting, "c") == told
+    expected = {"a": "c=meant", "b": NO_MATCH, "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c") == expected
 
 
 def test_a_volume_with_a_claim_reference_must_be_large_enough(scene, waiting):
@@ -341,8 +341,8 @@ def test_claims_of_a_pod_get_different_volumes(scene, waiting):
     scene.tell(make_claim("c1"), make_claim("c2"))
     scene.tell(make_volume("l1", reach={HOST: ["a"]}), make_volume("l2", reach={HOST: ["a"]}))
     scene.tell(make_volume("l3", reach={HOST: ["b"]}), make_volume("m", size="2Gi"))
-    told = {"a": "c1=l1 c2=l2", "b": "c1=l3 c2=m", "c": NO_MATCH}
-    assert volumes_by_node(scene, waiting, "c1", "c2") == told
+    expected = {"a": "c1=l1 c2=l2", "b": "c1=l3 c2=m", "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c1", "c2") == expected
 
 
 def test_a_claim_named_twice_needs_two_volumes(scene, waiting):
@@ -391,8 +391,8 @@ def test_an_existing_volume_is_preferred_to_provisioning(scene, plugin):
 def test_a_claim_with_a_selected_node_fits_only_this_node(scene, plugin):
     """No other volume is searched for; two claims may have different nodes."""
     scene.tell(make_storage_class(), make_volume("x"), make_claim("c", node="b"))
-    told = {"a": NO_MATCH, "b": "c!", "c": NO_MATCH}
-    assert volumes_by_node(scene, plugin, "c") == told
+    expected = {"a": NO_MATCH, "b": "c!", "c": NO_MATCH}
+    assert volumes_by_node(scene, plugin, "c") == expected
     scene.tell(make_claim("d", node="a"))
     assert volumes_by_node(scene, plugin, "c", "d") == everywhere(NO_MATCH)
 
@@ -401,8 +401,8 @@ def test_conflicts_of_bound_and_unbound_claims_are_both_reported(scene, plugin):
     """Both reasons are reported, in this order."""
     bound(scene, "far", "v1", reach={HOST: ["a"]})
     scene.tell(make_claim("c"), make_storage_class(topologies=[{HOST: ["b"]}]))
-    told = {"a": NO_MATCH, "b": OUT_OF_REACH, "c": f"{OUT_OF_REACH}, {NO_MATCH}"}
-    assert volumes_by_node(scene, plugin, "far", "c") == told
+    expected = {"a": NO_MATCH, "b": OUT_OF_REACH, "c": f"{OUT_OF_REACH}, {NO_MATCH}"}
+    assert volumes_by_node(scene, plugin, "far", "c") == expected
 
 
 def test_storage_capacity_is_checked_if_the_driver_publishes_it(scene, plugin):
@@ -415,8 +415,8 @@ def test_storage_capacity_is_checked_if_the_driver_publishes_it(scene, plugin):
     scene.tell(make_capacity("k1", capacity="5Gi", topology={"matchLabels": {HOST: "a"}}))
     scene.tell(make_capacity("k2", capacity="5Gi", of_class="slow", topology={}))
     scene.tell(make_capacity("k3", capacity="99Gi"))
-    told = {"a": "c!", "b": NO_SPACE, "c": NO_SPACE}
-    assert volumes_by_node(scene, plugin, "c") == told
+    expected = {"a": "c!", "b": NO_SPACE, "c": NO_SPACE}
+    assert volumes_by_node(scene, plugin, "c") == expected
     scene.tell(make_csi_driver(tells_capacity=False))
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
 
@@ -430,8 +430,8 @@ def test_capacities_of_one_topology_are_not_summed(scene, plugin):
     scene.tell(make_capacity("k1", capacity="3Gi", topology={"matchLabels": {ZONE: "z1"}}))
     scene.tell(make_capacity("k2", capacity="4Gi", topology={"matchLabels": {ZONE: "z1"}}))
     scene.tell(make_capacity("k3", capacity="6Gi", topology={"matchExpressions": by_zone}))
-    told = {"a": NO_SPACE, "b": NO_SPACE, "c": "c!"}
-    assert volumes_by_node(scene, plugin, "c") == told
+    expected = {"a": NO_SPACE, "b": NO_SPACE, "c": "c!"}
+    assert volumes_by_node(scene, plugin, "c") == expected
     scene.tell(make_capacity("k1", capacity="5Gi", topology={"matchLabels": {ZONE: "z1"}}))
     assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
 

@@ -68,7 +68,7 @@ def versioned(one, version):
     return msgspec.structs.replace(one, metadata=metadata)
 
 
-def asked(scene, *names):
+def verdicts(scene, *names):
     """Return the verdict of VolumeBinding on each node for a pod with these claims."""
     return scene.verdicts(scene.plugin("VolumeBinding"), scene.incoming("next", **claiming(*names)))
 
@@ -81,18 +81,18 @@ def test_an_assumed_volume_is_in_use(storage):
     local = make_storage_class(provisioner="kubernetes.io/no-provisioner")
     storage.tell(local, make_volume("v"), make_claim("d"))
     placing = Placing(storage, "c").reserve()
-    assert asked(storage, "d") == {"a": NO_MATCH, "b": NO_MATCH}
-    assert asked(storage, "c") == {"a": "", "b": ""}
+    assert verdicts(storage, "d") == {"a": NO_MATCH, "b": NO_MATCH}
+    assert verdicts(storage, "c") == {"a": "", "b": ""}
     placing.unreserve()
-    assert asked(storage, "d") == {"a": "", "b": ""}
+    assert verdicts(storage, "d") == {"a": "", "b": ""}
 
 
 def test_an_assumed_claim_fits_only_its_node(storage):
     """This holds for other pods with the claim, until the assumption is reverted."""
     placing = Placing(storage, "c").reserve("b")
-    assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
+    assert verdicts(storage, "c") == {"a": NO_MATCH, "b": ""}
     placing.unreserve("b")
-    assert asked(storage, "c") == {"a": "", "b": ""}
+    assert verdicts(storage, "c") == {"a": "", "b": ""}
 
 
 def test_bindings_in_the_api_are_not_reverted(storage):
@@ -100,14 +100,14 @@ def test_bindings_in_the_api_are_not_reverted(storage):
     placing = Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", node="b"))
     placing.unreserve("b")
-    assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
+    assert verdicts(storage, "c") == {"a": NO_MATCH, "b": ""}
 
 
 def test_an_older_update_does_not_revert_an_assumption(storage):
     """The update has a newer version, but was made before the decision was written."""
     Placing(storage, "c").reserve("b")
     storage.tell(make_claim("c", annotations={"note": "new"}))
-    assert asked(storage, "c") == {"a": NO_MATCH, "b": ""}
+    assert verdicts(storage, "c") == {"a": NO_MATCH, "b": ""}
 
 
 def test_an_assumption_ends_with_its_object(storage):
@@ -115,7 +115,7 @@ def test_an_assumption_ends_with_its_object(storage):
     Placing(storage, "c").reserve("b")
     storage.untell(make_claim("c"))
     storage.tell(make_claim("c"))
-    assert asked(storage, "c") == {"a": "", "b": ""}
+    assert verdicts(storage, "c") == {"a": "", "b": ""}
 
 
 def test_an_assumed_volume_that_is_created_again_is_free(storage):
@@ -125,7 +125,7 @@ def test_an_assumed_volume_that_is_created_again_is_free(storage):
     Placing(storage, "c").reserve()
     storage.untell(make_volume("v"))
     storage.tell(make_volume("v"))
-    assert asked(storage, "d") == {"a": "", "b": ""}
+    assert verdicts(storage, "d") == {"a": "", "b": ""}
 
 
 def test_a_claim_reference_with_uid_confirms_the_assumption(storage):

@@ -99,7 +99,7 @@ def new_waiting():
 class Stage:
     """A scheduler in a world that the test plays: the test sends changes and outcomes.
 
-    Methods return commands as short tuples (see `told`). `sent` contains the commands without an
+    Methods return commands as short tuples (see `summary`). `sent` contains the commands without an
     outcome, oldest first.
     """
 
@@ -121,7 +121,7 @@ class Stage:
     def gone(self, *objects):
         return [said for one in objects for said in self._handle(ObjectDeleted(one))]
 
-    def turn(self, after_s=0.0):
+    def step(self, after_s=0.0):
         """Handle the deadline that is due `after_s` from now; return the new commands."""
         self.now += seconds(after_s)
         due = self.engine.next_deadline()
@@ -129,11 +129,11 @@ class Stage:
         assert due <= self.now
         return self._sent(self.engine.handle_deadline(self.now))
 
-    def turns(self):
+    def steps(self):
         """Handle everything that is due now, without outcomes in between; return the commands."""
         commands = []
         while self.is_due():
-            commands += self.turn()
+            commands += self.step()
         return commands
 
     def is_due(self):
@@ -143,7 +143,7 @@ class Stage:
     def done(self, *kinds):
         """Report that the oldest command succeeded."""
         command = self.sent.pop(0)
-        assert not kinds or told(command)[0] in kinds
+        assert not kinds or summary(command)[0] in kinds
         return self._handle(CommandSucceeded(command))
 
     def refused(self, reason=FailureReason.INTERNAL_ERROR, message="no"):
@@ -163,7 +163,7 @@ class Stage:
     def _sent(self, issued):
         commands = [one.command for one in issued]
         self.sent += [one for one in commands if not isinstance(one, RecordEvent)]
-        return [told(command) for command in commands]
+        return [summary(command) for command in commands]
 
     def place(self, name):
         queued = self.scheduler.queue.find(f"default/{name}")
@@ -186,7 +186,7 @@ class Records(list):
         return [record for record in self if isinstance(record, kind)]
 
 
-def told(command):
+def summary(command):
     """Return a command as a short tuple."""
     match command:
         case Bind(pod, node):

@@ -24,7 +24,7 @@ def failed(name, message):
 def test_a_binding_sends_one_bind_and_then_an_event(stage):
     """The event follows the success of the Bind; nothing else is written."""
     scene = stage(make_node("n1"), A)
-    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.step() == [("bind", "a", "n1")]
     assert (scene.on("n1"), scene.place("a"), scene.is_due()) == (["default/a"], None, False)
     assert scene.put(A_ON_N1) == []
     assert scene.done() == [BOUND]
@@ -38,7 +38,7 @@ def test_a_binding_sends_one_bind_and_then_an_event(stage):
 def test_the_outcome_of_a_bind_may_arrive_before_the_update_of_the_pod(stage):
     """The pod stays assumed until the update shows its node."""
     scene = stage(make_node("n1"), A)
-    scene.turn()
+    scene.step()
     assert scene.done() == [BOUND]
     assert scene.on("n1") == ["default/a"]
     assert scene.put(A_ON_N1) == []
@@ -48,8 +48,8 @@ def test_the_outcome_of_a_bind_may_arrive_before_the_update_of_the_pod(stage):
 def test_the_next_cycle_counts_the_assumed_pod(stage):
     """The pod counts before its binding is confirmed."""
     scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
-    assert scene.turn() == [("bind", "a", "n1")]
-    assert scene.turn()[0][1:3] == ("b", "FailedScheduling")
+    assert scene.step() == [("bind", "a", "n1")]
+    assert scene.step()[0][1:3] == ("b", "FailedScheduling")
 
 
 @pytest.mark.parametrize(
@@ -63,35 +63,35 @@ def test_the_next_cycle_counts_the_assumed_pod(stage):
 def test_a_refused_binding_is_reverted_and_the_pod_backs_off(stage, reason, message):
     """The resources are free at once; the pod stays in error backoff despite events."""
     scene = stage(make_node("n1"), A)
-    scene.turn()
+    scene.step()
     text = f'running Bind plugin "DefaultBinder": {message}'
     assert scene.refused(reason, message) == failed("a", text)
     assert (scene.on("n1"), scene.place("a"), scene.is_due()) == ([], "error_backoff", False)
     (record,) = scene.records.of(PodUnschedulable)
     assert (record.is_error, record.is_binding, record.plugins) == (True, True, ())
     scene.done("patch")
-    assert scene.turn(2) == [("bind", "a", "n1")]
+    assert scene.step(2) == [("bind", "a", "n1")]
 
 
 def test_resources_freed_by_a_refused_binding_wake_unschedulable_pods(stage):
     """The effect is that of the deletion of an assigned pod."""
     scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
-    scene.turn()
-    scene.turn()
+    scene.step()
+    scene.step()
     bind, _ = scene.sent
     scene.sent = [scene.sent[1], bind]
     scene.done("patch")
     assert scene.place("b") == "unschedulable"
     scene.refused()
     assert scene.place("b") == "backoff"
-    assert scene.turn() == [("bind", "b", "n1")]
+    assert scene.step() == [("bind", "b", "n1")]
 
 
 def test_a_refused_binding_ends_a_nomination(stage):
     """The pod may be scheduled to another node afterwards."""
     scene = stage(make_node("n1"), make_pod("a", nominated="n1"))
     assert scene.nominated("a") == "n1"
-    scene.turn()
+    scene.step()
     assert scene.nominated("a") == ""
     _, patch = scene.refused()
     assert patch[2] == {"nominatedNodeName": None}
@@ -100,7 +100,7 @@ def test_a_refused_binding_ends_a_nomination(stage):
 def test_a_pod_deleted_before_the_outcome_of_its_bind(stage):
     """The event is recorded anyway, and nothing is queued."""
     scene = stage(make_node("n1"), A)
-    scene.turn()
+    scene.step()
     scene.gone(A)
     text = 'running Bind plugin "DefaultBinder": gone'
     assert scene.refused(FailureReason.NOT_FOUND, "gone") == failed("a", text)
@@ -112,7 +112,7 @@ def test_a_pod_deleted_before_the_outcome_of_its_bind(stage):
 def test_a_failure_of_a_binding_that_has_ended_changes_nothing(stage):
     """The pod keeps its node."""
     scene = stage(make_node("n1"), A)
-    scene.turn()
+    scene.step()
     (bind,) = scene.sent
     scene.put(A_ON_N1)
     assert scene.done() == [BOUND]
@@ -123,30 +123,30 @@ def test_a_failure_of_a_binding_that_has_ended_changes_nothing(stage):
 def test_a_deadline_without_work_changes_nothing(stage):
     """No pod is active, or the status of the last pod is still being written."""
     scene = stage(make_node("n1"), make_pod("b", requests={"cpu": "9"}), A)
-    scene.turn()
+    scene.step()
     assert scene.scheduler.handle_deadline(scene.now) == []
     scene.done("patch")
-    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.step() == [("bind", "a", "n1")]
     assert scene.scheduler.handle_deadline(scene.now) == []
 
 
 def test_a_pod_recreated_before_the_outcome_of_its_bind(stage):
     """There is no event about the old pod, and the new pod is scheduled."""
     scene = stage(make_node("n1"), A)
-    scene.turn()
+    scene.step()
     scene.gone(A)
     scene.put(make_pod("a", uid="other", requests={"cpu": "3"}))
     assert scene.refused(FailureReason.CONFLICT, "uid mismatch") == []
-    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.step() == [("bind", "a", "n1")]
 
 
 def test_concurrent_bindings_of_a_pod_and_its_recreated_pod(stage):
     """Each outcome is assigned to the right pod by uid."""
     scene = stage(make_node("n1"), make_pod("a", requests={"cpu": "1"}))
-    scene.turn()
+    scene.step()
     scene.gone(A)
     scene.put(make_pod("a", uid="other", requests={"cpu": "1"}))
-    scene.turn()
+    scene.step()
     assert scene.refused(FailureReason.NOT_FOUND, "gone") == []
     assert scene.on("n1") == ["default/a"]
     scene.put(make_pod("a", uid="other", node="n1", requests={"cpu": "1"}))
@@ -156,7 +156,7 @@ def test_concurrent_bindings_of_a_pod_and_its_recreated_pod(stage):
 def test_a_pod_bound_by_another_client_during_the_bind(stage):
     """The refused Bind is dropped without an event."""
     scene = stage(make_node("n1"), make_node("n2", cpu="1"), A)
-    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.step() == [("bind", "a", "n1")]
     scene.put(make_pod("a", node="n2", requests={"cpu": "3"}))
     assert scene.refused(FailureReason.CONFLICT, "already bound") == []
     assert (scene.on("n1"), scene.on("n2"), scene.place("a")) == ([], ["default/a"], None)
@@ -174,7 +174,7 @@ def test_a_terminating_pod_is_skipped(stage):
     """Its attempt ends with an event."""
     scene = stage(make_node("n1"), make_pod("a", terminating=True))
     text = "skip schedule deleting pod: default/a"
-    assert scene.turn() == [("event", "a", "FailedScheduling", text)]
+    assert scene.step() == [("event", "a", "FailedScheduling", text)]
     assert (scene.place("a"), scene.is_due()) == (None, False)
 
 
@@ -191,7 +191,7 @@ def test_ties_are_broken_by_the_seed(stage):
     nodes = [make_node(f"n{i}") for i in range(8)]
 
     def chosen(seed):
-        return stage(*nodes, make_pod("a"), seed=seed).turn()[0][2]
+        return stage(*nodes, make_pod("a"), seed=seed).step()[0][2]
 
     assert len({chosen(seed) for seed in range(20)}) > 3
     assert all(chosen(seed) == chosen(seed) for seed in range(5))
@@ -200,5 +200,5 @@ def test_ties_are_broken_by_the_seed(stage):
 def test_a_binding_does_not_delay_the_next_cycle(stage):
     """Many bindings may be in progress at once."""
     scene = stage(make_node("n1"), *(make_pod(f"p{i}") for i in range(5)))
-    assert [kind for kind, *_ in scene.turns()] == ["bind"] * 5
+    assert [kind for kind, *_ in scene.steps()] == ["bind"] * 5
     assert len(scene.on("n1")) == 5

@@ -54,7 +54,7 @@ def test_a_failed_plugin_fails_the_cycle_and_is_named(staged, point, locality):
     """The scheduler continues, the pod is in error backoff, and no resources are reserved."""
     plugin = broken(point, locality)
     scene = staged(plugin, objects=[make_node("n1"), make_node("n2"), make_pod("a")])
-    event, patch = scene.turn()
+    event, patch = scene.step()
     assert event[2] == "FailedScheduling"
     assert "Broken" in event[3] or point == "unreserve"
     assert patch[3][2] == "SchedulerError"
@@ -68,7 +68,7 @@ def test_a_plugin_that_fails_without_a_status_is_ignored(staged, point):
     if point == "is_woken_by":
         plugin = type("Broken", (type(plugin),), {"filter": lambda *_: unschedulable("no")})()
     scene = staged(plugin, objects=[make_node("n1"), make_pod("a")])
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.put(make_node("n2"))
     assert scene.place("a") in (None, "backoff")
@@ -87,8 +87,8 @@ def test_a_score_that_fails_for_an_infeasible_node_has_no_effect(staged, localit
     Picky.locality = locality
     nodes = [make_node("small", cpu="1"), make_node("n1"), make_node("n2")]
     scene = staged(Picky(), objects=[*nodes, make_pod("a", requests={"cpu": "2"}), make_pod("b")])
-    assert scene.turn()[0][0] == "bind"
-    assert "Picky" in scene.turn()[0][3]
+    assert scene.step()[0][0] == "bind"
+    assert "Picky" in scene.step()[0][3]
 
 
 @pytest.mark.parametrize("locality", list(Locality))
@@ -104,6 +104,6 @@ def test_a_score_out_of_range_fails_the_cycle(staged, score, locality):
 
     Loud.locality = locality
     scene = staged(Loud(), objects=[make_node("n1"), make_node("n2"), make_pod("a")])
-    text = scene.turn()[0][3]
+    text = scene.step()[0][3]
     assert "Loud" in text
     assert str(score) in text

@@ -31,16 +31,16 @@ class Gate:
 
 def answering(**answers):
     """Makes extenders with these answers by verb, as JSON; None is a failure."""
-    asked = []
+    calls = []
 
     def ask(call):
-        asked.append((call.verb.value, call.nodes))
+        calls.append((call.verb.value, call.nodes))
         answer = answers[call.verb.value]
         if answer is None:
             return CommandFailed(call, FailureReason.INTERNAL_ERROR, "timeout")
         return ExtenderAnswered(call, 200, json.dumps(answer).encode())
 
-    ask.asked = asked
+    ask.calls = calls
     return ask
 
 

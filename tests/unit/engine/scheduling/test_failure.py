@@ -26,7 +26,7 @@ def with_condition(text, reason="Unschedulable", **more):
 def test_the_event_and_the_condition_have_the_reasons(stage):
     """The texts are upstream's."""
     scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG))
-    assert scene.turn() == [
+    assert scene.step() == [
         ("event", "a", "FailedScheduling", TEXT),
         ("patch", "a", {}, ("PodScheduled", "False", "Unschedulable", TEXT)),
     ]
@@ -40,29 +40,29 @@ def test_the_event_and_the_condition_have_the_reasons(stage):
 def test_the_same_failure_again_writes_no_status(stage):
     """The event is recorded every time."""
     scene = stage(make_node("n1"), make_node("n2"), with_condition(TEXT))
-    assert scene.turn() == [("event", "a", "FailedScheduling", TEXT)]
+    assert scene.step() == [("event", "a", "FailedScheduling", TEXT)]
 
 
 def test_the_next_cycle_waits_for_the_status_write(stage):
     """Upstream's loop continues only after its patch has succeeded or failed."""
     scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG), make_pod("b"))
-    scene.turn()
+    scene.step()
     assert scene.engine.next_deadline() is None
     scene.refused()
-    assert scene.turn()[0][:2] == ("bind", "b")
+    assert scene.step()[0][:2] == ("bind", "b")
 
 
 def test_a_pod_in_an_empty_cluster_backs_off(stage):
     """No plugin rejected the pod: it backs off as after an error, and is retried."""
     scene = stage(make_pod("a"))
-    assert scene.turn()[0] == (
+    assert scene.step()[0] == (
         ("event", "a", "FailedScheduling", "no nodes available to schedule pods")
     )
     scene.done("patch")
     assert (scene.place("a"), scene.is_due()) == ("error_backoff", False)
     scene.put(make_node("n1"))
     assert not scene.is_due()
-    assert scene.turn(2) == [("bind", "a", "n1")]
+    assert scene.step(2) == [("bind", "a", "n1")]
 
 
 def info(believed, pod):

@@ -218,7 +218,7 @@ class Life:
         assert decided == decision(fresh, pod)
         kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.profile, fresh))
         assert kept_plan.total.tolist() == fresh_plan.total.tolist()
-        anew, stranger = self.told_anew(pod)
+        anew, stranger = self.rebuilt(pod)
         assert kept == findings(anew, stranger)
         assert decided[1] == decision(anew, stranger)[1]
         assert decided[0] in (kept["choices"] or [""])
@@ -269,7 +269,7 @@ class Life:
                 assert answer == result.statuses[code] if code else answer.code is Code.ERROR
             self.seen["over columns"] += 1
 
-    def told_anew(self, pod):
+    def rebuilt(self, pod):
         """Return a profile over a newly loaded cluster, and `pod` as known there."""
         cluster, nominator = Cluster(), Nominator()
         cluster.apply(ObjectsLoaded(list(reversed(self.objects.values()))))

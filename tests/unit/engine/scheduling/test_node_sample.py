@@ -97,7 +97,7 @@ def test_an_updated_order_equals_a_new_one(steps):
     for zone in set(zones):
         places = [place for place, one in enumerate(zones) if one == zone]
         # The n-th node of a zone follows the first n nodes of each zone that has as many.
-        assert all(place >= turn for turn, place in enumerate(places))
+        assert all(place >= order for order, place in enumerate(places))
 
 
 # All nodes have equal scores, so the choice shows which nodes were evaluated.
@@ -125,7 +125,7 @@ def placements(scene):
 def test_a_search_ends_with_enough_nodes_and_the_next_continues_there(cluster):
     """upstream: schedule_one.go: findNodesThatPassFilters."""
     scene = cluster(*(make_pod(f"p{number}") for number in range(11)))
-    scene.turns()
+    scene.steps()
     found = placements(scene)
     assert [feasible for _, feasible in found] == [120] * 11
     assert [node // 120 for node, _ in found] == [*range(10), 0]
@@ -136,7 +136,7 @@ def test_infeasible_nodes_are_also_evaluated(cluster):
     full = (make_pod(f"x{i}", node=f"n{i:04}", requests={"cpu": "4"}) for i in range(240))
     pods = [make_pod(f"p{number}", requests={"cpu": "1"}) for number in range(2)]
     scene = cluster(*full, *pods)
-    scene.turns()
+    scene.steps()
     assert [(node // 120, feasible) for node, feasible in placements(scene)] == [(2, 120), (3, 120)]
 
 
@@ -146,7 +146,7 @@ def test_all_nodes_are_evaluated_if_too_few_fit(stage):
     fitting = [make_node(f"n{number}", labels={"x": "y"}) for number in range(7000, 7005)]
     profiles = (Profile(plugins=(*PLUGINS, ("NodeAffinity", 0)), node_percentage=10),)
     scene = stage(*others, *fitting, make_pod("p", **selector), profiles=profiles)
-    scene.turns()
+    scene.steps()
     assert placements(scene)[0][1] == 5
 
 
@@ -161,7 +161,7 @@ def test_the_sample_is_limited_to_the_nodes_of_pre_filter(stage):
     nodes = (make_node(f"n{number:04}") for number in range(1200))
     pod = make_pod("p", spec={"affinity": {"nodeAffinity": required}})
     scene = stage(*nodes, pod, profiles=profiles)
-    scene.turns()
+    scene.steps()
     assert placements(scene)[0][1] == 100
 
 
@@ -172,15 +172,15 @@ def test_a_pod_restricted_to_missing_nodes_does_not_move_the_next_start(stage):
     pods = (make_pod("p", spec={"affinity": {"nodeAffinity": required}}), make_pod("q"))
     profiles = (Profile(plugins=(*PLUGINS, ("NodeAffinity", 0)), node_percentage=10),)
     scene = stage(*(make_node(f"n{number:04}") for number in range(1200)), *pods, profiles=profiles)
-    scene.turn()
+    scene.step()
     scene.all_done()
-    scene.turn()
+    scene.step()
     assert placements(scene)[0][0] < 120
 
 
 def test_by_default_every_node_is_evaluated(cluster):
     scene = cluster(make_pod("p"), percentage=None)
-    scene.turns()
+    scene.steps()
     assert placements(scene)[0][1] == 1200
 
 
@@ -199,7 +199,7 @@ def preempting(stage):
         pod = make_pod("p", priority=100, requests={"cpu": "4"})
         profiles = (Profile(args={"DefaultPreemption": args}),)
         scene = stage(*nodes, *victims, *budgets, pod, profiles=profiles, seed=seed)
-        scene.turn()
+        scene.step()
         [record] = scene.records.of(PodPreempting)
         return int(record.node[1:]), record.candidates
 

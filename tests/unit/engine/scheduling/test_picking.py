@@ -23,7 +23,7 @@ def preempting(stage, *objects):
     nodes = sorted({pod.spec.node_name for pod in objects if getattr(pod.spec, "node_name", "")})
     preemptor = make_pod("p", priority=1000, requests={"cpu": "4"})
     scene = stage(*(make_node(name, cpu="4") for name in nodes), *objects, preemptor)
-    scene.turn()
+    scene.step()
     (record,) = scene.records.of(PodPreempting)
     return record
 
@@ -86,7 +86,7 @@ def test_the_fewest_and_least_important_pods_are_victims(stage):
     pods = [victim("a", "n1", 3, "1"), victim("b", "n1", 2, "1"), victim("c", "n1", 1, "2")]
     preemptor = make_pod("p", priority=1000, requests={"cpu": "2"})
     scene = stage(make_node("n1", cpu="4"), *pods, preemptor)
-    scene.turn()
+    scene.step()
     assert keys(scene.records.of(PodPreempting)[0]) == ["c"]
 
 
@@ -94,7 +94,7 @@ def test_pods_of_equal_priority_are_reprieved_by_age(stage):
     """The pod that started first is reprieved first."""
     pods = [victim("young", "n1", 1, "2", 50), victim("old", "n1", 1, "2", 10)]
     scene = stage(make_node("n1", cpu="4"), *pods, make_pod("p", priority=9, requests={"cpu": "2"}))
-    scene.turn()
+    scene.step()
     assert keys(scene.records.of(PodPreempting)[0]) == ["young"]
 
 
@@ -103,7 +103,7 @@ def test_budget_violations_are_avoided_before_higher_priorities(stage):
     pods = [victim("a", "n1", 1, "2", labels={"app": "guarded"}), victim("b", "n1", 5, "2")]
     preemptor = make_pod("p", priority=1000, requests={"cpu": "2"})
     scene = stage(make_node("n1", cpu="4"), GUARDED, *pods, preemptor)
-    scene.turn()
+    scene.step()
     (record,) = scene.records.of(PodPreempting)
     assert (keys(record), record.pdb_violations) == (["b"], 0)
 

@@ -45,7 +45,7 @@ def test_binding_plugins_run_in_order(staged):
     """Reserve, Permit and PreBind of all plugins run before the Bind, and PostBind after it."""
     book = []
     scene = staged(Ledger("A", book), Ledger("B", book), objects=[make_node("n1"), make_pod("a")])
-    scene.turn()
+    scene.step()
     assert [entry[:2] for entry in book] == [
         ("A", "reserve"), ("B", "reserve"), ("A", "permit"), ("B", "permit"),
         ("A", "pre_bind"), ("B", "pre_bind"),
@@ -60,7 +60,7 @@ def test_a_plugin_may_return_success_from_pre_bind(staged):
     book = []
     first, second = Ledger("A", book, pre_bind=SUCCESS), Ledger("B", book)
     scene = staged(first, second, objects=[make_node("n1"), make_pod("a")])
-    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.step() == [("bind", "a", "n1")]
     assert ("B", "pre_bind", "a") in book
 
 
@@ -72,7 +72,7 @@ def test_a_rejection_unreserves_all_plugins(staged, point):
     second = Ledger("B", book, **{point: unschedulable("not today")})
     scene = staged(first, second, objects=[make_node("n1"), make_node("n2"), make_pod("a")])
     text = "0/1 nodes are available: 1 not today."
-    assert scene.turn() == [
+    assert scene.step() == [
         ("event", "a", "FailedScheduling", text),
         ("patch", "a", {}, ("PodScheduled", "False", "Unschedulable", text)),
     ]
@@ -89,7 +89,7 @@ def test_a_binding_refused_by_the_api_server_is_unreserved(staged):
     """All plugins run Unreserve."""
     book = []
     scene = staged(Ledger("A", book), objects=[make_node("n1"), make_pod("a")])
-    scene.turn()
+    scene.step()
     scene.refused()
     assert [entry[1] for entry in book] == ["reserve", "permit", "pre_bind", "unreserve"]
 
@@ -130,20 +130,20 @@ def gang(stage):
 def test_pods_at_permit_wait_for_each_other(gang):
     """Waiting pods are assumed on their nodes and nominated for them; then all are bound."""
     scene = gang(3, make_node("n1"), *(make_pod(f"p{i}") for i in range(3)))
-    assert scene.turn() == [("patch", "p0", {"nominatedNodeName": "n1"})]
-    assert scene.turn() == [("patch", "p1", {"nominatedNodeName": "n1"})]
+    assert scene.step() == [("patch", "p0", {"nominatedNodeName": "n1"})]
+    assert scene.step() == [("patch", "p1", {"nominatedNodeName": "n1"})]
     assert scene.on("n1") == ["default/p0", "default/p1"]
-    assert sorted(scene.turns()) == [("bind", f"p{i}", "n1") for i in range(3)]
+    assert sorted(scene.steps()) == [("bind", f"p{i}", "n1") for i in range(3)]
 
 
 def test_a_permit_timeout_frees_the_resources(gang):
     """There is an event, and the nomination is removed."""
     scene = gang(3, make_node("n1"), make_pod("p0"))
-    scene.turn()
+    scene.step()
     scene.done("patch")
     scene.put(make_pod("p0", nominated="n1"))
     assert not scene.is_due()
-    event, patch = scene.turn(10)
+    event, patch = scene.step(10)
     assert "timeout" in event[3]
     assert "Gang" in event[3]
     assert patch[2] == {"nominatedNodeName": None}
@@ -154,14 +154,14 @@ def test_a_pod_deleted_at_permit_frees_its_resources(gang):
     """They are free immediately, and other pods are woken."""
     pods = [make_pod("p0", requests={"cpu": "4"}), make_pod("p1", requests={"cpu": "4"})]
     scene = gang(2, make_node("n1"), *pods)
-    scene.turn()
-    scene.turn()
+    scene.step()
+    scene.step()
     scene.all_done()
     assert (scene.on("n1"), scene.place("p1")) == (["default/p0"], "unschedulable")
     scene.gone(pods[0])
-    scene.turns()
+    scene.steps()
     scene.all_done()
-    scene.turns()
+    scene.steps()
     assert scene.on("n1") == ["default/p1"]
 
 
@@ -184,7 +184,7 @@ def test_a_bind_plugin_may_skip_a_pod(staged):
     """The first plugin that does not skip the pod binds it."""
     plugin, pods = Some(), [make_pod("a", labels={"x": "y"}), make_pod("b")]
     scene = staged(plugin, objects=[make_node("n1"), *pods])
-    assert scene.turns() == [("bind", "a", "n1"), ("bind", "b", "n1")]
+    assert scene.steps() == [("bind", "a", "n1"), ("bind", "b", "n1")]
     assert plugin.taken == ["a"]
 
 
@@ -199,7 +199,7 @@ class Refuses:
 
 def test_a_bind_plugin_that_returns_a_status_fails_the_cycle(staged):
     scene = staged(Refuses(), objects=[make_node("n1"), make_pod("a")])
-    event, patch = scene.turn()
+    event, patch = scene.step()
     assert event[3].startswith('running Bind plugin "Refuses": plugin ')
     assert event[3].endswith("expected a Bind or None")
     assert patch[3][2] == "SchedulerError"
@@ -214,7 +214,7 @@ def test_a_pod_that_all_bind_plugins_skip_is_not_bound(stage):
         profiles=(Profile(plugins=(*plugins, ("Some", 0))),),
         out_of_tree={"Some": lambda _handle, _args: Some()},
     )
-    event, _ = scene.turn()
+    event, _ = scene.step()
     assert event[3] == "no Bind plugin bound the pod"
     assert scene.place("a") == "error_backoff"
 
@@ -224,12 +224,12 @@ def test_a_pod_deleted_during_its_bind_frees_its_resources(stage):
     full = {"cpu": "4"}
     pods = [make_pod("p0", requests=full), make_pod("p1", requests=full)]
     scene = stage(make_node("n1"), *pods)
-    assert scene.turn() == [("bind", "p0", "n1")]
-    scene.turns()
+    assert scene.step() == [("bind", "p0", "n1")]
+    scene.steps()
     bind = scene.sent.pop(0)
     scene.all_done()
     assert scene.place("p1") == "unschedulable"
     scene.gone(pods[0])
     scene.sent.insert(0, bind)
     scene.refused(FailureReason.NOT_FOUND)
-    assert scene.turn(300) == [("bind", "p1", "n1")]
+    assert scene.step(300) == [("bind", "p1", "n1")]

@@ -53,7 +53,7 @@ def preempted(name, by="p"):
 def test_a_preemptor_is_bound_after_its_victim_is_deleted(stage):
     """Nominate the preemptor, patch and delete the victim, wait for its end, bind."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
-    assert scene.turn() == [*failed("p", SHORT, {"nominatedNodeName": "n1"}), marked("v")]
+    assert scene.step() == [*failed("p", SHORT, {"nominatedNodeName": "n1"}), marked("v")]
     assert (scene.nominated("p"), scene.place("p")) == ("n1", "unschedulable")
     assert scene.done() == []
     assert scene.put(preemptor(nominated="n1")) == []
@@ -62,7 +62,7 @@ def test_a_preemptor_is_bound_after_its_victim_is_deleted(stage):
     assert scene.done() == [preempted("v")]
     assert not scene.is_due()
     scene.gone(victim("v", requests={"cpu": "4"}))
-    assert scene.turn() == [("bind", "p", "n1")]
+    assert scene.step() == [("bind", "p", "n1")]
     (record,) = scene.records.of(PodPreempting)
     assert (record.node, record.rule, record.candidates) == ("n1", "only candidate", 1)
 
@@ -75,7 +75,7 @@ def test_victims_are_patched_and_deleted_in_order(stage):
     """All victims but the least important are patched at once; each is deleted after its patch."""
     victims = [victim("v1", 1), victim("v2", 2), victim("v3", 3), victim("v4", 4)]
     scene = stage(make_node("n1"), *victims, preemptor())
-    assert scene.turn()[2:] == [marked("v4"), marked("v3"), marked("v2")]
+    assert scene.step()[2:] == [marked("v4"), marked("v3"), marked("v2")]
     scene.done("patch")
     assert scene.done() == [("delete", "v4")]
     assert scene.done() == [("delete", "v3")]
@@ -91,7 +91,7 @@ def test_victims_are_patched_and_deleted_in_order(stage):
 def test_a_preemptor_is_gated_while_its_victims_are_deleted(stage):
     """Deleted victims do not activate it before its last victim is terminating."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in range(1, 5)), preemptor())
-    scene.turn()
+    scene.step()
     scene.done("patch")
     scene.put(preemptor(nominated="n1"))
     scene.gone(victim("v4", 4))
@@ -110,7 +110,7 @@ def test_a_preemptor_is_gated_while_its_victims_are_deleted(stage):
 def test_a_victim_that_is_already_deleted_counts_as_preempted(stage):
     """There is no event about it."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in (1, 2, 3, 4)), preemptor())
-    scene.turn()
+    scene.step()
     scene.done("patch")
     assert scene.refused(FailureReason.NOT_FOUND) == []
     assert scene.done() == [("delete", "v3")]
@@ -125,7 +125,7 @@ def test_a_victim_that_is_already_deleted_counts_as_preempted(stage):
 def test_the_last_victim_is_not_deleted_if_another_deletion_fails(stage, reason):
     """Earlier deletions are completed; then the preemptor is retried without backoff."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in (1, 2, 3, 4)), preemptor())
-    scene.turn()
+    scene.step()
     scene.done("patch")
     scene.put(preemptor(nominated="n1"))
     assert scene.refused(reason) == []
@@ -145,7 +145,7 @@ def test_retries_for_a_victim_that_cannot_be_deleted_are_limited(stage):
         if scene.sent:
             scene.refused() if scene.sent[0].target.name == "v" else scene.done()
         else:
-            scene.turn()
+            scene.step()
             attempts += 1
         assert attempts < 50
     assert attempts == 11
@@ -156,7 +156,7 @@ def test_retries_for_a_victim_that_cannot_be_deleted_are_limited(stage):
 def test_outcomes_of_commands_of_other_clients_are_ignored(stage):
     """Another client may patch or delete the same pod at the same time."""
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), preemptor())
-    scene.turn()
+    scene.step()
     target = scene.sent[1].target
     for foreign in (PatchStatus(target, {"phase": "Running"}), DeleteObject(target)):
         assert scene.engine.handle(CommandSucceeded(foreign), scene.now) == []
@@ -171,20 +171,20 @@ def test_a_victim_with_a_disruption_target_condition_is_only_deleted(stage):
     """An earlier attempt that did not complete has set the condition."""
     full = victim("v", requests={"cpu": "4"}, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), full, preemptor())
-    assert scene.turn()[2:] == [("delete", "v")]
+    assert scene.step()[2:] == [("delete", "v")]
 
 
 def test_a_disruption_target_condition_set_after_the_dry_run_is_noticed(stage):
     """Dry-run results are cached, and their victims may have newer versions."""
     full = victim("v", requests={"cpu": "4"})
     scene = stage(make_node("n1"), full, preemptor())
-    assert scene.turn()[2:] == [marked("v")]
+    assert scene.step()[2:] == [marked("v")]
     scene.done("patch")
     scene.put(preemptor(nominated="n1"))
     scene.done("patch")
     scene.put(victim("v", requests={"cpu": "4"}, status=conditions(PREEMPTED)))
     scene.refused()
-    commands = scene.turn()
+    commands = scene.step()
     assert commands[-1] == ("delete", "v")
     assert marked("v") not in commands
 
@@ -193,7 +193,7 @@ def test_terminating_victims_are_not_deleted_again(stage):
     """Other victims on the node are deleted."""
     leaving = victim("v1", 1, requests={"cpu": "2"}, terminating=True)
     scene = stage(make_node("n1"), leaving, victim("v2", 2, requests={"cpu": "2"}), preemptor())
-    assert scene.turn()[2:] == [marked("v2")]
+    assert scene.step()[2:] == [marked("v2")]
 
 
 def test_nothing_is_sent_if_all_victims_are_terminating(stage):
@@ -201,7 +201,7 @@ def test_nothing_is_sent_if_all_victims_are_terminating(stage):
     leaving = victim("v", requests={"cpu": "4"}, terminating=True)
     lesser = preemptor("low", 50, nominated="n1")
     scene = stage(make_node("n1"), leaving, lesser, preemptor())
-    assert scene.turn() == failed("p", SHORT, {"nominatedNodeName": "n1"})
+    assert scene.step() == failed("p", SHORT, {"nominatedNodeName": "n1"})
     assert (scene.nominated("p"), scene.nominated("low")) == ("n1", "n1")
 
 
@@ -212,7 +212,7 @@ def test_a_preemptor_of_higher_priority_clears_lower_nominations(stage):
     """The nominations are cleared one by one, before the victims are deleted."""
     lesser = [preemptor("low", 50, nominated="n1"), preemptor("lower", 40, nominated="n1")]
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), *lesser, preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     assert commands[2:] == [("patch", "low", {"nominatedNodeName": None})]
     scene.done("patch")
     assert scene.done() == [("patch", "lower", {"nominatedNodeName": None})]
@@ -224,7 +224,7 @@ def test_a_nomination_that_cannot_be_cleared_does_not_end_the_preemption(stage, 
     """The preemption continues."""
     lesser = preemptor("low", 50, nominated="n1")
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), lesser, preemptor())
-    scene.turn()
+    scene.step()
     scene.done("patch")
     assert scene.refused(reason) == [marked("v")]
 
@@ -236,14 +236,14 @@ def test_a_nominated_pod_of_equal_priority_counts_and_stays_nominated(stage, pri
     scene = stage(make_node("n1"), victim("v", requests={"cpu": "4"}), other, preemptor())
     scene.scheduler.queue.remove("default/other")
     text = f"{SHORT} no new claims to deallocate, preemption: {SHORT}"
-    assert scene.turn() == failed("p", text, {})
+    assert scene.step() == failed("p", text, {})
     assert scene.nominated("other") == "n1"
 
 
 def test_a_nominated_node_is_used_without_evaluating_others(stage):
     """Even if another node would be better."""
     scene = stage(make_node("n1", cpu="5"), make_node("n2", cpu="64"), preemptor(nominated="n1"))
-    assert scene.turn() == [("bind", "p", "n1")]
+    assert scene.step() == [("bind", "p", "n1")]
     assert scene.records[0].via == "nominated"
 
 
@@ -251,7 +251,7 @@ def test_a_nominated_node_that_does_not_fit_is_replaced_by_another(stage):
     """The nomination ends with the binding."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), make_node("n2"), full, preemptor(nominated="n1"))
-    assert scene.turn() == [("bind", "p", "n2")]
+    assert scene.step() == [("bind", "p", "n2")]
     assert scene.nominated("p") == ""
 
 
@@ -260,24 +260,24 @@ def test_nominated_resources_are_reserved_against_pods_of_lower_priority(stage):
     waiting = preemptor(nominated="n1", requests={"cpu": "3"})
     scene = stage(make_node("n1"), make_pod("big", requests={"cpu": "2"}), waiting)
     scene.scheduler.queue.remove("default/p")
-    assert scene.turn()[0][1:3] == ("big", "FailedScheduling")
+    assert scene.step()[0][1:3] == ("big", "FailedScheduling")
     scene.done("patch")
     scene.put(make_pod("small", requests={"cpu": "1"}))
-    assert scene.turn() == [("bind", "small", "n1")]
+    assert scene.step() == [("bind", "small", "n1")]
 
 
 def test_pods_of_higher_priority_ignore_a_nomination(stage):
     """The earlier arrival of the nominated pod does not matter."""
     scene = stage(make_node("n1"), preemptor("strong", 500))
     scene.put(preemptor(nominated="n1"))
-    assert scene.turn() == [("bind", "strong", "n1")]
+    assert scene.step() == [("bind", "strong", "n1")]
 
 
 def test_a_preemptor_does_not_preempt_again_while_its_victims_terminate(stage):
     """Its nomination is kept, and no other nomination is cleared."""
     full = victim("v", requests={"cpu": "4"}, terminating=True, status=conditions(PREEMPTED))
     scene = stage(make_node("n1"), full, preemptor(nominated="n1"))
-    assert scene.turn() == failed("p", NOT_YET, {})
+    assert scene.step() == failed("p", NOT_YET, {})
     assert scene.nominated("p") == "n1"
 
 
@@ -285,7 +285,7 @@ def test_pods_that_terminate_for_other_reasons_do_not_delay_a_preemptor(stage):
     """Only pods that were preempted by a scheduler count."""
     full = victim("v", requests={"cpu": "4"}, terminating=True)
     scene = stage(make_node("n1"), full, preemptor(nominated="n1"))
-    assert scene.turn()[0][3] == SHORT
+    assert scene.step()[0][3] == SHORT
 
 
 def test_without_candidates_an_earlier_nomination_is_cleared(stage):
@@ -297,7 +297,7 @@ def test_without_candidates_an_earlier_nomination_is_cleared(stage):
         f"{SHORT} no new claims to deallocate, preemption: 0/1 nodes are available: "
         "1 No preemption victims found for incoming pod."
     )
-    assert scene.turn() == failed("p", text, {"nominatedNodeName": None})
+    assert scene.step() == failed("p", text, {"nominatedNodeName": None})
     assert scene.nominated("p") == ""
 
 
@@ -309,7 +309,7 @@ def test_a_pod_with_preemption_policy_never_does_not_preempt(stage):
         f"{SHORT} no new claims to deallocate, "
         "preemption: not eligible due to preemptionPolicy=Never."
     )
-    assert scene.turn() == failed("p", text, {})
+    assert scene.step() == failed("p", text, {})
     assert scene.nominated("p") == "n1"
 
 
@@ -319,7 +319,7 @@ def test_the_deletion_of_a_nominated_pod_wakes_pods_up_to_its_priority(stage):
     others = [make_pod(f"x{i}", priority=i, requests={"cpu": "4"}) for i in (99, 100)]
     scene = stage(make_node("n1"), victim("v", 1000, requests={"cpu": "1"}), waiting, *others)
     for _ in range(3):
-        scene.turn()
+        scene.step()
         scene.all_done()
     scene.put(waiting)
     scene.gone(waiting)
@@ -332,7 +332,7 @@ def test_a_nomination_cleared_by_another_client_wakes_pods(stage):
     scene = stage(make_node("n1"), victim("v", 1000, requests={"cpu": "1"}), waiting)
     scene.put(make_pod("x", priority=99, requests={"cpu": "4"}))
     for _ in range(2):
-        scene.turn()
+        scene.step()
         scene.all_done()
     scene.put(waiting)
     assert (scene.place("x"), scene.nominated("p")) == ("unschedulable", "n1")
@@ -344,7 +344,7 @@ def test_nominations_of_other_schedulers_wake_no_pods(stage):
     """This scheduler ignores such nominations."""
     foreign = preemptor("f", nominated="n1", spec={"schedulerName": "other"})
     scene = stage(make_node("n1", cpu="1"), foreign, make_pod("x", requests={"cpu": "2"}))
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.gone(foreign)
     assert (scene.place("x"), scene.nominated("f")) == ("unschedulable", "")

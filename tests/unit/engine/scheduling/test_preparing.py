@@ -90,7 +90,7 @@ def test_claims_are_released_if_the_pod_is_not_bound(stage):
     status = allocated("n1", "gpu-0", reserved_for=[pod.metadata.uid])
     claim = make_resource_claim("c", status=status)
     scene = stage(make_node("n1"), make_device_class(), make_slice("n1"), claim, pod)
-    assert scene.turn() == [BIND]
+    assert scene.step() == [BIND]
     released, event, _ = scene.refused()
     assert released == ("patch", "c", {"reservedFor": None})
     assert event[2:] == ("FailedScheduling", 'running Bind plugin "DefaultBinder": no')
@@ -100,13 +100,13 @@ def test_a_pod_is_bound_after_its_preparation_is_complete(staged):
     """The pod is nominated first; is_prepared is called one second after the last outcome."""
     plugin = Preparer("x", "y")
     scene = staged(plugin)
-    assert scene.turn() == [PREPARING, ("write", "x"), ("write", "y")]
+    assert scene.step() == [PREPARING, ("write", "x"), ("write", "y")]
     assert scene.on("n1") == ["default/a"]
     scene.done("patch")
     assert (scene.done("write"), scene.engine.next_deadline()) == ([], None)
     assert scene.done("write") == []
     assert not scene.is_due()
-    assert scene.turn(1) == [BIND]
+    assert scene.step(1) == [BIND]
     assert scene.done() == [BOUND]
     assert plugin.log == ["reserve", "asked"]
 
@@ -116,33 +116,33 @@ def test_is_prepared_is_called_until_it_succeeds(staged):
     plugin = Preparer("x")
     plugin.answer = WAIT
     scene = staged(plugin)
-    scene.turn()
+    scene.step()
     scene.all_done()
-    assert [scene.turn(1) for _ in range(3)] == [[], [], []]
+    assert [scene.step(1) for _ in range(3)] == [[], [], []]
     plugin.answer = None
-    assert scene.turn(1) == [BIND]
+    assert scene.step(1) == [BIND]
     assert plugin.log.count("asked") == 4
 
 
 def test_a_preparation_may_have_no_commands(staged):
     """is_prepared is still called first after one second."""
     scene = staged(Preparer())
-    assert scene.turn() == [PREPARING]
-    assert scene.turn(1) == [BIND]
+    assert scene.step() == [PREPARING]
+    assert scene.step(1) == [BIND]
 
 
 def test_other_pods_are_scheduled_during_a_preparation(staged):
     """Many pods may be prepared at once, and their resources are reserved."""
     scene = staged(Preparer("x"))
     scene.put(make_pod("b", requests={"cpu": "4"}), make_pod("c"))
-    assert [command[:2] for command in scene.turns()] == [
+    assert [command[:2] for command in scene.steps()] == [
         *(("patch", "a"), ("write", "x")),
         *(("patch", "b"), ("write", "x")),
         *(("patch", "c"), ("write", "x")),
     ]
     assert scene.all_done() == []
     scene.now += seconds(1)
-    assert [command[:2] for command in scene.turns()] == [("bind", "a"), ("bind", "b"),
+    assert [command[:2] for command in scene.steps()] == [("bind", "a"), ("bind", "b"),
                                                          ("bind", "c")]  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def test_a_refused_command_reverts_the_placement(staged):
     """The message is the API server's error; outcomes of other commands are ignored."""
     plugin = Preparer("x", "y")
     scene = staged(plugin)
-    scene.turn()
+    scene.step()
     scene.done("patch")
     text = 'running PreBind plugin "Prepares": it changed meanwhile'
     assert scene.refused(message="it changed meanwhile")[0] == failed(text)[0]
@@ -169,9 +169,9 @@ def test_a_failed_preparation_reverts_the_placement(staged):
         plugin = Preparer("x")
         plugin.answer = answer
         scene = staged(plugin)
-        scene.turn()
+        scene.step()
         scene.all_done()
-        event, _ = scene.turn(1)
+        event, _ = scene.step(1)
         assert event[3] == message
         assert (scene.on("n1"), scene.place("a")) == ([], place)
 
@@ -181,9 +181,9 @@ def test_a_plugin_that_raises_reverts_the_placement(staged):
     plugin = Preparer("x")
     plugin.is_prepared = lambda *_: 1 / 0
     scene = staged(plugin)
-    scene.turn()
+    scene.step()
     scene.all_done()
-    event, _ = scene.turn(1)
+    event, _ = scene.step(1)
     assert "Prepares" in event[3]
     assert scene.on("n1") == []
 
@@ -193,13 +193,13 @@ def test_a_preparation_has_a_timeout(staged):
     plugin = Preparer("x")
     plugin.answer = WAIT
     scene = staged(plugin)
-    scene.turn()
+    scene.step()
     scene.now += seconds(60)
     scene.all_done()
     for _ in range(9):
-        assert scene.turn(1) == []
+        assert scene.step(1) == []
     plugin.answer = None
-    assert scene.turn(1)[0] == failed('running PreBind plugin "Prepares": too late')[0]
+    assert scene.step(1)[0] == failed('running PreBind plugin "Prepares": too late')[0]
     assert scene.on("n1") == []
 
 
@@ -208,14 +208,14 @@ def test_plugins_prepare_concurrently(staged):
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     first.answer = second.answer = WAIT
     scene = staged(first, second)
-    assert scene.turn()[1:] == [("write", "x"), ("write", "y")]
+    assert scene.step()[1:] == [("write", "x"), ("write", "y")]
     scene.all_done()
     second.answer = None
     scene.now += seconds(1)
-    assert scene.turns() == []
+    assert scene.steps() == []
     first.answer = None
     scene.now += seconds(1)
-    assert scene.turns() == [BIND]
+    assert scene.steps() == [BIND]
     assert second.log.count("asked") == 1
 
 
@@ -223,12 +223,12 @@ def test_no_plugin_is_called_after_a_failed_preparation(staged):
     """The placement has been reverted."""
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     scene = staged(first, second)
-    scene.turn()
+    scene.step()
     scene.done("patch")
     scene.refused()
     scene.all_done()
     scene.now += seconds(1)
-    scene.turns()
+    scene.steps()
     assert "asked" not in second.log
 
 
@@ -237,10 +237,10 @@ def test_the_first_failed_preparation_ends_all_preparations(staged):
     first, second = Preparer("x", name="First"), Preparer("y", name="Second")
     first.answer = error("broken")
     scene = staged(first, second)
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.now += seconds(1)
-    assert scene.turns()[0][3].endswith("broken")
+    assert scene.steps()[0][3].endswith("broken")
     assert "asked" not in second.log
 
 
@@ -250,9 +250,9 @@ def test_one_pod_is_prepared_while_another_waits_at_permit(staged):
     plugin.permit = lambda _state, pod, _node: Wait(seconds(5)) if pod.key == "default/b" else None
     scene = staged(plugin)
     scene.put(make_pod("b"))
-    scene.turns()
-    assert scene.turn(1) == [BIND]
-    event, _ = scene.turn(4)
+    scene.steps()
+    assert scene.step(1) == [BIND]
+    event, _ = scene.step(4)
     assert event[1] == "b"
 
 
@@ -260,7 +260,7 @@ def test_the_outcome_of_a_command_counts_only_for_its_pod(staged):
     """The commands of both pods are equal."""
     scene = staged(Preparer("x"))
     scene.put(make_pod("b"))
-    scene.turns()
+    scene.steps()
     patches = [scene.sent[0], scene.sent[2]]
     for_a, for_b = scene.sent[1], scene.sent[3]
     assert for_a == for_b
@@ -268,16 +268,16 @@ def test_the_outcome_of_a_command_counts_only_for_its_pod(staged):
     scene.done("write")
     scene.refused()
     scene.now += seconds(1)
-    assert ("bind", "b", "n1") in scene.turns()
+    assert ("bind", "b", "n1") in scene.steps()
 
 
 def test_the_preparation_of_a_deleted_pod_is_completed(staged):
     """The Bind fails afterwards."""
     scene = staged(Preparer("x"))
-    scene.turn()
+    scene.step()
     scene.gone(make_pod("a"))
     scene.all_done()
-    assert scene.turn(1) == [BIND]
+    assert scene.step(1) == [BIND]
     scene.refused(message="gone")
     assert scene.on("n1") == []
 
@@ -291,7 +291,7 @@ def test_a_pod_nominated_to_the_node_is_not_nominated_again(stage):
         profiles=(Profile(plugins=(*DEFAULT_PLUGINS, ("Prepares", 0))),),
         out_of_tree={"Prepares": lambda _handle, _args: plugin},
     )
-    assert scene.turn() == [("write", "x")]
+    assert scene.step() == [("write", "x")]
 
 
 def test_a_plugin_that_returns_a_preparation_needs_is_prepared(staged):
@@ -304,7 +304,7 @@ def test_a_plugin_that_returns_a_preparation_needs_is_prepared(staged):
         objects = ()
 
     scene = staged(Silent())
-    event, _ = scene.turn()
+    event, _ = scene.step()
     assert "a plugin that returns a Preparation must have is_prepared" in event[3]
     assert scene.on("n1") == []
 
@@ -317,13 +317,13 @@ def test_a_pod_with_a_claim_waits_for_its_volume(stage):
     scene = stage(
         make_node("n1"), make_storage_class(), make_claim("c"), make_pod("a", spec=claiming("c"))
     )
-    assert scene.turn() == [PREPARING, ("write", "c")]
+    assert scene.step() == [PREPARING, ("write", "c")]
     scene.all_done()
     scene.put(make_claim("c", node="n1"))
-    assert scene.turn(1) == []
+    assert scene.step(1) == []
     scene.put(make_volume("v", claim="default/c"))
     scene.put(make_claim("c", node="n1", volume="v", bound=True))
-    assert scene.turn(1) == [BIND]
+    assert scene.step(1) == [BIND]
 
 
 @pytest.mark.parametrize("is_written", [False, True])
@@ -332,19 +332,19 @@ def test_a_preempted_pod_that_waits_for_its_volume_is_not_deleted(stage, is_writ
     big = {"requests": {"cpu": "4"}}
     waiting = make_pod("a", spec=claiming("c"), **big)
     scene = stage(make_node("n1"), make_storage_class(), make_claim("c"), waiting)
-    scene.turn()
+    scene.step()
     if is_written:
         scene.all_done()
     scene.put(make_pod("p", priority=100, **big))
-    said = scene.turn()
+    said = scene.step()
     note = "Preempted by pod uid-p on node n1 (in kube-scheduler memory)."
     assert ("event", "a", "Preempted", note) in said
     text = 'running PreBind plugin "VolumeBinding": binding volumes: context canceled'
-    assert scene.turn()[0] == ("event", "a", "FailedScheduling", text)
+    assert scene.step()[0] == ("event", "a", "FailedScheduling", text)
     assert (scene.on("n1"), scene.place("a")) == ([], "error_backoff")
     scene.all_done()
     scene.put(make_pod("p", priority=100, nominated="n1", **big))
-    assert scene.turns() == [("bind", "p", "n1")]
+    assert scene.steps() == [("bind", "p", "n1")]
     assert ("delete", "a") not in said
 
 
@@ -356,16 +356,16 @@ def test_a_pod_whose_volume_cannot_be_provisioned_is_scheduled_again(stage):
         make_claim("c", annotations={"kept": "x"}),
         make_pod("a", spec=claiming("c")),
     )
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.put(make_node("n2"), make_claim("c", node="n1"), make_claim("c", annotations={"k": "x"}))
     text = (
         'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"'
     )
-    assert scene.turn(1)[0] == failed(text)[0]
+    assert scene.step(1)[0] == failed(text)[0]
     scene.done("patch")
     scene.put(make_node("n1", taints=["full=:NoSchedule"]))
-    assert scene.turn(10)[1:] == [("write", "c")]
+    assert scene.step(10)[1:] == [("write", "c")]
     assert scene.on("n2") == ["default/a"]
 
 
@@ -380,7 +380,7 @@ def test_two_pods_do_not_get_one_volume(stage):
         make_pod("a", spec=claiming("c")),
         make_pod("b", spec=claiming("d")),
     )
-    assert scene.turn() == [PREPARING, ("write", "v")]
-    event, _ = scene.turn()
+    assert scene.step() == [PREPARING, ("write", "v")]
+    event, _ = scene.step()
     assert event[1:3] == ("b", "FailedScheduling")
     assert "node(s) didn't find available persistent volumes to bind" in event[3]

@@ -18,7 +18,7 @@ def play(scene, limit=200):
     for _ in range(limit):
         if not scene.is_due():
             return story
-        for command in scene.turn():
+        for command in scene.step():
             if command[0] == "bind":
                 story.append(command[1:])
                 pod = scene.cluster.pods[f"default/{command[1]}"].pod
@@ -127,8 +127,8 @@ def test_a_pod_may_be_restricted_to_some_nodes(staged, locality):
     """Other nodes are excluded, and unknown nodes are ignored."""
     plugin = OnlyOn("n2", "nowhere", locality=locality)
     scene = staged(plugin, objects=[*NODES, make_pod("a"), make_pod("b", requests={"cpu": "9"})])
-    assert scene.turn() == [("bind", "a", "n2")]
-    text = scene.turn()[0][3]
+    assert scene.step() == [("bind", "a", "n2")]
+    text = scene.step()[0][3]
     assert text.startswith(
         "0/6 nodes are available: 1 Insufficient cpu, 5 node(s) didn't satisfy plugin(s) [OnlyOn]."
     )
@@ -140,8 +140,8 @@ def test_two_restrictions_are_intersected(staged):
         "nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]}}}}  # fmt: skip
     pod = make_pod("a", spec=pinned)
-    assert staged(OnlyOn("n1", "n2"), objects=[*NODES, pod]).turn() == [("bind", "a", "n2")]
-    assert staged(OnlyOn("n1"), objects=[*NODES, pod]).turn()[0][:3] == (
+    assert staged(OnlyOn("n1", "n2"), objects=[*NODES, pod]).step() == [("bind", "a", "n2")]
+    assert staged(OnlyOn("n1"), objects=[*NODES, pod]).step()[0][:3] == (
         ("event", "a", "FailedScheduling")
     )
 
@@ -174,5 +174,5 @@ class Answering:
 def test_the_valid_results_of_pre_filter(staged, answer, text):
     """The result may be any Status with a valid code, not only a constant."""
     scene = staged(Answering(answer), objects=[make_node("n1"), make_pod("a")])
-    kind, _, *more = scene.turn()[0]
+    kind, _, *more = scene.step()[0]
     assert more[-1].startswith(text) if text else kind == "bind"

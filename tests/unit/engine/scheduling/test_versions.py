@@ -63,7 +63,7 @@ def test_only_1_19_waits_for_terminating_pods_that_were_not_preempted(
     """1.19 waits for every terminating pod of lower priority, 1.36 for the preempted ones."""
     deleted_by_user, other = victim("u", cpu="2", terminating=True), victim("o", cpu="2")
     scene = stage_of(version, make_node("n1"), deleted_by_user, other, preemptor(nominated="n1"))
-    commands = scene.turns()
+    commands = scene.steps()
     while scene.sent:
         commands += scene.done()
     assert (("delete", "o") in commands) is preempts_again
@@ -73,7 +73,7 @@ def test_only_1_19_waits_for_terminating_pods_that_were_not_preempted(
 def test_preemption_policy_never_is_honored(stage_of, version):
     """The gate NonPreemptingPriority is on in both."""
     scene = stage_of(version, make_node("n1"), victim("v"), preemptor(spec=NEVER))
-    scene.turns()
+    scene.steps()
     assert "v" not in {command.target.name for command in scene.sent}
 
 
@@ -84,7 +84,7 @@ def test_without_the_gate_the_preemption_policy_is_ignored(stage_of, version, ga
     """NonPreemptingPriority is off by default in 1.16, and may be disabled until 1.23."""
     objects = (make_node("n1"), victim("v"), preemptor(spec=NEVER))
     scene = stage_of(version, *objects, gates=gates)
-    assert ("delete", "v") in scene.turns()
+    assert ("delete", "v") in scene.steps()
 
 
 # --- carrying a preemption out ----------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_without_the_gate_the_preemption_policy_is_ignored(stage_of, version, ga
 def test_deletion_comes_before_the_failure_is_recorded_in_1_19(stage_of, version, order):
     """1.36 records the failure first, and marks the victim with DisruptionTarget."""
     scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     while scene.sent:
         commands += scene.done()
     assert kinds(commands) == order
@@ -120,7 +120,7 @@ def test_the_condition_names_the_generation_of_the_pod(stage_of, version, genera
     waiting = preemptor()
     metadata = structs.replace(waiting.metadata, generation=3)
     scene = stage_of(version, make_node("n1", cpu="1"), structs.replace(waiting, metadata=metadata))
-    scene.turn()
+    scene.step()
     ((condition,),) = (one.conditions for one in scene.sent)
     assert (condition.type, getattr(condition, "observed_generation", None)) == (
         ("PodScheduled", generation)
@@ -137,7 +137,7 @@ def test_the_condition_names_the_generation_of_the_pod(stage_of, version, genera
 def test_the_event_names_the_preemptor(stage_of, version, note):
     """By namespace and name in 1.19, by UID in 1.36."""
     scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     while scene.sent:
         commands += scene.done()
     assert ("event", "v", "Preempted", note) in commands
@@ -151,7 +151,7 @@ def test_lower_nominations_are_cleared_even_if_all_victims_are_terminating(
     leaving = victim("v", terminating=True)
     lower = preemptor("low", priority=50, nominated="n1")
     scene = stage_of(version, make_node("n1"), leaving, lower, preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     while scene.sent:
         commands += scene.done()
     assert (("patch", "low", {"nominatedNodeName": None}) in commands) is cleared
@@ -161,7 +161,7 @@ def test_lower_nominations_are_cleared_even_if_all_victims_are_terminating(
 def test_a_victim_that_cannot_be_deleted_leaves_no_nomination_in_1_19(stage_of, version, nominated):
     """1.36 nominates first, and tries the preemptor again at once."""
     scene = stage_of(version, make_node("n1"), victim("v"), preemptor())
-    scene.turn()
+    scene.step()
     while scene.sent:
         if scene.sent[0].target.name == "v":
             scene.refused(FailureReason.INTERNAL_ERROR)
@@ -188,9 +188,9 @@ def test_a_victim_that_waits_at_permit(stage_of, version, deleted):
     factories = {"Hold": lambda _handle, _args: Hold()}
     waiting = make_pod("w", requests=BIG)
     scene = stage_of(version, make_node("n1"), waiting, profiles=(profile,), out_of_tree=factories)
-    scene.turn()
+    scene.step()
     scene.put(preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     while scene.sent:
         commands += scene.done()
     assert (("delete", "w") in commands) is deleted
@@ -202,7 +202,7 @@ def test_a_second_cycle_waits_for_the_deletions_in_1_19(stage_of):
     small = make_pod("q", requests={"cpu": "1"})
     for version, is_due in (("1.19", False), ("1.36", True)):
         scene = stage_of(version, make_node("n1"), victim("v"), preemptor(), small)
-        scene.turn()
+        scene.step()
         if version == "1.36":
             scene.done("patch")
         assert scene.is_due() is is_due
@@ -213,7 +213,7 @@ def test_a_cycle_waits_for_the_nominations_to_be_cleared_in_1_19(stage_of):
     lower = preemptor("low", priority=50, nominated="n1")
     small = make_pod("q", requests={"cpu": "1"})
     scene = stage_of("1.19", make_node("n1"), victim("v"), lower, preemptor(), small)
-    scene.turn()
+    scene.step()
     while scene.sent[0].target.name != "low":
         scene.done()
         assert not scene.is_due()
@@ -239,7 +239,7 @@ def test_1_19_takes_the_first_victim_for_the_most_important(stage_of, version, n
     )
     budget = make_budget("budget", {"app": "guarded"}, allowed=0)
     scene = stage_of(version, make_node("n1"), make_node("n2"), budget, *pods, preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.nominated("p") == node
 
@@ -260,7 +260,7 @@ def test_1_19_takes_the_first_victim_for_the_most_important(stage_of, version, n
 def test_only_1_36_adds_the_post_filter_message_to_a_failure(stage_of, version, message):
     """1.19 has only DefaultPreemption, and does not report its reasons."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
-    assert ("event", "p", "FailedScheduling", message) in scene.turn()
+    assert ("event", "p", "FailedScheduling", message) in scene.step()
 
 
 @pytest.mark.parametrize(("version", "kept"), [("1.19", "n1"), ("1.36", "")])
@@ -268,7 +268,7 @@ def test_a_search_without_candidates_keeps_the_nomination_in_1_19(stage_of, vers
     """1.19 clears it only if preemption can help on no node."""
     objects = (make_node("n1"), victim("v", priority=100), preemptor(nominated="n1"))
     scene = stage_of(version, *objects)
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.nominated("p") == kept
 
@@ -279,7 +279,7 @@ def test_a_search_without_candidates_keeps_the_nomination_in_1_19(stage_of, vers
 def test_a_pod_in_a_cluster_without_nodes(stage_of, version, place):
     """No plugin has rejected it, so 1.36 retries it after each backoff."""
     scene = stage_of(version, preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.place("p") == place
 
@@ -288,7 +288,7 @@ def test_a_pod_in_a_cluster_without_nodes(stage_of, version, place):
 def test_the_flush_of_unschedulable_pods(stage_of, version, flush_s):
     """After more than 60 s in 1.19, 300 s in 1.36, at the next half minute."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.engine.next_deadline() == scene.now + flush_s * 10**9
 
@@ -297,7 +297,7 @@ def test_the_flush_of_unschedulable_pods(stage_of, version, flush_s):
 def test_any_node_change_moves_all_pods_in_1_19(stage_of, version, moved):
     """A changed label does not help a pod that lacks cpu, and 1.36 ignores it."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.now += 5 * 10**9
     scene.put(make_node("n1", labels={"disk": "ssd"}))
@@ -308,7 +308,7 @@ def test_any_node_change_moves_all_pods_in_1_19(stage_of, version, moved):
 def test_an_update_of_an_unschedulable_pod_makes_it_active_in_1_19(stage_of, version, place):
     """1.36 does not retry a pod that lacks cpu after a change of its labels."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.put(preemptor(labels={"new": "label"}))
     assert scene.place("p") == place
@@ -318,7 +318,7 @@ def test_an_update_of_an_unschedulable_pod_makes_it_active_in_1_19(stage_of, ver
 def test_an_idle_scheduler_waits_for_backoffs_in_1_19(stage_of, version, waits):
     """1.36 tries a pod in backoff if no other pod is active."""
     scene = stage_of(version, make_node("n1"), victim("v", priority=100), preemptor())
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.put(make_node("n2", cpu="8", unschedulable=True))
     assert scene.place("p") == "backoff"
@@ -349,7 +349,7 @@ def test_any_change_of_a_pod_that_attracts_others(stage_of, version, place):
     web = make_pod("web", node="n1", requests={"cpu": "2"}, labels={"app": "web"})
     near = make_pod("p", requests=BIG, spec={"affinity": NEAR_WEB})
     scene = stage_of(version, node, web, near)
-    scene.turn()
+    scene.step()
     scene.all_done()
     scene.now += 5 * 10**9
     noted = structs.replace(web.metadata, annotations={"a": "b"})
@@ -364,7 +364,7 @@ def test_the_deletion_of_a_nominated_pod(stage_of, version, place):
     low = preemptor("low", priority=50)
     scene = stage_of(version, make_node("n1"), victim("v", terminating=True), nominated, low)
     while scene.is_due():
-        scene.turn()
+        scene.step()
         scene.all_done()
     scene.now += 5 * 10**9
     scene.gone(nominated)
@@ -375,9 +375,9 @@ def test_the_deletion_of_a_nominated_pod(stage_of, version, place):
 def test_a_refused_binding_and_an_unschedulable_pod(stage_of, version, place):
     """1.36 retries the unschedulable pod, because the resources are free."""
     scene = stage_of(version, make_node("n1"), preemptor("a"), preemptor("b"))
-    scene.turn()
+    scene.step()
     bind = scene.sent.pop()
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.place("b") == "unschedulable"
     scene.sent = [bind]
@@ -407,7 +407,7 @@ def test_reasons_of_taints_and_node_selectors(stage_of, version, reasons):
         make_node("n4"),
     )
     scene = stage_of(version, *nodes, make_pod("p", spec={"nodeSelector": labels}))
-    event = next(command for command in scene.turn() if command[0] == "event")
+    event = next(command for command in scene.step() if command[0] == "event")
     assert event[3].startswith(f"0/4 nodes are available: {reasons}")
 
 
@@ -417,7 +417,7 @@ def test_the_scores_of_1_19(stage_of):
     pod = make_pod("p", requests={"cpu": "2", "memory": "2Gi"})
     for version, node in (("1.19", "n1"), ("1.36", "n2")):
         scene = stage_of(version, *nodes, pod)
-        assert ("bind", "p", node) in scene.turn(), version
+        assert ("bind", "p", node) in scene.step(), version
 
 
 # --- weights and plugins of the default profile ---------------------------------------------------
@@ -425,7 +425,7 @@ def test_the_scores_of_1_19(stage_of):
 
 def bound_to(scene):
     """The node that the first scheduling cycle chooses."""
-    return next(command[2] for command in scene.turn() if command[0] == "bind")
+    return next(command[2] for command in scene.step() if command[0] == "bind")
 
 
 @pytest.mark.parametrize(("version", "node"), [("1.19", "tainted"), ("1.36", "busy")])
@@ -465,7 +465,7 @@ def test_the_order_of_victims(stage_of, version, order):
     other = make_pod("b", node="n1", priority=9, requests={"cpu": "2"})
     budget = make_budget("budget", {"app": "guarded"}, allowed=0)
     scene = stage_of(version, make_node("n1"), budget, guarded, other, preemptor())
-    commands = scene.turn()
+    commands = scene.step()
     while scene.sent:
         commands += scene.done()
     assert [command[1] for command in commands if command[0] == "delete"] == order

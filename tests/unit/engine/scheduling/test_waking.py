@@ -253,7 +253,7 @@ def test_a_rejected_pod_is_woken_only_by_relevant_changes(
 ):
     """The changes that the rejecting plugins registered, and no others."""
     scene = stage(*others, *nodes, pod)
-    assert scene.turn()[0][2] == "FailedScheduling"
+    assert scene.step()[0][2] == "FailedScheduling"
     scene.all_done()
     assert scene.place("p") == "unschedulable"
     known = {one.metadata.name: one for one in (*nodes, *others)}

@@ -70,9 +70,9 @@ class Beliefs(RuleBasedStateMachine):
         known = self.truth.get(pod.key)
         if known is not None and known.metadata.uid == pod.metadata.uid and known.spec.node_name:
             node = known.spec.node_name  # a binding never changes
-        told = placed(pod, node)
-        self.truth[pod.key] = told
-        self.one.put(told)
+        bound = placed(pod, node)
+        self.truth[pod.key] = bound
+        self.one.put(bound)
 
     @rule(name=NAMES)
     def lose_pod(self, name):

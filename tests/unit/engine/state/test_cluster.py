@@ -27,7 +27,7 @@ def assumed(nodes):
     return nodes
 
 
-def told(change):
+def versions(change):
     """Return the old and new versions in a change."""
     if isinstance(change, NodeChange):
         return change.old, change.new
@@ -39,10 +39,10 @@ def told(change):
 
 def test_changes_have_the_old_and_the_new_version(nodes):
     """Only those of the last stimulus, so that controllers can compare them."""
-    assert [told(c) for c in nodes.put(WAITING)] == [(None, WAITING)]
-    assert [told(c) for c in nodes.put(BOUND)] == [(WAITING, BOUND)]
-    assert [told(c) for c in nodes.gone(BOUND)] == [(BOUND, None)]
-    assert [told(c) for c in nodes.gone(make_node("n1"))] == [(make_node("n1"), None)]
+    assert [versions(c) for c in nodes.put(WAITING)] == [(None, WAITING)]
+    assert [versions(c) for c in nodes.put(BOUND)] == [(WAITING, BOUND)]
+    assert [versions(c) for c in nodes.gone(BOUND)] == [(BOUND, None)]
+    assert [versions(c) for c in nodes.gone(make_node("n1"))] == [(make_node("n1"), None)]
     nodes.cluster.apply(CommandSucceeded(Bind(ObjectRef("Pod", "default", "a"), "n1")))
     assert nodes.cluster.changes == []
 
@@ -59,7 +59,7 @@ def test_a_finished_pod_is_not_counted(nodes, phase):
     finished = make_pod("a", node="n1", requests={"cpu": "1"}, status={"phase": phase})
     assert nodes.put(finished) == []
     nodes.put(BOUND)
-    assert [told(c) for c in nodes.put(finished)] == [(BOUND, None)]
+    assert [versions(c) for c in nodes.put(finished)] == [(BOUND, None)]
     assert (nodes.on("n1"), nodes.requested("n1"), nodes.cluster.pods) == ([], 0, {})
 
 
@@ -97,7 +97,7 @@ def test_a_recreated_pod_is_a_new_pod(nodes):
     """There are two changes: the deletion of the old pod and the addition of the new one."""
     nodes.put(BOUND)
     successor = make_pod("a", uid="other", requests={"cpu": "3"})
-    assert [told(c) for c in nodes.put(successor)] == [(BOUND, None), (None, successor)]
+    assert [versions(c) for c in nodes.put(successor)] == [(BOUND, None), (None, successor)]
     assert (nodes.on("n1"), nodes.requested("n1")) == ([], 0)
 
 
@@ -130,7 +130,7 @@ def test_an_assumed_pod_uses_resources(assumed):
 
 def test_a_confirmed_pod_is_no_longer_assumed(assumed):
     """It is counted once."""
-    assert [told(c) for c in assumed.put(BOUND)] == [(WAITING, BOUND)]
+    assert [versions(c) for c in assumed.put(BOUND)] == [(WAITING, BOUND)]
     assert not assumed.cluster.is_assumed(assumed.known("default/a"))
     assert (assumed.on("n1"), assumed.requested("n1")) == (["default/a"], 1000)
     assumed.gone(BOUND)

@@ -148,7 +148,7 @@ class World:
         """Deliver all events, and perform all commands that follow from them."""
         for _ in range(SETTLE_MAX):
             if self.stimuli:
-                self._tell(self.stimuli.popleft())
+                self._deliver(self.stimuli.popleft())
             elif not self._follow_up() and not self._place_one():
                 return
         raise AssertionError("the world does not come to rest")
@@ -183,7 +183,7 @@ class World:
         self._perform(command)
         self.settle()
 
-    def _tell(self, stimulus):
+    def _deliver(self, stimulus):
         commands = []
         for one in self.controllers:
             commands += one.handle(stimulus, self.now)

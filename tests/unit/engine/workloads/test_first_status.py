@@ -8,14 +8,14 @@ from fairlead.engine.core.command import PatchStatus
 
 
 @pytest.fixture
-def told(observed_world):
+def statuses(observed_world):
     """Returns the status patches for objects of a kind, in order."""
 
-    def told(kind):
+    def statuses(kind):
         sent = observed_world.sent(PatchStatus)
         return [dict(one.fields) for one in sent if one.target.kind == kind]
 
-    return told
+    return statuses
 
 
 @pytest.fixture
@@ -30,19 +30,19 @@ def create(observed_world, build):
     return created
 
 
-def test_the_first_status_of_a_replica_set(create, told):
+def test_the_first_status_of_a_replica_set(create, statuses):
     """The first status of a generation has the numbers from before it."""
     create("ReplicaSet", 2)
-    first, second, *_ = told("ReplicaSet")
+    first, second, *_ = statuses("ReplicaSet")
     assert first == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1}
     assert second["replicas"] == 2
 
 
-def test_the_first_status_of_a_daemon_set(observed_world, create, told, build):
+def test_the_first_status_of_a_daemon_set(observed_world, create, statuses, build):
     """The desired number of pods is known before any pod exists."""
     observed_world.create(build.node("n1"))
     create("DaemonSet")
-    first, second, *_ = told("DaemonSet")
+    first, second, *_ = statuses("DaemonSet")
     assert first == {
         "observedGeneration": 1,
         "currentNumberScheduled": 0,
@@ -54,10 +54,10 @@ def test_the_first_status_of_a_daemon_set(observed_world, create, told, build):
     assert second["currentNumberScheduled"] == 1
 
 
-def test_the_first_status_of_a_stateful_set(create, told):
+def test_the_first_status_of_a_stateful_set(create, statuses):
     """The first of two pods has been requested already, but the status does not count it yet."""
     create("StatefulSet", 2)
-    first, second, *_ = told("StatefulSet")
+    first, second, *_ = statuses("StatefulSet")
     revision = first["updateRevision"]
     assert first == {
         "observedGeneration": 1,
@@ -71,10 +71,12 @@ def test_the_first_status_of_a_stateful_set(create, told):
 
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
-def test_the_first_status_after_scaling_up_counts_existing_pods(observed_world, create, told, kind):
+def test_the_first_status_after_scaling_up_counts_existing_pods(
+    observed_world, create, statuses, kind
+):
     create(kind, 1)
-    before = len(told(kind))
+    before = len(statuses(kind))
     observed_world.patch(kind, "web", {"metadata": {"generation": 2}, "spec": {"replicas": 2}})
-    first, second, *_ = told(kind)[before:]
+    first, second, *_ = statuses(kind)[before:]
     assert first == {"observedGeneration": 2}
     assert second["replicas"] == 2

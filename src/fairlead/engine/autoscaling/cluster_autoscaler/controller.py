@@ -118,10 +118,10 @@ class ClusterAutoscaler:
                 self._remove(gone, now)
             case CommandSucceeded(EvictPod(pod=ref) as eviction):
                 self._evictions.succeeded(eviction, now)
-                self.autoscaler.actuator.eviction_answered(ref, None, now)
+                self.autoscaler.actuator.handle_eviction_outcome(ref, None, now)
             case CommandFailed(EvictPod(pod=ref), reason, message):
                 problem = None if reason is FailureReason.NOT_FOUND else message
-                self.autoscaler.actuator.eviction_answered(ref, problem, now)
+                self.autoscaler.actuator.handle_eviction_outcome(ref, problem, now)
             case CommandFailed(CreateObject() | PatchObject() as command, reason, _):
                 if command.target == self._status.ref:
                     self._status.lost(exists=reason is not FailureReason.NOT_FOUND)

@@ -308,10 +308,10 @@ class StaticAutoscaler:
             pods = list(by_key.values())
             # If no pods are left, no later attempt needs the new nodes, and upstream does not add
             # them to the snapshot.
-            if pods and not self._settle(helped, status, templates):
+            if pods and not self._add_scale_up(helped, status, templates):
                 return
 
-    def _settle(
+    def _add_scale_up(
         self,
         helped: Sequence[PodInfo],
         status: ScaleUpStatus,

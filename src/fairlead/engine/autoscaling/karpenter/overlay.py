@@ -144,7 +144,7 @@ class OverlaidTypes:
     ) -> Iterator[tuple[NodePool, InstanceType, list[Offering]]]:
         """Yield (NodePool, type, selected offerings) for each type that the overlay selects."""
         # upstream: controller.go:getOverlaidOfferings
-        asked = combined(
+        required = combined(
             requirement(one.key, one.operator, one.values) for one in overlay.spec.requirements
         )
         known = self._options.well_known_labels
@@ -154,9 +154,11 @@ class OverlaidTypes:
             )
             for instance_type in self._types_of(pool).types:
                 own = labels.with_added(instance_type.requirements)
-                if not own.compatible(asked):
+                if not own.compatible(required):
                     continue
-                offerings = [one for one in instance_type.offerings if _selects(asked, one, known)]
+                offerings = [
+                    one for one in instance_type.offerings if _selects(required, one, known)
+                ]
                 if offerings:
                     yield pool, instance_type, offerings
 
@@ -225,8 +227,8 @@ def adjusted_price(price: float, overlay: NodeOverlay) -> float:
     return max(0.0, price + float(change))
 
 
-def _selects(asked: Requirements, offering: Offering, well_known: frozenset[str]) -> bool:
-    return asked.compatible(offering.requirements, well_known)
+def _selects(required: Requirements, offering: Offering, well_known: frozenset[str]) -> bool:
+    return required.compatible(offering.requirements, well_known)
 
 
 def _offering_key(one: Offering) -> str:

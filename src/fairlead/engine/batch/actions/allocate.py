@@ -5,7 +5,7 @@
         place each task on the best node
         if a task fits on no node, the job's turn ends, or (Fairlead's rules) the task is skipped
         if the job has become ready, bind it; after that it gets one task per turn
-        if the job cannot start, undo its placements (`_settle`)
+        if the job cannot start, undo its placements (`_commit_or_discard`)
 
 upstream: pkg/scheduler/actions/allocate/allocate.go
 """
@@ -96,9 +96,9 @@ def _serve_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
             break
         # The skipped tasks may have affinity to a member that was placed after them.
         tasks.extend(passed_over)
-    goes_on = placed and bool(tasks)
-    _settle(session, statement, job)
-    return goes_on
+    has_more_tasks = placed and bool(tasks)
+    _commit_or_discard(session, statement, job)
+    return has_more_tasks
 
 
 def _place_tasks(
@@ -172,7 +172,7 @@ def _place_on_best(session: Session, statement: TaskOperations, task: TaskInfo) 
     return True
 
 
-def _settle(session: Session, statement: TaskOperations, job: JobInfo) -> None:
+def _commit_or_discard(session: Session, statement: TaskOperations, job: JobInfo) -> None:
     """Commit the statement if the job is ready, or discard it if the job cannot start.
 
     If the job is pipelined, or if it lacks only best-effort members and the action backfill is

@@ -35,11 +35,11 @@ class Enqueue:
         while queues:
             queue = queues.pop()
             job = jobs[queue.name].pop()
-            if not _says_what_it_needs(job) or session.tiers.may_enqueue(job):
+            if not _has_min_resources(job) or session.tiers.may_enqueue(job):
                 session.enqueue(job)
             if jobs[queue.name]:
                 queues.push(queue)
 
 
-def _says_what_it_needs(job: JobInfo) -> bool:
+def _has_min_resources(job: JobInfo) -> bool:
     return job.group is not None and job.group.min_resources is not None

@@ -63,8 +63,8 @@ def _between_jobs(session: Session, pending_jobs: list[JobInfo], tasks: dict[str
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
     searches: dict[str, EvictionSearch] = {}
     queue = next((job.queue for job in pending_jobs), "")
-    asked = [job for job in session.jobs.values() if job.queue == queue]
-    pools = victim_pools(session, PREEMPTION, asked)
+    queue_jobs = [job for job in session.jobs.values() if job.queue == queue]
+    pools = victim_pools(session, PREEMPTION, queue_jobs)
     for job in pending_jobs:
         jobs.push(job)
     while jobs:

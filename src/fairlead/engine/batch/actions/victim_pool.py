@@ -159,13 +159,13 @@ class _JobsByQueue:
         moved = self._session.moved_jobs
         changed = self._all.values() if self._moves is None else moved[self._moves :]
         self._moves = len(moved)
-        asked = list({job.id: job for job in changed if job.id in self._all}.values())
-        if not asked:
+        changed_jobs = list({job.id: job for job in changed if job.id in self._all}.values())
+        if not changed_jobs:
             return
-        for job in asked:
+        for job in changed_jobs:
             if job.queue in self.queues:
                 self.queues[job.queue].jobs.pop(job.id, None)
-        for job in not_excluded(asked):
+        for job in not_excluded(changed_jobs):
             queue = self.queues.get(job.queue)
             if queue is None:
                 queue = self.queues[job.queue] = _QueueJobs(self.nothing.copy())

@@ -47,7 +47,7 @@ class _WaitingJob(Struct):
 
     job: JobInfo
     lacking: Sequence[TaskInfo]
-    asked: list[int]
+    requested: list[int]
 
 
 def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
@@ -57,10 +57,10 @@ def _waiting(session: Session, jobs_max: int) -> dict[str, list[_WaitingJob]]:
         lacking = lacking_tasks(session, job)
         line = found.setdefault(job.queue, [])
         if lacking and len(line) < jobs_max:
-            asked: list[int] = []
+            requested: list[int] = []
             for task in lacking:
-                add_amounts(asked, task.request.running, 1)
-            line.append(_WaitingJob(job, lacking, asked))
+                add_amounts(requested, task.request.running, 1)
+            line.append(_WaitingJob(job, lacking, requested))
     return found
 
 
@@ -108,7 +108,7 @@ class _Simulation:
         for queue in sorted(self._waiting, key=self._share):
             line = self._waiting[queue]
             for at, waiter in enumerate(line):
-                if any(a > totals[c] for c, a in enumerate(waiter.asked)):
+                if any(a > totals[c] for c, a in enumerate(waiter.requested)):
                     continue
                 if self._may_have(waiter) and self._place(waiter):
                     return line.pop(at).job
@@ -130,8 +130,8 @@ class _Simulation:
         held = self._held[waiter.job.queue]
         if self._session.defects.has(Defect.OVERSHOOT):
             return any(_of(held, c) < whole for c, whole in deserved.items())
-        asked = enumerate(waiter.asked)
-        return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in asked)
+        requested = enumerate(waiter.requested)
+        return all(not a or _of(held, c) + a <= deserved.get(c, 0.0) for c, a in requested)
 
     def _place(self, waiter: _WaitingJob) -> bool:
         rows = place(self._session, waiter.job, waiter.lacking, self._free)

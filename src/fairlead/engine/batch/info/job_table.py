@@ -371,9 +371,9 @@ def _preference(group: GroupInfo) -> int:
 
 def _is_older_than_decision(task: TaskInfo, status: TaskStatus) -> bool:
     """Return whether an update with `status` is older than a decision that was already sent."""
-    told = task.status
-    return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
-        told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
+    decided = task.status
+    return (decided is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
+        decided is TaskStatus.RELEASING and status is TaskStatus.RUNNING
     )
 
 

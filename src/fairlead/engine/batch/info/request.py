@@ -156,10 +156,10 @@ def _sum(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _with_defaults(pod: Pod) -> tuple[int, int]:
     """Return (millicores, memory bytes) as Kubernetes 1.16's scorers count them (non_zero.go)."""
-    asked = [_requests(container) for container in pod.spec.containers]
+    requests = [_requests(container) for container in pod.spec.containers]
     return (
-        sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in asked),
-        sum(one.get("memory", DEFAULT_MEMORY_BYTES) for one in asked),
+        sum(one.get("cpu", DEFAULT_MILLI_CPU) for one in requests),
+        sum(one.get("memory", DEFAULT_MEMORY_BYTES) for one in requests),
     )
 
 

@@ -190,17 +190,17 @@ class Proportion:
         The limits are the capabilities of the queue and its ancestors. The queue's deserved amounts
         are a limit only if the defect overshoot, which is on by default, is switched off.
         """
-        found, asked = self.shares[queue.name], task.request.running
+        found, requested = self.shares[queue.name], task.request.running
         if not self._defects.has(Defect.CAPABILITY):
             for above in self._lines[queue.name]:
-                if not _within(above, asked, above.queue.capability):
+                if not _within(above, requested, above.queue.capability):
                     return False
-        return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, asked)
+        return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, requested)
 
-    def _within_deserved(self, found: QueueShare, asked: Amounts) -> bool:
+    def _within_deserved(self, found: QueueShare, requested: Amounts) -> bool:
         return all(
             found.allocated_of(c) + amount - found.deserved.get(c, 0.0) < self._slack.least_part(c)
-            for c, amount in asked
+            for c, amount in requested
         )
 
     def _covers(
@@ -315,10 +315,10 @@ def _has_room(found: QueueShare, needs: Amounts) -> bool:
     )
 
 
-def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
+def _within(found: QueueShare, requested: Amounts, bounds: Amounts) -> bool:
     limits = dict(bounds)
     return all(
-        c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in asked
+        c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in requested
     )
 
 

@@ -261,14 +261,14 @@ class Session:
             self.policy.preparations.release(task.id)
             self.cluster.forget(task.info)
         if HOLDS[status] is not HOLDS[before]:
-            self._tell(task, holds=HOLDS[status])
+            self._notify_plugins(task, holds=HOLDS[status])
 
     def _count(self, node: str, task: TaskInfo, status: TaskStatus, sign: int) -> None:
         found = self.table.find(node)
         if found is not None:
             self.room.count(found.row, task, status, sign)
 
-    def _tell(self, task: TaskInfo, *, holds: bool) -> None:
+    def _notify_plugins(self, task: TaskInfo, *, holds: bool) -> None:
         for plugin in self._listeners:
             if holds:
                 plugin.allocated(task)

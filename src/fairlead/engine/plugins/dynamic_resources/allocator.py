@@ -91,12 +91,12 @@ class _CachedResults:
 class Demand:
     """Claims to allocate together; demands with equal requests share their cached results."""
 
-    __slots__ = ("answers", "resolved")
+    __slots__ = ("cached", "resolved")
 
-    def __init__(self, resolved: tuple[ResolvedClaim, ...], answers: _CachedResults) -> None:
+    def __init__(self, resolved: tuple[ResolvedClaim, ...], cached: _CachedResults) -> None:
         """Store the resolved requests and the results cached for them."""
         self.resolved = resolved
-        self.answers = answers
+        self.cached = cached
 
 
 class Allocator:
@@ -122,37 +122,37 @@ class Allocator:
             self._class_version = self._ledger.class_version
             self._kinds.clear()
         key = _ENCODER.encode([claim.spec for claim in claims])
-        answers = self._kinds.get(key)
-        if answers is None:
-            answers = self._kinds[key] = _CachedResults()
-        return Demand(resolved, answers)
+        cached = self._kinds.get(key)
+        if cached is None:
+            cached = self._kinds[key] = _CachedResults()
+        return Demand(resolved, cached)
 
     # --- cached results --------------------------------------------------------------------
 
     def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         """Return one allocation per claim on `node`, or a status if a claim gets no devices."""
-        answers = demand.answers
-        self._catch_up(answers)
-        code = int(answers.codes[node.row])
+        cached = demand.cached
+        self._catch_up(cached)
+        code = int(cached.codes[node.row])
         if code == _OPEN:
             return self._find(demand, node)
-        return answers.allocations[node.row] if code == 0 else answers.statuses[code]
+        return cached.allocations[node.row] if code == 0 else cached.statuses[code]
 
     def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
         """Return the Filter verdict for each node in `rows`: whether `allocate` succeeds there."""
-        answers = demand.answers
-        self._catch_up(answers)
+        cached = demand.cached
+        self._catch_up(cached)
         broken: dict[int, Status] = {}
-        for row in rows[answers.codes[rows] == _OPEN].tolist():
+        for row in rows[cached.codes[rows] == _OPEN].tolist():
             found = self._find(demand, self._table.at(row))
-            if answers.codes[row] == _OPEN:
+            if cached.codes[row] == _OPEN:
                 assert isinstance(found, Status)
                 broken[row] = found
-        codes = answers.codes[rows]
+        codes = cached.codes[rows]
         if not broken:
-            return Verdicts(codes, answers.statuses)
-        statuses = [*answers.statuses, *broken.values()]
-        at = {row: len(answers.statuses) + i for i, row in enumerate(broken)}
+            return Verdicts(codes, cached.statuses)
+        statuses = [*cached.statuses, *broken.values()]
+        at = {row: len(cached.statuses) + i for i, row in enumerate(broken)}
         filled = [
             at.get(row, code) for row, code in zip(rows.tolist(), codes.tolist(), strict=True)
         ]
@@ -167,26 +167,26 @@ class Allocator:
             found = self._search(demand, node)
         except AllocationError as cause:
             return error(str(cause))
-        demand.answers.put(node.row, found)
+        demand.cached.put(node.row, found)
         return found
 
-    def _catch_up(self, answers: _CachedResults) -> None:
+    def _catch_up(self, cached: _CachedResults) -> None:
         """Drop the cached results of nodes whose labels or devices have changed."""
         devices, nodes = self._ledger.pools.log, self._table.node_log
         position = (devices.position, nodes.position)
-        if answers.position == position:
+        if cached.position == position:
             return
-        names, rows = devices.since(answers.position[0]), nodes.since(answers.position[1])
-        is_new = answers.position[0] < 0 or len(answers.codes) != self._table.capacity
-        answers.position = position
+        names, rows = devices.since(cached.position[0]), nodes.since(cached.position[1])
+        is_new = cached.position[0] < 0 or len(cached.codes) != self._table.capacity
+        cached.position = position
         if is_new or names is None or rows is None or EVERYWHERE in names:
-            answers.codes = np.full(self._table.capacity, _OPEN, np.int32)
+            cached.codes = np.full(self._table.capacity, _OPEN, np.int32)
             return
-        answers.codes[rows] = _OPEN
+        cached.codes[rows] = _OPEN
         for name in names:
             node = self._table.find(name)
             if node is not None:
-                answers.codes[node.row] = _OPEN
+                cached.codes[node.row] = _OPEN
 
     def _search(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
         pools = self._ledger.pools.on(node.node)

@@ -15,7 +15,7 @@ from fairlead.engine.state.devices.device_pools import PoolDevice
 if TYPE_CHECKING:
     from fairlead.cel.program import Program
 
-_ANSWERS_MAX: Final = 1 << 18
+_RESULTS_MAX: Final = 1 << 18
 
 
 class CompileError(Exception):
@@ -32,13 +32,13 @@ class DeviceSelectors:
     def __init__(self) -> None:
         """Start with empty caches."""
         self._programs: dict[str, Program | str] = {}
-        self._answers: dict[tuple[str, bytes], bool | str] = {}
+        self._results: dict[tuple[str, bytes], bool | str] = {}
 
     def matches(self, expression: str, device: PoolDevice) -> bool:
         """Return whether `expression` selects `device`. Raises CompileError and EvaluationError."""
         key = (expression, device.make)
-        answer = self._answers.get(key)
-        if answer is None:
+        result = self._results.get(key)
+        if result is None:
             # Imported only when needed: few pods have devices, and the import of CEL takes as long
             # as the simulation of a small cluster.
             from fairlead.engine.plugins.dynamic_resources.device_expression import (  # noqa: PLC0415
@@ -46,12 +46,12 @@ class DeviceSelectors:
             )
 
             program = self._program(expression)
-            if len(self._answers) >= _ANSWERS_MAX:
-                self._answers.clear()
-            answer = self._answers[key] = evaluated(program, device)
-        if isinstance(answer, str):
-            raise EvaluationError(answer)
-        return answer
+            if len(self._results) >= _RESULTS_MAX:
+                self._results.clear()
+            result = self._results[key] = evaluated(program, device)
+        if isinstance(result, str):
+            raise EvaluationError(result)
+        return result
 
     def _program(self, expression: str) -> Program:
         program = self._programs.get(expression)

@@ -69,10 +69,10 @@ class NodeResourcesBalancedAllocation:
         The float operations and their order are the same as in `score`.
         """
         used = table.values(table.requested[CPU_AND_MEMORY_ROWS], rows)
-        asked = np.array(((pod.shape.milli_cpu,), (pod.shape.memory,)))
+        requested = np.array(((pod.shape.milli_cpu,), (pod.shape.memory,)))
         offered = table.values(table.offered, rows)
         divisors = np.maximum(offered, 1) if table.unusual else offered
-        scores = _balances(_fractions(used + asked, divisors))
+        scores = _balances(_fractions(used + requested, divisors))
         scores -= table.values(self._before.refresh(table), rows)
         # The sum of 50 and half of (50 + after - before), rounded down.
         scores += 150

@@ -41,9 +41,9 @@ class BalancedFractions:
         The float operations and their order are the same as in `score`.
         """
         cpu, memory = table.allocatable[CPU, rows], table.allocatable[MEMORY, rows]
-        asked_cpu, asked_memory = pod.shape.nonzero_requests
-        used_cpu = table.nonzero_cpu[rows] + asked_cpu
-        used_memory = table.nonzero_memory[rows] + asked_memory
+        requested_cpu, requested_memory = pod.shape.nonzero_requests
+        used_cpu = table.nonzero_cpu[rows] + requested_cpu
+        used_memory = table.nonzero_memory[rows] + requested_memory
         cpu_fraction = np.where(cpu > 0, used_cpu / np.maximum(cpu, 1), 1.0)
         memory_fraction = np.where(memory > 0, used_memory / np.maximum(memory, 1), 1.0)
         scores = (1 - np.abs(cpu_fraction - memory_fraction)) * float(SCORE_MAX)

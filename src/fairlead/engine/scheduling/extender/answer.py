@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Final, TypeVar
 
 from fairlead.api.extender import ProtocolError, decode
-from fairlead.engine.core.stimulus import CommandFailed
-from fairlead.engine.scheduling.extender.consultation import Answer
+from fairlead.engine.core.stimulus import CallOutcome, CommandFailed
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 
 HTTP_OK: Final = 200
@@ -20,7 +19,7 @@ class ExtenderError(Exception):
     """Raised if a call to an extender failed; the text becomes part of the failure message."""
 
 
-def read_answer(calls: ExtenderCalls, answer: Answer, form: type[Message]) -> Message:
+def read_answer(calls: ExtenderCalls, answer: CallOutcome, form: type[Message]) -> Message:
     """Decode `answer`, which an extender gave to one of `calls`, as the type `form`.
 
     Raises ExtenderError if the call failed or the answer is invalid.

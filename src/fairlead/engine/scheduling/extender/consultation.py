@@ -10,17 +10,16 @@ from collections.abc import Callable, Generator
 from typing import TypeVar
 
 from fairlead.engine.core.command import CallExtender
-from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered
+from fairlead.engine.core.stimulus import CallOutcome
 
 Result = TypeVar("Result")
-Answer = ExtenderAnswered | CommandFailed
 Questions = tuple[CallExtender, ...]
-Answers = tuple[Answer, ...]
-Consultation = Generator[Questions, Answers, Result]
+Responses = tuple[CallOutcome, ...]
+Consultation = Generator[Questions, Responses, Result]
 
 
 def run_consultation(
-    consultation: Consultation[Result], call: Callable[[CallExtender], Answer] | None = None
+    consultation: Consultation[Result], call: Callable[[CallExtender], CallOutcome] | None = None
 ) -> Result:
     """Run `consultation` to its end and return its result; `call` performs each call.
 

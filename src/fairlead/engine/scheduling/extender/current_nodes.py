@@ -23,10 +23,10 @@ def without_deleted_nodes(
     try:
         questions = next(consultation)
         while True:
-            answers = yield questions
+            responses = yield questions
             if table.node_log.position != seen:
                 _forget_gone(found, present)
-            questions = consultation.send(answers)
+            questions = consultation.send(responses)
     except StopIteration as end:
         result: Result = end.value
         return result

@@ -14,9 +14,10 @@ import numpy as np
 
 from fairlead.api.extender import FilterResult
 from fairlead.engine.core.status import Status, error, unresolvable, unschedulable
+from fairlead.engine.core.stimulus import CallOutcome
 from fairlead.engine.framework.feasibility import Feasibility
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
-from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
+from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 
@@ -94,7 +95,7 @@ def _narrow(
 
 
 def _read(
-    calls: ExtenderCalls, answer: Answer, nodes: list[NodeInfo]
+    calls: ExtenderCalls, answer: CallOutcome, nodes: list[NodeInfo]
 ) -> tuple[list[NodeInfo], Verdicts]:
     result = read_answer(calls, answer, FilterResult)
     if result.error:

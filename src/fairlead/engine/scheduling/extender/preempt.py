@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from fairlead.api.extender import MetaVictims, PreemptResult
 from fairlead.engine.core.status import Status, error
+from fairlead.engine.core.stimulus import CallOutcome
 from fairlead.engine.framework.candidate import Candidate
 from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
-from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
+from fairlead.engine.scheduling.extender.consultation import Consultation
 from fairlead.engine.scheduling.extender.extender import ExtenderCalls
 from fairlead.engine.state.node_info import NodeInfo
 from fairlead.engine.state.node_table import NodeTable
@@ -42,7 +43,7 @@ def narrow_candidates(
     return candidates
 
 
-def _read(calls: ExtenderCalls, answer: Answer, table: NodeTable) -> list[Candidate]:
+def _read(calls: ExtenderCalls, answer: CallOutcome, table: NodeTable) -> list[Candidate]:
     result = read_answer(calls, answer, PreemptResult)
     candidates = []
     for name, victims in sorted(result.node_name_to_meta_victims.items()):

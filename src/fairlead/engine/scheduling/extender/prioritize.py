@@ -58,9 +58,9 @@ def extender_scores(
     scorers = [calls for calls in extenders if calls.extender.prioritize_verb]
     if not scorers:
         return []
-    answers = yield tuple(calls.prioritize(names) for calls in scorers)
+    responses = yield tuple(calls.prioritize(names) for calls in scorers)
     given = []
-    for calls, answer in zip(scorers, answers, strict=True):
+    for calls, answer in zip(scorers, responses, strict=True):
         try:
             entries = read_answer(calls, answer, list[HostPriority])
         except ExtenderError:

@@ -96,11 +96,11 @@ class DryRun(Struct, frozen=True):
 
     def rejected(self) -> list[tuple[int, Status]]:
         """Return (row, status) of the rows in `potential` that are not candidates."""
-        answers = ((row, self.columns.answer(row)) for row in self.potential.tolist())
-        return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
+        results = ((row, self.columns.answer(row)) for row in self.potential.tolist())
+        return [(row, result) for row, result in results if isinstance(result, Status)]
 
 
-class _CachedAnswers:
+class _CachedResults:
     """The cached results for one shape and priority, with the log positions they are based on."""
 
     def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
@@ -182,7 +182,7 @@ class DryRuns:
         """Use the Filter plugins of the framework in `plans`."""
         self._plans = plans
         self._policy = policy
-        self._kept: dict[Hashable, _CachedAnswers] = {}
+        self._kept: dict[Hashable, _CachedResults] = {}
         self._victims = VictimColumns(plans.framework.cluster.table)
         self._lowest = _LowestPriorities(self._victims)
 
@@ -242,11 +242,11 @@ class DryRuns:
         self._mark_changed(kept, table, frozenset(), is_local=True)
         return kept.columns
 
-    def _entry(self, key: Hashable) -> _CachedAnswers:
+    def _entry(self, key: Hashable) -> _CachedResults:
         capacity = self._plans.framework.cluster.table.capacity
         kept = self._kept.pop(key, None)
         if kept is None or len(kept.columns.unknown) != capacity:
-            kept = _CachedAnswers(capacity, self._policy.rules)
+            kept = _CachedResults(capacity, self._policy.rules)
         self._kept[key] = kept
         while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // capacity, _KEPT_MIN):
             del self._kept[next(iter(self._kept))]
@@ -254,7 +254,7 @@ class DryRuns:
 
     def _mark_changed(
         self,
-        kept: _CachedAnswers,
+        kept: _CachedResults,
         table: NodeTable,
         reach: frozenset[str] | None,
         *,

@@ -277,14 +277,14 @@ class SchedulingQueue:
         """
         if len(pods) == 1 or not self._wake_alike(plugins):
             return [queued for queued in pods if self._is_woken(queued, event)]
-        answers: dict[int, bool] = {}
+        results: dict[int, bool] = {}
         woken: list[QueuedPod] = []
         for queued in pods:
             number = self._equivalence_class(queued)
-            answer = answers.get(number)
-            if answer is None:
-                answer = answers[number] = self._is_woken(queued, event)
-            if answer:
+            result = results.get(number)
+            if result is None:
+                result = results[number] = self._is_woken(queued, event)
+            if result:
                 woken.append(queued)
         return woken
 

@@ -62,7 +62,7 @@ class CronJobs:
             case CommandSucceeded(CreateObject() as command):
                 return self._see_creation(command.target)
             case CommandSucceeded(PatchStatus(target)) if target.kind == CRON_JOB:
-                self._see_answer(target)
+                self._see_status_written(target)
             case CommandFailed(CreateObject() as command, reason, message):
                 return self._see_refusal(command.target, reason, message, now)
             case CommandFailed(PatchStatus(target), reason, _) if target.kind == CRON_JOB:
@@ -169,8 +169,8 @@ class CronJobs:
             and _is_named_after(target.name, cron.view.metadata.name)
         ]
 
-    def _see_answer(self, target: ObjectRef) -> None:
-        if self._writer.answered(target):
+    def _see_status_written(self, target: ObjectRef) -> None:
+        if self._writer.write_succeeded(target):
             self._changed[target.uid] = None
 
     def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:

@@ -20,7 +20,7 @@ REVISION: Final = "deployment.kubernetes.io/revision"
 REVISION_HISTORY: Final = "deployment.kubernetes.io/revision-history"
 DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
 MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
-NOT_TOLD: Final = (
+ANNOTATIONS_TO_SKIP: Final = (
     "kubectl.kubernetes.io/last-applied-configuration",
     "deprecated.deployment.rollback.to",
     REVISION,
@@ -55,7 +55,7 @@ def size_annotations(bounds: Bounds) -> dict[str, str]:
 
 def copied_annotations(annotations: Annotations) -> dict[str, str]:
     """Return the annotations of a Deployment that are copied to its ReplicaSets."""
-    return {key: text for key, text in annotations.items() if key not in NOT_TOLD}
+    return {key: text for key, text in annotations.items() if key not in ANNOTATIONS_TO_SKIP}
 
 
 def revised(

@@ -175,9 +175,9 @@ class HorizontalPodAutoscalers:
                     else:
                         self._see(some, now)
             case CommandSucceeded(PatchObject() as command):
-                return self._answered(command, None)
+                return self._handle_outcome(command, None)
             case CommandFailed(PatchObject() as command, _, message):
-                return self._answered(command, message)
+                return self._handle_outcome(command, message)
             case _:
                 pass
         return []
@@ -324,7 +324,7 @@ class HorizontalPodAutoscalers:
             self._wake_all(namespace, now)  # `one` may now select their pods, too
         return partial(_rivals, one, namespace)
 
-    def _answered(self, command: PatchObject, problem: str | None) -> list[Command]:
+    def _handle_outcome(self, command: PatchObject, problem: str | None) -> list[Command]:
         target = command.target
         if target.kind not in SCALABLE_KINDS:
             return []

@@ -76,8 +76,8 @@ def _failure(job: Job, progress: JobProgress, now: Instant) -> FinishedCondition
     if limit is not None and len(progress.failed_indexes) > limit:
         return TOO_MANY_INDEXES
     given_up, completions = len(progress.failed_indexes), job.spec.completions
-    is_settled = completions is not None and progress.succeeded + given_up >= completions
-    return FAILED_INDEXES if given_up and is_settled else None
+    is_finished = completions is not None and progress.succeeded + given_up >= completions
+    return FAILED_INDEXES if given_up and is_finished else None
 
 
 def _success(job: Job, progress: JobProgress, *, is_idle: bool) -> FinishedCondition | None:

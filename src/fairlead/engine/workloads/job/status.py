@@ -87,12 +87,12 @@ def has_ended(job: Job, progress: JobProgress, pods: PodSet) -> bool:
     and all pods are counted.
     """
     # upstream: job_controller.go:enactJobFinished
-    is_told = any(
+    has_target_condition = any(
         one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
         for one in job.status.conditions
     )
-    is_settled = not progress.uncounted and not any(map(is_held, pods.pods.values()))
-    return is_told and is_settled and progress.ended_at is not None
+    is_counted = not progress.uncounted and not any(map(is_held, pods.pods.values()))
+    return has_target_condition and is_counted and progress.ended_at is not None
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:

@@ -74,7 +74,7 @@ class Adoption:
         self._patched_owners: dict[
             str, OwnerReference | None
         ] = {}  # uid of a child -> its owner after the patch in flight
-        self._unanswered: dict[str, Child] = {}  # by uid; patch in flight or refused
+        self._unconfirmed: dict[str, Child] = {}  # by uid; patch in flight or refused
         self._retries: TimerQueue[str] = TimerQueue()  # uids
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
@@ -100,7 +100,7 @@ class Adoption:
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Return new patches for the pods and ReplicaSets whose patches were refused."""
         due = dict.fromkeys(self._retries.pop_due(now))
-        children = [one for uid in due if (one := self._unanswered.get(uid)) is not None]
+        children = [one for uid in due if (one := self._unconfirmed.get(uid)) is not None]
         return [command for one in children for command in self._see_child(one)]
 
     def _load(self, objects: list[ApiObject]) -> list[Command]:
@@ -128,10 +128,10 @@ class Adoption:
         key = (type(one).__name__, meta.name)
         reference = controller_of(meta)
         if self._patched_owners.get(meta.uid, reference) != reference:
-            self._unanswered[meta.uid] = one
+            self._unconfirmed[meta.uid] = one
             return []  # the patch in flight changes the owner
         self._patched_owners.pop(meta.uid, None)
-        self._unanswered.pop(meta.uid, None)
+        self._unconfirmed.pop(meta.uid, None)
         if reference is None:
             namespace.orphans[key] = one
             return self._adopt(one, namespace.owners.values())
@@ -139,7 +139,7 @@ class Adoption:
         owner = namespace.owners.get(reference.uid)
         if owner is None or _is_ending(owner) or _selects(owner, one):
             return []
-        self._patched_owners[meta.uid], self._unanswered[meta.uid] = None, one
+        self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = None, one
         kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
         return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
 
@@ -150,7 +150,7 @@ class Adoption:
         for owner in owners:
             if not _is_ending(owner) and _may_own(owner, child) and _selects(owner, child):
                 reference = _reference(owner)
-                self._patched_owners[meta.uid], self._unanswered[meta.uid] = reference, child
+                self._patched_owners[meta.uid], self._unconfirmed[meta.uid] = reference, child
                 references = [as_json(each) for each in meta.owner_references]
                 patch = {"ownerReferences": [*references, controller_reference(reference)]}
                 return [PatchObject(_ref(child), {"metadata": patch})]
@@ -161,7 +161,7 @@ class Adoption:
         namespace.owners.pop(one.metadata.uid, None)
         namespace.orphans.pop((type(one).__name__, one.metadata.name), None)
         self._patched_owners.pop(one.metadata.uid, None)
-        self._unanswered.pop(one.metadata.uid, None)
+        self._unconfirmed.pop(one.metadata.uid, None)
 
     def _namespace(self, one: ApiObject) -> _Namespace:
         return self._namespaces.setdefault(one.metadata.namespace, _Namespace())

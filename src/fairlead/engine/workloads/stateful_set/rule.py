@@ -126,10 +126,10 @@ class StatefulSetRule:
 
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
         self._complete(pods)
-        plan, is_settled = self._living(pods, now)
-        if is_settled or not self.is_ordered:
+        plan, is_complete = self._living(pods, now)
+        if is_complete or not self.is_ordered:
             plan = _together(plan, self._condemned(pods, now))
-        if not is_settled or plan.delete or plan.create:
+        if not is_complete or plan.delete or plan.create:
             return plan
         if pods.creations_expected or self.owner.spec.update_strategy.type == ON_DELETE:
             return plan

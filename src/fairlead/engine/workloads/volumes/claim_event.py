@@ -161,8 +161,10 @@ def provisioned(step: BindingStep, commands: Sequence[Command]) -> list[Command]
     if step.kind is not StepKind.PROVISION or step.storage_class is None or not made:
         return []
     note = f"Successfully provisioned volume {made[0].manifest['metadata']['name']}"
-    speaker = driver_of(step.storage_class)
-    return [_event(step.claim, "ProvisioningSucceeded", note, speaker=speaker)]
+    reporting_controller = driver_of(step.storage_class)
+    return [
+        _event(step.claim, "ProvisioningSucceeded", note, reporting_controller=reporting_controller)
+    ]
 
 
 def _events(
@@ -212,7 +214,7 @@ def _provisioning(claim: PersistentVolumeClaim, storage_class: StorageClass) -> 
     begun = f'External provisioner is provisioning volume for claim "{claim.key}"'
     return [
         _event(claim, "ExternalProvisioning", waiting),
-        _event(claim, "Provisioning", begun, speaker=driver),
+        _event(claim, "Provisioning", begun, reporting_controller=driver),
     ]
 
 
@@ -238,7 +240,7 @@ def _event(
     note: str,
     *,
     is_warning: bool = False,
-    speaker: str = CONTROLLER,
+    reporting_controller: str = CONTROLLER,
 ) -> RecordEvent:
     return RecordEvent(
         regarding=claim_ref(claim),
@@ -246,7 +248,7 @@ def _event(
         reason=reason,
         action=reason,
         note=note,
-        reporting_controller=speaker,
+        reporting_controller=reporting_controller,
     )
 
 

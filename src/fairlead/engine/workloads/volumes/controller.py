@@ -103,7 +103,7 @@ class Volumes:
         self._in_flight: dict[
             int, tuple[Command, str]
         ] = {}  # by identity of the command: (command, claim key)
-        self._unanswered: dict[str, int] = {}
+        self._outstanding: dict[str, int] = {}
         self._failed: dict[str, None] = {}
         self._taken: dict[str, BindingStep] = {}
 
@@ -128,10 +128,10 @@ class Volumes:
             case ObjectsLoaded():
                 return self._load(stimulus, now)
             case CommandSucceeded(command):
-                return self._answered(command, now, failed=False)
+                return self._handle_outcome(command, now, failed=False)
             case CommandFailed(command):
                 self._plan_repeat(command, now)
-                return self._answered(command, now, failed=True)
+                return self._handle_outcome(command, now, failed=True)
             case _:
                 return []
 
@@ -271,7 +271,7 @@ class Volumes:
     def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
         """Execute or schedule the next step of `claim`, unless a step is in flight."""
         key = claim.key
-        if key in self._unanswered:
+        if key in self._outstanding:
             return []
         lost = self._output.lost(self._index, claim)
         if lost is not None:
@@ -326,7 +326,7 @@ class Volumes:
         if step.volume is not None and self._index.is_free(step.volume, step.claim):
             self._index.assume_volume(step.volume, step.claim)
         if commands:
-            self._unanswered[key] = len(commands)
+            self._outstanding[key] = len(commands)
             self._in_flight |= {id(command): (command, key) for command in commands}
         return [*commands, *self._output.provisioned(step, commands)]
 
@@ -335,17 +335,17 @@ class Volumes:
         if step is not None and step.volume is not None:
             self._index.restore_volume(step.volume)
 
-    def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
+    def _handle_outcome(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
         """Sync the claim again after the last outcome of its step, with a delay after a failure."""
         _, key = self._in_flight.pop(id(command), (None, None))
         if key is None:
             return []
         if failed:
             self._failed[key] = None
-        self._unanswered[key] -= 1
-        if self._unanswered[key]:
+        self._outstanding[key] -= 1
+        if self._outstanding[key]:
             return []
-        del self._unanswered[key]
+        del self._outstanding[key]
         claim = self._index.claims.get(key)
         if self._failed.pop(key, "") is None:
             self._untake(key)

@@ -142,8 +142,8 @@ class ExternalResizer:
 
     def _event(self, claim: PersistentVolumeClaim, reason: str, note: str) -> RecordEvent:
         volume = self._index.volumes[claim.spec.volume_name]
-        speaker = f"external-resizer {volume.metadata.annotations[PROVISIONED_BY]}"
-        return RecordEvent(claim_ref(claim), "Normal", reason, reason, note, speaker)
+        reporting_controller = f"external-resizer {volume.metadata.annotations[PROVISIONED_BY]}"
+        return RecordEvent(claim_ref(claim), "Normal", reason, reason, note, reporting_controller)
 
 
 def _is_less(has: ResourceList, wanted: ResourceList) -> bool:

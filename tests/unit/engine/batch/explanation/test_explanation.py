@@ -10,34 +10,34 @@ from fairlead.testing.batch_builders import make_gang, make_group, make_queue, m
 from fairlead.testing.builders import make_node
 
 
-def explain(yard, group="g", now_s=0.0):
-    before = yard.dump()
-    found = explain_group(yard.composition, yard.cluster, f"default/{group}", seconds(now_s))
-    after = yard.dump()
+def explain(harness, group="g", now_s=0.0):
+    before = harness.dump()
+    found = explain_group(harness.composition, harness.cluster, f"default/{group}", seconds(now_s))
+    after = harness.dump()
     assert (before["tasks"], before["requested"]) == (after["tasks"], after["requested"])
     return found
 
 
-def test_a_missing_group_is_explained(yard):
-    assert explain(yard).obstacle is Obstacle.NO_GROUP
-    yard.put(make_task("p", "g"))
-    found = explain(yard)
+def test_a_missing_group_is_explained(harness):
+    assert explain(harness).obstacle is Obstacle.NO_GROUP
+    harness.put(make_task("p", "g"))
+    found = explain(harness)
     assert (found.obstacle, found.title, found.members) == (Obstacle.NO_GROUP, "default/g", 1)
     assert found.remedies == ("create PodGroup default/g",)
 
 
-def test_a_running_group_has_no_obstacle(yard):
-    found = explain(yard.put(make_node("n1"), make_gang("g", 2, node="n1")))
+def test_a_running_group_has_no_obstacle(harness):
+    found = explain(harness.put(make_node("n1"), make_gang("g", 2, node="n1")))
     assert (found.obstacle, found.ready, found.members) == (Obstacle.NOTHING, 2, 2)
 
 
-def test_a_pod_without_a_group_is_named_by_its_workload(yard):
-    yard.put(make_task("p"))
-    found = explain_group(yard.composition, yard.cluster, "uid-p", 0)
+def test_a_pod_without_a_group_is_named_by_its_workload(harness):
+    harness.put(make_task("p"))
+    found = explain_group(harness.composition, harness.cluster, "uid-p", 0)
     assert (found.group, found.title) == ("uid-p", "Pod/default/p")
 
 
-def test_a_group_that_is_not_enqueued(yards):
+def test_a_group_that_is_not_enqueued(make_harness):
     """The capability of the queue is below the minResources of the group."""
     text = """\
 actions: "enqueue, allocate"
@@ -45,36 +45,36 @@ rules: fairlead
 tiers:
 - plugins: [{name: gang}, {name: proportion}, {name: predicates}]
 """
-    yard = yards(text).put(make_queue("small", capability={"cpu": "2"}), make_node("n1"))
+    harness = make_harness(text).put(make_queue("small", capability={"cpu": "2"}), make_node("n1"))
     needs = {"minResources": {"cpu": "3"}, "status": {"phase": "Pending"}}
-    yard.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
-    assert explain(yard).obstacle is Obstacle.NOT_LET_IN
+    harness.put(make_group("g", 1, "small", **needs), make_task("p", "g", cpu=3))
+    assert explain(harness).obstacle is Obstacle.NOT_LET_IN
 
 
-def test_a_group_that_fits_has_no_obstacle(yard):
-    found = explain(yard.put(make_node("n1"), make_gang("g", 2)))
+def test_a_group_that_fits_has_no_obstacle(harness):
+    found = explain(harness.put(make_node("n1"), make_gang("g", 2)))
     assert (found.obstacle, found.placeable, found.remedies) == (Obstacle.NOTHING, 2, ())
 
 
-def test_a_missing_queue_is_explained(yard):
-    found = explain(yard.put(make_gang("g", 1, queue="gpu")))
+def test_a_missing_queue_is_explained(harness):
+    found = explain(harness.put(make_gang("g", 1, queue="gpu")))
     assert (found.obstacle, found.remedies) == (Obstacle.NO_QUEUE, ("create queue gpu",))
 
 
-def test_a_closed_queue_is_explained(yard):
-    yard.put(make_queue("gpu", state="Closed"), make_gang("g", 1, queue="gpu"))
-    assert explain(yard).obstacle is Obstacle.CLOSED_QUEUE
+def test_a_closed_queue_is_explained(harness):
+    harness.put(make_queue("gpu", state="Closed"), make_gang("g", 1, queue="gpu"))
+    assert explain(harness).obstacle is Obstacle.CLOSED_QUEUE
 
 
-def test_a_group_with_too_few_members_is_explained(yard):
-    found = explain(yard.put(make_group("g", 3), make_task("p", "g")))
+def test_a_group_with_too_few_members_is_explained(harness):
+    found = explain(harness.put(make_group("g", 3), make_task("p", "g")))
     assert (found.obstacle, found.remedies) == (Obstacle.TOO_FEW_MEMBERS, ("2 more members",))
 
 
-def test_insufficient_resources_for_two_members_are_explained(yard):
-    yard.put(make_node("n1"), make_node("n2", cpu="1"), make_node("n3", taints=["a:NoSchedule"]))
-    yard.put(make_task("other", node="n1", cpu=1), make_gang("g", 4, cpu="1500m"))
-    found = explain(yard)
+def test_insufficient_resources_for_two_members_are_explained(harness):
+    harness.put(make_node("n1"), make_node("n2", cpu="1"), make_node("n3", taints=["a:NoSchedule"]))
+    harness.put(make_task("other", node="n1", cpu=1), make_gang("g", 4, cpu="1500m"))
+    found = explain(harness)
     assert found.obstacle is Obstacle.NO_NODE
     assert (found.min_member, found.ready, found.placeable) == (4, 0, 2)
     assert not found.has_minimum
@@ -90,8 +90,8 @@ def test_insufficient_resources_for_two_members_are_explained(yard):
     assert found.remedies == ("room for 2 more members like default/g-2",)
 
 
-def test_insufficient_resources_for_the_last_member_are_explained(yard):
-    found = explain(yard.put(make_node("n1"), make_gang("g", 3, cpu="1500m")))
+def test_insufficient_resources_for_the_last_member_are_explained(harness):
+    found = explain(harness.put(make_node("n1"), make_gang("g", 3, cpu="1500m")))
     assert found.remedies == (
         "room for 1 more member like default/g-2",
         "500m cpu more on node n1",
@@ -99,10 +99,10 @@ def test_insufficient_resources_for_the_last_member_are_explained(yard):
 
 
 @pytest.mark.parametrize("node", ["n1", ""], ids=["runs", "starts"])
-def test_a_group_with_its_minimum_but_not_all_members(yard, node):
+def test_a_group_with_its_minimum_but_not_all_members(harness, node):
     """The pending member may be the one that the user asks about."""
-    yard.put(make_node("n1"), make_group("g", 1), make_task("a", "g", node=node, cpu=3))
-    found = explain(yard.put(make_task("b", "g", cpu=3), make_task("c", "g", cpu=3)))
+    harness.put(make_node("n1"), make_group("g", 1), make_task("a", "g", node=node, cpu=3))
+    found = explain(harness.put(make_task("b", "g", cpu=3), make_task("c", "g", cpu=3)))
     assert (found.obstacle, found.has_minimum) == (Obstacle.NO_NODE, True)
     assert found.member == "default/b"
     assert found.summary == "0/1 nodes are available: 1 Insufficient cpu."
@@ -112,53 +112,55 @@ def test_a_group_with_its_minimum_but_not_all_members(yard, node):
     )
 
 
-def test_resources_of_a_terminating_pod_are_the_obstacle(yard):
-    yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, terminating=True))
-    assert explain(yard.put(make_gang("g", 2))).obstacle is Obstacle.LEAVING
+def test_resources_of_a_terminating_pod_are_the_obstacle(harness):
+    harness.put(make_node("n1"), make_task("old", node="n1", cpu=4, terminating=True))
+    assert explain(harness.put(make_gang("g", 2))).obstacle is Obstacle.LEAVING
 
 
-def test_the_explanation_gives_the_estimated_start(yard):
+def test_the_explanation_gives_the_estimated_start(harness):
     ends = {"fairlead.dev/run-duration": "20m"}
     started = {"startTime": "1970-01-01T00:00:00Z"}
-    yard.put(make_node("n1"), make_task("old", node="n1", cpu=4, annotations=ends, status=started))
-    assert explain(yard.put(make_gang("g", 2))).starts_at == seconds(1200)
+    harness.put(
+        make_node("n1"), make_task("old", node="n1", cpu=4, annotations=ends, status=started)
+    )
+    assert explain(harness.put(make_gang("g", 2))).starts_at == seconds(1200)
 
 
-def test_resources_reserved_for_another_group_are_the_obstacle(yard):
-    yard.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("large", 2, cpu=2))
-    yard.run(0)
-    yard.put(make_gang("g", 1))
-    yard.run(600)
-    assert explain(yard, now_s=600).obstacle is Obstacle.RESERVED
+def test_resources_reserved_for_another_group_are_the_obstacle(harness):
+    harness.put(make_node("n1"), make_task("old", node="n1", cpu=2), make_gang("large", 2, cpu=2))
+    harness.run(0)
+    harness.put(make_gang("g", 1))
+    harness.run(600)
+    assert explain(harness, now_s=600).obstacle is Obstacle.RESERVED
 
 
-def test_a_queue_that_uses_its_deserved_share_is_explained(yard):
-    yard.put(make_node("n1", memory="4Gi"), make_queue("a"), make_queue("b"))
-    yard.put(make_gang("a", 2, node="n1", queue="a"), make_gang("b", 4, queue="b"))
-    found = explain(yard.put(make_gang("g", 1, queue="a")))
+def test_a_queue_that_uses_its_deserved_share_is_explained(harness):
+    harness.put(make_node("n1", memory="4Gi"), make_queue("a"), make_queue("b"))
+    harness.put(make_gang("a", 2, node="n1", queue="a"), make_gang("b", 4, queue="b"))
+    found = explain(harness.put(make_gang("g", 1, queue="a")))
     assert found.obstacle is Obstacle.QUEUE_HAS_ITS_SHARE
     assert (found.queue.name, found.queue.is_overused) == ("a", True)
     assert (found.queue.deserved["cpu"], found.queue.allocated["cpu"]) == (2000, 2000)
     assert found.remedies[0] == "more weight for queue a, now 1"
 
 
-def test_a_group_whose_queue_has_its_share_does_not_start_on_idle_nodes(yard):
-    yard.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
-    found = explain(yard.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
+def test_a_group_whose_queue_has_its_share_does_not_start_on_idle_nodes(harness):
+    harness.put(make_node("n1"), make_queue("a", weight=0), make_queue("b"))
+    found = explain(harness.put(make_gang("g", 1, queue="a"), make_gang("other", 1, queue="b")))
     assert (found.obstacle, found.starts_at) == (Obstacle.QUEUE_HAS_ITS_SHARE, None)
 
 
-def test_a_queue_at_its_capability_is_explained(yard):
-    yard.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
-    found = explain(yard.put(make_gang("g", 2, cpu=2, queue="a")))
+def test_a_queue_at_its_capability_is_explained(harness):
+    harness.put(make_node("n1"), make_queue("a", capability={"cpu": "3"}))
+    found = explain(harness.put(make_gang("g", 2, cpu=2, queue="a")))
     assert found.obstacle is Obstacle.QUEUE_IS_FULL
     assert found.remedies == ("a higher capability of queue a",)
 
 
-def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(yard):
-    yard.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
-    yard.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
-    standings = batch_overview(yard.composition, yard.cluster, 0, 10).queues
+def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(harness):
+    harness.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
+    harness.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
+    standings = batch_overview(harness.composition, harness.cluster, 0, 10).queues
     assert [(q.name, q.weight, q.deserved["cpu"], q.allocated["cpu"]) for q in standings] == [
         ("a", 3, 3000, 4000),
         ("b", 1, 1000, 0),
@@ -166,6 +168,6 @@ def test_the_overview_lists_weight_deserved_and_allocated_of_each_queue(yard):
 
 
 @pytest.mark.parametrize("config", ['actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]'])
-def test_the_overview_lists_no_queues_without_the_plugin_proportion(config, yards):
-    yard = yards(config).put(make_node("n1"), make_gang("g", 1))
-    assert batch_overview(yard.composition, yard.cluster, 0, 10).queues == ()
+def test_the_overview_lists_no_queues_without_the_plugin_proportion(config, make_harness):
+    harness = make_harness(config).put(make_node("n1"), make_gang("g", 1))
+    assert batch_overview(harness.composition, harness.cluster, 0, 10).queues == ()

@@ -16,11 +16,11 @@ def lasting(duration):
     return {"annotations": {RUN_DURATION: duration}}
 
 
-def starts(yard, now_s=0.0, groups_max=10):
+def starts(harness, now_s=0.0, groups_max=10):
     """Return when the waiting groups start, in seconds, in the order of the explanation."""
-    before = yard.dump()
-    found = batch_overview(yard.composition, yard.cluster, seconds(now_s), groups_max)
-    after = yard.dump()
+    before = harness.dump()
+    found = batch_overview(harness.composition, harness.cluster, seconds(now_s), groups_max)
+    after = harness.dump()
     assert (before["tasks"], before["requested"]) == (after["tasks"], after["requested"])
     return {
         one.group.removeprefix("default/"): one.starts_at and to_seconds(one.starts_at)
@@ -28,54 +28,54 @@ def starts(yard, now_s=0.0, groups_max=10):
     }
 
 
-def test_a_group_starts_when_enough_pods_have_ended(yard):
-    yard.put(make_node("n1"), make_gang("short", 2, node="n1", **lasting("10s")))
-    yard.put(make_gang("long", 2, node="n1", **lasting("60s")))
-    yard.put(make_gang("a", 2), make_gang("b", 3))
-    assert starts(yard, 1) == {"a": 11.0, "b": None}
+def test_a_group_starts_when_enough_pods_have_ended(harness):
+    harness.put(make_node("n1"), make_gang("short", 2, node="n1", **lasting("10s")))
+    harness.put(make_gang("long", 2, node="n1", **lasting("60s")))
+    harness.put(make_gang("a", 2), make_gang("b", 3))
+    assert starts(harness, 1) == {"a": 11.0, "b": None}
 
 
-def test_an_earlier_group_ends_before_the_next_group_starts(yard):
-    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+def test_an_earlier_group_ends_before_the_next_group_starts(harness):
+    harness.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
     for name in "abc":
-        yard.put(make_gang(name, 3, **lasting("30s")))
-    assert starts(yard, 1) == {"a": 11.0, "b": 41.0, "c": 71.0}
+        harness.put(make_gang(name, 3, **lasting("30s")))
+    assert starts(harness, 1) == {"a": 11.0, "b": 41.0, "c": 71.0}
 
 
-def test_a_group_that_never_fits_does_not_delay_other_groups(yard):
-    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
-    yard.put(make_gang("a", 9), make_gang("b", 4))
-    assert starts(yard, 1) == {"b": 11.0, "a": None}
+def test_a_group_that_never_fits_does_not_delay_other_groups(harness):
+    harness.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+    harness.put(make_gang("a", 9), make_gang("b", 4))
+    assert starts(harness, 1) == {"b": 11.0, "a": None}
 
 
-def test_pods_without_a_run_duration_never_end(yard):
-    yard.put(make_node("n1"), make_gang("now", 4, node="n1"), make_gang("a", 4))
-    assert starts(yard) == {"a": None}
+def test_pods_without_a_run_duration_never_end(harness):
+    harness.put(make_node("n1"), make_gang("now", 4, node="n1"), make_gang("a", 4))
+    assert starts(harness) == {"a": None}
 
 
-def test_active_deadline_seconds_count_as_run_duration(yard):
+def test_active_deadline_seconds_count_as_run_duration(harness):
     held = make_gang("now", 4, node="n1", spec={"activeDeadlineSeconds": 20})
-    assert starts(yard.put(make_node("n1"), held, make_gang("a", 4)), 1) == {"a": 21.0}
+    assert starts(harness.put(make_node("n1"), held, make_gang("a", 4)), 1) == {"a": 21.0}
 
 
-def test_a_queue_with_its_share_waits_until_its_own_pods_end(yard):
+def test_a_queue_with_its_share_waits_until_its_own_pods_end(harness):
     """Queue a has its half, and gets no more while queue b has pending tasks."""
-    yard.put(make_node("n1"), make_queue("a"), make_queue("b"))
-    yard.put(make_gang("a1", 2, node="n1", queue="a", **lasting("50s")))
-    yard.put(make_gang("b1", 2, node="n1", queue="b", **lasting("10s")))
-    yard.put(make_gang("a2", 2, queue="a"), make_gang("b2", 2, queue="b"))
-    assert starts(yard, 1) == {"b2": 11.0, "a2": 51.0}
+    harness.put(make_node("n1"), make_queue("a"), make_queue("b"))
+    harness.put(make_gang("a1", 2, node="n1", queue="a", **lasting("50s")))
+    harness.put(make_gang("b1", 2, node="n1", queue="b", **lasting("10s")))
+    harness.put(make_gang("a2", 2, queue="a"), make_gang("b2", 2, queue="b"))
+    assert starts(harness, 1) == {"b2": 11.0, "a2": 51.0}
 
 
-def test_idle_resources_of_two_nodes_do_not_fit_one_task(yard):
+def test_idle_resources_of_two_nodes_do_not_fit_one_task(harness):
     """The gang starts when one of the nodes has enough."""
     for name, duration in (("n1", "10s"), ("n2", "60s")):
-        yard.put(make_node(name), make_gang(f"on-{name}", 2, node=name, **lasting(duration)))
-    yard.put(make_gang("a", 1, cpu=3))
-    assert starts(yard, 1) == {"a": 11.0}
+        harness.put(make_node(name), make_gang(f"on-{name}", 2, node=name, **lasting(duration)))
+    harness.put(make_gang("a", 1, cpu=3))
+    assert starts(harness, 1) == {"a": 11.0}
 
 
-def test_without_shares_a_queue_uses_all_idle_resources(yards):
+def test_without_shares_a_queue_uses_all_idle_resources(make_harness):
     """No plugin limits the queues."""
     text = """\
 actions: allocate
@@ -83,40 +83,40 @@ rules: fairlead
 tiers:
 - plugins: [{name: gang}, {name: predicates}, {name: nodeorder}]
 """
-    yard = yards(text).put(make_node("n1"), make_queue("a"), make_queue("b"))
-    yard.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
-    yard.put(make_gang("a1", 4, queue="a", **lasting("10s")), make_gang("b1", 1, queue="b"))
-    assert starts(yard, 1) == {"a1": 11.0, "b1": 21.0}
+    harness = make_harness(text).put(make_node("n1"), make_queue("a"), make_queue("b"))
+    harness.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
+    harness.put(make_gang("a1", 4, queue="a", **lasting("10s")), make_gang("b1", 1, queue="b"))
+    assert starts(harness, 1) == {"a1": 11.0, "b1": 21.0}
 
 
 @pytest.mark.parametrize(
     ("defects", "start"), [(FIXED, 11.0), (FIXED.without([Defect.OVERSHOOT]), None)]
 )
-def test_a_queue_exceeds_its_share_only_with_overshoot(yards, defects, start):
+def test_a_queue_exceeds_its_share_only_with_overshoot(make_harness, defects, start):
     """Each queue deserves half of the node, and the gang of queue a needs three quarters."""
-    yard = yards(defects=defects).put(make_node("n1"), make_queue("a"), make_queue("b"))
-    yard.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
-    yard.put(make_gang("a", 3, queue="a"), make_gang("b", 4, queue="b"))
-    assert starts(yard, 1) == {"a": start, "b": None}
+    harness = make_harness(defects=defects).put(make_node("n1"), make_queue("a"), make_queue("b"))
+    harness.put(make_gang("now", 4, node="n1", queue="b", **lasting("10s")))
+    harness.put(make_gang("a", 3, queue="a"), make_gang("b", 4, queue="b"))
+    assert starts(harness, 1) == {"a": start, "b": None}
 
 
-def test_a_queue_of_kube_batch_exceeds_its_share(yards):
+def test_a_queue_of_kube_batch_exceeds_its_share(make_harness):
     kept = BatchDefects(FIXED.present | {Defect.OVERSHOOT})
-    yard = yards("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
-    yard.put(make_queue("b"), make_gang("b", 5, queue="b"))
-    yard.put(make_gang("now", 1, node="n1", **lasting("10s")), make_gang("a", 4))
-    assert starts(yard, 1) == {"a": 11.0, "b": None}
+    harness = make_harness("kube-batch", defects=kept).put(make_node("n1"), make_queue("default"))
+    harness.put(make_queue("b"), make_gang("b", 5, queue="b"))
+    harness.put(make_gang("now", 1, node="n1", **lasting("10s")), make_gang("a", 4))
+    assert starts(harness, 1) == {"a": 11.0, "b": None}
     assert Defect.OVERSHOOT in UPSTREAM.present
 
 
-def test_the_overview_explains_at_most_groups_max_groups(yard):
-    yard.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
+def test_the_overview_explains_at_most_groups_max_groups(harness):
+    harness.put(make_node("n1"), make_gang("now", 4, node="n1", **lasting("10s")))
     for name in "abc":
-        yard.put(make_gang(name, 4))
-    assert list(starts(yard, 1, groups_max=2)) == ["a", "b"]
+        harness.put(make_gang(name, 4))
+    assert list(starts(harness, 1, groups_max=2)) == ["a", "b"]
 
 
-def test_each_waiting_group_has_its_obstacle(yard):
-    yard.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
-    (found,) = batch_overview(yard.composition, yard.cluster, 0, 10).waiting
+def test_each_waiting_group_has_its_obstacle(harness):
+    harness.put(make_node("n1"), make_gang("now", 3, node="n1"), make_gang("a", 2))
+    (found,) = batch_overview(harness.composition, harness.cluster, 0, 10).waiting
     assert (found.obstacle, found.placeable) == (Obstacle.NO_NODE, 1)

@@ -74,17 +74,17 @@ def any_change(chance, placed, number):
             return ObjectChanged(placed[-1])
 
 
-def run(yard, seed):
+def run(harness, seed):
     """Compare choices with and without reuse; return how often the plan alone decided."""
     chance, placed, decided = Chance(seed), [], 0
-    yard.put(any_node(chance, name) for name in NODES)
+    harness.put(any_node(chance, name) for name in NODES)
     kinds = [any_kind(chance) for _ in range(3)] + [any_kind(chance, chance.of(SPECS))]
     for step in range(40):
-        yard.tell(any_change(chance, placed, step))
-        choices = yard.session().policy.choices.shared
+        harness.tell(any_change(chance, placed, step))
+        choices = harness.session().policy.choices.shared
         for number in range(4):
             pod = make_pod(f"new-{step}-{number}", **chance.of(kinds))
-            info = PodInfo(pod, yard.cluster.shapes.shape_of(pod))
+            info = PodInfo(pod, harness.cluster.shapes.shape_of(pod))
             for kept in (choices.now, choices.ignoring_resources):
                 decided += kept._is_decided_by_plan(info)
                 new = NodeChoice(kept.framework)
@@ -93,30 +93,30 @@ def run(yard, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_reused_choices_equal_those_of_a_new_run_of_the_plugins(yards, seed):
+def test_reused_choices_equal_those_of_a_new_run_of_the_plugins(make_harness, seed):
     """Given random changes, when equal tasks are placed, then reused and new choices are equal."""
-    run(yards("fairlead"), seed)
+    run(make_harness("fairlead"), seed)
 
 
-def test_the_comparison_covers_both_kinds_of_choices(yards):
+def test_the_comparison_covers_both_kinds_of_choices(make_harness):
     """The plan alone decides about some of the tasks, but not about all of them."""
-    assert 40 < run(yards("fairlead"), 0) < 320
+    assert 40 < run(make_harness("fairlead"), 0) < 320
 
 
-def test_a_service_that_selects_the_tasks_ends_the_reuse(yards):
+def test_a_service_that_selects_the_tasks_ends_the_reuse(make_harness):
     """Equal tasks go to any of two equal nodes, until a Service spreads them."""
-    yard = yards("fairlead")
+    harness = make_harness("fairlead")
     for name, app in (("n1", "a"), ("n2", "b")):
-        yard.put(make_node(name, labels={HOSTNAME: name, ZONE: name}))
-        yard.put(make_pod(f"on-{name}", node=name, labels={"app": app}, requests={"cpu": "1"}))
+        harness.put(make_node(name, labels={HOSTNAME: name, ZONE: name}))
+        harness.put(make_pod(f"on-{name}", node=name, labels={"app": app}, requests={"cpu": "1"}))
 
     def picked():
-        choice = yard.session().policy.choices.shared.now
+        choice = harness.session().policy.choices.shared.now
         pod = make_pod("waiting", labels={"app": "a"}, requests={"cpu": "1"})
-        task = PodInfo(pod, yard.cluster.shapes.shape_of(pod))
+        task = PodInfo(pod, harness.cluster.shapes.shape_of(pod))
         return {choice.pick(task, TieBreak(seed)).name for seed in range(10)}
 
     assert picked() == {"n1", "n2"}
     meta = ObjectMeta(name="web", namespace="default")
-    yard.put(Service(metadata=meta, spec=ServiceSpec(selector={"app": "a"})))
+    harness.put(Service(metadata=meta, spec=ServiceSpec(selector={"app": "a"})))
     assert picked() == {"n2"}

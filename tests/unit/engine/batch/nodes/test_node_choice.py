@@ -17,55 +17,57 @@ def names(session, choice, task):
 
 
 @pytest.fixture
-def yard(yard):
+def harness(harness):
     """A task fits on n1 now, on n2 later, on n3 never; n4 is excluded."""
-    yard.put(make_node("n1", cpu="1"), make_node("n2", cpu="1"), make_node("n3", cpu="1"))
-    yard.put(make_node("n4", taints=["k:NoSchedule"]), make_gang("g", 1, cpu=1))
-    yard.put(make_task("leaving", node="n2", terminating=True), make_task("stays", node="n3"))
-    return yard
+    harness.put(make_node("n1", cpu="1"), make_node("n2", cpu="1"), make_node("n3", cpu="1"))
+    harness.put(make_node("n4", taints=["k:NoSchedule"]), make_gang("g", 1, cpu=1))
+    harness.put(make_task("leaving", node="n2", terminating=True), make_task("stays", node="n3"))
+    return harness
 
 
-def test_feasible_nodes_differ_for_idle_future_and_ignored_resources(yard):
-    session, task = yard.session(), yard.task("g-0")
+def test_feasible_nodes_differ_for_idle_future_and_ignored_resources(harness):
+    session, task = harness.session(), harness.task("g-0")
     choices = session.choices(task.job)
     assert names(session, choices.now, task) == ["n1"]
     assert names(session, choices.either, task) == ["n1", "n2"]
     assert names(session, choices.ignoring_resources, task) == ["n1", "n2", "n3"]
 
 
-def test_future_resources_include_idle_resources(yard):
-    session, task = yard.session(), yard.task("g-0")
+def test_future_resources_include_idle_resources(harness):
+    session, task = harness.session(), harness.task("g-0")
     assert names(session, session.choices(task.job).later, task) == ["n1", "n2"]
 
 
-def test_future_resources_of_kube_batch_exclude_idle_resources(yards):
-    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_gang("g", 1))
-    yard.put(make_node("n1"), make_node("n2"), make_task("old", node="n2", terminating=True))
-    session, task = yard.session(), yard.task("g-0")
+def test_future_resources_of_kube_batch_exclude_idle_resources(make_harness):
+    harness = make_harness("kube-batch", defects=UPSTREAM).put(
+        make_queue("default"), make_gang("g", 1)
+    )
+    harness.put(make_node("n1"), make_node("n2"), make_task("old", node="n2", terminating=True))
+    session, task = harness.session(), harness.task("g-0")
     assert names(session, session.choices(task.job).later, task) == ["n2"]
 
 
-def test_feasible_nodes_follow_the_operations_of_a_statement(yard):
+def test_feasible_nodes_follow_the_operations_of_a_statement(harness):
     """Discarding the statement restores the earlier result."""
-    session, task = yard.session(), yard.task("g-0")
+    session, task = harness.session(), harness.task("g-0")
     now, statement = session.choices(task.job).now, Statement(session)
-    statement.allocate(yard.task("g-0"), yard.cluster.table.find("n1"))
+    statement.allocate(harness.task("g-0"), harness.cluster.table.find("n1"))
     assert names(session, now, task) == []
     statement.discard()
     assert names(session, now, task) == ["n1"]
 
 
-def test_pipelined_tasks_use_idle_resources_beyond_the_releasing_ones(yard):
-    yard.put(make_gang("h", 2, cpu=1))
-    session = yard.session()
-    n1, statement = yard.cluster.table.find("n1"), Statement(session)
-    statement.pipeline(yard.task("h-0"), n1)
-    assert names(session, session.choices(yard.job("g")).now, yard.task("g-0")) == []
+def test_pipelined_tasks_use_idle_resources_beyond_the_releasing_ones(harness):
+    harness.put(make_gang("h", 2, cpu=1))
+    session = harness.session()
+    n1, statement = harness.cluster.table.find("n1"), Statement(session)
+    statement.pipeline(harness.task("h-0"), n1)
+    assert names(session, session.choices(harness.job("g")).now, harness.task("g-0")) == []
     assert session.room.shared.idle(0, n1.row) == 0
 
 
-def test_reserved_resources_are_available_to_one_job_only(yard):
-    session, task = yard.session(), yard.task("g-0")
+def test_reserved_resources_are_available_to_one_job_only(harness):
+    session, task = harness.session(), harness.task("g-0")
     held = session.room.idle.copy()
     session.room.hold_back(held)
     shared, whole = session.policy.choices.shared.now, session.policy.choices.whole.now
@@ -74,20 +76,20 @@ def test_reserved_resources_are_available_to_one_job_only(yard):
     assert names(session, shared, task) == ["n1"]
 
 
-def test_the_best_node_is_picked_and_ties_are_broken_at_random(yards):
-    yard = yards("fairlead")
-    yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
-    session, task = yard.session(), yard.task("g-0")
+def test_the_best_node_is_picked_and_ties_are_broken_at_random(make_harness):
+    harness = make_harness("fairlead")
+    harness.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
+    session, task = harness.session(), harness.task("g-0")
     now = session.choices(task.job).now
     picked = {now.pick(task.info, TieBreak(seed)).name for seed in range(20)}
     assert picked == {"n1", "n2"}
 
 
-def test_nodes_are_ranked_by_score_and_then_by_name_descending(yards):
+def test_nodes_are_ranked_by_score_and_then_by_name_descending(make_harness):
     """This is kube-batch's order when it looks for victims."""
-    yard = yards("kube-batch")
-    yard.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
-    session, task = yard.session(), yard.task("g-0")
+    harness = make_harness("kube-batch")
+    harness.put(make_node("small", cpu="2"), make_node("n1"), make_node("n2"), make_gang("g", 1))
+    session, task = harness.session(), harness.task("g-0")
     among = session.table.allocatable[0] > 0
     ignoring_resources = session.choices(task.job).ignoring_resources
 
@@ -99,51 +101,55 @@ def test_nodes_are_ranked_by_score_and_then_by_name_descending(yards):
     assert ranked() == ["n2", "small"]
 
 
-def test_no_node_is_picked_in_a_cluster_without_nodes(yards):
-    yard = yards("fairlead").put(make_gang("g", 1))
-    session, task = yard.session(), yard.task("g-0")
+def test_no_node_is_picked_in_a_cluster_without_nodes(make_harness):
+    harness = make_harness("fairlead").put(make_gang("g", 1))
+    session, task = harness.session(), harness.task("g-0")
     assert session.choices(task.job).now.pick(task.info, TieBreak(0)) is None
 
 
 # --- what is on nodes ------------------------------------------------------------------------
 
 
-def test_kube_batch_excludes_nodes_that_are_used_beyond_their_allocatable(yards):
-    yard = yards("kube-batch").put(make_queue("default"), make_gang("g", 1, cpu=0, memory="0"))
-    yard.put(make_node("n1", cpu="1"), make_task("a", node="n1"), make_task("b", node="n1"))
-    assert yard.run().bound == {}
+def test_kube_batch_excludes_nodes_that_are_used_beyond_their_allocatable(make_harness):
+    harness = make_harness("kube-batch").put(
+        make_queue("default"), make_gang("g", 1, cpu=0, memory="0")
+    )
+    harness.put(make_node("n1", cpu="1"), make_task("a", node="n1"), make_task("b", node="n1"))
+    assert harness.run().bound == {}
 
 
-def test_fairlead_places_best_effort_tasks_on_overused_nodes(yard):
-    yard.put(make_task("b", node="n3"), make_gang("tiny", 1, cpu=0))
-    session = yard.session()
-    task = yard.task("tiny-0")
+def test_fairlead_places_best_effort_tasks_on_overused_nodes(harness):
+    harness.put(make_task("b", node="n3"), make_gang("tiny", 1, cpu=0))
+    session = harness.session()
+    task = harness.task("tiny-0")
     assert "n3" in names(session, session.choices(task.job).ignoring_resources, task)
 
 
-def test_terminating_pods_count_towards_the_pod_limit(yards):
-    yard = yards("fairlead").put(make_node("n1", pods=1), make_gang("g", 1, cpu=0))
-    yard.put(make_task("old", node="n1", cpu=0, terminating=True))
-    assert yard.run().bound == {}
-    yard.drop("old")
-    assert yard.run().bound == {"g-0": "n1"}
+def test_terminating_pods_count_towards_the_pod_limit(make_harness):
+    harness = make_harness("fairlead").put(make_node("n1", pods=1), make_gang("g", 1, cpu=0))
+    harness.put(make_task("old", node="n1", cpu=0, terminating=True))
+    assert harness.run().bound == {}
+    harness.drop("old")
+    assert harness.run().bound == {"g-0": "n1"}
 
 
-def test_init_containers_of_running_pods_use_no_resources_in_kube_batch(yards):
+def test_init_containers_of_running_pods_use_no_resources_in_kube_batch(make_harness):
     """The node counts them with the pod; a session of kube-batch does not."""
     init = {"initContainers": [{"name": "i", "resources": {"requests": {"cpu": "3"}}}]}
     for name, bound in (("kube-batch", {"g-0": "n1"}), ("fairlead", {})):
-        yard = yards(name).put(make_queue("default"), make_node("n1"), make_gang("g", 1, cpu=2))
-        yard.put(make_task("old", node="n1", spec=init))
-        assert yard.run().bound == bound
+        harness = make_harness(name).put(
+            make_queue("default"), make_node("n1"), make_gang("g", 1, cpu=2)
+        )
+        harness.put(make_task("old", node="n1", spec=init))
+        assert harness.run().bound == bound
 
 
-def test_pods_on_an_unknown_node_use_no_resources(yards):
+def test_pods_on_an_unknown_node_use_no_resources(make_harness):
     """Neither a terminating pod, nor a pod that kube-batch counts differently."""
     init = {"name": "i", "resources": {"requests": {"cpu": "3"}}}
     main = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
-    for yard in (yards(), yards("kube-batch").put(make_queue("default"))):
-        yard.put(make_node("n1"), make_task("leaving", node="absent", cpu=4, terminating=True))
+    for harness in (make_harness(), make_harness("kube-batch").put(make_queue("default"))):
+        harness.put(make_node("n1"), make_task("leaving", node="absent", cpu=4, terminating=True))
         odd = {"initContainers": [init], "containers": [main]}
-        yard.put(make_task("odd", node="absent", spec=odd), make_gang("g", 4))
-        assert yard.run().bound == {f"g-{i}": "n1" for i in range(4)}
+        harness.put(make_task("odd", node="absent", spec=odd), make_gang("g", 4))
+        assert harness.run().bound == {f"g-{i}": "n1" for i in range(4)}

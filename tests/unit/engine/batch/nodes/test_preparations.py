@@ -64,16 +64,20 @@ class Mine:
 
 
 @pytest.fixture
-def served(yards):
+def served(make_harness):
     """Returns (plugin, decisions of a session) for a gang of two with a bound volume."""
 
     def run(**answers):
         plugin = Answers(answers)
         mine = Extensions(plugins={"mine": lambda _context: Mine(plugin)})
-        yard = yards(CONFIGURATION, extensions=mine).put(make_queue("default"), make_node("n1"))
-        yard.put(make_storage_class(), make_volume("v", claim="default/c", modes=["ReadWriteMany"]))
-        yard.put(make_claim("c", volume="v", bound=True, modes=["ReadWriteMany"]))
-        return yard, plugin, yard.put(make_gang("g", 2, spec=claiming("c"))).run()
+        harness = make_harness(CONFIGURATION, extensions=mine).put(
+            make_queue("default"), make_node("n1")
+        )
+        harness.put(
+            make_storage_class(), make_volume("v", claim="default/c", modes=["ReadWriteMany"])
+        )
+        harness.put(make_claim("c", volume="v", bound=True, modes=["ReadWriteMany"]))
+        return harness, plugin, harness.put(make_gang("g", 2, spec=claiming("c"))).run()
 
     return run
 
@@ -81,9 +85,9 @@ def served(yards):
 @pytest.mark.parametrize("point", ["reserve", "pre_bind"])
 def test_a_failed_preparation_reverts_the_whole_gang(served, point):
     """The resources are idle again, and the status of the group has the reason."""
-    yard, plugin, found = served(**{point: unschedulable("not today")})
+    harness, plugin, found = served(**{point: unschedulable("not today")})
     assert found.bound == {}
-    assert yard.cluster.table.find("n1").pods == {}
+    assert harness.cluster.table.find("n1").pods == {}
     assert sorted(plugin.undone) == ["g-0", "g-1"]
     (condition,) = found.patches["PodGroup", "g"].conditions
     assert "not today" in condition.message

@@ -14,13 +14,13 @@ def old_condition(status="True"):
     return {"conditions": [one | {"message": "2/2 tasks in gang unschedulable: no"}]}
 
 
-def test_a_bound_gang_has_phase_running(yard):
-    found = yard.put(make_node("n1"), make_gang("g", 2)).run()
+def test_a_bound_gang_has_phase_running(harness):
+    found = harness.put(make_node("n1"), make_gang("g", 2)).run()
     assert found.patches["PodGroup", "g"].fields == {"phase": "Running"}
 
 
-def test_a_waiting_gang_has_phase_pending_and_an_unschedulable_condition(yard):
-    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+def test_a_waiting_gang_has_phase_pending_and_an_unschedulable_condition(harness):
+    found = harness.put(make_node("n1"), make_gang("g", 5)).run()
     patch = found.patches["PodGroup", "g"]
     assert patch.fields == {"phase": "Pending"}
     (condition,) = patch.conditions
@@ -40,22 +40,22 @@ def waiting_message(found, group):
     return condition.message.partition(": ")[2]
 
 
-def test_the_condition_may_name_the_queue_as_the_reason(yards):
+def test_the_condition_may_name_the_queue_as_the_reason(make_harness):
     """If no nodes were examined, the message names none."""
-    yard = yards("fairlead").put(make_node("n1", memory="4Gi"))
-    yard.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
-    yard.put(make_queue("small", capability={"cpu": 1}), make_gang("little", 1, queue="small"))
-    yard.put(make_gang("b", 2, queue="b"), make_gang("a", 2, queue="a", node="n1"))
-    yard.put(make_gang("more", 1, queue="a"), make_gang("kept", 1, queue="shut"))
-    yard.put(make_gang("large", 1, queue="small", cpu=2))
-    found = yard.run()
+    harness = make_harness("fairlead").put(make_node("n1", memory="4Gi"))
+    harness.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
+    harness.put(make_queue("small", capability={"cpu": 1}), make_gang("little", 1, queue="small"))
+    harness.put(make_gang("b", 2, queue="b"), make_gang("a", 2, queue="a", node="n1"))
+    harness.put(make_gang("more", 1, queue="a"), make_gang("kept", 1, queue="shut"))
+    harness.put(make_gang("large", 1, queue="small", cpu=2))
+    found = harness.run()
     assert waiting_message(found, "more") == "queue a already has the share that it deserves"
     assert waiting_message(found, "kept") == "queue shut is closed"
     assert waiting_message(found, "large") == "queue small has reached its limit"
 
 
-def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(yard):
-    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(harness):
+    found = harness.put(make_node("n1"), make_gang("g", 5)).run()
     (condition,) = found.patches["Pod", "g-0"].conditions
     assert (condition.type, condition.status, condition.reason) == (
         "PodScheduled",
@@ -67,20 +67,22 @@ def test_pods_of_a_waiting_gang_get_the_event_of_kube_scheduler(yard):
     assert f"Pod g-0 FailedScheduling: {text}" in found.events
 
 
-def test_kube_batch_repeats_an_event_without_reasons(yards):
-    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
-    yard.put(make_gang("g", 5))
-    first, second = yard.run(), yard.run()
+def test_kube_batch_repeats_an_event_without_reasons(make_harness):
+    harness = make_harness("kube-batch", defects=UPSTREAM).put(
+        make_queue("default"), make_node("n1")
+    )
+    harness.put(make_gang("g", 5))
+    first, second = harness.run(), harness.run()
     assert "Pod g-4 FailedScheduling: 0 nodes are available" in first.events
     assert first.events == second.events
 
 
-def test_the_status_counts_the_members_by_phase(yard):
-    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
-    yard.put(make_task("g-1", "g", node="n1"))
-    yard.put(make_task("g-2", "g", status={"phase": "Succeeded"}))
-    yard.put(make_task("g-3", "g", status={"phase": "Failed"}))
-    assert yard.run().patches["PodGroup", "g"].fields == {
+def test_the_status_counts_the_members_by_phase(harness):
+    harness.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    harness.put(make_task("g-1", "g", node="n1"))
+    harness.put(make_task("g-2", "g", status={"phase": "Succeeded"}))
+    harness.put(make_task("g-3", "g", status={"phase": "Failed"}))
+    assert harness.run().patches["PodGroup", "g"].fields == {
         "phase": "Running",
         "running": 2,
         "succeeded": 1,
@@ -88,25 +90,27 @@ def test_the_status_counts_the_members_by_phase(yard):
     }
 
 
-def test_a_running_gang_with_too_few_members_has_phase_unknown(yard):
-    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
-    found = yard.run()
+def test_a_running_gang_with_too_few_members_has_phase_unknown(harness):
+    harness.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    found = harness.run()
     assert found.patches["PodGroup", "g"].fields["phase"] == "Unknown"
 
 
-def test_an_obsolete_unschedulable_condition_becomes_false(yard):
-    yard.put(make_node("n1"), make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
-    (condition,) = yard.run().patches["PodGroup", "g"].conditions
+def test_an_obsolete_unschedulable_condition_becomes_false(harness):
+    harness.put(make_node("n1"), make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    (condition,) = harness.run().patches["PodGroup", "g"].conditions
     assert (condition.type, condition.status) == ("Unschedulable", "False")
 
 
-def test_kube_batch_never_resets_an_obsolete_unschedulable_condition(yards):
-    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
-    yard.put(make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
-    assert yard.run().patches["PodGroup", "g"].conditions == ()
+def test_kube_batch_never_resets_an_obsolete_unschedulable_condition(make_harness):
+    harness = make_harness("kube-batch", defects=UPSTREAM).put(
+        make_queue("default"), make_node("n1")
+    )
+    harness.put(make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    assert harness.run().patches["PodGroup", "g"].conditions == ()
 
 
-def test_an_unchanged_status_is_not_written_again(yard):
+def test_an_unchanged_status_is_not_written_again(harness):
     text = "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
     condition = {
         "type": "Unschedulable",
@@ -116,28 +120,28 @@ def test_an_unchanged_status_is_not_written_again(yard):
     }
     status = {"phase": "Pending", "conditions": [condition]}
     _group, *pods = make_gang("g", 5)
-    yard.put(make_node("n1"), make_group("g", 5, status=status), pods)
-    found = yard.run()
+    harness.put(make_node("n1"), make_group("g", 5, status=status), pods)
+    found = harness.run()
     assert ("PodGroup", "g") not in found.patches
     assert not any(event.startswith("PodGroup") for event in found.events)
 
 
-def test_no_status_is_written_for_groups_without_an_object(yard):
-    found = yard.put(make_node("n1"), make_task("p", cpu=9)).run()
+def test_no_status_is_written_for_groups_without_an_object(harness):
+    found = harness.put(make_node("n1"), make_task("p", cpu=9)).run()
     assert [kind for kind, _ in found.patches] == ["Pod"]
 
 
 @pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
-def test_the_status_write_targets_a_group_by_name_and_uid(api, yard):
-    yard.put(make_node("n1"), make_group("g", 1, api=api), make_task("g-0", "g"))
-    target = yard.run().patches["PodGroup", "g"].target
+def test_the_status_write_targets_a_group_by_name_and_uid(api, harness):
+    harness.put(make_node("n1"), make_group("g", 1, api=api), make_task("g-0", "g"))
+    target = harness.run().patches["PodGroup", "g"].target
     assert (target.namespace, target.uid) == ("default", "uid-group-g")
 
 
-def test_unchanged_jobs_are_not_reported_again(yard):
-    yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
-    assert "g" in yard.run().reports
-    assert yard.run().reports == {}
+def test_unchanged_jobs_are_not_reported_again(harness):
+    harness.put(make_node("n1"), make_gang("g", 2, node="n1"))
+    assert "g" in harness.run().reports
+    assert harness.run().reports == {}
 
 
 # --- upstream's own groups ---------------------------------------------------------------------
@@ -146,12 +150,12 @@ UPSTREAM_API = "scheduling.k8s.io/v1alpha2"
 GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
 
 
-def upstream_condition(yard, status=None):
+def upstream_condition(harness, status=None):
     """The condition written for a group of two in upstream's API."""
-    yard.put(make_group("g", 0, api=UPSTREAM_API, status=status, **GANG_OF_TWO))
+    harness.put(make_group("g", 0, api=UPSTREAM_API, status=status, **GANG_OF_TWO))
     spec = {"schedulingGroup": {"podGroupName": "g"}}
-    yard.put(make_task("g-0", spec=spec), make_task("g-1", spec=spec))
-    patch = yard.run().patches.get(("PodGroup", "g"))
+    harness.put(make_task("g-0", spec=spec), make_task("g-1", spec=spec))
+    patch = harness.run().patches.get(("PodGroup", "g"))
     if patch is None:
         return None
     assert patch.target.kind == "PodGroup.scheduling.k8s.io"
@@ -161,24 +165,24 @@ def upstream_condition(yard, status=None):
     return condition
 
 
-def test_a_scheduled_group_of_upstream_gets_a_true_condition(yard):
-    found = upstream_condition(yard.put(make_node("n1")))
+def test_a_scheduled_group_of_upstream_gets_a_true_condition(harness):
+    found = upstream_condition(harness.put(make_node("n1")))
     assert (found.status, found.reason) == ("True", "Scheduled")
 
 
-def test_a_waiting_group_of_upstream_gets_a_false_condition_with_the_reason(yard):
-    found = upstream_condition(yard.put(make_node("n1", cpu="1")))
+def test_a_waiting_group_of_upstream_gets_a_false_condition_with_the_reason(harness):
+    found = upstream_condition(harness.put(make_node("n1", cpu="1")))
     assert (found.status, found.reason) == ("False", "Unschedulable")
     assert found.message.startswith("2/2 tasks in gang unschedulable: 0/1 nodes are available")
 
 
-def test_an_equal_condition_of_a_group_of_upstream_is_not_written_again(yard, yards):
-    first = upstream_condition(yard.put(make_node("n1", cpu="1")))
+def test_an_equal_condition_of_a_group_of_upstream_is_not_written_again(harness, make_harness):
+    first = upstream_condition(harness.put(make_node("n1", cpu="1")))
     said = {"type": first.type, "status": "False", "reason": first.reason}
     known = {"conditions": [{**said, "message": first.message}]}
-    assert upstream_condition(yards().put(make_node("n1", cpu="1")), known) is None
+    assert upstream_condition(make_harness().put(make_node("n1", cpu="1")), known) is None
 
 
-def test_the_true_condition_of_a_group_of_upstream_stays_true(yard):
+def test_the_true_condition_of_a_group_of_upstream_stays_true(harness):
     known = {"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}]}
-    assert upstream_condition(yard.put(make_node("n1", cpu="1")), known) is None
+    assert upstream_condition(harness.put(make_node("n1", cpu="1")), known) is None

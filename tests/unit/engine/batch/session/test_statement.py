@@ -12,11 +12,11 @@ from fairlead.testing.builders import make_node
 
 
 @pytest.fixture
-def busy(yard):
+def busy(harness):
     """A node with a running gang of two, a terminating pod, and a waiting gang."""
-    yard.put(make_node("n1"), make_gang("old", 2, node="n1", min_member=0), make_gang("new", 2))
-    yard.put(make_task("leaving", node="n1", terminating=True))
-    return yard
+    harness.put(make_node("n1"), make_gang("old", 2, node="n1", min_member=0), make_gang("new", 2))
+    harness.put(make_task("leaving", node="n1", terminating=True))
+    return harness
 
 
 def test_operations_of_a_statement_take_effect_at_once(busy):
@@ -67,8 +67,8 @@ def test_commit_sends_the_commands_in_order(busy):
     statement.evict(busy.task("old-0"), "preempt")
     statement.pipeline(busy.task("new-0"), node)
     statement.commit()
-    told = [c.target.name for c in session.commands if isinstance(c, DeleteObject)]
-    assert told == ["old-1", "old-0"]
+    deleted = [c.target.name for c in session.commands if isinstance(c, DeleteObject)]
+    assert deleted == ["old-1", "old-0"]
     assert len(statement) == 0
     statement.discard()
     assert busy.task("old-0").status is TaskStatus.RELEASING
@@ -108,15 +108,15 @@ def test_immediate_operations_cannot_be_discarded(busy):
 def test_displacements_are_reported_at_the_commit(busy):
     """The loop detector receives one record for each preemptor, after the commit."""
     session = busy.session()
-    told = session.reporter = Heard()
+    reporter = session.reporter = RecordingReporter()
     node, statement = busy.cluster.table.find("n1"), Statement(session)
     victims = [busy.task("old-0"), busy.task("old-1")]
     statement.displace(busy.task("new-0"), node, victims, "preempt")
     statement.discard()
-    assert told.records == []
+    assert reporter.records == []
     statement.displace(busy.task("new-0"), node, victims, "preempt")
     statement.commit()
-    (record,) = told.records
+    (record,) = reporter.records
     assert (record.pod.name, record.node, record.rule) == ("new-0", "n1", "preempt")
     assert [victim.name for victim in record.victims] == ["old-0", "old-1"]
     assert (record.workload, record.victim_workloads[0]) == (
@@ -125,7 +125,7 @@ def test_displacements_are_reported_at_the_commit(busy):
     )
 
 
-class Heard:
+class RecordingReporter:
     def __init__(self):
         self.records = []
 

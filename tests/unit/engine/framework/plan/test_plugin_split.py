@@ -49,8 +49,8 @@ def test_cached_filters_end_before_the_first_filter_that_cannot_be_cached(framew
 def test_an_idle_plugin_does_not_end_the_cached_filters(framework):
     """It is in no list, and the plugins after it are cached."""
     split = PluginSplit(framework, VOLUME_PLUGINS)
-    asked = names([*split.static_filters, *split.row_filters, *split.cluster_filters])
-    assert asked == [name for name in names(framework.filters) if name not in VOLUME_PLUGINS]
+    filters = names([*split.static_filters, *split.row_filters, *split.cluster_filters])
+    assert filters == [name for name in names(framework.filters) if name not in VOLUME_PLUGINS]
     assert not set(VOLUME_PLUGINS) & set(names(split.pre_filters))
     assert "VolumeBinding" not in names(split.cluster_scorers)
 

@@ -24,7 +24,7 @@ SILENT = (
 )  # fmt: skip
 
 
-class Heard(list):
+class Records(list):
     """A Reporter that stores the records."""
 
     def report(self, record):
@@ -49,9 +49,9 @@ def plugin_with(method, answer):
             raise answer
         return answer
 
-    heard = Heard()
+    records = Records()
     made = type("Made", (), {"name": "Made", method: ask})()
-    return guarded(made, heard), heard
+    return guarded(made, records), records
 
 
 def fault(method, answer, *arguments):
@@ -105,9 +105,9 @@ def test_an_exception_that_cannot_be_formatted_is_reported(pod) -> None:
     ],
 )  # fmt: skip
 def test_methods_without_a_status_return_a_safe_default(method, answer, pod) -> None:
-    plugin, heard = plugin_with(method, ValueError("no"))
+    plugin, records = plugin_with(method, ValueError("no"))
     assert getattr(plugin, method)(pod, 7) == answer
-    [record] = heard
+    [record] = records
     assert record.plugin == "Made"
     assert record.message.startswith(f"plugin 'Made' failed in {method}: ValueError: no")
 
@@ -117,9 +117,9 @@ def test_methods_without_a_status_return_a_safe_default(method, answer, pod) -> 
     [(None, "not iterable"), ([1], "it returned 1; expected a command that creates, deletes")],
 )
 def test_invalid_commands_are_reported_and_not_executed(answer, problem, pod) -> None:
-    plugin, heard = plugin_with("release_commands", answer)
+    plugin, records = plugin_with("release_commands", answer)
     assert plugin.release_commands(None, pod, "a") == ()
-    assert problem in heard[0].message
+    assert problem in records[0].message
 
 
 REFUSED = [
@@ -185,9 +185,9 @@ ACCEPTED = [
 
 @pytest.mark.parametrize(("method", "answer"), ACCEPTED)
 def test_valid_results_are_returned_unchanged(method, answer) -> None:
-    plugin, heard = plugin_with(method, answer)
+    plugin, records = plugin_with(method, answer)
     assert getattr(plugin, method)(None, None, None) is answer
-    assert heard == []
+    assert records == []
 
 
 def test_numpy_integers_are_accepted() -> None:

@@ -123,12 +123,14 @@ def test_after_a_stop_the_first_token_is_available_after_its_interval(queue):
     assert queue.limiter.try_accept(seconds(10))
 
 
-@pytest.mark.parametrize(("never_rate", "goes_on"), [(0.0, True), (1.0, False)])
-def test_a_stopped_limiter_with_the_rate_one_is_not_replaced_by_a_rate_of_one(never_rate, goes_on):
+@pytest.mark.parametrize(("never_rate", "is_accepted"), [(0.0, True), (1.0, False)])
+def test_a_stopped_limiter_with_the_rate_one_is_not_replaced_by_a_rate_of_one(
+    never_rate, is_accepted
+):
     queue = RateLimitedQueue(TokenBucket(1.0, 0))
     queue.swap_limiter(0.0, never_rate, 0)
     queue.swap_limiter(1.0, never_rate, 0)
-    assert queue.limiter.try_accept(seconds(5)) is goes_on
+    assert queue.limiter.try_accept(seconds(5)) is is_accepted
 
 
 # --- the queues of all zones -------------------------------------------------------------------
@@ -145,7 +147,7 @@ def queues():
     return build
 
 
-def turns(queues, now, last_pass=0):
+def processed(queues, now, last_pass=0):
     found = []
     for zone, name in queues.accepted(now, last_pass):
         queues[zone].finish(name)
@@ -159,16 +161,16 @@ def test_every_zone_has_its_own_rate(queues):
         both.open(zone, 0)
         both[zone].add(f"{zone}1", 0)
         both[zone].add(f"{zone}2", 0)
-    assert turns(both, TICK) == [("a", "a1"), ("b", "b1")]
+    assert processed(both, TICK) == [("a", "a1"), ("b", "b1")]
     assert both.next_attempt(TICK) == seconds(10) + TICK
-    assert turns(both, seconds(10) + TICK) == [("a", "a2"), ("b", "b2")]
+    assert processed(both, seconds(10) + TICK) == [("a", "a2"), ("b", "b2")]
 
 
 def test_an_empty_queue_has_no_next_attempt(queues):
     empty = queues()
     empty.open("a", 0)
     assert empty.next_attempt(0) is None
-    assert turns(empty, TICK) == []
+    assert processed(empty, TICK) == []
 
 
 def test_a_queue_is_processed_once_per_period(queues):
@@ -176,7 +178,7 @@ def test_a_queue_is_processed_once_per_period(queues):
     both = queues(node_eviction_rate=1e8)
     both.open("a", 0)
     both["a"].add("a1", 0)
-    assert turns(both, TICK) == [("a", "a1")]
+    assert processed(both, TICK) == [("a", "a1")]
     both["a"].add("a2", TICK)
     assert both.next_attempt(TICK) == 3 * TICK
 
@@ -186,7 +188,7 @@ def test_a_queue_without_entries_is_also_processed_once_per_period(queues):
     for zone in ("a", "b"):
         both.open(zone, 0)
     both["a"].add("a1", 0)
-    assert turns(both, TICK) == [("a", "a1")]
+    assert processed(both, TICK) == [("a", "a1")]
     both["b"].add("b1", TICK)
     assert both.next_attempt(TICK) == 3 * TICK
 
@@ -195,14 +197,14 @@ def test_an_entry_that_is_due_now_is_accepted(queues):
     one = queues()
     one.open("a", 0)
     one["a"].add("a1", TICK)
-    assert turns(one, TICK) == [("a", "a1")]
+    assert processed(one, TICK) == [("a", "a1")]
 
 
 def test_an_entry_that_is_not_due_also_spends_a_token(queues):
     both = queues()
     both.open("a", 0)
     both["a"].add("later", TICK + 1)
-    assert turns(both, TICK) == []
+    assert processed(both, TICK) == []
     assert both.next_attempt(TICK) == seconds(10) + TICK
 
 

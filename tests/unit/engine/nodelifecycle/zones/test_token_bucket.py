@@ -54,12 +54,12 @@ def test_a_bucket_never_holds_more_than_one_token():
 
 
 def test_refused_attempts_spend_no_tokens():
-    asked, waited = TokenBucket(0.1, 0), TokenBucket(0.1, 0)
-    asked.try_accept(0)
+    polled, waited = TokenBucket(0.1, 0), TokenBucket(0.1, 0)
+    polled.try_accept(0)
     waited.try_accept(0)
     for second in range(1, 10):
-        assert not asked.try_accept(seconds(second))
-    assert asked.try_accept(seconds(10)) is waited.try_accept(seconds(10)) is True
+        assert not polled.try_accept(seconds(second))
+    assert polled.try_accept(seconds(10)) is waited.try_accept(seconds(10)) is True
 
 
 def test_a_rate_of_zero_gives_only_the_first_token():
@@ -77,12 +77,12 @@ def test_an_extremely_low_rate_gives_only_the_first_token():
 
 
 @given(st.floats(0.001, 30.0), st.lists(st.integers(0, 10**11), max_size=6), st.integers(0, 10**11))
-def test_the_next_acceptance_is_the_first_tick_that_is_accepted(rate, asked, earliest):
+def test_the_next_acceptance_is_the_first_tick_that_is_accepted(rate, instants, earliest):
     """This holds after any earlier attempts; the ticks before and after are checked, too."""
     bucket = TokenBucket(rate, 0)
-    for instant in sorted(asked):
+    for instant in sorted(instants):
         bucket.try_accept(instant)
-    earliest = max(earliest, *asked) if asked else earliest
+    earliest = max(earliest, *instants) if instants else earliest
     found = bucket.next_acceptance(TICKS, earliest)
     assert found is not None
     assert found >= earliest

@@ -44,11 +44,13 @@ def devices_by_node(scene, plugin, *claims):
         plugin.reserve(state, pod, node.name)
         commands = plugin.pre_bind(state, pod, node.name).commands
         plugin.unreserve(state, pod, node.name)
-        found[node.name] = [told(c.fields["allocation"]) for c in commands if hasattr(c, "fields")]
+        found[node.name] = [
+            summary(c.fields["allocation"]) for c in commands if hasattr(c, "fields")
+        ]
     return found
 
 
-def told(allocation):
+def summary(allocation):
     results = allocation["devices"]["results"]
     return " ".join(f"{one['request']}={one['device']}" for one in results)
 

@@ -182,7 +182,7 @@ def test_the_writes_of_a_special_claim(scene, plugin):
     state = scene.started(plugin, pod)
     assert plugin.filter(state, pod, scene.table.find("a")) is None
     assert plugin.reserve(state, pod, "a") is None
-    create, protect, status, told = plugin.pre_bind(state, pod, "a").commands
+    create, protect, status, pod_status = plugin.pre_bind(state, pod, "a").commands
     assert isinstance(create, CreateObject)
     meta = create.manifest["metadata"]
     assert meta["name"].startswith("p-extended-resources-")
@@ -195,7 +195,7 @@ def test_the_writes_of_a_special_claim(scene, plugin):
     assert (result["request"], result["device"]) == ("container-0-request-0", "gpu-0")
     assert status.fields["reservedFor"] == [{"resource": "pods", "name": "p", "uid": pod.uid}]
     mapping = {"containerName": "c", "resourceName": GPU, "requestName": "container-0-request-0"}
-    assert told.fields["extendedResourceClaimStatus"] == {
+    assert pod_status.fields["extendedResourceClaimStatus"] == {
         "requestMappings": [mapping],
         "resourceClaimName": meta["name"],
     }

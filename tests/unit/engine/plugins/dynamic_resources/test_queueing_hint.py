@@ -18,7 +18,7 @@ def plugin(scene):
     return scene.plugin("DynamicResources")
 
 
-def told(scene, name):
+def pod_with_claim(scene, name):
     """Return a pod whose status contains the generated claim "made"."""
     spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
     names = {"other": "unrelated", "t0": "made"}
@@ -46,7 +46,7 @@ def test_a_pod_waits_until_its_generated_claim_exists(scene, plugin):
     spec = wanting(templates=["t"])
     waiting = plugin.pre_enqueue(scene.pod("p", **spec))
     assert waiting.message == 'pod "default/p": ResourceClaim not created yet'
-    pod = told(scene, "p")
+    pod = pod_with_claim(scene, "p")
     scene.tell(make_resource_claim("made", made_for="another"))
     assert plugin.pre_enqueue(pod).message == (
         "ResourceClaim default/made was not created for pod default/p (pod is not owner)"
@@ -112,7 +112,7 @@ def test_a_pod_is_woken_when_it_is_told_its_claim(scene, plugin):
     """The pod is woken when its status contains its existing claim; other pods are not."""
     spec = wanting(templates=["t"])
     waiting, other = scene.pod("p", **spec), scene.pod("q", **spec)
-    pod = told(scene, "p")
+    pod = pod_with_claim(scene, "p")
     event = ClusterEvent(EventKind.POD_CLAIM_MADE, waiting, pod)
     assert not plugin.is_woken_by(pod, event)
     scene.tell(make_resource_claim("made", made_for=pod.uid))

@@ -119,8 +119,8 @@ def provider(*expressions, resource=GPU):
 
 def held(node, *devices):
     """Return a claim to which `devices` of `node` are allocated."""
-    asked = asking("r", count=len(devices))
-    return make_resource_claim(f"of-{node}", asked, status=allocated(node, *devices))
+    requests = asking("r", count=len(devices))
+    return make_resource_claim(f"of-{node}", requests, status=allocated(node, *devices))
 
 
 FOUR = make_slice("n", [make_device(f"gpu-{i}", "80Gi" if i else "10Gi") for i in range(4)])

@@ -13,10 +13,10 @@ class CountedTable:
 
     def __init__(self, table):
         self.table = table
-        self.asked = 0
+        self.lookups = 0
 
     def label_column(self, key):
-        self.asked += 1
+        self.lookups += 1
         return self.table.label_column(key)
 
     def __getattr__(self, name):
@@ -28,7 +28,7 @@ def test_keys_that_no_node_has_are_not_looked_up_for_each_other(scene):
     table = CountedTable(scene.table)
     many = [Constraint(max_skew=1, topology_key=f"k{at}", selector=None) for at in range(50)]
     SpreadCounts(table, scene.incoming(), many, requires_all_keys=True).refresh()
-    assert table.asked == 100
+    assert table.lookups == 100
 
 
 TAINT = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}
@@ -58,10 +58,10 @@ def test_a_changed_taint_costs_only_constraints_that_honor_taints(
     )
     table = CountedTable(scene.table)
     counts = SpreadCounts(table, scene.incoming(), [zone], requires_all_keys=True).refresh()
-    before = table.asked
+    before = table.lookups
     scene.node("b", "z2", taints=[TAINT])
     counts.refresh()
-    assert (table.asked > before) == is_counted_again
+    assert (table.lookups > before) == is_counted_again
     assert len(counts.constraints[0].present) == (1 if honors_taints else 2)
     scene.node("c", "z3")
     assert len(counts.refresh().constraints[0].present) == (2 if honors_taints else 3)

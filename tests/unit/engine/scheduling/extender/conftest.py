@@ -31,17 +31,17 @@ def asking(stage):
 
     class Asking(stage):
         def __init__(self, *objects, **config):
-            self.asked = []
+            self.calls = []
             super().__init__(*objects, **config)
 
         def _sent(self, issued):
             calls = [one for one in issued if isinstance(one.command, CallExtender)]
-            self.asked += [one.command for one in calls]
+            self.calls += [one.command for one in calls]
             return super()._sent([one for one in issued if one not in calls])
 
         def question(self):
             """Return the oldest pending request: the verb, and the nodes or victims."""
-            call = self.asked[0]
+            call = self.calls[0]
             if call.victims:
                 pods = {v.node: [pod.name for pod in v.pods] for v in call.victims}
                 return call.verb.value, pods
@@ -50,11 +50,11 @@ def asking(stage):
         def say(self, message, status=200):
             """Respond to the oldest request with `message`, as JSON or unchanged."""
             body = message if isinstance(message, bytes) else json.dumps(message).encode()
-            return self._handle(ExtenderAnswered(self.asked.pop(0), status, body))
+            return self._handle(ExtenderAnswered(self.calls.pop(0), status, body))
 
         def say_nothing(self, why="timeout"):
             """Let the oldest request fail without a response."""
-            call = self.asked.pop(0)
+            call = self.calls.pop(0)
             return self._handle(CommandFailed(call, FailureReason.INTERNAL_ERROR, why))
 
     return Asking

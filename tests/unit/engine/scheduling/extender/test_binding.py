@@ -24,7 +24,7 @@ def broken(text):
 
 def test_the_extender_binds_the_pod(scene):
     stage = scene()
-    assert stage.turn() == []
+    assert stage.step() == []
     assert stage.question() == ("bind", ["a"])
     assert stage.on("a") == ["default/p"]
     stage.put(make_pod("p", node="a"))
@@ -45,18 +45,18 @@ def test_the_extender_binds_the_pod(scene):
 def test_a_failed_binding_is_reverted_unless_the_extender_is_ignorable(scene, answer, status, text):
     """upstream: schedule_one.go: extendersBinding."""
     stage = scene()
-    stage.turn()
+    stage.step()
     assert stage.say(answer, status) == broken(text)
     assert stage.on("a") == []
     ignorant = scene(ignorable=True)
-    ignorant.turn()
+    ignorant.step()
     assert ignorant.say(answer, status) == [("bind", "p", "a")]
 
 
 def test_a_pod_that_was_bound_despite_the_failure_is_not_retried(scene):
     """The response was lost after the binding (schedule_one.go: handleSchedulingFailure)."""
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.put(make_pod("p", node="a"))
     assert stage.say_nothing() == []
     assert stage.place("p") is None
@@ -66,27 +66,27 @@ def test_a_pod_that_was_bound_despite_the_failure_is_not_retried(scene):
 def test_a_late_response_does_not_affect_a_recreated_pod(scene):
     """The pod was deleted, and another pod of the same name was created."""
     stage = scene()
-    stage.turn()
-    late = stage.asked.pop()
+    stage.step()
+    late = stage.calls.pop()
     stage.gone(make_pod("p"))
     stage.put(make_pod("p", uid="other"))
-    stage.turns()
-    stage.asked = [late]
+    stage.steps()
+    stage.calls = [late]
     stage.say({"Error": ""})
     assert stage.place("p") != "gone"
 
 
 def test_a_second_response_to_a_call_changes_nothing(scene):
     stage = scene()
-    stage.turn()
-    (call,) = stage.asked
+    stage.step()
+    (call,) = stage.calls
     stage.put(make_pod("p", node="a"))
     assert stage.say({"Error": ""}) != []
-    stage.asked = [call]
+    stage.calls = [call]
     assert stage.say({"Error": "no"}) == []
     assert stage.on("a") == ["default/p"]
 
 
 def test_pods_without_managed_resources_are_bound_by_the_scheduler(scene):
     stage = scene(managed_resources=("example.com/gpu",))
-    assert stage.turn() == [("bind", "p", "a")]
+    assert stage.step() == [("bind", "p", "a")]

@@ -38,18 +38,18 @@ def broken(text):
 
 def test_the_cycle_waits_for_the_response_and_continues(scene):
     stage = scene(pods=(make_pod("p"), make_pod("q")))
-    assert stage.turn() == []
+    assert stage.step() == []
     assert stage.question() == ("filter", ["a", "b", "c"])
     assert not stage.is_due(), "no other pod's turn comes while a cycle is suspended"
     assert stage.say(left("b")) == [("bind", "p", "b")]
-    assert stage.turn() == []
+    assert stage.step() == []
     assert stage.question() == ("filter", ["a", "b", "c"])
 
 
 def test_requests_and_responses_may_contain_whole_nodes(asking, extender):
     stage = asking(make_node("a"), make_node("b"), make_pod("p"), extenders=(extender("filter"),))
-    stage.turn()
-    assert not stage.asked[0].by_name
+    stage.step()
+    assert not stage.calls[0].by_name
     assert stage.say({"nodes": {"items": [{"metadata": {"name": "b"}}]}}) == [("bind", "p", "b")]
 
 
@@ -57,24 +57,24 @@ def test_each_extender_gets_the_nodes_that_the_previous_one_accepted(scene, exte
     first = extender("filter", node_cache_capable=True)
     other = extender("prioritize", prefix="http://o")
     stage = scene(first, other, extender("filter", prefix="http://f", node_cache_capable=True))
-    stage.turn()
+    stage.step()
     stage.say(left("a", "c"))
-    assert (stage.asked[0].url, stage.question()[1]) == ("http://f/filter", ["a", "c"])
+    assert (stage.calls[0].url, stage.question()[1]) == ("http://f/filter", ["a", "c"])
     assert stage.say(left("c")) == [("bind", "p", "c")]
 
 
 def test_no_extender_is_called_without_nodes(scene, extender):
     both = [extender("filter", prefix=prefix, node_cache_capable=True) for prefix in "12"]
     stage = scene(*both)
-    stage.turn()
+    stage.step()
     stage.say(left(a="no", b="no", c="no"))
-    assert stage.asked == []
+    assert stage.calls == []
 
 
 def test_reasons_are_reported_and_any_event_wakes_the_pod(scene):
     """upstream: schedule_one.go: findNodesThatPassExtenders; a node without a reason has none."""
     stage = scene()
-    stage.turn()
+    stage.step()
     text = (
         "0/3 nodes are available: 2 full of it. no new claims to deallocate, "
         "preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, "
@@ -91,7 +91,7 @@ def test_preemption_fails_on_nodes_that_only_the_extender_rejects(scene):
     """The dry run does not call it, so no victim is needed; an earlier nomination is kept."""
     low = [make_pod(f"on-{node}", node=node) for node in "ab"]
     stage = scene(pods=(*low, make_pod("p", priority=9, nominated="c")))
-    stage.turn()
+    stage.step()
     stage.say(left())
     [(_, _, _, text), (_, _, fields, _)] = stage.say(left(a="no", b="no", c="no"))
     assert text.endswith(
@@ -103,7 +103,7 @@ def test_preemption_fails_on_nodes_that_only_the_extender_rejects(scene):
 
 def test_preemption_skips_nodes_that_the_extender_calls_unresolvable(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     answer = left(a="full") | {"FailedAndUnresolvableNodes": {"a": "never", "b": "never"}}
     [(_, _, _, text), _] = stage.say(answer)
     assert text.startswith("0/3 nodes are available: 2 never. ")
@@ -116,9 +116,9 @@ def test_the_extender_is_not_called_for_pods_without_managed_resources(scene, ex
     limits = [{"name": "c", "resources": {"limits": wants}}]
     pods = (make_pod("p"), make_pod("q", spec={"initContainers": limits}))
     stage = scene(managing, pods=pods)
-    assert stage.turn()[0][0] == "bind"
-    stage.turn()
-    assert stage.asked[0].pod.name == "q"
+    assert stage.step()[0][0] == "bind"
+    stage.step()
+    assert stage.calls[0].pod.name == "q"
 
 
 @pytest.mark.parametrize(
@@ -145,31 +145,31 @@ def test_the_extender_is_not_called_for_pods_without_managed_resources(scene, ex
 def test_a_failed_extender_fails_the_cycle_unless_it_is_ignorable(scene, answer, status, text):
     """upstream: extender.go: Filter, send; the pod waits in error backoff."""
     stage = scene()
-    stage.turn()
+    stage.step()
     assert stage.say(answer, status) == broken(text)
     assert stage.place("p") == "error_backoff"
     ignorant = scene(ignorable=True)
-    ignorant.turn()
+    ignorant.step()
     assert ignorant.say(answer, status)[0][0] == "bind"
 
 
 def test_an_extender_timeout_fails_the_cycle_unless_it_is_ignorable(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     assert stage.say_nothing("context deadline exceeded") == broken("context deadline exceeded")
 
 
 def test_names_of_unknown_nodes_are_ignored(scene):
     """Reasons for unknown nodes are ignored, too."""
     stage = scene()
-    stage.turn()
+    stage.step()
     [(_, _, _, text), _] = stage.say(left(a="no", x="no", y="no"))
     assert text.startswith("0/3 nodes are available: 1 no. ")
 
 
 def test_an_empty_response_leaves_no_node(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     [(_, _, _, text), _] = stage.say({})
     assert text.startswith("0/3 nodes are available: no new claims")
 
@@ -177,7 +177,7 @@ def test_an_empty_response_leaves_no_node(scene):
 def test_a_nominated_node_is_evaluated_first_and_alone(scene):
     """upstream: schedule_one.go: evaluateNominatedNode."""
     stage = scene(pods=(make_pod("p", nominated="b"),))
-    stage.turn()
+    stage.step()
     assert stage.question() == ("filter", ["b"])
     assert stage.say(left("b")) == [("bind", "p", "b")]
 
@@ -185,14 +185,14 @@ def test_a_nominated_node_is_evaluated_first_and_alone(scene):
 @pytest.mark.parametrize("answer", [left(b="no"), {"Error": "broken"}])
 def test_a_rejected_nominated_node_is_evaluated_with_all_nodes(scene, answer):
     stage = scene(pods=(make_pod("p", nominated="b"),))
-    stage.turn()
+    stage.step()
     stage.say(answer)
     assert stage.question() == ("filter", ["a", "b", "c"])
 
 
 def test_a_node_deleted_during_the_call_is_not_chosen(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.gone(make_node("b"))
     stage.put(make_node("d"))  # gets the row of the deleted node
     [(_, _, _, text), _] = stage.say(left("b"))
@@ -204,7 +204,7 @@ def test_a_candidate_for_preemption_may_be_deleted_during_the_call(asking, exten
     full = make_pod("there", node="b", requests={"cpu": "4"}, priority=-1)
     stage = asking(make_node("a"), make_node("b"), full, make_pod("p", requests={"cpu": "1"}),
                    extenders=(filtering,))  # fmt: skip
-    stage.turn()
+    stage.step()
     stage.gone(make_node("b"))
     [(_, _, _, text), _] = stage.say(left(a="no"))
     assert text.startswith("0/1 nodes are available: 1 no. ")
@@ -212,7 +212,7 @@ def test_a_candidate_for_preemption_may_be_deleted_during_the_call(asking, exten
 
 def test_a_nominated_node_deleted_during_the_call_is_not_chosen(scene):
     stage = scene(pods=(make_pod("p", nominated="b"),))
-    stage.turn()
+    stage.step()
     stage.gone(make_node("b"))
     stage.say(left("b"))
     assert stage.question()[0] == "filter"
@@ -221,17 +221,17 @@ def test_a_nominated_node_deleted_during_the_call_is_not_chosen(scene):
 
 def test_a_pod_deleted_during_the_call_is_not_bound(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.gone(make_pod("p"))
     stage.say(left())
     assert stage.place("p") is None
-    assert stage.asked == []
+    assert stage.calls == []
 
 
 def test_a_pod_bound_by_another_client_during_the_call_keeps_its_node(scene):
     """The cycle chooses another node, and no Bind is sent."""
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.put(make_pod("p", node="b"))
     assert stage.say(left("a")) == []
     assert (stage.on("a"), stage.on("b"), stage.place("p")) == ([], ["default/p"], None)
@@ -240,7 +240,7 @@ def test_a_pod_bound_by_another_client_during_the_call_keeps_its_node(scene):
 def test_only_an_event_is_written_for_a_pod_deleted_before_the_failure(scene):
     """The error of the extender is the whole message, because no node was rejected."""
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.gone(make_pod("p"))
     text = "Post http://e/filter: timeout"
     assert [one for one in stage.say_nothing(text) if one[0] == "event"] == [
@@ -251,8 +251,8 @@ def test_only_an_event_is_written_for_a_pod_deleted_before_the_failure(scene):
 
 def test_a_response_without_a_call_changes_nothing(scene):
     stage = scene()
-    stage.turn()
-    stage.asked.append(stage.asked[0])
+    stage.step()
+    stage.calls.append(stage.calls[0])
     stage.say(left("b"))
-    stage.asked = [stage.asked[0]]
+    stage.calls = [stage.calls[0]]
     assert stage.say(left("a")) == []

@@ -45,9 +45,9 @@ def room(stage):
 
 def test_the_extender_removes_candidates(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     assert stage.question() == ("preempt", {"a": ["second"], "b": ["on-b"]})
-    assert stage.asked[0].by_name
+    assert stage.calls[0].by_name
     stage.say(proposed(b=["on-b"]))
     assert room(stage) == ("b", ["on-b"], "only candidate")
     assert stage.nominated("p") == "b"
@@ -55,14 +55,14 @@ def test_the_extender_removes_candidates(scene):
 
 def test_the_ordered_rules_choose_among_the_remaining_candidates(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.say(proposed(b=["on-b"], a=["second"]))
     assert room(stage) == ("a", ["second"], "lowest highest victim priority")
 
 
 def test_the_extender_may_change_victims_and_count_budget_violations(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     answer = proposed(a=["on-a", "second", "second"], b=["on-b"])
     answer["NodeNameToMetaVictims"]["b"]["NumPDBViolations"] = 1
     stage.say(answer)
@@ -72,10 +72,10 @@ def test_the_extender_may_change_victims_and_count_budget_violations(scene):
 def test_each_extender_gets_the_candidates_of_the_previous_one(scene, extender):
     both = [extender("preempt", prefix=prefix) for prefix in ("http://1", "http://2")]
     stage = scene(*both, extender("filter", managed_resources=("a.com/b",)))
-    stage.turn()
+    stage.step()
     stage.say(proposed(b=["on-b"]))
-    assert (stage.asked[0].url, stage.question()[1]) == ("http://2/preempt", {"b": ["on-b"]})
-    assert not stage.asked[0].by_name
+    assert (stage.calls[0].url, stage.question()[1]) == ("http://2/preempt", {"b": ["on-b"]})
+    assert not stage.calls[0].by_name
     stage.say(proposed(b=["on-b"]))
     assert room(stage)[0] == "b"
 
@@ -83,7 +83,7 @@ def test_each_extender_gets_the_candidates_of_the_previous_one(scene, extender):
 def test_without_remaining_candidates_the_pod_is_not_nominated(scene):
     """upstream: preemption.go: Preempt."""
     stage = scene()
-    stage.turn()
+    stage.step()
     [(_, _, _, text), _] = stage.say({})
     assert text.endswith("preemption: no candidate node for preemption")
     assert stage.records.of(PodPreempting) == []
@@ -105,7 +105,7 @@ def test_without_remaining_candidates_the_pod_is_not_nominated(scene):
 )  # fmt: skip
 def test_a_failed_extender_ends_the_attempt(scene, answer, text):
     stage = scene()
-    stage.turn()
+    stage.step()
     [(_, _, _, said), _] = stage.say(answer)
     assert said.endswith(f"preemption: {text}")
     assert stage.records.of(PodPreempting) == []
@@ -114,21 +114,21 @@ def test_a_failed_extender_ends_the_attempt(scene, answer, text):
 @pytest.mark.parametrize("answer", [proposed(x=["on-a"]), proposed(b=["boss"]), b"garbage"])
 def test_a_failed_ignorable_extender_is_skipped(scene, answer):
     stage = scene(ignorable=True)
-    stage.turn()
+    stage.step()
     stage.say(answer)
     assert room(stage)[:2] == ("a", ["second"])
 
 
 def test_nodes_without_victims_of_an_ignorable_extender_are_skipped(scene):
     stage = scene(ignorable=True)
-    stage.turn()
+    stage.step()
     stage.say(proposed(a=[], b=["on-b"]))
     assert room(stage)[0] == "b"
 
 
 def test_a_victim_deleted_during_the_call_is_an_error(scene):
     stage = scene()
-    stage.turn()
+    stage.step()
     stage.gone(victim("b", 5))
     [(_, _, _, said), _] = stage.say(proposed(b=["on-b"]))
     assert "but the pod is not found on that node" in said
@@ -136,8 +136,8 @@ def test_a_victim_deleted_during_the_call_is_an_error(scene):
 
 def test_no_extender_is_called_if_none_is_interested(scene, extender):
     stage = scene(extender("preempt", managed_resources=("a.com/b",)))
-    stage.turn()
-    assert stage.asked == []
+    stage.step()
+    assert stage.calls == []
     assert room(stage)[0] == "a"
 
 
@@ -147,13 +147,13 @@ def test_extenders_without_preempt_verb_or_candidates_are_not_called(scene, exte
     chain = [extender(verb, node_cache_capable=True, prefix=f"http://{name}")
              for name, verb in verbs.items()]  # fmt: skip
     stage = scene(*chain)
-    stage.turn()
+    stage.step()
     stage.say(proposed(b=["on-b"]))
-    assert (stage.asked[0].extender, stage.question()[1]) == (2, {"b": ["on-b"]})
+    assert (stage.calls[0].extender, stage.question()[1]) == (2, {"b": ["on-b"]})
     stage.say(proposed(b=["on-b"]))
     assert room(stage)[0] == "b"
     stage = scene(*chain)
-    stage.turn()
+    stage.step()
     stage.say(proposed())
-    assert stage.asked == []
+    assert stage.calls == []
     assert stage.records.of(PodPreempting) == []

@@ -38,26 +38,26 @@ def test_scores_are_multiplied_by_ten_and_the_weight(scene):
     """The plugin gives node a about 96 points and b 46, so that 50 points decide."""
     for score, chosen in ((4, "a"), (6, "b")):
         stage = scene(1)
-        stage.turn()
+        stage.step()
         assert stage.question() == ("prioritize", ["a", "b"])
         assert stage.say(scores(b=score)) == [("bind", "p", chosen)]
     stage = scene(3)
-    stage.turn()
+    stage.step()
     assert stage.say(scores(b=2)) == [("bind", "p", "b")]
 
 
 def test_all_extenders_are_called_at_once_and_their_scores_are_summed(scene):
     stage = scene(1, 1)
-    stage.turn()
-    assert [call.url for call in stage.asked] == ["http://0/prioritize", "http://1/prioritize"]
+    stage.step()
+    assert [call.url for call in stage.calls] == ["http://0/prioritize", "http://1/prioritize"]
     assert stage.say(scores(b=3)) == []
     assert stage.say(scores(b=3, a=0)) == [("bind", "p", "b")]
 
 
 def test_responses_may_arrive_in_any_order(scene):
     stage = scene(1, 9)
-    stage.turn()
-    stage.asked.reverse()
+    stage.step()
+    stage.calls.reverse()
     assert stage.say(scores(a=1)) == []
     assert stage.say(scores(b=10)) == [("bind", "p", "a")]
 
@@ -69,41 +69,41 @@ def test_responses_may_arrive_in_any_order(scene):
 def test_a_failed_extender_gives_no_scores(scene, answer):
     """upstream: schedule_one.go: prioritizeNodes."""
     stage = scene(100)
-    stage.turn()
+    stage.step()
     assert stage.say(answer) == [("bind", "p", "a")]
 
 
 def test_an_extender_that_times_out_gives_no_scores(scene):
     stage = scene(100)
-    stage.turn()
+    stage.step()
     assert stage.say_nothing() == [("bind", "p", "a")]
 
 
 @pytest.mark.parametrize("answer", [scores(x=10), [], None, [{"host": "x"}, None]])
 def test_scores_of_unknown_nodes_are_ignored(scene, answer):
     stage = scene(100)
-    stage.turn()
+    stage.step()
     assert stage.say(answer) == [("bind", "p", "a")]
 
 
 def test_scores_overflow_as_in_upstream(scene):
     stage = scene(1)
-    stage.turn()
+    stage.step()
     assert stage.say(scores(b=INT64_MAX // 5)) == [("bind", "p", "a")]
 
 
 def test_no_extender_is_called_for_a_single_node(asking, extender):
     stage = asking(make_node("a"), make_pod("p"), extenders=(extender("prioritize"),))
-    assert stage.turn() == [("bind", "p", "a")]
+    assert stage.step() == [("bind", "p", "a")]
 
 
 def test_nodes_deleted_during_the_calls_are_not_chosen(scene):
     stage = scene(1)
-    stage.turn()
+    stage.step()
     stage.gone(make_node("b"))
     assert stage.say(scores(b=10)) == [("bind", "p", "a")]
     stage = scene(1)
-    stage.turn()
+    stage.step()
     stage.gone(make_node("a"), make_node("b"))
     [(_, _, _, text), _] = stage.say(scores(b=10))
     assert text == "all feasible nodes were deleted before the extenders answered"

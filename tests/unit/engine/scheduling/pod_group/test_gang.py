@@ -64,7 +64,7 @@ def run(stage):
     """Handle everything that is due now, and perform every command; return the commands."""
     commands = []
     while stage.is_due() or stage.sent:
-        commands += stage.turn() if stage.is_due() else stage.done()
+        commands += stage.step() if stage.is_due() else stage.done()
     return commands
 
 
@@ -182,7 +182,7 @@ def test_the_pods_of_a_group_need_one_scheduler(stage):
     profiles = (*config.profiles, replace(config.profiles[0], scheduler_name="second"))
     objects = [make_node("n", cpu="3"), pod_group(minimum=2), member("a"), other]
     stage = stage(*objects, profiles=profiles, version=config.version)
-    (note,) = {c[3] for c in stage.turn() if c[0] == "event"}
+    (note,) = {c[3] for c in stage.step() if c[0] == "event"}
     assert note == (
         "all pods in a single pod group should have the same .spec.schedulerName set, "
         'got: "second" and "default-scheduler"'
@@ -228,7 +228,7 @@ def test_a_pod_group_that_is_deleted_during_the_wait_is_an_error(gang_stage):
     """Then the pods wait for the PodGroup again."""
     stage = gang_stage(make_node("n", cpu="2"), pod_group(minimum=2), *gang("a", "b"))
     stage.gone(pod_group(minimum=2))
-    notes = {c[1]: c[3] for c in stage.turn() if c[0] == "event"}
+    notes = {c[1]: c[3] for c in stage.step() if c[0] == "event"}
     missing = 'failed to get podGroup default/gang: podgroup.scheduling.k8s.io "gang" not found'
     assert notes == {
         "a": missing,
@@ -308,7 +308,7 @@ def test_without_the_gate_a_gang_preempts_pod_by_pod(gang_stage):
     low = [member(name, of="", node="n", priority=1) for name in ("v1", "v2", "v3")]
     high = gang("a", "b", priority=10)
     stage = gang_stage(make_node("n", cpu="3"), pod_group(minimum=2), *low, *high)
-    commands = stage.turn()
+    commands = stage.step()
     assert {c[1] for c in commands if c[0] == "patch" and c[1].startswith("v")} == {"v2", "v3"}
 
 
@@ -381,7 +381,7 @@ def test_an_error_in_the_search_for_victims_is_an_error_of_the_group(stage):
         version=config.version,
         out_of_tree={"Refuses": lambda _handle, _args: plugin},
     )
-    commands = found.turn()
+    commands = found.step()
     text = "failed to schedule other pod from a pod group: broken"
     group = next(c for c in commands if c[0] == "patch" and c[1] == "gang")
     assert group[3] == ("PodGroupScheduled", "False", "SchedulerError", text)
@@ -496,6 +496,6 @@ def test_a_search_for_victims_does_not_change_the_node_columns(gang_stage):
     victims = [member(f"v{i}", of="", node="n", priority=1) for i in (1, 2)]
     objects = [make_node("n", cpu="2"), *victims, pod_group("high", 2, priority=10)]
     stage = gang_stage(*objects, *gang("a", "b", of="high", priority=10), gates=WHOLE)
-    stage.turn()
+    stage.step()
     stage.cluster.table.validate()
     assert stage.on("n") == ["default/v1", "default/v2"]

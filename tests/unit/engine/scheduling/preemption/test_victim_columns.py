@@ -472,17 +472,17 @@ def test_loaded_pods_are_read_like_added_pods(seed, monkeypatch):
     chance = Chance(seed)
     loads = [[pod for app in "dbca" for pod in workload(chance, f"{app}{load}")] for load in "xy"]
     extra = make_pod("extra", node=NODES[0], priority=1, requests={"cpu": "1"})
-    loaded, told = Cluster(), Cluster()
+    loaded, updated = Cluster(), Cluster()
 
     def both(stimulus):
         loaded.apply(stimulus)
-        told.apply(stimulus)
+        updated.apply(stimulus)
 
     for number, pods in enumerate(loads):
         objects = [*(map(make_node, NODES) if not number else ()), *pods]
         loaded.apply(ObjectsLoaded(objects))
         for one in objects:
-            told.apply(ObjectChanged(one))
+            updated.apply(ObjectChanged(one))
         if chance.one_in(2):
             both(ObjectChanged(extra))
     for _ in range(chance.of([0, 0, 3, 50])):
@@ -495,7 +495,7 @@ def test_loaded_pods_are_read_like_added_pods(seed, monkeypatch):
                 if one.spec.node_name == name:
                     both(ObjectDeleted(one))
             both(ObjectChanged(make_node(chance.of([name, "new"]))))
-    columns = [VictimColumns(cluster.table) for cluster in (loaded, told)]
+    columns = [VictimColumns(cluster.table) for cluster in (loaded, updated)]
     assert all(one.refresh() for one in columns)
     assert facts(columns[0]) == facts(columns[1])
 

@@ -30,7 +30,7 @@ def replicas(app, **more):
 @pytest.mark.parametrize(("app", "place"), [("web", "backoff"), ("db", "unschedulable")])
 def test_loaded_pods_wake_the_pods_whose_affinity_selects_them(stage, app, place):
     scene = stage(*NODES, make_pod("p", spec=near("web")))
-    scene.turn()
+    scene.step()
     scene.all_done()
     assert scene.place("p") == "unschedulable"
     load(scene, *replicas(app))
@@ -41,7 +41,7 @@ def test_loaded_pods_use_resources_that_an_active_pod_needs(stage):
     scene = stage(*NODES, make_pod("p", requests={"cpu": "2"}))
     load(scene, *replicas("web", requests={"cpu": "2"}))
     assert scene.place("p") == "active"
-    assert scene.turn()[0][1:3] == ("p", "FailedScheduling")
+    assert scene.step()[0][1:3] == ("p", "FailedScheduling")
 
 
 def test_a_load_removes_a_bound_pod_from_the_queue(stage):
@@ -56,7 +56,7 @@ def test_a_load_removes_a_bound_pod_from_the_queue(stage):
 def test_a_claim_wakes_no_pod_that_lacks_cpu(stage):
     """Neither does a PodGroup while the feature gates for pod groups are off."""
     scene = stage(make_claim("c"), *NODES, make_pod("p", requests={"cpu": "9"}))
-    scene.turn()
+    scene.step()
     scene.all_done()
     group = {
         "apiVersion": "scheduling.k8s.io/v1alpha2",

@@ -174,10 +174,10 @@ def test_a_gated_pod_stays_in_its_queue_until_pre_enqueue_accepts_it(
     new_waiting, pops_from_backoff
 ):
     """Each event calls the plugin once; another plugin may reject the pod by then."""
-    gates, asked = {}, []
+    gates, gated = {}, []
 
     def gate(pod):
-        asked.append(pod.key)
+        gated.append(pod.key)
         return gates.get(pod.key)
 
     waiting = new_waiting(gate=gate, pop_from_backoff=pops_from_backoff)
@@ -185,9 +185,9 @@ def test_a_gated_pod_stays_in_its_queue_until_pre_enqueue_accepts_it(
     waiting.add("a")
     for gated_by in ("Preemption", "Preemption", "Gang", "Preemption"):
         gates["default/a"] = unschedulable("closed").by(gated_by)
-        asked.clear()
+        gated.clear()
         waiting.wake(1)
-        assert asked == ["default/a"]
+        assert gated == ["default/a"]
         assert (waiting.find("a").gated_by, waiting.place("a")) == (gated_by, "unschedulable")
         assert waiting.pop(1) is None
     gates.clear()

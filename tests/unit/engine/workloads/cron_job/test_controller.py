@@ -100,8 +100,8 @@ def test_a_job_that_another_client_created_is_not_managed(world, build):
     job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
     world.create(job)
     assert "active" not in status(world)
-    (told,) = {event.note for event in world.events if event.reason == "UnexpectedJob"}
-    assert told == "Saw a job that the controller did not create or forgot: by-hand"
+    (note,) = {event.note for event in world.events if event.reason == "UnexpectedJob"}
+    assert note == "Saw a job that the controller did not create or forgot: by-hand"
     world.run(seconds(60))
     assert jobs(world) == ["by-hand", "tick-16667"]
     finish(world)

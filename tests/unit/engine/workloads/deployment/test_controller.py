@@ -177,18 +177,18 @@ def test_scaling_precedes_the_rollout_of_a_new_template(world, build):
 def test_the_status_reports_a_new_replica_set_before_its_pods(world, build):
     """The first status has the new ReplicaSet, the second its zero pods, the third its pods."""
     world.create(build.deployment(2))
-    told = [
+    statuses = [
         one.patch["status"] if isinstance(one, PatchObject) else one.fields
         for one in world.log
         if isinstance(one, PatchObject | PatchStatus) and one.target.kind == "Deployment"
     ]
-    reasons = [[row["reason"] for row in one.get("conditions", ())] for one in told[:3]]
+    reasons = [[row["reason"] for row in one.get("conditions", ())] for one in statuses[:3]]
     assert reasons == [
         ["NewReplicaSetCreated"],
         ["NewReplicaSetCreated", "MinimumReplicasUnavailable"],
         ["MinimumReplicasUnavailable", "ReplicaSetUpdated"],
     ]
-    assert told[1]["unavailableReplicas"] == told[2]["replicas"] == 2
+    assert statuses[1]["unavailableReplicas"] == statuses[2]["replicas"] == 2
 
 
 def test_a_refused_replica_set_is_reported(new_world, build):
@@ -198,9 +198,9 @@ def test_a_refused_replica_set_is_reported(new_world, build):
     world.settle()
     progress = condition(world, "Progressing")
     assert (progress["status"], progress["reason"]) == ("False", "ReplicaSetCreateError")
-    told = [event.note for event in world.events if event.reason == "ReplicaSetCreateError"]
-    assert told[0] == progress["message"]
-    assert told[0].startswith('Failed to create new replica set "web-')
+    notes = [event.note for event in world.events if event.reason == "ReplicaSetCreateError"]
+    assert notes[0] == progress["message"]
+    assert notes[0].startswith('Failed to create new replica set "web-')
 
 
 def _no_replica_sets(command):

@@ -29,7 +29,7 @@ def images(world):
 def written(world, since=0):
     """Return the sizes, revisions and statuses in order, without pods and events."""
     names = images(world)
-    return [told for one in world.log[since:] if (told := _written(one, names))]
+    return [summary for one in world.log[since:] if (summary := _written(one, names))]
 
 
 def _written(one, names):
@@ -53,13 +53,13 @@ def _reasons(fields):
 
 def numbers(world, since):
     """Return (all pods, updated pods, available pods) of each status."""
-    status, told = {}, []
+    status, counts = {}, []
     for one in world.log[since:]:
         if isinstance(one, PatchStatus) and one.target.kind == "Deployment":
             status |= {key: number or 0 for key, number in dict(one.fields).items()}
             names = ("replicas", "updatedReplicas", "availableReplicas")
-            told.append(tuple(status.get(name, 0) for name in names))
-    return told
+            counts.append(tuple(status.get(name, 0) for name in names))
+    return counts
 
 
 def test_each_step_of_a_rolling_update_is_written_to_the_status(world, build):

@@ -118,16 +118,16 @@ def test_a_claim_is_created_from_a_template_and_named_in_the_pod_status():
     assert made["metadata"]["annotations"] == {"note": "n", MADE_FOR: "t0"}
     assert made["metadata"]["labels"] == {"app": "x"}
     assert made["spec"] == SPEC
-    told = world.pod("p")["status"]["resourceClaimStatuses"]
-    assert told == [{"name": "t0", "resourceClaimName": name}]
+    statuses = world.pod("p")["status"]["resourceClaimStatuses"]
+    assert statuses == [{"name": "t0", "resourceClaimName": name}]
 
 
 def test_each_template_reference_of_a_pod_creates_a_claim():
     """Two references to the same template create two claims."""
     world = World(template()).create(pod("p", wanting(templates=["t", "t"])))
-    told = world.pod("p")["status"]["resourceClaimStatuses"]
-    assert [one["name"] for one in told] == ["t0", "t1"]
-    assert sorted(one["resourceClaimName"] for one in told) == sorted(world.claims())
+    statuses = world.pod("p")["status"]["resourceClaimStatuses"]
+    assert [one["name"] for one in statuses] == ["t0", "t1"]
+    assert sorted(one["resourceClaimName"] for one in statuses) == sorted(world.claims())
 
 
 def test_a_pod_waits_for_its_template():
@@ -153,11 +153,11 @@ def test_a_loaded_pod_gets_its_missing_claims_and_keeps_the_others():
                           "controller": True}],
     )  # fmt: skip
     world = World(made, pod("p", wanting(templates=["t", "t"])), template())
-    told = {
+    claim_names = {
         o["name"]: o["resourceClaimName"] for o in world.pod("p")["status"]["resourceClaimStatuses"]
     }
-    assert told["t0"] == "mine"
-    assert sorted(told.values()) == sorted(world.claims())
+    assert claim_names["t0"] == "mine"
+    assert sorted(claim_names.values()) == sorted(world.claims())
 
 
 def test_a_refused_claim_is_retried_later():
@@ -165,10 +165,10 @@ def test_a_refused_claim_is_retried_later():
     controller = ResourceClaims()
     waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
     controller.handle(ObjectChanged(decode(template())), START)
-    (asked,) = controller.handle(waiting, START)
-    assert isinstance(asked, CreateObject)
+    (command,) = controller.handle(waiting, START)
+    assert isinstance(command, CreateObject)
     assert controller.handle(waiting, START) == []
-    controller.handle(CommandFailed(asked, FailureReason.FORBIDDEN, "no"), START)
+    controller.handle(CommandFailed(command, FailureReason.FORBIDDEN, "no"), START)
     assert len(controller.handle(waiting, START)) == 1
 
 
@@ -265,8 +265,8 @@ def test_a_refused_deletion_is_retried():
     owner = {"kind": "Pod", "uid": "gone", "controller": True}
     orphan = claim("c", annotations={MADE_FOR: "t0"}, ownerReferences=[owner], finalizers=())
     seen = ObjectChanged(decode(orphan))
-    (asked,) = controller.handle(seen, START)
-    assert isinstance(asked, DeleteObject)
+    (command,) = controller.handle(seen, START)
+    assert isinstance(command, DeleteObject)
     assert controller.handle(seen, START) == []
-    controller.handle(CommandFailed(asked, FailureReason.CONFLICT, "no"), START)
+    controller.handle(CommandFailed(command, FailureReason.CONFLICT, "no"), START)
     assert len(controller.handle(seen, START)) == 1

@@ -251,9 +251,11 @@ def test_a_deleted_node_is_not_drained(world, build, drain):
     assert drain.draining == ()
 
 
-@pytest.mark.parametrize(("tolerations", "goes"), [([], True), ([{"operator": "Exists"}], False)])
+@pytest.mark.parametrize(
+    ("tolerations", "is_evicted"), [([], True), ([{"operator": "Exists"}], False)]
+)
 def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
-    world, build, tolerations, goes
+    world, build, tolerations, is_evicted
 ):
     """The pod was being bound when the node was cordoned."""
     world.load(
@@ -261,7 +263,7 @@ def test_a_pod_bound_during_the_drain_is_evicted_unless_it_would_return(
     )
     request(world)
     world._do(Bind(ObjectRef("Pod", "ns", "late"), "n1"))
-    assert ("late" in evicted(world)) is goes
+    assert ("late" in evicted(world)) is is_evicted
 
 
 @given(

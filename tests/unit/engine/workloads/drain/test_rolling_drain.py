@@ -17,8 +17,10 @@ from fairlead.engine.workloads.drain.rolling_drain import (
     parse_options,
 )
 
-TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": "max-unavailable=1 away=60s x"}}}
-NO_TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": None}}}
+QUEUED = {
+    "metadata": {"annotations": {"fairlead.dev/drain-in-turn": "max-unavailable=1 away=60s x"}}
+}
+NOT_QUEUED = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": None}}}
 
 
 class Silent:
@@ -32,7 +34,7 @@ def world(new_world):
     return new_world(Drain(Silent()), RollingDrains(), Disruption(), kubelets)
 
 
-def ask(world, *nodes, patch=TURN):
+def ask(world, *nodes, patch=QUEUED):
     for node in nodes:
         world.patch("Node", node, patch, namespace="")
 
@@ -62,13 +64,13 @@ def test_each_node_is_uncordoned_before_the_next_is_drained(world, build):
 
 def test_refused_changes_of_nodes_are_repeated(world, build):
     """Every write to a node is refused once: the requests, their removal, and the uncordons."""
-    asked = []
+    commands = []
 
     def refuse(command):
-        if not isinstance(command, PatchObject) or command.patch in (TURN, NO_TURN):
+        if not isinstance(command, PatchObject) or command.patch in (QUEUED, NOT_QUEUED):
             return None
-        asked.append(command)
-        return FailureReason.INTERNAL_ERROR if asked.count(command) == 1 else None
+        commands.append(command)
+        return FailureReason.INTERNAL_ERROR if commands.count(command) == 1 else None
 
     world.load(build.node("n1"), build.node("n2"), build.pod("a"))
     world.refuse = refuse
@@ -86,10 +88,10 @@ def test_refused_changes_of_nodes_are_repeated(world, build):
 def test_a_request_that_was_withdrawn_is_not_repeated(world, build):
     world.load(build.node("n1"))
     world.refuse = lambda one: (
-        FailureReason.INTERNAL_ERROR if one.patch not in (TURN, NO_TURN) else None
+        FailureReason.INTERNAL_ERROR if one.patch not in (QUEUED, NOT_QUEUED) else None
     )
     ask(world, "n1")
-    ask(world, "n1", patch=NO_TURN)
+    ask(world, "n1", patch=NOT_QUEUED)
     assert away(world) == []
     world.refuse = lambda _: None
     world.run(seconds(10))
@@ -107,7 +109,7 @@ def test_several_nodes_are_drained_at_a_time(world, build):
 def test_a_cancelled_drain_lets_the_next_node_start(world, build):
     world.load(build.node("n1"), build.node("n2"))
     ask(world, "n1", "n2")
-    ask(world, "n1", patch=NO_TURN)
+    ask(world, "n1", patch=NOT_QUEUED)
     assert away(world) == ["n1", "n2"]  # n1 stays cordoned, because its drain was cancelled
 
 
@@ -151,8 +153,8 @@ def test_invalid_annotations_request_no_rolling_drain(text):
 
 
 def test_the_annotation_is_read_as_it_was_written():
-    turns = RollingDrainOptions(3, seconds(90), "pool=a")
-    found = parse_options(str(turns))
+    options = RollingDrainOptions(3, seconds(90), "pool=a")
+    found = parse_options(str(options))
     assert (found.at_once, found.away) == (3, seconds(90))
 
 

@@ -57,7 +57,7 @@ def hinted(world):
     return found
 
 
-def told(world):
+def notes(world):
     return [event.note.removesuffix(", addressType: IPv4") for event in world.events]
 
 
@@ -89,7 +89,7 @@ def test_zones_get_endpoints_in_proportion_to_their_cpu(world, build, cpu, there
     ready = [pod for zone, count in there.items() for pod in pods(build, zone, count)]
     world.load(*nodes, service(), *ready)
     assert hinted(world) == hints
-    (text,) = told(world)
+    (text,) = notes(world)
     assert text.endswith(note)
 
 
@@ -117,7 +117,7 @@ def test_without_the_annotation_hints_are_removed(world, build):
     world.load(node(build, "a"), node(build, "b"), service(), *pods(build, "a", 2))
     world.patch("Service", "web", {"metadata": {"annotations": {MODE: None}}})
     assert hinted(world) == {}
-    assert told(world) == [
+    assert notes(world) == [
         "Topology Aware Hints has been enabled",
         "Topology Aware Hints has been disabled",
     ]

@@ -40,7 +40,7 @@ def world(new_world):
     return new_world(Volumes(output=ClaimEvents(), is_complete=True))
 
 
-def told(world):
+def events(world):
     return [
         (event.type, event.reason, event.reporting_controller, event.note) for event in world.events
     ]
@@ -81,7 +81,7 @@ def told(world):
 )
 def test_an_event_has_the_reason_why_a_claim_waits(world, case, there, type_, reason, note):
     world.load(*there)
-    assert told(world) == [(type_, reason, "persistentvolume-controller", note)], case
+    assert events(world) == [(type_, reason, "persistentvolume-controller", note)], case
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_an_event_has_the_reason_why_a_claim_cannot_use_its_volume(world, more, 
     }
     world.load(volume, named)
     note = f'Cannot bind to requested volume "v": {why}'
-    assert told(world) == [("Warning", "VolumeMismatch", "persistentvolume-controller", note)]
+    assert events(world) == [("Warning", "VolumeMismatch", "persistentvolume-controller", note)]
 
 
 def test_no_event_is_recorded_twice(world):
@@ -119,7 +119,7 @@ def test_provisioners_record_events(world):
     """The events are about the claim, with the provisioner as their source."""
     world.load(storage_class(), claim())
     world.run(seconds(60))
-    waiting, begun, done = told(world)
+    waiting, begun, done = events(world)
     assert waiting[:3] == ("Normal", "ExternalProvisioning", "persistentvolume-controller")
     assert waiting[3].startswith(EXTERNAL)
     provisioner = 'External provisioner is provisioning volume for claim "ns/c"'
@@ -136,7 +136,7 @@ def test_a_chosen_node_ends_the_wait(world):
     world.load(storage_class("WaitForFirstConsumer"), claim())
     chosen = {"metadata": {"annotations": {SELECTED: "n"}}}
     world.patch("PersistentVolumeClaim", "c", chosen)
-    assert [reason for _, reason, _, _ in told(world)][:2] == [
+    assert [reason for _, reason, _, _ in events(world)][:2] == [
         "WaitForFirstConsumer",
         "ExternalProvisioning",
     ]

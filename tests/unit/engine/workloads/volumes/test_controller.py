@@ -715,8 +715,8 @@ def test_created_claims_of_a_stateful_set_are_recorded_as_events(new_world, buil
     meta = {"name": "data", "labels": {"own": "yes"}}
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
     world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
-    told = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
-    assert told == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
+    notes = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
+    assert notes == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
     selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
     made = world.get("PersistentVolumeClaim", "data-db-0")
     assert made["metadata"]["labels"] == {"own": "yes", **selected}

@@ -64,7 +64,7 @@ class AddedNodes:
         self._free_slots[node] -= count
         self.pods[node] += pods
 
-    def place_in_turn(self, pods: Sequence[PodInfo], first: int) -> list[int]:
+    def place_round_robin(self, pods: Sequence[PodInfo], first: int) -> list[int]:
         """Place equal `pods` one by one, each on the next node with room.
 
         Return the node index of each placed pod. The search for the first pod starts at the node

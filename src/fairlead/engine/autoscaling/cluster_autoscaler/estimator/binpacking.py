@@ -65,7 +65,7 @@ class _Packing(Struct):
 
     def pack_by_resources(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> None:
         """Do the same as `pack`, for an equivalence group whose pods need only free resources."""
-        rest = pods[self._in_turn(nodes, pods) :]
+        rest = pods[self._place_round_robin(nodes, pods) :]
         if self.is_at_limit:
             return
         while rest:
@@ -83,13 +83,13 @@ class _Packing(Struct):
             self.placed += rest[:room]
             rest = rest[room:]
 
-    def _in_turn(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
+    def _place_round_robin(self, nodes: AddedNodes, pods: Sequence[PodInfo]) -> int:
         """Place pods on the added `nodes`, step (a); return the number of pods placed."""
         if not nodes.pods:
             return 0
         snapshot, count = self.snapshot, self.base + len(nodes.pods)
         start = (snapshot.last_index + 1) % count
-        found = nodes.place_in_turn(pods, max(start - self.base, 0))
+        found = nodes.place_round_robin(pods, max(start - self.base, 0))
         if found:
             snapshot.last_index = self.base + found[-1]
         for node in dict.fromkeys(found):

@@ -135,7 +135,7 @@ class EligibilityChecker:
         # The result depends on the time if the node has a deletion taint or terminating pods. Then
         # it is computed again in each loop.
         known = self._known.get(name)
-        is_settled = known is not None and known[0][1] == revision
-        if is_settled and not has_taint(node, TO_BE_DELETED):
+        is_known = known is not None and known[0][1] == revision
+        if is_known and not has_taint(node, TO_BE_DELETED):
             self._results[name] = node, revision, used, reason
         return reason

@@ -141,17 +141,17 @@ def unmet_min_values(
     these values.
     """
     # upstream: types.go:InstanceTypes.SatisfiesMinValues
-    asked = requirements.with_min_values()
-    if not asked or not types:
+    with_min_values = requirements.with_min_values()
+    if not with_min_values or not types:
         return 0, {}
-    values: dict[str, set[str]] = {one.key: set() for one in asked}
+    values: dict[str, set[str]] = {one.key: set() for one in with_min_values}
     unmet: dict[str, int] = {}
     for needed, instance_type in enumerate(types, 1):
-        for one in asked:
+        for one in with_min_values:
             values[one.key] |= instance_type.requirements.get(one.key).values
         unmet = {
             one.key: len(values[one.key])
-            for one in asked
+            for one in with_min_values
             if len(values[one.key]) < (one.min_values or 0)
         }
         if not unmet:

@@ -41,14 +41,17 @@ class _Column:
 
     def mask(
         self,
-        asked: LabelRequirement | None,
+        requirement: LabelRequirement | None,
         agrees: Callable[[LabelRequirement, LabelRequirement | None], bool],
     ) -> Mask:
-        """Return a mask of the subjects whose requirement is missing or `agrees` with `asked`."""
-        found = self._masks.get(asked)
+        """Return a mask of the subjects whose own requirement is missing, or `agrees`.
+
+        `agrees` compares their requirement with `requirement`.
+        """
+        found = self._masks.get(requirement)
         if found is None:
-            answers = [one is None or agrees(one, asked) for one in self._distinct]
-            found = self._masks[asked] = np.array(answers, dtype=np.bool_)[self._codes]
+            matches = [one is None or agrees(one, requirement) for one in self._distinct]
+            found = self._masks[requirement] = np.array(matches, dtype=np.bool_)[self._codes]
         return found
 
 
@@ -133,10 +136,10 @@ class InstanceTypeTable:
         """
         allowed = np.ones(len(self._offerings), dtype=np.bool_)
         for key, column in self._offering_labels.items():
-            asked = requirements.find(key)
-            if asked is None and key in self.well_known:
+            requirement = requirements.find(key)
+            if requirement is None and key in self.well_known:
                 continue
-            allowed &= column.mask(asked, _allows)
+            allowed &= column.mask(requirement, _allows)
         return allowed
 
     def fitting(self, requests: Mapping[str, int]) -> Mask:
@@ -200,15 +203,19 @@ class InstanceTypeTable:
         return found
 
 
-def _intersects(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    return asked is None or one.has_intersection(asked) or (one.denies and asked.denies)
+def _intersects(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
+    return (
+        requirement is None
+        or one.has_intersection(requirement)
+        or (one.denies and requirement.denies)
+    )
 
 
-def _allows(one: LabelRequirement, asked: LabelRequirement | None) -> bool:
-    """Return whether an offering with the requirement `one` on a label can satisfy `asked`.
+def _allows(one: LabelRequirement, requirement: LabelRequirement | None) -> bool:
+    """Return whether an offering with the requirement `one` on a label can satisfy `requirement`.
 
-    If `asked` is None, the offering must not need the label: `one` is NotIn or DoesNotExist.
+    If `requirement` is None, the offering must not need the label: `one` is NotIn or DoesNotExist.
     """
-    if asked is None:
+    if requirement is None:
         return one.denies
-    return asked.has_intersection(one) or (one.denies and asked.denies)
+    return requirement.has_intersection(one) or (one.denies and requirement.denies)

@@ -131,22 +131,22 @@ class ClaimConditions:
         if known is None or known[0] is not labels or known[1] is not pool:
             if len(self._matching) >= _TYPE_CHECKS_MAX:
                 self._matching.clear()
-            is_match = label_requirements(labels).compatible(self._asked(pool))
+            is_match = label_requirements(labels).compatible(self._template_requirements(pool))
             known = self._matching[claim.name] = labels, pool, is_match
         return known[2]
 
-    def _asked(self, pool: NodePool) -> Requirements:
+    def _template_requirements(self, pool: NodePool) -> Requirements:
         """Return the requirements of the pool's template.
 
         They are cached until the pool changes.
         """
         known = self._requirements.get(pool.name)
         if known is None or known[0] is not pool:
-            asked = combined(
+            requirements = combined(
                 requirement(one.key, one.operator, one.values)
                 for one in pool.spec.template.spec.requirements
             )
-            known = self._requirements[pool.name] = pool, asked
+            known = self._requirements[pool.name] = pool, requirements
         return known[1]
 
     def _is_type_gone(self, claim: NodeClaim, pool: NodePool, now: Instant) -> bool:
@@ -177,12 +177,12 @@ def is_offered(
 
     A NodeClaim with reserved capacity also matches on-demand offerings.
     """
-    asked = labels
+    required = labels
     if CAPACITY_TYPE in labels and labels.get(CAPACITY_TYPE).has(RESERVED):
         either = LabelRequirement(CAPACITY_TYPE, values=frozenset((RESERVED, ON_DEMAND)))
         kept = (one for one in labels if not one.key.endswith(RESERVATION_ID_SUFFIX))
-        asked = Requirements({one.key: one for one in kept}).replaced(either)
-    return bool(instance_type.compatible_offerings(asked, well_known))
+        required = Requirements({one.key: one for one in kept}).replaced(either)
+    return bool(instance_type.compatible_offerings(required, well_known))
 
 
 def _has_other_hash(claim: NodeClaim, pool: NodePool) -> bool:

@@ -126,7 +126,7 @@ class _DaemonPod(Struct, frozen=True):
     pod: Pod
 
 
-class _SettledDaemons(Struct, frozen=True):
+class _PoolDaemons(Struct, frozen=True):
     """The DaemonSets' pods after a pass has compared them with its NodePools.
 
     `daemons` and `pools` are the inputs. `overheads` are the pods, resources and ports of each
@@ -152,7 +152,7 @@ class Provisioner:
         self._facts = PodFactsCache(options)
         self._daemons: tuple[int, list[Pod]] = (-1, [])  # (version of the cluster, pods)
         self._daemon_pods: dict[str, _DaemonPod] = {}
-        self._settled = _SettledDaemons()
+        self._pool_daemons = _PoolDaemons()
         self._free: dict[str, _FreeResources] = {}
 
     def provision(self, now: Instant) -> Provisioned:
@@ -210,7 +210,7 @@ class Provisioner:
             return Provisioned(queue=[one.pod for one in queue], has_pools=False)
         result = Provisioned()
         templates = self._templates(pools, result)
-        settled = self._settled_daemons(templates)
+        pool_daemons = self._compared_daemons(templates)
         domains = TopologyDomains((pool, self.types_of(pool).types) for pool in pools)
         topology = Topology(
             self._cluster,
@@ -227,12 +227,12 @@ class Provisioner:
             # original pod must contain the labels that were added here.
             one.original = one.pod
         existing = [
-            ExistingNode(node, self._cluster, topology, self.free_on(node, settled.pods))
+            ExistingNode(node, self._cluster, topology, self.free_on(node, pool_daemons.pods))
             for node in (nodes if onto is None else onto)
         ]
         scheduler = ProvisioningScheduler(
             templates,
-            settled.overheads,
+            pool_daemons.overheads,
             pools,
             # A pool whose requirements exclude all its types still counts here.
             Reservations(one for pool in pools for one in self.types_of(pool).types),
@@ -331,9 +331,9 @@ class Provisioner:
 
         Successive calls return the same list object while its pods stay the same.
         """
-        return self._settled_daemons(self._templates(self.usable_pools(), Provisioned())).pods
+        return self._compared_daemons(self._templates(self.usable_pools(), Provisioned())).pods
 
-    def _settled_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _SettledDaemons:
+    def _compared_daemons(self, templates: Sequence[NodeClaimTemplate]) -> _PoolDaemons:
         """Compare the DaemonSets' pods with the pools in the order of `templates`.
 
         As in upstream, each comparison changes the pod that the later comparisons use: it gets a
@@ -342,17 +342,17 @@ class Provisioner:
         that, a pass compares existing nodes.
         """
         # upstream: scheduler.go:NewScheduler
-        known, daemons, pools = self._settled, self.daemons(), [one.pool for one in templates]
+        known, daemons, pools = self._pool_daemons, self.daemons(), [one.pool for one in templates]
         if known.daemons is daemons and _are_same(known.pools, pools):
             return known
         pods = list(daemons)
         running: dict[str, list[Pod]] = {}
         ports: dict[str, tuple[HostPort, ...]] = {}
         for template in templates:
-            running[template.pool_name] = _settle(template, pods)
+            running[template.pool_name] = _compare_with_pool(template, pods)
         for template in templates:
             ports[template.pool_name] = tuple(
-                port for pod in _settle(template, pods) for port in host_ports(pod)
+                port for pod in _compare_with_pool(template, pods) for port in host_ports(pod)
             )
         overheads = {
             name: DaemonOverhead(tuple(found), requests_of(found), ports[name])
@@ -360,8 +360,8 @@ class Provisioner:
         }
         if _are_same(pods, known.pods):
             pods = known.pods
-        self._settled = _SettledDaemons(daemons, pools, overheads, pods)
-        return self._settled
+        self._pool_daemons = _PoolDaemons(daemons, pools, overheads, pods)
+        return self._pool_daemons
 
     def free_on(self, node: StateNode, daemons: Sequence[Pod]) -> Mapping[str, int]:
         """Return the resources that are free for pods on `node`.
@@ -422,21 +422,21 @@ def _with_required_node_affinity(pod: Pod, stated: NodeAffinity) -> Pod:
     return replace(pod, spec=spec)
 
 
-def _settle(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
+def _compare_with_pool(template: NodeClaimTemplate, daemons: list[Pod]) -> list[Pod]:
     """Return the pods of `daemons` that run on the pool's nodes.
 
-    Replaces each pod in `daemons` with the result of `_settled`.
+    Replaces each pod in `daemons` with the result of `_compared`.
     """
     found: list[Pod] = []
     for index, daemon in enumerate(daemons):
-        pod, runs = _settled(template, daemon)
+        pod, runs = _compared(template, daemon)
         daemons[index] = pod
         if runs:
             found.append(pod)
     return found
 
 
-def _settled(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
+def _compared(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
     """Return (the DaemonSet's pod after the comparison with the pool, whether it runs there).
 
     The pod tolerates PreferNoSchedule taints, and has lost the terms of its node affinity that do
@@ -448,8 +448,8 @@ def _settled(template: NodeClaimTemplate, daemon: Pod) -> tuple[Pod, bool]:
         return pod, False
     well_known = template.table.well_known
     while True:  # bounded by the alternatives
-        asked = pod_requirements(pod, preferred=False)
-        if template.requirements.compatible(asked, well_known):
+        required = pod_requirements(pod, preferred=False)
+        if template.requirements.compatible(required, well_known):
             return pod, True
         step = without_required_node_affinity_term(pod)
         if step is None:

@@ -121,25 +121,28 @@ class Requirements:
         return True
 
     def incompatibility(
-        self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING
+        self, required: Requirements, allow_undefined: Collection[str] = _NOTHING
     ) -> str | None:
-        """Return upstream's text if nodes with these requirements cannot satisfy `asked`, or None.
+        """Return upstream's text if nodes with these requirements cannot satisfy `required`.
 
-        These requirements need not mention the labels in `allow_undefined`.
+        Returns None if they can. These requirements need not mention the labels in
+        `allow_undefined`.
         """
         # upstream: requirements.go:Compatible
-        for key in sorted(self._undefined(asked, allow_undefined)):
+        for key in sorted(self._undefined(required, allow_undefined)):
             hint = self._typo_hint(key, allow_undefined)
             return f'label "{key}" does not have known values{hint}'
-        return self.conflict(asked)
+        return self.conflict(required)
 
-    def compatible(self, asked: Requirements, allow_undefined: Collection[str] = _NOTHING) -> bool:
-        """Return whether a node with these requirements can satisfy `asked`.
+    def compatible(
+        self, required: Requirements, allow_undefined: Collection[str] = _NOTHING
+    ) -> bool:
+        """Return whether a node with these requirements can satisfy `required`.
 
         These requirements need not mention the labels in `allow_undefined`.
         """
         mine = self._by_key
-        for key, one in asked._by_key.items():
+        for key, one in required._by_key.items():
             existing = mine.get(key)
             if existing is None:
                 if key not in allow_undefined and not one.denies:
@@ -148,10 +151,10 @@ class Requirements:
                 return False
         return True
 
-    def _undefined(self, asked: Requirements, allowed: Collection[str]) -> list[str]:
+    def _undefined(self, required: Requirements, allowed: Collection[str]) -> list[str]:
         return [
             key
-            for key, one in asked._by_key.items()
+            for key, one in required._by_key.items()
             if key not in self._by_key and key not in allowed and not one.denies
         ]
 

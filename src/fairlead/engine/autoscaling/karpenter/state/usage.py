@@ -97,15 +97,15 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 
 
 def conflicting_port(
-    asked: Iterable[HostPort], used: Iterable[HostPort]
+    requested: Iterable[HostPort], used: Iterable[HostPort]
 ) -> tuple[HostPort, HostPort] | None:
-    """Return (the first conflicting port in `asked`, the port in `used` that it conflicts with).
+    """Return (the first conflicting port in `requested`, the conflicting port in `used`).
 
     Returns None if no ports conflict.
     """
     # upstream: hostportusage.go:HostPort.Matches
     taken = list(used)
-    for one in asked:
+    for one in requested:
         for other in taken:
             if one[1:] == other[1:] and _addresses_meet(one[0], other[0]):
                 return one, other

@@ -135,14 +135,14 @@ class Actuator:
                 entry[0].advance(now)
                 self._after_drain(name, now)
 
-    def eviction_answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
+    def handle_eviction_outcome(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.
 
         `problem` is the error text, None if the eviction succeeded.
         """
         for name in list(self._drains):
             drain, _ = self._drains[name]
-            drain.answered(ref, problem, now)
+            drain.handle_outcome(ref, problem, now)
             self._after_drain(name, now)
 
     # --- start -----------------------------------------------------------------------------

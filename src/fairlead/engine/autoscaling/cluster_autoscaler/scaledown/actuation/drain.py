@@ -101,7 +101,7 @@ class NodeDrain(Struct):
         one.is_waiting, one.retry_at = True, None
         self.context.commands.append(EvictPod(_ref(one.pod), SCALE_DOWN))
 
-    def answered(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
+    def handle_outcome(self, ref: ObjectRef, problem: str | None, now: Instant) -> None:
         """Handle the outcome of the eviction of the pod `ref`.
 
         `problem` is the error text, None if the pod was evicted or is gone.

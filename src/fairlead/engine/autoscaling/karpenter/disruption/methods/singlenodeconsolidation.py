@@ -56,7 +56,7 @@ class SingleNodeConsolidation:
         for one in by_cost(candidates):
             by_pool.setdefault(one.pool.name, []).append(one)
         rounds = zip_longest(*(by_pool[name] for name in sorted(by_pool)))
-        return [one for turn in rounds for one in turn if one is not None]
+        return [one for one_round in rounds for one in one_round if one is not None]
 
     def decide(self, candidate: DisruptionCandidate, now: Instant) -> DisruptionCommand | str:
         """Return the command that removes `candidate`, or upstream's reason to keep it.

@@ -154,19 +154,19 @@ class InFlightNodeClaim:
                 return found
         return self._with_volumes(pod, joined, alternatives[-1], relaxes_min_values)
 
-    def _joined(self, asked: Requirements) -> Requirements | str:
-        """Return the claim's requirements with `asked` added, or upstream's text on a conflict."""
-        key = (self.requirements, asked)
+    def _joined(self, added: Requirements) -> Requirements | str:
+        """Return the claim's requirements joined with `added`, or upstream's text on a conflict."""
+        key = (self.requirements, added)
         known = self._context.joined
         found = known.get(key)
         if found is None:
             own = self.requirements
-            if HOSTNAME in asked:
+            if HOSTNAME in added:
                 own = own.with_added((self.host_requirement,))
-            problem = own.incompatibility(asked, self._well_known)
-            joined = own.with_added(asked).without(HOSTNAME)
+            problem = own.incompatibility(added, self._well_known)
+            joined = own.with_added(added).without(HOSTNAME)
             found = problem if problem is not None else joined
-            if HOSTNAME in asked:
+            if HOSTNAME in added:
                 return found
             known[key] = found
         return found
@@ -331,12 +331,12 @@ class _FilterText(Struct, frozen=True):
         return f"{text}{_TYPO}" if self.is_huge else text
 
 
-def port_conflict_text(asked: HostPort, used: HostPort) -> str:
+def port_conflict_text(requested: HostPort, used: HostPort) -> str:
     """Return upstream's text for a host port that is in use."""
     # upstream: pkg/scheduling/hostportusage.go:Conflicts
     values = {
         f"{whose}-hostport-{what}": value
-        for whose, port in (("existing", used), ("pod", asked))
+        for whose, port in (("existing", used), ("pod", requested))
         for what, value in zip(("ip", "port", "protocol"), (port[0], port[2], port[1]), strict=True)
     }
     shown = ", ".join(f"{name}={value}" for name, value in values.items())

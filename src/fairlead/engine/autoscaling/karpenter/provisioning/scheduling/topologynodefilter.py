@@ -56,7 +56,7 @@ class TopologyNodeFilter:
         """Return whether a node with `taints` and labels that meet `requirements` counts."""
         if self.honors_affinity and self.alternatives:
             one_of = self.alternatives
-            if not any(requirements.compatible(asked) for asked in one_of):
+            if not any(requirements.compatible(alternative) for alternative in one_of):
                 return False
         return not self.honors_taints or untolerated(taints, self.tolerations) is None
 
