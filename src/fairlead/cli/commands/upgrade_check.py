@@ -98,7 +98,7 @@ def upgrade_check(
         pools_of,
         surge_groups,
         upgrade_answer,
-        upgrade_turns,
+        upgrade_rounds,
     )
 
     if not 0 <= surge <= SURGE_MAX:
@@ -121,8 +121,8 @@ def upgrade_check(
 
         def planned() -> DrainPlan:
             plan = check_nodes(planner, groups, names, progress)
-            turns = upgrade_turns(read.model, plan, groups)
-            run_plan(plan, experiment, progress, at_once=at_once, away=away, turns=turns)
+            rounds = upgrade_rounds(read.model, plan, groups)
+            run_plan(plan, experiment, progress, at_once=at_once, away=away, rounds=rounds)
             return plan
 
         plan = planned()

@@ -319,10 +319,10 @@ def _as_deleted(pod: Json, write: AuditedWrite) -> Json:
     upstream: pkg/registry/core/pod/strategy.go: CheckGracefulDelete
     """
     match write.request:
-        case {"gracePeriodSeconds": int(asked)} | {
-            "deleteOptions": {"gracePeriodSeconds": int(asked)}
+        case {"gracePeriodSeconds": int(requested)} | {
+            "deleteOptions": {"gracePeriodSeconds": int(requested)}
         }:
-            grace = asked
+            grace = requested
         case _:
             grace = pod["spec"].get("terminationGracePeriodSeconds", _GRACE_DEFAULT_S)
     grace = 1 if grace < 0 else grace

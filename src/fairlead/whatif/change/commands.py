@@ -50,12 +50,12 @@ def drain(node: str) -> Command:
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
 
 
-def rolling_drain(node: str, turns: RollingDrainOptions) -> Command:
-    """Return the command that queues `node` for a rolling drain with the settings `turns`.
+def rolling_drain(node: str, options: RollingDrainOptions) -> Command:
+    """Return the command that queues `node` for a rolling drain with the settings `options`.
 
     An earlier drain of the node ends, so that the node waits for its turn like the other nodes.
     """
-    annotations = {DRAIN: None, IN_TURN: str(turns)}
+    annotations = {DRAIN: None, IN_TURN: str(options)}
     return PatchObject(_node(node), {"metadata": {"annotations": annotations}})
 
 

@@ -426,17 +426,17 @@ def _walked(path: str, found: list[Any]) -> list[Any]:
 
 
 def _holds(one: _Requirement, moment: Json) -> bool:
-    asked = one.jq or one
-    found = _values(asked.key, moment)
-    match asked.operator:
+    requirement = one.jq or one
+    found = _values(requirement.key, moment)
+    match requirement.operator:
         case "Exists":
             return bool(found)
         case "DoesNotExist":
             return not found
         case "In":
-            return any(value in asked.values for value in found)
+            return any(value in requirement.values for value in found)
         case "NotIn":
-            return not any(value in asked.values for value in found)
+            return not any(value in requirement.values for value in found)
 
 
 def _text_at(path: str, pod: Pod) -> str:

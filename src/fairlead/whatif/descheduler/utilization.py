@@ -73,11 +73,11 @@ def balance_low(evictor: Evictor, args: UtilizationArgs) -> None:
         return
     room = _room(low, names)
 
-    def goes_on(usage: _Usage) -> bool:
+    def continue_eviction(usage: _Usage) -> bool:
         return usage.is_above and all(amount > 0 for amount in room.values())
 
     fullest_first = sorted(high, key=lambda one: -one.total)
-    _evict(evictor, fullest_first, _Targets(LOW, low, room, goes_on, args))
+    _evict(evictor, fullest_first, _Targets(LOW, low, room, continue_eviction, args))
 
 
 def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
@@ -100,11 +100,11 @@ def balance_high(evictor: Evictor, args: UtilizationArgs) -> None:
         return
     room = _room(target, names)
 
-    def goes_on(_: _Usage) -> bool:
+    def continue_eviction(_: _Usage) -> bool:
         return all(amount > 0 for amount in room.values())
 
     emptiest_first = sorted(source, key=lambda one: one.total)
-    _evict(evictor, emptiest_first, _Targets(HIGH, target, room, goes_on, args))
+    _evict(evictor, emptiest_first, _Targets(HIGH, target, room, continue_eviction, args))
 
 
 def _may_balance(
@@ -170,13 +170,13 @@ def _room(targets: Sequence[_Usage], names: Sequence[str]) -> dict[str, int]:
 class _Targets(Struct, frozen=True):
     """The nodes that should receive evicted pods, with the `room` that is left on them.
 
-    Evictions from a node continue while `goes_on` returns True for the node.
+    Evictions from a node continue while `continue_eviction` returns True for the node.
     """
 
     strategy: str
     nodes: Sequence[_Usage]
     room: dict[str, int]
-    goes_on: Callable[[_Usage], bool]
+    continue_eviction: Callable[[_Usage], bool]
     args: UtilizationArgs
 
 
@@ -191,7 +191,7 @@ def _evict(evictor: Evictor, sources: Sequence[_Usage], targets: _Targets) -> No
         for pod in by_priority(filter(evictor.may_evict, evictor.view.on(usage.node))):
             if evictor.limits.is_total_reached:
                 return
-            if evictor.limits.is_node_reached(name) or not targets.goes_on(usage):
+            if evictor.limits.is_node_reached(name) or not targets.continue_eviction(usage):
                 break
             if pod.metadata.namespace in excluded or not _tolerates_one(pod, targets.nodes):
                 continue

@@ -115,14 +115,14 @@ class _Evidence(Struct, frozen=True):
 
     def slow(self) -> Misconception | None:
         """Return a note if the outage ended before all failed nodes could be tainted, else None."""
-        tainted = {turn.node for turn in self.outage.turns}
+        tainted = {taint.node for taint in self.outage.taints}
         waited = Counter(
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
         )
-        turns = Counter(turn.zone for turn in self.outage.turns)
-        if not turns:
+        taints = Counter(taint.zone for taint in self.outage.taints)
+        if not taints:
             return None
-        zone = max(turns, key=lambda name: (waited[name], name))
+        zone = max(taints, key=lambda name: (waited[name], name))
         disrupted = [
             *self._changes(ZoneState.PARTIAL_DISRUPTION),
             *self._changes(ZoneState.FULL_DISRUPTION),
@@ -133,12 +133,12 @@ class _Evidence(Struct, frozen=True):
         rate = max(rates or (one.rate for one in self.outage.zones if one.zone == zone), default=0)
         if not waited[zone] or not rate:
             return None
-        count = turns[zone] + waited[zone]
+        count = taints[zone] + waited[zone]
         return Misconception(
             name="slow",
             belief="All pods leave a failed zone at the same time.",
             fact=(
-                f"{turns[zone]:,} of the {count:,} failed nodes of {zone_phrase(zone)} were "
+                f"{taints[zone]:,} of the {count:,} failed nodes of {zone_phrase(zone)} were "
                 f"tainted before the outage ended; the others kept their pods. At {_each(rate)}, "
                 f"all of them would have taken {for_readers(seconds((count - 1) / rate))}."
             ),
@@ -184,7 +184,7 @@ class _Evidence(Struct, frozen=True):
 
     def pods_a_second(self) -> Misconception | None:
         most = max(self.outage.nodes, key=lambda one: one.evicted, default=None)
-        if most is None or most.evicted < 2 or not self.outage.turns:
+        if most is None or most.evicted < 2 or not self.outage.taints:
             return None
         return Misconception(
             name="pods-a-second",

@@ -206,7 +206,7 @@ class OutageOutcome(Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeHistory, ...]
     lost: tuple[LostPod, ...]
     preempted: tuple[OutagePreemption, ...]
-    turns: tuple[RateLimitedTaint, ...]
+    taints: tuple[RateLimitedTaint, ...]
     zones: tuple[ZoneChange, ...]
     node_samples: tuple[NodeSample, ...]
     pod_samples: tuple[AffectedPodSample, ...]

@@ -69,26 +69,26 @@ class RateLine(Struct, frozen=True):
 
 def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
     """Yield one line for each zone with rate-limited taints, sorted by the zone's key."""
-    for zone in sorted({turn.zone for turn in outage.turns}):
-        turns = [turn for turn in outage.turns if turn.zone == zone]
-        instants = [turn.at for turn in turns]
-        nodes = frozenset(turn.node for turn in turns)
+    for zone in sorted({taint.zone for taint in outage.taints}):
+        taints = [taint for taint in outage.taints if taint.zone == zone]
+        instants = [taint.at for taint in taints]
+        nodes = frozenset(taint.node for taint in taints)
         changes = [change for change in outage.zones if change.zone == zone]
         yield RateLine(zone, nodes, len(instants), tuple(_points(changes, instants)))
 
 
-def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[Instant, float]]:
-    allowed, before = 1.0, turns[0]
+def _points(changes: list[ZoneChange], instants: list[Instant]) -> Iterator[tuple[Instant, float]]:
+    allowed, before = 1.0, instants[0]
     yield before, allowed
-    for count, turn in enumerate(turns[1:], start=1):
-        tokens = _tokens(changes, before, turn)
+    for count, instant in enumerate(instants[1:], start=1):
+        tokens = _tokens(changes, before, instant)
         if tokens < IDLE_FROM:
             allowed += tokens
         else:
-            yield max(before, turn - _STEP_WIDTH), allowed
+            yield max(before, instant - _STEP_WIDTH), allowed
             allowed = count + 1.0
-        yield turn, allowed
-        before = turn
+        yield instant, allowed
+        before = instant
 
 
 def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:

@@ -159,15 +159,15 @@ def _pending(answer: WhatIfAnswer) -> Iterator[NextStep]:
     lost = _nodes_of_failed_zones(answer)
     nodes = [node for node in answer.changed.nodes if node.name not in lost]
     old_node = node_to_copy(pending, left, nodes)
-    settled: set[str] = set()
+    covered: set[str] = set()
     if old_node is not None:
         waiting = {pod.workload for pod in pending}
         held = [one.pod for one in answer.changed.undrained if one.pod.workload in waiting]
         there = [pod for pod in pending if left.get(pod.key) == old_node.name]
         there += [pod for pod in held if pod.node == old_node.name]
-        settled = {pod.key for pod in there}
+        covered = {pod.key for pod in there}
         yield from _new_nodes("Ask again with", new_nodes_for(there, [old_node]))
-    others = [pod for pod in pending if pod.key not in settled]
+    others = [pod for pod in pending if pod.key not in covered]
     yield from more_nodes("Ask again with", others, nodes, answer.without.nodes)
 
 

@@ -248,12 +248,12 @@ def _pods_over_time(samples: Iterable[AffectedPodSample], start: Instant) -> Out
 
 def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
     """Return the tainted and the allowed number of nodes at each instant when either changes."""
-    turns = [turn.at for turn in found.turns if turn.zone == line.zone]
-    instants = sorted({*turns, *(at for at, _ in line.points)})
+    taints = [taint.at for taint in found.taints if taint.zone == line.zone]
+    instants = sorted({*taints, *(at for at, _ in line.points)})
     return {
         "zone": zone_title(line.zone),
         "t_s": [_t_s(at, start) for at in instants],
-        "tainted": [bisect_right(turns, at) for at in instants],
+        "tainted": [bisect_right(taints, at) for at in instants],
         "allowed": [round(line.allowed_at(at), 3) for at in instants],
     }
 

@@ -58,7 +58,7 @@ def outage_json(outcome: OutageOutcome | None, start: Instant) -> Json | None:
         ],
         "turns": [
             {"at_s": _after(start, one.at), "zone": zone_title(one.zone), "node": one.node}
-            for one in outcome.turns
+            for one in outcome.taints
         ],
         "rate_lines": [_rate_line(one, start) for one in rate_lines(outcome)],
         "nodes_over_time": _node_samples(outcome.node_samples, start),

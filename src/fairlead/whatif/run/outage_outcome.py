@@ -50,7 +50,7 @@ def outage_outcome(
         nodes=tuple(_histories(recorder)),
         lost=tuple(lost_pods(recorder, ends, start)),
         preempted=tuple(_preemptions(recorder, preempted)),
-        turns=tuple(recorder.turns),
+        taints=tuple(recorder.taints),
         zones=tuple(recorder.zones),
         node_samples=tuple(recorder.node_samples),
         pod_samples=tuple(recorder.pod_samples),

@@ -289,9 +289,9 @@ class _NumberedEvent:
         self, text: str, unavailable: int, inventory: Inventory
     ) -> Iterator[Command]:
         field = f"{self._field}.max-unavailable"
-        turns = rolling_drain(self._source, unavailable, self._lasts() or 0, text, field=field)
+        options = rolling_drain(self._source, unavailable, self._lasts() or 0, text, field=field)
         for name in inventory.nodes(self._where, text):
-            yield commands.rolling_drain(name, turns)
+            yield commands.rolling_drain(name, options)
 
     def _commands(self, inventory: Inventory) -> Iterator[Command]:
         where = self._where

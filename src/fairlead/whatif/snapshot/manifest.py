@@ -67,7 +67,7 @@ DEFAULT_NAMESPACE: Final = "default"
 
 _API_VERSION: Final = re.compile(r"(?:[^/\s]*/)?[^/\s]+")
 _INTEGER_BOUND: Final = 2**63
-_TOLD_EVERY: Final = 512  # number of objects
+_REPORTED_EVERY: Final = 512  # number of objects
 _RELEASED_EVERY: Final = 8192  # number of objects
 _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
@@ -500,11 +500,11 @@ def _listed(
     defaults, decoder = _item_defaults(listing.head), DumpDecoder()
     total = sum(len(one) if isinstance(one, TemplateRows) else 1 for one in listing.items)
     found: list[Manifest | ReplicaManifests] = []
-    number = told = released = 0
+    number = next_report = released = 0
     for texts in decoder.with_rows(listing.items):
-        if number >= told:
+        if number >= next_report:
             on_read("objects", number, total)
-            told = number + _TOLD_EVERY
+            next_report = number + _REPORTED_EVERY
         if number >= released:
             listing.release()
             released = number + _RELEASED_EVERY

@@ -81,7 +81,7 @@ def outcome(tmp_path):
     return outcome
 
 
-def told(outcome):
+def error_text(outcome):
     """Return every reason and error."""
     reasons = [pod.reason for pod in outcome.pods.values()]
     return " ".join([*reasons, *(one.message for one in outcome.errors)])
@@ -89,7 +89,7 @@ def told(outcome):
 
 @pytest.mark.parametrize("method", [name for name in METHOD_NAMES if name != AT_ONCE])
 def test_an_exception_is_reported_with_plugin_and_method(outcome, method) -> None:
-    text = told(outcome(method, "raise OSError('disk on fire')"))
+    text = error_text(outcome(method, "raise OSError('disk on fire')"))
     assert f"plugin 'Broken' failed in {method}: OSError: disk on fire (broken_{method}.py:" in text
 
 
@@ -97,7 +97,7 @@ def test_an_exception_is_reported_with_plugin_and_method(outcome, method) -> Non
     "method", [name for name in METHOD_NAMES if name not in (AT_ONCE, *ANY_ANSWER)]
 )
 def test_a_wrong_return_value_is_reported_with_plugin_and_method(outcome, method) -> None:
-    text = told(outcome(method, "return 'a surprise'"))
+    text = error_text(outcome(method, "return 'a surprise'"))
     assert f"plugin 'Broken' failed in {method}: " in text
 
 

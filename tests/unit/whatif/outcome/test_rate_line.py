@@ -9,12 +9,12 @@ from fairlead.whatif.outcome.outage import RateLimitedTaint, ZoneChange
 from fairlead.whatif.outcome.rate_line import rate_lines
 
 
-def lines(turns, *changes):
-    """Return the lines of one zone; `turns` are seconds, and `changes` are (seconds, rate)."""
+def lines(taints, *changes):
+    """Return the lines of one zone; `taints` are seconds, and `changes` are (seconds, rate)."""
     return list(
         rate_lines(
             SimpleNamespace(
-                turns=[RateLimitedTaint(seconds(at), "z", f"n{at}") for at in turns],
+                taints=[RateLimitedTaint(seconds(at), "z", f"n{at}") for at in taints],
                 zones=[ZoneChange(seconds(at), "z", "", 9, 9, rate) for at, rate in changes],
             )
         )
@@ -54,8 +54,8 @@ def test_zones_without_taints_have_no_line():
 
 
 def test_a_node_that_is_processed_several_times_counts_once():
-    turns = [
+    taints = [
         RateLimitedTaint(seconds(at), "z", node) for at, node in ((50, "a"), (60, "b"), (500, "a"))
     ]
-    [line] = rate_lines(SimpleNamespace(turns=turns, zones=[ZoneChange(0, "z", "", 9, 9, 0.1)]))
+    [line] = rate_lines(SimpleNamespace(taints=taints, zones=[ZoneChange(0, "z", "", 9, 9, 0.1)]))
     assert (line.nodes, line.count) == ({"a", "b"}, 3)

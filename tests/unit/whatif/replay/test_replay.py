@@ -121,9 +121,9 @@ def test_a_pod_that_is_deleted_gracefully_keeps_its_room_until_the_end():
         "requestObject": {},
     }
     gone = {**delete, "requestObject": {"gracePeriodSeconds": 0}}
-    asked = [*full, delete, *filler]
+    requested = [*full, delete, *filler]
     ended = [*full, delete, gone, *filler]
-    as_requested = [list(map(at_level_request, one)) for one in (asked, ended)]
+    as_requested = [list(map(at_level_request, one)) for one in (requested, ended)]
     found = [agreements(answer(one, nodes_of(full)))["shop/next-1"] for one in as_requested]
     assert found == ["unschedulable", "same"]
 

@@ -253,7 +253,7 @@ def small_report() -> ReportData:
         requests = {"cpu": cpu, "memory": memory_gib * GIB} | ({SHOP_GPU: gpus} if gpus else {})
         for at in range(amount):
             times.came[priority].append(at * 9.0)
-            tries = (nodes[(at + turn) % 12] for turn in range(12))
+            tries = (nodes[(at + offset) % 12] for offset in range(12))
             if not any(placed(node, shop_pod(app, at), priority, requests) for node in tries):
                 times.stuck[priority].append(60 + at)
                 pending.append(shop_pending_row(app, at, priority))

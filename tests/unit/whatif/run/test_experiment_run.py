@@ -170,9 +170,9 @@ def test_a_workload_that_is_displaced_repeatedly_is_reported(finish):
     events = ", ".join(f"{{at: {minute}m, create: {wave % minute}}}" for minute in range(1, 9))
     outcome = finish(f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{events}]").outcome
     assert len(outcome.preempted) == 8
-    [told] = outcome.recurrences
-    assert told.kind == "starving"
-    assert told.message == "pods of rs/default/low have been displaced 6 times"
+    [recurrence] = outcome.recurrences
+    assert recurrence.kind == "starving"
+    assert recurrence.message == "pods of rs/default/low have been displaced 6 times"
 
 
 def test_a_workload_of_which_each_pod_is_displaced_once_does_not_starve(finish):

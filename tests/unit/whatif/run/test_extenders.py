@@ -104,12 +104,12 @@ def outcome(extender, write):
     return finish
 
 
-def last(_server, asked):
-    return {"NodeNames": [max(asked["NodeNames"])]}
+def last(_server, arguments):
+    return {"NodeNames": [max(arguments["NodeNames"])]}
 
 
-def first_is_best(_server, asked):
-    return [{"Host": min(asked["NodeNames"]), "Score": 10}]
+def first_is_best(_server, arguments):
+    return [{"Host": min(arguments["NodeNames"]), "Score": 10}]
 
 
 def test_filters_scores_and_bindings_of_an_extender_count(outcome):
@@ -119,7 +119,7 @@ def test_filters_scores_and_bindings_of_an_extender_count(outcome):
     assert outcome(prioritize=first_is_best, bind=lambda *_: {}) == "node-0"
 
 
-def slow(server, _asked):
+def slow(server, _arguments):
     server.over.wait()
     return {}
 
@@ -149,8 +149,8 @@ def test_a_failed_scoring_call_of_an_extender_is_ignored(outcome, bad):
 
 
 def test_an_extender_that_rejects_every_node_says_why(outcome):
-    def refuse(_server, asked):
-        return {"FailedNodes": {name: f"no room on {name[:4]}" for name in asked["NodeNames"]}}
+    def refuse(_server, arguments):
+        return {"FailedNodes": {name: f"no room on {name[:4]}" for name in arguments["NodeNames"]}}
 
     assert outcome(filter=refuse).startswith("0/3 nodes are available: 3 no room on node. ")
 
@@ -171,8 +171,8 @@ def explained(extender, snapshot, make):
 
 
 def test_explain_calls_extenders(explained):
-    def not_b(_server, asked):
-        names = asked["NodeNames"]
+    def not_b(_server, arguments):
+        names = arguments["NodeNames"]
         left = [name for name in names if name not in "bc"]
         return {"NodeNames": left, "FailedNodes": {"b": "is b"}}
 
@@ -195,8 +195,8 @@ def test_explain_shows_what_extenders_score(explained):
 
 
 def test_explain_shows_which_candidates_extenders_leave(explained, make):
-    def only_c(_server, asked):
-        return {"NodeNameToMetaVictims": {"c": asked["NodeNameToMetaVictims"]["c"]}}
+    def only_c(_server, arguments):
+        return {"NodeNameToMetaVictims": {"c": arguments["NodeNameToMetaVictims"]["c"]}}
 
     pods = [make.pod(f"v{name}", cpu="4", node_name=name) for name in "abc"]
     found, _ = explained(*pods, cpu="4", preempt=only_c)
@@ -215,7 +215,10 @@ def test_explain_reports_a_failing_extender(explained):
 def test_extenders_are_called_only_if_allowed(extender, write, snapshot, make):
     """Commands that read a configuration refuse extenders in one line that names the option."""
     path = write("s.yaml", SCENARIO)
-    with extender(filter=lambda _server, asked: {"NodeNames": asked["NodeNames"]}) as (file, url):
+    with extender(filter=lambda _server, arguments: {"NodeNames": arguments["NodeNames"]}) as (
+        file,
+        url,
+    ):
         line = f"extenders: pods would be sent to {url}; --allow-extenders lets extenders be called"
         for refused in (
             lambda: read_scheduler_config(file),

@@ -142,10 +142,10 @@ class RecordedEngine:
 KUBELET = "fairlead.dev/kubelet"
 
 
-def annotate(name, told):
+def annotate(name, value):
     def act(store, now):
         if store.find(NODE, "", name) is not None:
-            store.patch(NODE, "", name, {"metadata": {"annotations": {KUBELET: told}}}, now)
+            store.patch(NODE, "", name, {"metadata": {"annotations": {KUBELET: value}}}, now)
 
     return act
 

@@ -75,8 +75,10 @@ def test_pods_keep_the_usage_that_the_table_has(experiment):
 def test_rows_with_fewer_gpus_are_left_out(experiment):
     found = experiment(gpus=8, queues=[{"name": "q", "jobs": 20}])
     pods = [c.manifest for s in found.steps for c in s.commands if c.manifest["kind"] == "Pod"]
-    asked = {p["spec"]["containers"][0]["resources"]["requests"]["openb/gpu-milli"] for p in pods}
-    assert asked == {"8000"}
+    requested = {
+        p["spec"]["containers"][0]["resources"]["requests"]["openb/gpu-milli"] for p in pods
+    }
+    assert requested == {"8000"}
     assert sum(one.kind.kind == "Node" for one in found.initial) == 4
 
 

@@ -455,18 +455,18 @@ class SizeSearch:
 
     def _improve(self) -> None:
         """Remove and exchange nodes while this helps; then rebuild some nodes, and repeat."""
-        is_settled, spent = False, -1
-        while not self._is_over and (not is_settled or self.result.cycles > spent):
+        has_converged, spent = False, -1
+        while not self._is_over and (not has_converged or self.result.cycles > spent):
             spent = self.result.cycles
-            if not is_settled:
+            if not has_converged:
                 cost = self.result.cost
                 self._remove_nodes()
                 self._exchange_nodes()
-                is_settled = self.result.cost >= cost
+                has_converged = self.result.cost >= cost
                 continue
             for count in _RUIN:
                 if not self._is_over and self._rebuild(count):
-                    is_settled = False
+                    has_converged = False
 
     def _try(self, change: Callable[[], bool]) -> bool:
         """Make `change`; revert it unless it saves money and every failure is still survived.

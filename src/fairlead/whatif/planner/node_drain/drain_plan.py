@@ -40,8 +40,8 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
 )
 from fairlead.whatif.planner.node_drain.drain_run import (
     DrainPace,
+    DrainRound,
     DrainRun,
-    DrainTurn,
     pace_seconds,
     run_drains,
 )
@@ -212,18 +212,18 @@ def run_plan(
     *,
     at_once: int | None = None,
     away: DurationNs | None = None,
-    turns: Sequence[DrainTurn] = (),
+    rounds: Sequence[DrainRound] = (),
 ) -> None:
     """Simulate the drains of `plan` and set `plan.runs`; do nothing if no node can be drained.
 
     The simulations differ in the number of nodes that are drained at once, unless `at_once` sets
-    it. Each node returns to service after `away`; None means never. `turns` contain the nodes of
-    the drains; by default, all nodes have the same turn. Raises InputError.
+    it. Each node returns to service after `away`; None means never. `rounds` contain the nodes of
+    the drains; by default, all nodes are in one round. Raises InputError.
     """
     names = tuple(drain.node for drain in plan.drains)
     if names:
         paces = paces_for(len(names), at_once, away)
-        plan.runs = run_drains(experiment, turns or [DrainTurn(names)], paces, progress)
+        plan.runs = run_drains(experiment, rounds or [DrainRound(names)], paces, progress)
 
 
 def paces_for(nodes: int, at_once: int | None, away: DurationNs | None) -> list[DrainPace]:

@@ -50,10 +50,10 @@ class DrainPace(Struct, frozen=True):
     away: DurationNs | None = None
 
 
-class DrainTurn(Struct, frozen=True):
+class DrainRound(Struct, frozen=True):
     """Nodes that are drained at a pace while the `added` objects exist.
 
-    The added nodes are drained and deleted before the next turn begins, or the run ends.
+    The added nodes are drained and deleted before the next round begins, or the run ends.
     """
 
     nodes: tuple[str, ...]
@@ -166,11 +166,11 @@ class DrainRun(Struct, frozen=True):
 
 def run_drains(
     experiment: Experiment,
-    turns: Sequence[DrainTurn],
+    rounds: Sequence[DrainRound],
     paces: Sequence[DrainPace],
     progress: Progress,
 ) -> list[DrainRun]:
-    """Simulate the drains of `turns` at each of `paces`, up to the first pace that is not safe.
+    """Simulate the drains of `rounds` at each of `paces`, up to the first pace that is not safe.
 
     A turn begins when all nodes of the turn before are back. Raises InputError.
     """
@@ -180,7 +180,7 @@ def run_drains(
         known, until = baseline, outcome.simulated_until
         if has_missed_end(known.next_end, outcome):
             known = _baseline_of(outcome_until(base, known.after, until, progress))
-        return _drain_run(pace, turns, outcome, known)
+        return _drain_run(pace, rounds, outcome, known)
 
     has_extenders = bool(
         experiment.scheduler.extenders
@@ -189,7 +189,7 @@ def run_drains(
         baseline = _baseline_of(run_experiment(base, "at rest", progress).outcome)
         after = baseline.after
         return _until_unsafe(
-            compared(pace, _run_apart(base, turns, pace, after, progress)) for pace in paces
+            compared(pace, _run_apart(base, rounds, pace, after, progress)) for pace in paces
         )
     run = ExperimentRun(base, None)
     run.start("loading", progress)
@@ -201,9 +201,9 @@ def run_drains(
 
     def drained(pace: DrainPace) -> DrainRun:
         progress.begin(f"draining {pace.at_once} at once", 0)
-        outcome = in_child(partial(_finish, run, turns, pace, after, progress), shared)
+        outcome = in_child(partial(_finish, run, rounds, pace, after, progress), shared)
         if outcome is None:
-            outcome = _run_apart(base, turns, pace, after, progress)
+            outcome = _run_apart(base, rounds, pace, after, progress)
         return compared(pace, outcome)
 
     return _until_unsafe(map(drained, paces))
@@ -221,29 +221,30 @@ def _until_unsafe(runs: Iterable[DrainRun]) -> list[DrainRun]:
 
 def _finish(
     run: ExperimentRun,
-    turns: Sequence[DrainTurn],
+    rounds: Sequence[DrainRound],
     pace: DrainPace,
     begin: DurationNs,
     progress: Progress,
 ) -> RunOutcome:
-    """Perform `turns` in a run that has started, and return its outcome.
+    """Perform `rounds` in a run that has started, and return its outcome.
 
     A turn that never ends, for example because of a budget, is the last one.
     """
     steps: tuple[ScriptedStep, ...] = ()
-    for turn in turns:
-        steps += _steps(turn, pace)
-        if turn is turns[-1] and not turn.added:
+    for drain_round in rounds:
+        steps += _steps(drain_round, pace)
+        if drain_round is rounds[-1] and not drain_round.added:
             break
-        if not run.act(steps, begin, _Annotated(turn.nodes, IN_TURN, ""), progress):
+        if not run.act(steps, begin, _Annotated(drain_round.nodes, IN_TURN, ""), progress):
             steps = ()
             break
-        leaving = tuple(_drain(name, DrainPace(pace.at_once)) for name in turn.added_nodes)
-        if not run.act(leaving, begin, _Annotated(turn.added_nodes, DRAIN, DONE), progress):
+        leaving = tuple(_drain(name, DrainPace(pace.at_once)) for name in drain_round.added_nodes)
+        if not run.act(leaving, begin, _Annotated(drain_round.added_nodes, DRAIN, DONE), progress):
             steps = ()
             break
         steps = tuple(
-            ScriptedStep(0, (commands.delete(one.ref),), SOURCE, one.title) for one in turn.added
+            ScriptedStep(0, (commands.delete(one.ref),), SOURCE, one.title)
+            for one in drain_round.added
         )
     run.set_steps(steps, begin)
     return run.finish(progress).outcome
@@ -270,7 +271,7 @@ class _Annotated:
 
 def _run_apart(
     base: Experiment,
-    turns: Sequence[DrainTurn],
+    rounds: Sequence[DrainRound],
     pace: DrainPace,
     begin: DurationNs,
     progress: Progress,
@@ -278,18 +279,22 @@ def _run_apart(
     run = ExperimentRun(replace(base, steps_begin=begin), None)
     with run.reaching_extenders():
         run.start(f"draining {pace.at_once} at once", progress)
-        return _finish(run, turns, pace, begin, progress)
+        return _finish(run, rounds, pace, begin, progress)
 
 
-def _steps(turn: DrainTurn, pace: DrainPace) -> tuple[ScriptedStep, ...]:
-    """Return the steps of a turn.
+def _steps(drain_round: DrainRound, pace: DrainPace) -> tuple[ScriptedStep, ...]:
+    """Return the steps of a round.
 
     Nodes that stay away are cordoned first, so that no pod moves twice.
     """
-    steps = [ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in turn.added]
+    steps = [
+        ScriptedStep(0, (commands.create(one),), SOURCE, one.title) for one in drain_round.added
+    ]
     if pace.away is None:
-        steps += [ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in turn.nodes]
-    return (*steps, *(_drain(name, pace) for name in turn.nodes))
+        steps += [
+            ScriptedStep(0, (commands.cordon(name),), SOURCE, name) for name in drain_round.nodes
+        ]
+    return (*steps, *(_drain(name, pace) for name in drain_round.nodes))
 
 
 def _drain(node: str, pace: DrainPace) -> ScriptedStep:
@@ -369,12 +374,12 @@ def _pending_since(outcome: RunOutcome, baseline: _Baseline) -> tuple[str, ...]:
 
 def _drain_run(
     pace: DrainPace,
-    turns: Sequence[DrainTurn],
+    rounds: Sequence[DrainRound],
     outcome: RunOutcome,
     baseline: _Baseline,
 ) -> DrainRun:
-    nodes = [name for turn in turns for name in turn.nodes]
-    wanted, added = set(nodes), {name for turn in turns for name in turn.added_nodes}
+    nodes = [name for drain_round in rounds for name in drain_round.nodes]
+    wanted, added = set(nodes), {name for drain_round in rounds for name in drain_round.added_nodes}
     drains = [one for one in outcome.drains if one.node in wanted]
     returns = pace.away is not None
     ends = {one.node: one.back_at if returns else one.empty_at for one in drains}

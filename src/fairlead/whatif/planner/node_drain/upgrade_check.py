@@ -40,7 +40,7 @@ from fairlead.whatif.planner.node_drain.drain_plan import (
     wait_table,
 )
 from fairlead.whatif.planner.node_drain.drain_planner import UNPLACED, DrainPlanner, PlannedDrain
-from fairlead.whatif.planner.node_drain.drain_run import DrainRun, DrainTurn, pace_seconds
+from fairlead.whatif.planner.node_drain.drain_run import DrainRound, DrainRun, pace_seconds
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.planner.waiting_pods import place_waiting_pods
 from fairlead.whatif.result.tabular_answer import (
@@ -114,12 +114,12 @@ def surge_groups(model: ClusterModel, pools: Pools, count: int) -> list[SurgeGro
     return found
 
 
-def upgrade_turns(
+def upgrade_rounds(
     model: ClusterModel, plan: DrainPlan, groups: Iterable[SurgeGroup]
-) -> list[DrainTurn]:
-    """Return the turns in which the nodes of `plan` are drained: one turn for each of `groups`.
+) -> list[DrainRound]:
+    """Return the rounds in which the nodes of `plan` are drained: one for each of `groups`.
 
-    If no group has surge nodes, all nodes are drained in one turn.
+    If no group has surge nodes, all nodes are drained in one round.
     """
     drained = {drain.node for drain in plan.drains}
     found = []
@@ -127,10 +127,10 @@ def upgrade_turns(
         nodes = tuple(name for name in group.nodes if name in drained)
         if nodes:
             added = (one for copy in group.surge for one in copy.manifests(model))
-            found.append(DrainTurn(nodes, tuple(added)))
-    if any(turn.added for turn in found):
+            found.append(DrainRound(nodes, tuple(added)))
+    if any(one.added for one in found):
         return found
-    return [DrainTurn(tuple(name for turn in found for name in turn.nodes))] if found else []
+    return [DrainRound(tuple(name for one in found for name in one.nodes))] if found else []
 
 
 def _node_name(pool: str, position: int) -> str:

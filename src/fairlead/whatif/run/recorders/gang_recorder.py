@@ -139,7 +139,7 @@ class GangRecorder:
         The gangs that the preemptions break are determined later, when all victims of the instant
         are known.
         """
-        self._settle(now)
+        self._count_broken(now)
         for ref in victims:
             gang = self._gang_of.get(ref.uid)
             run = None if gang is None else gang.running.get(ref.uid)
@@ -151,7 +151,7 @@ class GangRecorder:
                 self._lost[resource] += amount * (now - run.began)
             self._touched[ref.uid] = gang
 
-    def _settle(self, now: Instant) -> None:
+    def _count_broken(self, now: Instant) -> None:
         """Count the gangs that were broken at the last recorded instant, if `now` is later."""
         if now > self._touched_at:
             broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
@@ -171,7 +171,7 @@ class GangRecorder:
 
     def tally(self, now: Instant) -> GangTally:
         """Return the counts over all gangs that need more than one member."""
-        self._settle(now + 1)
+        self._count_broken(now + 1)
         gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
         for gang in gangs:
             self._count(gang, now)

@@ -81,7 +81,7 @@ class OutageRecorder(Struct):
     failed_nodes: dict[str, FailedNode] = field(default_factory=dict)  # by node name
     affected: dict[str, AffectedPod] = field(default_factory=dict)  # by pod key
     timers: dict[str, EvictionTimed] = field(default_factory=dict)  # by uid of the pod
-    turns: list[RateLimitedTaint] = field(default_factory=list)
+    taints: list[RateLimitedTaint] = field(default_factory=list)
     zones: list[ZoneChange] = field(default_factory=list)
     node_samples: list[NodeSample] = field(default_factory=list)
     pod_samples: list[AffectedPodSample] = field(default_factory=list)
@@ -117,9 +117,9 @@ class OutageRecorder(Struct):
             case ZoneAssessed(zone, state, size, unready, rate, at):
                 self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
                 self._rates[zone] = rate
-            case NodeTainted(node, zone, _, is_turn, at):
-                if is_turn and node not in self._left_out:
-                    self.turns.append(RateLimitedTaint(at, zone, node))
+            case NodeTainted(node, zone, _, is_rate_limited, at):
+                if is_rate_limited and node not in self._left_out:
+                    self.taints.append(RateLimitedTaint(at, zone, node))
             case EvictionTimed(pod=ref):
                 self.timers[ref.uid] = record
             case EvictionCancelled(pod=ref):
@@ -138,7 +138,7 @@ class OutageRecorder(Struct):
             forgotten = self.affected.pop(key)
             self._tally[forgotten.state] -= 1
             self._evicted -= forgotten.evicted_at is not None
-        self.turns = [one for one in self.turns if one.node not in nodes]
+        self.taints = [one for one in self.taints if one.node not in nodes]
         self.first_back_at = self.last_back_at = None
         self.pod_samples.clear()
         self._is_sample_due = bool(self.affected)

@@ -78,7 +78,7 @@ def test_pods_of_a_failed_zone_are_evicted_after_their_tolerations_and_replaced(
     objects = [*zoned(a=2, b=2), tenant(make, "x", "a0"), tenant(make, "y", "a1")]
     answer = ask(objects, fail_zone=("a",), lasts="20m")
     found = outage(answer)
-    assert [after(answer, turn.at) for turn in found.turns] == [50.05, 60.05]
+    assert [after(answer, taint.at) for taint in found.taints] == [50.05, 60.05]
     assert [round(after(answer, one.at)) for one in answer.changed.evicted] == [350, 360]
     assert {one.tolerated_s for one in answer.changed.evicted} == {300}
     assert (found.concerned, found.evicted, found.replaced, found.lost) == (2, 2, 2, ())
@@ -206,7 +206,7 @@ def test_no_pod_is_evicted_if_all_zones_fail(ask, make, zoned):
     answer = ask([*zoned(a=1, b=1), tenant(make, "x", "a0")], fail_zone=("a", "b"), lasts="30m")
     found = outage(answer)
     assert answer.changed.evicted == ()
-    assert found.turns == ()
+    assert found.taints == ()
     assert "all-dark" in {one.name for one in found.misconceptions}
 
 
@@ -257,7 +257,7 @@ def test_the_run_does_not_end_between_evictions_at_a_slow_rate(ask, make, zoned)
     """A quarter of an hour passes between the evictions from two nodes."""
     slow = flags(node_eviction_rate="0.001")
     answer = ask(zoned(a=2, b=1), fail_zone=("a",), conditions=slow)
-    assert [after(answer, turn.at) for turn in outage(answer).turns] == [50.05, 1050.05]
+    assert [after(answer, taint.at) for taint in outage(answer).taints] == [50.05, 1050.05]
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_controller_manager_flags_take_effect_in_the_run(ask, make, zoned):
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     quick = flags(node_monitor_grace_period="20s")
     answer = ask(objects, fail_node=("a0",), conditions=quick)
-    assert [after(answer, turn.at) for turn in outage(answer).turns] == [20.05]
+    assert [after(answer, taint.at) for taint in outage(answer).taints] == [20.05]
 
 
 def test_the_mode_without_taint_based_evictions_deletes_pods(ask, make, zoned):
@@ -297,7 +297,7 @@ def test_the_mode_without_taint_based_evictions_deletes_pods(ask, make, zoned):
     answer = ask(objects, fail_node=("a0",), lasts="30m", conditions=old)
     [evicted] = answer.changed.evicted  # two minutes after the pass with its last heartbeat
     assert 120 <= after(answer, evicted.at) <= 126
-    assert outage(answer).turns == ()
+    assert outage(answer).taints == ()
 
 
 def test_nodes_flap_until_the_end_of_the_flapping_period(ask, make, zoned):
@@ -380,7 +380,7 @@ def test_a_zone_whose_tainting_stopped_is_not_called_slow(write):
     }
     path = write("s.yaml", json.dumps(scenario))
     outcome = run_experiment(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
-    assert len(outcome.outage.turns) < len(outcome.outage.nodes)
+    assert len(outcome.outage.taints) < len(outcome.outage.nodes)
     names = {one.name for one in outcome.outage.misconceptions}
     assert "partly-dark" in names
     assert "slow" not in names

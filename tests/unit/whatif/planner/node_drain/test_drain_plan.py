@@ -25,7 +25,7 @@ from fairlead.whatif.planner.node_drain.drain_planner import (
     DrainPlanner,
     PlannedDrain,
 )
-from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainTurn, run_drains
+from fairlead.whatif.planner.node_drain.drain_run import DrainPace, DrainRound, run_drains
 from fairlead.whatif.planner.node_drain.unplaced_pod import unplaced_blockers
 from fairlead.whatif.run.progress import NoProgress
 from fairlead.whatif.snapshot.snapshot import read_snapshot
@@ -577,7 +577,7 @@ def test_the_duration_depends_on_the_number_of_nodes_drained_at_once(planner, ex
 
 def test_pods_that_are_pending_without_the_drain_do_not_make_it_unsafe(experiment, make):
     objects = [*map(make.node, NODES), *deployment(make, "web", ["a"]), make.pod("big", cpu="9")]
-    [run] = run_drains(experiment(*objects), [DrainTurn(("a",))], [DrainPace(1)], NoProgress())
+    [run] = run_drains(experiment(*objects), [DrainRound(("a",))], [DrainPace(1)], NoProgress())
     assert run.is_safe
 
 
@@ -587,7 +587,7 @@ def test_of_the_pending_pods_of_a_workload_only_those_of_the_drain_count(experim
     *objects, waiting = deployment(make, "web", ["a", "b", ""])
     waiting["status"] = {"phase": "Pending"}
     [run] = run_drains(
-        experiment(*nodes, *objects, waiting), [DrainTurn(("a",))], [DrainPace(1)], NoProgress()
+        experiment(*nodes, *objects, waiting), [DrainRound(("a",))], [DrainPace(1)], NoProgress()
     )
     assert not run.is_safe
     assert len(run.pending) == 1
@@ -675,7 +675,7 @@ def test_a_drain_that_breaks_a_gang_is_not_safe():
     """Two pods of a gang run; without the drained one the gang is below its minimum."""
     read = read_snapshot("examples/gangs/cluster.yaml")
     experiment = baseline_experiment(read, SchedulerConfig(), ReleaseChoice(), 0)
-    [run] = run_drains(experiment, [DrainTurn(("gpu-1",))], [DrainPace(1)], NoProgress())
+    [run] = run_drains(experiment, [DrainRound(("gpu-1",))], [DrainPace(1)], NoProgress())
     assert run.lost == ("default/forecast-1",)
     assert unsafe_because(run) == "1 pod on other nodes gone for good"
 

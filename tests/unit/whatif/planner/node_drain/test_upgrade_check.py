@@ -15,7 +15,7 @@ from fairlead.whatif.planner.node_drain.upgrade_check import (
     pools_of,
     surge_groups,
     upgrade_answer,
-    upgrade_turns,
+    upgrade_rounds,
 )
 from fairlead.whatif.run.progress import NoProgress
 
@@ -124,7 +124,7 @@ def test_the_answer_names_budgets_single_replicas_and_time(planner, experiment, 
     plan = check_nodes(made, groups, ["a", "b"], NoProgress())
     run_plan(
         plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300),
-        turns=upgrade_turns(made.model, plan, groups),
+        rounds=upgrade_rounds(made.model, plan, groups),
     )  # fmt: skip
     found = upgrade_answer(plan, made.budgets.limits(), 1, "dump.yaml", ()).to_json()
     assert found["verdict"] == (
@@ -228,9 +228,9 @@ def upgrade_plan(made, experiment, objects, surge=1, at_once=1):
     groups = surge_groups(made.model, pools_of(made.model, ""), surge)
     names = [info.name for info in made.model.table.nodes()]
     plan = check_nodes(made, groups, names, NoProgress())
-    turns = upgrade_turns(made.model, plan, groups)
+    rounds = upgrade_rounds(made.model, plan, groups)
     run_plan(
-        plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300), turns=turns
+        plan, experiment(*objects), NoProgress(), at_once=at_once, away=seconds(300), rounds=rounds
     )
     return plan
 
