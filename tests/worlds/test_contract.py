@@ -57,7 +57,7 @@ def make(world_class, *script, objects=(NODE, PENDING)):
     return world
 
 
-def told(world):
+def outcomes(world):
     """Return the stimuli that the engine received after the load, in a short form."""
     return [short(stimulus) for stimulus, _ in world.engine.received[1:]]
 
@@ -86,7 +86,7 @@ def test_existing_objects_are_loaded_first_in_one_stimulus(any_driven_world):
 def test_the_effect_of_a_command_is_delivered_before_its_outcome(any_driven_world):
     world = make(any_driven_world, (1, Bind(REF, "n")))
     world.run(2)
-    assert told(world) == ["p changed", "Bind succeeded"]
+    assert outcomes(world) == ["p changed", "Bind succeeded"]
     assert world.engine.received[1][0].object.spec.node_name == "n"
 
 
@@ -100,7 +100,7 @@ def test_commands_are_performed_in_the_order_of_issue(any_world):
     names = {"metadata": {"labels": {"a": "1"}}}
     world = make(any_world, (1, PatchObject(REF, names), Bind(REF, "n")))
     world.run(2)
-    assert [one for one in told(world) if "Succeeded" in one or "succeeded" in one] == [
+    assert [one for one in outcomes(world) if "Succeeded" in one or "succeeded" in one] == [
         "PatchObject succeeded",
         "Bind succeeded",
     ]
@@ -121,9 +121,9 @@ def test_a_refusal_is_an_outcome(any_world, command, reason):
     world = make(any_world, (1, command))
     world.run(2)
     if isinstance(command, Bind) and command.pod.uid and getattr(world, "binds_by_name", False):
-        assert sorted(told(world)) == ["Bind succeeded", "p changed"]
+        assert sorted(outcomes(world)) == ["Bind succeeded", "p changed"]
         return
-    assert told(world) == [f"{type(command).__name__} failed: {reason}"]
+    assert outcomes(world) == [f"{type(command).__name__} failed: {reason}"]
     failure = world.engine.received[-1][0]
     assert failure.command is command
     assert failure.message
@@ -132,19 +132,19 @@ def test_a_refusal_is_an_outcome(any_world, command, reason):
 def test_a_command_without_an_object_is_refused(any_driven_world):
     world = make(any_driven_world, (1, Bind(ObjectRef("Pod", "default", "x"), "n")))
     world.run(2)
-    assert told(world) == [f"Bind failed: {FailureReason.NOT_FOUND}"]
+    assert outcomes(world) == [f"Bind failed: {FailureReason.NOT_FOUND}"]
 
 
 def test_a_second_binding_is_a_conflict(any_world):
     world = make(any_world, (1, Bind(REF, "n")), (2, Bind(REF, "m")))
     world.run(3)
-    assert told(world)[-1] == "Bind failed: Conflict"
+    assert outcomes(world)[-1] == "Bind failed: Conflict"
 
 
 def test_a_deletion_is_delivered_before_its_outcome(any_driven_world):
     world = make(any_driven_world, (1, DeleteObject(REF, 0)))
     world.run(2)
-    assert told(world)[-2:] == ["p deleted", "DeleteObject succeeded"]
+    assert outcomes(world)[-2:] == ["p deleted", "DeleteObject succeeded"]
 
 
 def test_deadlines_are_met_to_the_nanosecond(any_world):

@@ -134,7 +134,7 @@ class Driver:
         everything has settled. Raises LivelockError.
         """
         if self._paused_at is not None and self._paused_at < self.now:
-            self._take_turns()
+            self._interleave_controllers()
         self._paused_at = None
         while True:
             if not self._settle(pause_when):
@@ -218,7 +218,7 @@ class Driver:
             if pause_when is not None and pause_when() and self._is_busy():
                 return False
 
-    def _take_turns(self) -> None:
+    def _interleave_controllers(self) -> None:
         """Handle all stimuli so far, and let each controller do one unit of due work.
 
         Then interleave the commands of all controllers, one command of each in turn.

@@ -15,10 +15,10 @@ class Listener:
     issuer = SCHEDULER
 
     def __init__(self):
-        self.told = []
+        self.stimuli = []
 
     def handle(self, stimulus, now):
-        self.told.append((now, stimulus))
+        self.stimuli.append((now, stimulus))
         return []
 
     def next_deadline(self):

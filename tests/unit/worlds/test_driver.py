@@ -29,7 +29,7 @@ class Diary:
         self.replies = replies or {}
         self.deadlines = list(deadlines or ())
         self.answers_at_once = answers_at_once
-        self.untold = []
+        self.pending = []
         self.entries = []
 
     # the world
@@ -40,22 +40,22 @@ class Diary:
         outcome = CommandSucceeded(given)
         if self.answers_at_once:
             return outcome
-        self.untold.append(outcome)
+        self.pending.append(outcome)
         return None
 
     def poll(self, now):
-        if not self.untold and self.script and self.script[0][0] <= now:
-            self.untold.append(ObjectChanged(self.script.pop(0)[1]))
-        told, self.untold = self.untold, []
-        return told
+        if not self.pending and self.script and self.script[0][0] <= now:
+            self.pending.append(ObjectChanged(self.script.pop(0)[1]))
+        stimuli, self.pending = self.pending, []
+        return stimuli
 
     def next_event(self):
         return self.script[0][0] if self.script else None
 
     # the engine
 
-    def handle(self, told, now):
-        match told:
+    def handle(self, stimulus, now):
+        match stimulus:
             case ObjectChanged(name):
                 self.entries.append(("see", name, now))
             case CommandSucceeded(done):

@@ -37,13 +37,13 @@ def as_written(text):
 
 @pytest.fixture
 def samples():
-    def told(*records, version="1.36"):
+    def exposed(*records, version="1.36"):
         metrics = SchedulerMetrics(SilentReporter(), list, node_version=version)
         for record in records:
             metrics.report(record)
         return as_written(metrics.exposition().decode())
 
-    return told
+    return exposed
 
 
 def test_a_zone_has_size_unhealthy_nodes_and_health(samples):
@@ -63,8 +63,8 @@ def test_a_zone_without_nodes_has_health_100(samples):
 
 def test_node_evictions_are_counted_once_per_node(samples):
     """The exchange of one outage taint for the other is not counted again."""
-    turns = [NodeTainted("n1", "a", "k", True, 0), NodeTainted("n1", "a", "k", False, 9)]
-    assert samples(*turns)["node_collector_evictions_total", "a"] == 1
+    taints = [NodeTainted("n1", "a", "k", True, 0), NodeTainted("n1", "a", "k", False, 9)]
+    assert samples(*taints)["node_collector_evictions_total", "a"] == 1
 
 
 def test_pod_evictions_by_taints_are_counted_with_their_latency(samples):

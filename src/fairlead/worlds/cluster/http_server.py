@@ -161,14 +161,14 @@ class HttpServer:
         query, width = request.query, request.query.get("width", str(WIDTH_DEFAULT))
         if not (width.isdecimal() and len(width) < 5 and int(width) in _WIDTHS):
             return web.Response(status=400, text="width is not a number from 40 to 1000")
-        asked = PodQuery(
+        pod_query = PodQuery(
             query.get("pod", ""),
             query.get("output", "text"),
             int(width),
             all_nodes=query.get("all-nodes") == "true",
         )
-        answer = self._explain(asked)
-        is_json = asked.output == "json" and answer.status == 200
+        answer = self._explain(pod_query)
+        is_json = pod_query.output == "json" and answer.status == 200
         form = "application/json" if is_json else "text/plain"
         return web.Response(
             status=answer.status, body=answer.body, content_type=form, charset="utf-8"

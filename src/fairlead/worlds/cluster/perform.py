@@ -69,7 +69,7 @@ _BY_CODE: Final = {
 
 Resources = Mapping[str, ApiResource]
 Steps = Generator["ApiRequest | float", ApiAnswer | None, "Performed"]
-_Answered = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, int]]
+_Exchange = Generator["ApiRequest | float", ApiAnswer | None, tuple[ApiAnswer, int]]
 
 
 class WrittenEffect(Struct, frozen=True):
@@ -290,7 +290,7 @@ def _evict(command: EvictPod, pod: ObjectRef, resources: Resources, jitter: Jitt
     return Performed(CommandSucceeded(command), WrittenEffect(pod, is_deletion=True))
 
 
-def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Answered:
+def _definite(request: ApiRequest, jitter: Jitter, final: tuple[int, ...] = ()) -> _Exchange:
     """Repeat `request` after transient failures; return (response, number of tries).
 
     The request is not repeated after a status in `final`. After status 500, there are at most

@@ -19,9 +19,9 @@ import uvloop
 
 from fairlead.apiserver.http.connection_timeouts import uvicorn_config
 from fairlead.worlds.extender.address import Address
-from fairlead.worlds.extender.answers import Answer, Answers
 from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind
 from fairlead.worlds.extender.app import ExtenderApp, Verb
+from fairlead.worlds.extender.extender_verbs import ExtenderVerbs, VerbFunction
 
 CONNECTIONS_MAX: Final = 64
 GRACE_SECONDS: Final = 5
@@ -57,7 +57,7 @@ def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Serve
 
 
 def serve_extender(
-    answers: Answers,
+    verbs: ExtenderVerbs,
     address: Address,
     listening: socket,
     *,
@@ -71,8 +71,8 @@ def serve_extender(
 
     async def serve() -> None:
         async with _binding(api_server) as bind:
-            verbs = {name: _at_once(answer) for name, answer in answers.by_verb.items()}
-            app = ExtenderApp({**verbs, "bind": bind}, address.names)
+            by_verb = {name: _at_once(function) for name, function in verbs.by_verb.items()}
+            app = ExtenderApp({**by_verb, "bind": bind}, address.names)
             await make_server(app, on_ready).serve([listening])
 
     # uvloop warns of every write to a connection that a client has closed.
@@ -89,8 +89,8 @@ async def _binding(api_server: str) -> AsyncIterator[Verb]:
         yield binding.bind
 
 
-def _at_once(answer: Answer) -> Callable[[bytes], Awaitable[bytes]]:
+def _at_once(function: VerbFunction) -> Callable[[bytes], Awaitable[bytes]]:
     async def verb(body: bytes) -> bytes:
-        return answer(body)
+        return function(body)
 
     return verb

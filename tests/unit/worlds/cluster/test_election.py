@@ -49,13 +49,13 @@ LEASE = "the Lease kube-system/kube-scheduler"
 
 
 def test_a_lease_that_cannot_be_read_is_logged_once():
-    told = [f'{LEASE} cannot be read: leases "kube-scheduler" is forbidden; trying again']
-    assert lines_after(*[FORBIDDEN] * 5, attempts=5) == told
+    expected = [f'{LEASE} cannot be read: leases "kube-scheduler" is forbidden; trying again']
+    assert lines_after(*[FORBIDDEN] * 5, attempts=5) == expected
 
 
 def test_a_lease_that_cannot_be_created_is_logged_once():
-    told = [f'{LEASE} cannot be written: leases "kube-scheduler" is forbidden; trying again']
-    assert lines_after(*[ABSENT, FORBIDDEN] * 5, attempts=5) == told
+    expected = [f'{LEASE} cannot be written: leases "kube-scheduler" is forbidden; trying again']
+    assert lines_after(*[ABSENT, FORBIDDEN] * 5, attempts=5) == expected
 
 
 def test_a_single_failure_is_not_logged():
@@ -74,10 +74,10 @@ def test_a_failure_after_a_success_is_logged_again():
 
 @pytest.mark.parametrize(("holder", "shown"), [("other", "other"), ("a\nb", "'a\\nb'")])
 def test_the_leader_is_logged_once(holder, shown):
-    told = [f"{LEASE} is held by {shown}; waiting for it"]
-    assert lines_after(*[held_by(holder)] * 5, attempts=5) == told
+    expected = [f"{LEASE} is held by {shown}; waiting for it"]
+    assert lines_after(*[held_by(holder)] * 5, attempts=5) == expected
 
 
 def test_a_response_that_is_not_a_lease_is_logged():
-    told = [f"{LEASE} cannot be read: the answer is not a Lease; trying again"]
-    assert lines_after(*[ApiAnswer(200, b"<html>")] * 5, attempts=5) == told
+    expected = [f"{LEASE} cannot be read: the answer is not a Lease; trying again"]
+    assert lines_after(*[ApiAnswer(200, b"<html>")] * 5, attempts=5) == expected

@@ -23,12 +23,12 @@ class Reviewer:
 
     def __init__(self, *answers):
         self.answers = list(answers)
-        self.asked = []
+        self.reviews = []
         self.lines = []
         self.now = 0
 
     async def handle(self, request):
-        self.asked.append((await request.json())["spec"])
+        self.reviews.append((await request.json())["spec"])
         answer = self.answers.pop(0)
         if isinstance(answer, float):
             await asyncio.sleep(answer)
@@ -84,7 +84,7 @@ def bearer(token):
 def test_a_token_is_reviewed_once_in_ten_seconds():
     reviewer = Reviewer((201, KNOWN), (201, ALLOWED))
     assert reviewer.get(bearer("t"), bearer("t")) == [(200, "metrics")] * 2
-    assert reviewer.asked == [
+    assert reviewer.reviews == [
         {"token": "t"},
         {
             "user": "jane",
@@ -104,7 +104,7 @@ def test_a_token_is_reviewed_again_after_ten_seconds():
 def test_a_request_without_a_token_is_refused_without_a_review(headers):
     reviewer = Reviewer()
     assert reviewer.get(headers) == [(401, "Unauthorized")]
-    assert reviewer.asked == []
+    assert reviewer.reviews == []
 
 
 @pytest.mark.parametrize("status", [{}, {"authenticated": False}, {"error": "expired"}])

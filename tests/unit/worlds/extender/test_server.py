@@ -18,8 +18,8 @@ from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.worlds.extender import server
 from fairlead.worlds.extender.address import Address
-from fairlead.worlds.extender.answers import Answers
 from fairlead.worlds.extender.app import ExtenderApp
+from fairlead.worlds.extender.extender_verbs import ExtenderVerbs
 
 HEAD = b"POST /filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 POD = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": []}}
@@ -42,15 +42,15 @@ def served(verbs):
             thread.join()
 
 
-def verbs_of(answers):
+def verbs_of(verbs):
     async def filter_(body):
-        return answers.filter(body)
+        return verbs.filter(body)
 
     async def prioritize(body):
-        return answers.prioritize(body)
+        return verbs.prioritize(body)
 
     async def preempt(body):
-        return answers.preempt(body)
+        return verbs.preempt(body)
 
     return {"filter": filter_, "prioritize": prioritize, "preempt": preempt}
 
@@ -62,7 +62,7 @@ def port():
     config = SchedulerConfig((Profile(plugins=plugins),))
     full = make_pod("v", node="full", requests={"cpu": "4"}, uid="uv")
     backend = ExtenderBackend(config, [make_node("full"), make_node("free"), full])
-    with served(verbs_of(Answers(backend))) as found:
+    with served(verbs_of(ExtenderVerbs(backend))) as found:
         yield found
 
 
@@ -117,11 +117,11 @@ def pod(cpu):
 
 
 def test_a_request_with_node_names_is_answered_with_node_names(ask):
-    asked = {"Pod": pod("4"), "NodeNames": ["full", "free"]}
-    status, answer = ask("filter", asked)
+    arguments = {"Pod": pod("4"), "NodeNames": ["full", "free"]}
+    status, answer = ask("filter", arguments)
     assert (status, answer["NodeNames"]) == (200, ["free"])
     assert answer["FailedNodes"] == {"full": "Insufficient cpu"}
-    assert ask("prioritize", asked | {"Pod": pod("1")}) == (
+    assert ask("prioritize", arguments | {"Pod": pod("1")}) == (
         200,
         [{"Host": "full", "Score": 0}, {"Host": "free", "Score": 9}],
     )
@@ -135,13 +135,13 @@ def test_a_request_with_node_names_is_answered_with_node_names(ask):
 def test_a_request_with_nodes_is_answered_with_nodes(ask):
     allocatable = {"cpu": "2", "memory": "1Gi", "pods": "10"}
     node = {"metadata": {"name": "small"}, "status": {"allocatable": allocatable}}
-    asked = {"Pod": pod("1"), "Nodes": {"items": [node]}}
-    status, answer = ask("filter", asked)
+    arguments = {"Pod": pod("1"), "Nodes": {"items": [node]}}
+    status, answer = ask("filter", arguments)
     assert (status, answer["Nodes"], answer["NodeNames"]) == (200, {"items": [node]}, None)
-    assert ask("filter", asked | {"Pod": pod("4")})[1]["FailedAndUnresolvableNodes"] == {
+    assert ask("filter", arguments | {"Pod": pod("4")})[1]["FailedAndUnresolvableNodes"] == {
         "small": "Insufficient cpu"
     }
-    assert ask("prioritize", asked)[1] == [{"Host": "small", "Score": 7}]
+    assert ask("prioritize", arguments)[1] == [{"Host": "small", "Score": 7}]
     victims = {"full": {"Pods": [{"metadata": {"uid": "uv"}}], "NumPDBViolations": 0}}
     assert ask("preempt", {"Pod": pod("4"), "NodeNameToVictims": victims})[1] == {
         "NodeNameToMetaVictims": {"full": {"Pods": [{"UID": "uv"}], "NumPDBViolations": 0}}

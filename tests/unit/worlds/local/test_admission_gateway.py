@@ -120,16 +120,18 @@ class Injector:
     """A webhook that adds a container to each pod and records the requesting users."""
 
     def __init__(self):
-        self.asked = []
+        self.reviews = []
 
     async def answer(self, request):
         review = await request.json()
-        asked = review["request"]
-        self.asked.append((asked["userInfo"]["username"], asked["object"]["metadata"]["name"]))
+        reviewed = review["request"]
+        self.reviews.append(
+            (reviewed["userInfo"]["username"], reviewed["object"]["metadata"]["name"])
+        )
         added = {"name": "side", "image": "s"}
         patch = [{"op": "add", "path": "/spec/containers/-", "value": added}]
         review["response"] = {
-            "uid": asked["uid"],
+            "uid": reviewed["uid"],
             "allowed": True,
             "patchType": "JSONPatch",
             "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
@@ -168,7 +170,7 @@ def injected(context):
             cluster.store.create(DEPLOYMENT, clock.now())
             await runner.advance(0)  # the new webhook configuration takes effect
             await runner.advance(seconds(5))
-            return cluster.store.list(find_kind("pod")), injector.asked, cluster
+            return cluster.store.list(find_kind("pod")), injector.reviews, cluster
         finally:
             runner.stop()
             await served.cleanup()
@@ -177,11 +179,11 @@ def injected(context):
 
 
 def test_webhooks_are_called_for_pods_of_controllers(injected):
-    pods, asked, _ = injected()
+    pods, reviews, _ = injected()
     names = [[one["name"] for one in pod["spec"]["containers"]] for pod in pods]
     assert names == [["c", "side"], ["c", "side"]]
     user = "system:serviceaccount:kube-system:replicaset-controller"
-    assert sorted(asked) == sorted((user, pod["metadata"]["name"]) for pod in pods)
+    assert sorted(reviews) == sorted((user, pod["metadata"]["name"]) for pod in pods)
     assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
     assert {row["name"] for row in pods[0]["status"]["containerStatuses"]} == {"c", "side"}
 

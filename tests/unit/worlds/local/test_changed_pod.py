@@ -101,8 +101,8 @@ def test_an_ephemeral_container_starts_and_ends_if_it_reads_stdin(running, stdin
     assert debugger["ready"] is False
     patch(running, {"metadata": {"labels": {"x": "y"}}})
     assert status_of(running)["ephemeralContainerStatuses"] == [debugger]
-    told = [event for event in running.list("events") if event["reason"] == "Started"]
-    assert [event["involvedObject"]["fieldPath"] for event in told] == [
+    events = [event for event in running.list("events") if event["reason"] == "Started"]
+    assert [event["involvedObject"]["fieldPath"] for event in events] == [
         "spec.containers{c}",
         "spec.ephemeralContainers{d}",
     ]

@@ -109,21 +109,21 @@ def test_conditions_of_a_namespace_name_remaining_objects_and_finalizers(cluster
     cluster.ask("POST", "/api/v1/namespaces/n/configmaps", held)
     cluster.ask("DELETE", "/api/v1/namespaces/n")
     cluster.pass_time(5)
-    told = {
+    conditions = {
         row["type"]: (row["status"], row["reason"], row["message"])
         for row in cluster.find("namespace", "n", "")["status"]["conditions"]
     }
-    assert told["NamespaceContentRemaining"] == (
+    assert conditions["NamespaceContentRemaining"] == (
         "True",
         "SomeResourcesRemain",
         "Some resources are remaining: configmaps. has 1 resource instances",
     )
-    assert told["NamespaceFinalizersRemaining"] == (
+    assert conditions["NamespaceFinalizersRemaining"] == (
         "True",
         "SomeFinalizersRemain",
         "Some content in the namespace has finalizers remaining: a.b/c in 1 resource instances",
     )
-    assert told["NamespaceDeletionContentFailure"][0] == "False"
+    assert conditions["NamespaceDeletionContentFailure"][0] == "False"
     patch = {"metadata": {"finalizers": None}}
     path = "/api/v1/namespaces/n/configmaps/c"
     cluster.ask("PATCH", path, patch, "application/merge-patch+json")
@@ -391,9 +391,9 @@ def test_a_kubelet_stops_a_pod_at_its_deadline(cluster):
     status = cluster.find("pod", "a")["status"]
     assert (status["phase"], status["reason"]) == ("Failed", "DeadlineExceeded")
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 137
-    told = {row["reason"]: row["message"] for row in cluster.list("event")}
-    assert told["DeadlineExceeded"].startswith("Pod was active on the node longer than")
-    assert told["Killing"] == "Stopping container c"
+    messages = {row["reason"]: row["message"] for row in cluster.list("event")}
+    assert messages["DeadlineExceeded"].startswith("Pod was active on the node longer than")
+    assert messages["Killing"] == "Stopping container c"
 
 
 def test_the_containers_of_an_evicted_pod_are_terminated(cluster):

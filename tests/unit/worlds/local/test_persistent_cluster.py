@@ -69,7 +69,7 @@ def test_responses_on_a_full_disk_do_not_contain_paths_of_the_server(tmp_path):
         ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})
         cluster.store.storage.has_room = bool
         headers = {"content-type": "application/json"}
-        asked = (
+        requests = (
             ("GET", "/healthz", b""),
             ("GET", "/livez", b""),
             ("GET", "/readyz", b""),
@@ -82,7 +82,7 @@ def test_responses_on_a_full_disk_do_not_contain_paths_of_the_server(tmp_path):
             ("DELETE", MAPS, b""),
         )
         texts = []
-        for method, path, body in asked:
+        for method, path, body in requests:
             request = Request(method, path, (("verbose", "true"),), headers, body, ADMIN)
             texts.append(b"".join(cluster.server.handle(request, START).body).decode())
     assert any("etcd" in text for text in texts[:3])  # the health report contains the reason
@@ -120,11 +120,11 @@ def test_writes_at_a_restart_are_stored(tmp_path):
     file.write([(newest, ChangeType.ADDED, *row, 0)], None)
     file.close()
     with kept(tmp_path / "j") as cluster:
-        told = cluster.store.find(kind, "", "widgets.example.com")
-        assert told["status"]["acceptedNames"]["plural"] == "widgets"
+        definition = cluster.store.find(kind, "", "widgets.example.com")
+        assert definition["status"]["acceptedNames"]["plural"] == "widgets"
         assert ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})[0] == 201
     with kept(tmp_path / "j") as cluster:
-        assert cluster.store.find(kind, "", "widgets.example.com") == told
+        assert cluster.store.find(kind, "", "widgets.example.com") == definition
 
 
 def test_a_feature_gate_enabled_later_adds_api_services_and_roles(tmp_path):

@@ -42,8 +42,8 @@ def test_the_usage_of_a_container_is_its_requests(cluster, run):
 
 
 def test_an_annotation_sets_the_usage_of_all_containers(cluster, run):
-    told = {"fairlead.dev/usage": "cpu=100m,memory=90Mi"}
-    run("a", container("c", cpu="2"), container("d", cpu="1"), annotations=told)
+    annotations = {"fairlead.dev/usage": "cpu=100m,memory=90Mi"}
+    run("a", container("c", cpu="2"), container("d", cpu="1"), annotations=annotations)
     assert used(cluster.ask("GET", f"{METRICS}/namespaces/default/pods/a")) == {
         "c": {"cpu": "66m", "memory": "45Mi"},
         "d": {"cpu": "34m", "memory": "45Mi"},
@@ -53,8 +53,8 @@ def test_an_annotation_sets_the_usage_of_all_containers(cluster, run):
 def test_the_usage_of_a_node_includes_its_pods_and_daemons(cluster, run):
     run("a", container("c", cpu="250m", memory="64Mi"))
     run("b", container("c", cpu="1", memory="1Gi"))
-    told = {"metadata": {"annotations": {"fairlead.dev/usage": "cpu=750m,memory=1Gi"}}}
-    cluster.ask("PATCH", "/api/v1/nodes/node-1", told, "application/merge-patch+json")
+    patch = {"metadata": {"annotations": {"fairlead.dev/usage": "cpu=750m,memory=1Gi"}}}
+    cluster.ask("PATCH", "/api/v1/nodes/node-1", patch, "application/merge-patch+json")
     rows = cluster.ask("GET", f"{METRICS}/nodes")["items"]
     assert [(row["metadata"]["name"], row["usage"]) for row in rows] == [
         ("node-1", {"cpu": "2", "memory": "2112Mi"}),
@@ -154,7 +154,7 @@ def test_the_metrics_api_can_be_disabled(make_cluster):
 def test_the_role_view_includes_pod_metrics(cluster):
     role = cluster.find("clusterrole", "system:aggregated-metrics-reader", "")
     assert role["rules"][0]["resources"] == ["pods", "nodes"]
-    asked = {
+    review = {
         "spec": {
             "user": "alice",
             "resourceAttributes": {
@@ -163,7 +163,7 @@ def test_the_role_view_includes_pod_metrics(cluster):
         }
     }  # fmt: skip
     reviews = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    assert not cluster.ask("POST", reviews, asked)["status"]["allowed"]
+    assert not cluster.ask("POST", reviews, review)["status"]["allowed"]
     binding = {
         "metadata": {"name": "v"},
         "subjects": [{"kind": "User", "name": "alice", "apiGroup": "rbac.authorization.k8s.io"}],
@@ -172,4 +172,4 @@ def test_the_role_view_includes_pod_metrics(cluster):
         },
     }  # fmt: skip
     cluster.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding)
-    assert cluster.ask("POST", reviews, asked)["status"]["allowed"]
+    assert cluster.ask("POST", reviews, review)["status"]["allowed"]

@@ -25,11 +25,11 @@ class Asking:
 
     def __init__(self, verb, nodes=("n1",)):
         self.verb, self.nodes = verb, nodes
-        self.told = []
+        self.stimuli = []
 
     def handle(self, stimulus, now):
-        self.told.append(stimulus)
-        if len(self.told) > 1:
+        self.stimuli.append(stimulus)
+        if len(self.stimuli) > 1:
             return []
         pod = next(one for one in stimulus.objects if one.metadata.name == "a").metadata
         ref = ObjectRef("Pod", pod.namespace, pod.name, pod.uid)
@@ -57,7 +57,7 @@ class Fake:
 
 
 @pytest.fixture
-def told(pod, node):
+def call_extender(pod, node):
     """Sends an extender request; returns (stimuli, node of the pod, bodies of the requests)."""
 
     def ask(verb, answer, *, nodes=("n1",), bound=""):
@@ -71,39 +71,39 @@ def told(pod, node):
         [line] = [line for line in lines if '"CallExtender"' in line]
         assert json.loads(line)["t_ns"] == START
         node_name = world.store.get(POD, "ns", "a")["spec"].get("nodeName", "")
-        return controller.told[1:], node_name, extender.bodies
+        return controller.stimuli[1:], node_name, extender.bodies
 
     return ask
 
 
-def test_an_extender_gets_objects_and_responds_at_once(told):
-    [answer], _, [body] = told(ExtenderVerb.FILTER, {"NodeNames": []})
+def test_an_extender_gets_objects_and_responds_at_once(call_extender):
+    [answer], _, [body] = call_extender(ExtenderVerb.FILTER, {"NodeNames": []})
     assert answer.body == b'{"NodeNames": []}'
     assert body["Pod"]["metadata"]["uid"]
     assert [one["metadata"]["name"] for one in body["Nodes"]["items"]] == ["n1"]
 
 
-def test_an_extender_without_a_response_is_a_failed_command(told):
-    [answer], _, _ = told(ExtenderVerb.FILTER, None)
+def test_an_extender_without_a_response_is_a_failed_command(call_extender):
+    [answer], _, _ = call_extender(ExtenderVerb.FILTER, None)
     assert isinstance(answer, CommandFailed)
 
 
-def test_a_binding_by_an_extender_is_delivered_before_its_response(told):
+def test_a_binding_by_an_extender_is_delivered_before_its_response(call_extender):
     """The API server sends the change before the extender responds."""
-    [change, answer], node_name, [body] = told(ExtenderVerb.BIND, {"Error": ""})
+    [change, answer], node_name, [body] = call_extender(ExtenderVerb.BIND, {"Error": ""})
     assert node_name == change.object.spec.node_name == body["Node"] == "n1"
     assert isinstance(change, ObjectChanged)
     assert answer.body == b'{"Error": ""}'
 
 
 @pytest.mark.parametrize("answer", [{"Error": "no"}, None, ["garbage"]])
-def test_a_failed_binding_by_an_extender_changes_nothing(told, answer):
-    _, node_name, _ = told(ExtenderVerb.BIND, answer)
+def test_a_failed_binding_by_an_extender_changes_nothing(call_extender, answer):
+    _, node_name, _ = call_extender(ExtenderVerb.BIND, answer)
     assert node_name == ""
 
 
-def test_a_second_binding_by_an_extender_is_an_error(told):
+def test_a_second_binding_by_an_extender_is_an_error(call_extender):
     """The API server refuses the second binding."""
-    [answer], node_name, _ = told(ExtenderVerb.BIND, {}, bound="n2")
+    [answer], node_name, _ = call_extender(ExtenderVerb.BIND, {}, bound="n2")
     assert node_name == "n2"
     assert "already assigned" in json.loads(answer.body)["Error"]

@@ -46,10 +46,10 @@ class Lifecycle:
 
     def __init__(self, stages=("bind", "start", "delete", "remove")):
         self.stages = stages
-        self.told = []
+        self.stimuli = []
 
     def handle(self, stimulus, now):
-        self.told.append((now - START, stimulus))
+        self.stimuli.append((now - START, stimulus))
         if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
             return [
                 command for stage, command in self.next(stimulus.object) if stage in self.stages
@@ -75,9 +75,9 @@ class Lifecycle:
         raise AssertionError("nothing was due")
 
 
-def names(told):
+def names(stimuli):
     """Return (seconds, short name of the stimulus) for each received stimulus."""
-    return [(at / 10**9, short(stimulus)) for at, stimulus in told]
+    return [(at / 10**9, short(stimulus)) for at, stimulus in stimuli]
 
 
 def short(stimulus):
@@ -109,7 +109,7 @@ def run(world, seconds_=100):
 def test_loaded_objects_are_delivered_in_one_stimulus(world, listener, pod, node):
     world.load([pod("b"), pod("a"), node("n2"), node("n1")])
     run(world)
-    [(at, loaded)] = listener.told
+    [(at, loaded)] = listener.stimuli
     assert at == START
     assert [obj.metadata.name for obj in loaded.objects] == [
         "n1",
@@ -124,7 +124,7 @@ def test_loaded_objects_are_delivered_in_one_stimulus(world, listener, pod, node
 
 def test_a_world_can_start_empty(world, listener):
     run(world)
-    assert listener.told == []
+    assert listener.stimuli == []
     assert world.now == START + seconds(100)
 
 
@@ -140,8 +140,8 @@ def test_acts_are_performed_in_the_order_of_their_times(world, listener, pod):
     for at, name in ((5, "c"), (2, "a"), (5, "b"), (2, "d")):
         world.at(START + seconds(at), lambda store, now, name=name: store.create(pod(name), now))
     run(world)
-    assert [(at - START) // 10**9 for at, _ in listener.told] == [2, 2, 5, 5]
-    assert [short(stimulus) for _, stimulus in listener.told] == [
+    assert [(at - START) // 10**9 for at, _ in listener.stimuli] == [2, 2, 5, 5]
+    assert [short(stimulus) for _, stimulus in listener.stimuli] == [
         "changed a",
         "changed d",
         "changed c",
@@ -156,7 +156,7 @@ def test_the_effects_of_an_act_settle_before_the_next_act_of_the_same_instant(po
     for name in ("a", "b"):
         world.at(START, lambda store, now, name=name: store.create(pod(name), now))
     run(world)
-    assert [short(stimulus) for _, stimulus in controller.told] == [
+    assert [short(stimulus) for _, stimulus in controller.stimuli] == [
         "changed a",
         "changed a",
         "Bind succeeded",
@@ -169,9 +169,9 @@ def test_the_effects_of_an_act_settle_before_the_next_act_of_the_same_instant(po
 def test_an_act_after_the_end_is_not_performed(world, listener, pod):
     world.at(START + seconds(5), lambda store, now: store.create(pod(), now))
     run(world, 4)
-    assert listener.told == []
+    assert listener.stimuli == []
     run(world, 5)
-    assert len(listener.told) == 1
+    assert len(listener.stimuli) == 1
 
 
 def test_an_act_can_schedule_another_act(world, listener, pod):
@@ -180,7 +180,7 @@ def test_an_act_can_schedule_another_act(world, listener, pod):
 
     world.at(START, first)
     run(world)
-    assert [(at - START) / 10**9 for at, _ in listener.told] == [3]
+    assert [(at - START) / 10**9 for at, _ in listener.stimuli] == [3]
 
 
 def test_each_object_is_delivered_once_per_act_in_its_last_version(world, listener, pod, node):
@@ -191,8 +191,8 @@ def test_each_object_is_delivered_once_per_act_in_its_last_version(world, listen
 
     world.at(START, act)
     run(world)
-    assert names(listener.told) == [(1000, "changed n1"), (1000, "changed a")]
-    assert listener.told[1][1].object.status.phase == "Running"
+    assert names(listener.stimuli) == [(1000, "changed n1"), (1000, "changed a")]
+    assert listener.stimuli[1][1].object.status.phase == "Running"
 
 
 def test_an_object_created_and_deleted_in_one_act_is_not_delivered(world, listener, pod):
@@ -202,7 +202,7 @@ def test_an_object_created_and_deleted_in_one_act_is_not_delivered(world, listen
 
     world.at(START, act)
     run(world)
-    assert listener.told == []
+    assert listener.stimuli == []
 
 
 def test_a_recreated_object_is_delivered_as_a_deletion_and_an_addition(world, listener, node):
@@ -214,8 +214,8 @@ def test_a_recreated_object_is_delivered_as_a_deletion_and_an_addition(world, li
 
     world.at(START, act)
     run(world)
-    assert [short(stimulus) for _, stimulus in listener.told[1:]] == ["deleted n1", "changed n1"]
-    gone, come = (stimulus.object.metadata.uid for _, stimulus in listener.told[1:])
+    assert [short(stimulus) for _, stimulus in listener.stimuli[1:]] == ["deleted n1", "changed n1"]
+    gone, come = (stimulus.object.metadata.uid for _, stimulus in listener.stimuli[1:])
     assert gone != come
 
 
@@ -233,7 +233,7 @@ def test_the_change_of_a_command_is_delivered_before_its_outcome(pod):
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
-    assert [short(stimulus) for _, stimulus in controller.told] == [
+    assert [short(stimulus) for _, stimulus in controller.stimuli] == [
         "changed a",
         "changed a",
         "Bind succeeded",
@@ -252,7 +252,7 @@ def test_a_deletion_is_delivered_with_the_last_version_of_the_object(pod):
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
-    [gone] = [told.object for _, told in controller.told if isinstance(told, ObjectDeleted)]
+    [gone] = [one.object for _, one in controller.stimuli if isinstance(one, ObjectDeleted)]
     assert (gone.spec.node_name, gone.status.phase) == ("n1", "Running")
     assert gone.metadata.deletion_timestamp == "1970-01-01T00:16:40Z"
 
@@ -260,7 +260,7 @@ def test_a_deletion_is_delivered_with_the_last_version_of_the_object(pod):
 def test_a_refused_command_has_a_failed_outcome(world, listener, pod):
     world.perform(Issued(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), SCHEDULER), START)
     run(world)
-    [(_, outcome)] = listener.told
+    [(_, outcome)] = listener.stimuli
     assert outcome.reason is FailureReason.NOT_FOUND
     assert outcome.message == 'pods "nobody" not found'
 
@@ -294,7 +294,7 @@ def test_a_policy_created_during_the_run_applies_to_later_status_writes(pod):
     for second, one in enumerate(created):
         world.at(START + seconds(second), lambda store, now, one=one: store.create(one, now))
     run(world)
-    outcomes = [told for told in names(controller.told) if "PatchStatus" in told[1]]
+    outcomes = [one for one in names(controller.stimuli) if "PatchStatus" in one[1]]
     assert outcomes == [(0, "PatchStatus succeeded"), (3, "PatchStatus failed: Invalid")]
 
 
@@ -302,7 +302,7 @@ def test_an_eviction_is_delivered_as_one_change(world, listener, pod):
     world.load([pod(node="n1", uid="u")])
     world.perform(Issued(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
     run(world)
-    assert [short(stimulus) for _, stimulus in listener.told[1:]] == [
+    assert [short(stimulus) for _, stimulus in listener.stimuli[1:]] == [
         "changed a",
         "EvictPod succeeded",
     ]
@@ -324,7 +324,7 @@ def test_a_request_takes_effect_after_its_latency(pod, latency, expected):
     world = SimulatedWorld(Engine(Cluster(), [controller]), start=START, latency=latency)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
-    assert names(controller.told) == expected
+    assert names(controller.stimuli) == expected
 
 
 def test_a_delayed_request_is_performed_on_the_state_at_its_arrival(pod):
@@ -335,7 +335,7 @@ def test_a_delayed_request_is_performed_on_the_state_at_its_arrival(pod):
     world.at(START, lambda store, now: store.create(pod(), now))
     world.at(START + seconds(1), lambda store, now: store.delete(POD, "ns", "a", now))
     run(world)
-    assert names(controller.told) == [
+    assert names(controller.stimuli) == [
         (0, "changed a"),
         (1, "deleted a"),
         (2, "Bind failed: NotFound"),
@@ -349,7 +349,7 @@ def test_events_are_recorded_and_are_not_changes(world, listener):
     assert [(recorded.at, recorded.event.note) for recorded in world.events.to_list()] == [
         (START + seconds(7), "n")
     ]
-    assert (listener.told, world.last_change) == ([], START)
+    assert (listener.stimuli, world.last_change) == ([], START)
 
 
 def test_every_command_is_logged_at_the_time_it_is_issued(pod):
@@ -374,7 +374,7 @@ def test_a_run_reports_progress_and_can_be_stopped(world, listener, pod):
     instants = []
     world.run(
         START + seconds(9),
-        stop_when=lambda: len(listener.told) == 2,
+        stop_when=lambda: len(listener.stimuli) == 2,
         on_progress=lambda now: instants.append((now - START) // 10**9),
     )
     assert (instants[-1], world.now) == (2, START + seconds(2))

@@ -19,7 +19,7 @@ from fairlead.whatif.configuration.user_plugin import OPTION, UserPlugins
 from fairlead.whatif.input.error import InputError
 from fairlead.whatif.snapshot.snapshot import load_objects, read_snapshot
 from fairlead.worlds.extender.address import Address
-from fairlead.worlds.extender.answers import Answers
+from fairlead.worlds.extender.extender_verbs import ExtenderVerbs
 from fairlead.worlds.extender.server import serve_extender
 from fairlead.worlds.seeded_ids import SeededIds
 
@@ -42,14 +42,14 @@ def serve(
     address = listen_address(listen, beyond_loopback=beyond_loopback)
     if api_server is not None and not _URL.fullmatch(api_server):
         raise InputError(API_SERVER, "must be an http or https URL", object_name=api_server)
-    answers = Answers(_read_backend(config, UserPlugins(plugins), snapshot))
+    verbs = ExtenderVerbs(_read_backend(config, UserPlugins(plugins), snapshot))
     with open_listener(address) as listening:
         at = Address(address.host, listening.getsockname()[1])
 
         def say_ready() -> None:
             print(f"listening on http://{at}", flush=True)
 
-        serve_extender(answers, at, listening, api_server=api_server or "", on_ready=say_ready)
+        serve_extender(verbs, at, listening, api_server=api_server or "", on_ready=say_ready)
     return exit_code.SUCCESS
 
 

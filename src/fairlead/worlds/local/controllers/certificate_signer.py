@@ -29,7 +29,7 @@ from fairlead.worlds.local.controllers.reactive_controller import ReactiveContro
 # The longest validity, which is kube-controller-manager's default, and the shortest.
 LONGEST: Final = timedelta(days=365)
 SHORTEST: Final = timedelta(minutes=10)
-_SETTLED: Final = ("Denied", "Failed")
+_CLOSED: Final = ("Denied", "Failed")
 _KIND: Final = kind_of(
     {"apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest"}
 )
@@ -93,7 +93,7 @@ def _is_waiting(obj: Json) -> bool:
     conditions = {
         row["type"] for row in status.get("conditions") or () if row.get("status") == "True"
     }
-    is_open = "Approved" in conditions and not conditions.intersection(_SETTLED)
+    is_open = "Approved" in conditions and not conditions.intersection(_CLOSED)
     is_ours = obj["spec"].get("signerName") in SIGNERS
     return is_ours and is_open and not status.get("certificate")
 

@@ -38,8 +38,8 @@ class Runner:
         self._cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
-        self._asking: set[asyncio.Task[None]] = set()
-        self._answered: deque[tuple[PendingCommand, WebhookAnswer]] = deque()
+        self._calls: set[asyncio.Task[None]] = set()
+        self._responses: deque[tuple[PendingCommand, WebhookAnswer]] = deque()
         self._is_woken = False
         self._is_stepping = False
         self._unsubscribe: Callable[[], None] | None = None
@@ -69,7 +69,7 @@ class Runner:
             self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._asking:
+        for task in self._calls:
             task.cancel()
 
     def wake(self) -> None:
@@ -99,8 +99,8 @@ class Runner:
             is_idle = control_plane.is_settled and (due is None or due > clock.now())
             now = self._slice(target if is_idle else clock.now(), waits=True)
             clock.jump_to(now)
-            if self._asking:
-                await asyncio.wait(self._asking)
+            if self._calls:
+                await asyncio.wait(self._calls)
                 self._slice(now)  # the effects of the answers come before time advances
                 continue
             due = self.next_due()
@@ -122,8 +122,8 @@ class Runner:
         waiting = control_plane.pending
         self._is_stepping = True
         try:
-            while self._answered:
-                control_plane.resume(*self._answered.popleft(), self._cluster.clock.now())
+            while self._responses:
+                control_plane.resume(*self._responses.popleft(), self._cluster.clock.now())
             return control_plane.run_until(
                 until, stop_when=lambda: perf_counter() > end or (waits and bool(waiting))
             )
@@ -131,12 +131,12 @@ class Runner:
             self._is_stepping = False
             while waiting:
                 task = self._loop.create_task(self._call_webhook(waiting.popleft()))
-                self._asking.add(task)
-                task.add_done_callback(self._asking.discard)
+                self._calls.add(task)
+                task.add_done_callback(self._calls.discard)
 
     async def _call_webhook(self, waiting: PendingCommand) -> None:
         """Call the webhook of the command `waiting`, and continue the command."""
-        self._answered.append((waiting, await call_webhook(waiting.call)))
+        self._responses.append((waiting, await call_webhook(waiting.call)))
         self.wake()
 
     def _has_room(self) -> bool:

@@ -42,7 +42,7 @@ def decide(cluster, what):
 
 
 @pytest.mark.parametrize(
-    ("asked", "lifetime"),
+    ("requested", "lifetime"),
     [
         ({}, timedelta(days=365)),
         ({"expirationSeconds": 3_600}, timedelta(hours=1)),
@@ -50,8 +50,8 @@ def decide(cluster, what):
         ({"expirationSeconds": 100_000_000}, timedelta(days=365)),
     ],
 )
-def test_an_approved_request_is_signed(signing, asked, lifetime):
-    ask(signing, **asked)
+def test_an_approved_request_is_signed(signing, requested, lifetime):
+    ask(signing, **requested)
     status = decide(signing, "Approved")
     found = x509.load_pem_x509_certificate(b64decode(status["certificate"]))
     assert found.public_key() == KEY.public_key()

@@ -41,9 +41,9 @@ def test_equal_events_have_the_same_key(correlation):
 
 
 def test_the_tenth_similar_event_and_later_ones_are_combined(correlation):
-    told = [correlation.of(event(f"pod {number}"), T0) for number in range(12)]
-    assert [one.note for one in told[7:10]] == ["pod 7", "pod 8", f"{COMBINED}pod 9"]
-    assert told[9].key == told[10].key != told[8].key
+    correlated = [correlation.of(event(f"pod {number}"), T0) for number in range(12)]
+    assert [one.note for one in correlated[7:10]] == ["pod 7", "pod 8", f"{COMBINED}pod 9"]
+    assert correlated[9].key == correlated[10].key != correlated[8].key
 
 
 def test_events_about_different_containers_are_combined(correlation):
@@ -72,9 +72,9 @@ def test_after_ten_minutes_events_are_no_longer_combined(correlation):
 
 
 def test_events_above_the_burst_are_dropped_until_tokens_are_refilled(correlation):
-    told = [correlation.of(event("a"), T0) for _ in range(BURST + 1)]
-    assert told[-1] is None
-    assert None not in told[:-1]
+    correlated = [correlation.of(event("a"), T0) for _ in range(BURST + 1)]
+    assert correlated[-1] is None
+    assert None not in correlated[:-1]
     assert correlation.of(event("a", uid="another"), T0) is not None
     later = [correlation.of(event("a"), T0 + seconds(300)) for _ in range(2)]
     assert [one is None for one in later] == [False, True]

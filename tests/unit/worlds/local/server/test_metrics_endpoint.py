@@ -49,14 +49,14 @@ def test_requests_are_counted_by_verb_scope_and_code(cluster, samples):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "c"}}
     cluster.ask("PATCH", f"{MAPS}/a", body, APPLY, query=(("fieldManager", "me"),))
     found, name = samples(), "apiserver_request_total"
-    asked = {"resource": "configmaps", "component": "apiserver", "group": "", "version": "v1"}
-    assert value(found, name, verb="POST", scope="resource", code="201", **asked) == 1
-    assert value(found, name, verb="POST", code="409", **asked) == 1
-    assert value(found, name, verb="GET", scope="resource", code="200", **asked) == 1
-    assert value(found, name, verb="LIST", scope="namespace", **asked) == 1
-    assert value(found, name, verb="LIST", scope="cluster", **asked) == 1
-    assert value(found, name, verb="DELETE", dry_run="All", **asked) == 1
-    assert value(found, name, verb="APPLY", **asked) == 1
+    labels = {"resource": "configmaps", "component": "apiserver", "group": "", "version": "v1"}
+    assert value(found, name, verb="POST", scope="resource", code="201", **labels) == 1
+    assert value(found, name, verb="POST", code="409", **labels) == 1
+    assert value(found, name, verb="GET", scope="resource", code="200", **labels) == 1
+    assert value(found, name, verb="LIST", scope="namespace", **labels) == 1
+    assert value(found, name, verb="LIST", scope="cluster", **labels) == 1
+    assert value(found, name, verb="DELETE", dry_run="All", **labels) == 1
+    assert value(found, name, verb="APPLY", **labels) == 1
 
 
 def test_unserved_names_are_not_used_as_label_values(cluster, samples):

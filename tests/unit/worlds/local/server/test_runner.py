@@ -66,17 +66,17 @@ class Cluster:
 
 def run(control_plane, body):
     """Call `body` with a started runner; return the exceptions that the event loop reported."""
-    told = []
+    errors = []
 
     async def main():
-        asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(about))
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: errors.append(about))
         one = Runner(Cluster(control_plane))
         one.start()
         await body(one)
         one.stop()
 
     asyncio.run(main())
-    return told
+    return errors
 
 
 def test_due_work_is_done_while_time_stands_still(monkeypatch):
@@ -116,8 +116,8 @@ def test_an_exception_does_not_stop_the_runner(monkeypatch):
     """The exception is reported, and the remaining work is performed later."""
     monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
     control_plane = ControlPlaneDouble([START], fails=1)
-    told = run(control_plane, lambda _: asyncio.sleep(0.2))
-    assert [str(about["exception"]) for about in told] == ["defect"]
+    errors = run(control_plane, lambda _: asyncio.sleep(0.2))
+    assert [str(about["exception"]) for about in errors] == ["defect"]
     assert control_plane.done == [START]
 
 

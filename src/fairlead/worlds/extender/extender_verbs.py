@@ -37,11 +37,11 @@ from fairlead.engine.core.status import Code, Status
 from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
 from fairlead.worlds.seeded_ids import SeededIds
 
-Answer = Callable[[bytes], bytes]
+VerbFunction = Callable[[bytes], bytes]
 View = TypeVar("View", Pod, Node)
 
 
-class Answers:
+class ExtenderVerbs:
     """The verbs of an extender; `by_verb` maps the name of each verb to its function.
 
     A function takes the body of a request, and returns the body of the response. It raises
@@ -54,7 +54,7 @@ class Answers:
         self._backend = backend
         self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)
-        self.by_verb: Mapping[str, Answer] = {
+        self.by_verb: Mapping[str, VerbFunction] = {
             "filter": self.filter,
             "prioritize": self.prioritize,
             "preempt": self.preempt,

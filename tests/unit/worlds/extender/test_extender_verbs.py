@@ -14,7 +14,7 @@ from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendErr
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.worlds.extender.answers import Answers
+from fairlead.worlds.extender.extender_verbs import ExtenderVerbs
 
 # As Go writes objects of informers: without kind and apiVersion, with explicit zero values.
 POD = {
@@ -45,10 +45,12 @@ class Broken:
         raise ValueError("out of order")
 
 
-def make_answers(*objects, plugins=(("NodeResourcesFit", 1), ("NodeUnschedulable", 0))):
+def make_verbs(*objects, plugins=(("NodeResourcesFit", 1), ("NodeUnschedulable", 0))):
     profile = Profile(plugins=(("PrioritySort", 0), *plugins, ("DefaultBinder", 0)))
     factories = {"Broken": lambda _handle, _args: Broken()}
-    return Answers(ExtenderBackend(SchedulerConfig((profile,), out_of_tree=factories), objects))
+    return ExtenderVerbs(
+        ExtenderBackend(SchedulerConfig((profile,), out_of_tree=factories), objects)
+    )
 
 
 @pytest.fixture
@@ -56,10 +58,10 @@ def ask():
     """Makes extenders; each returns its answers as JSON values."""
 
     def make(*objects, **options):
-        answers = make_answers(*objects, **options)
+        verbs = make_verbs(*objects, **options)
 
         def question(verb, **fields):
-            return json.loads(answers.by_verb[verb](json.dumps(fields).encode()))
+            return json.loads(verbs.by_verb[verb](json.dumps(fields).encode()))
 
         return question
 
@@ -183,7 +185,7 @@ def test_a_failed_plugin_is_an_error_in_the_response_or_an_exception(ask):
 def test_an_invalid_request_is_refused(verb, question, problem):
     body = question if isinstance(question, bytes) else json.dumps(question).encode()
     with pytest.raises(ProtocolError, match=problem):
-        make_answers().by_verb[verb](body)
+        make_verbs().by_verb[verb](body)
 
 
 VALUES = st.recursive(
@@ -210,8 +212,8 @@ def test_invalid_objects_cause_no_other_error_than_a_refusal(place, value, in_po
     for key in outer:
         spoiled = spoiled.setdefault(key, {})
     spoiled[last] = value
-    answers = Answers(ExtenderBackend(SchedulerConfig()))
+    verbs = ExtenderVerbs(ExtenderBackend(SchedulerConfig()))
     body = json.dumps({"Pod": pod, "Nodes": {"items": [one]}}).encode()
     for verb in ("filter", "prioritize"):
         with suppress(ProtocolError):
-            assert answers.by_verb[verb](body)
+            assert verbs.by_verb[verb](body)
