@@ -66,7 +66,7 @@ def test_an_unknown_scope_is_refused(suite) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "told"),
+    ("wish", "message"),
     [
         ("nodes=-1", "*fairlead_cluster: -1 nodes in 1 zones: *"),
         ("nodes=2, zones=3", "*fairlead_cluster: 2 nodes in 3 zones: *"),
@@ -74,10 +74,10 @@ def test_an_unknown_scope_is_refused(suite) -> None:
         ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
     ],
 )
-def test_an_invalid_option_value_is_refused(suite, wish, told) -> None:
+def test_an_invalid_option_value_is_refused(suite, wish, message) -> None:
     result = suite(MARKED.replace("nodes=2, zones=2, paused=True", wish))
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines([told])
+    result.stdout.fnmatch_lines([message])
 
 
 def test_a_mark_on_a_test_with_a_shared_cluster_is_refused(suite) -> None:

@@ -61,7 +61,7 @@ class NodeWorld:
         self.log = NodeWriteLog()
         self._agenda: TimerQueue[Act] = TimerQueue()
         self._due: deque[Act] = deque()
-        self._untold: list[Stimulus] = []
+        self._pending: list[Stimulus] = []
         self._driver = Driver(engine, self, now=instant(START_MS))
         self.store.subscribe(self._see)
 
@@ -78,7 +78,7 @@ class NodeWorld:
         """Deliver all existing objects to the controllers, as one stimulus."""
         storage = self.store.storage
         objects = [decode(obj) for kind in storage.kinds() for obj in storage.items(kind)]
-        self._untold = [ObjectsLoaded(objects)]
+        self._pending = [ObjectsLoaded(objects)]
 
     def run(self, until_ms: int) -> None:
         """Run everything that is due up to and including `until_ms`."""
@@ -89,16 +89,16 @@ class NodeWorld:
     def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
         """Apply a command and return None; `poll` returns its outcome."""
         self.log.begin(issued.command, issued.issuer.account, now, self.store)
-        self._untold.append(perform(self.store, issued.command, now))
+        self._pending.append(perform(self.store, issued.command, now))
         self.log.end()
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
         """Return the stimuli that are not reported yet, or else those of the next due action."""
-        while not self._untold and self._is_due(now):
+        while not self._pending and self._is_due(now):
             self._due.popleft()(now)
-        untold, self._untold = self._untold, []
-        return untold
+        pending, self._pending = self._pending, []
+        return pending
 
     def next_event(self) -> Instant | None:
         """Return the time of the script's next action; None if there is none."""
@@ -113,4 +113,4 @@ class NodeWorld:
         self.log.see(change)
         view = decode(change.object)
         is_gone = change.type is ChangeType.DELETED
-        self._untold.append(ObjectDeleted(view) if is_gone else ObjectChanged(view))
+        self._pending.append(ObjectDeleted(view) if is_gone else ObjectChanged(view))

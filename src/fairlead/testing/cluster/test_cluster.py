@@ -257,8 +257,8 @@ class TestCluster:
         uid = known["metadata"]["uid"]
         limit = began + _ns(after) + _ns(tolerance)
         if not self._waiter.wait(lambda: is_evicted(self.get("pod", pod, namespace), uid), limit):
-            told = status_text(self.get("pod", pod, namespace))
-            raise self._failure(f"{pod} was not evicted after {after}: {told}")
+            status = status_text(self.get("pod", pod, namespace))
+            raise self._failure(f"{pod} was not evicted after {after}: {status}")
         passed = self._clock.now() - began
         if passed < _ns(after) - _ns(tolerance):
             raise AssertionError(f"{pod} was evicted after {passed / 1e9:g}s, not {after}")
@@ -272,8 +272,8 @@ class TestCluster:
         """
         limit = self._clock.now() + _ns(within)
         if not self._waiter.wait(lambda: self.get(kind, name, namespace) is None, limit):
-            told = deletion_text(self.get(kind, name, namespace))
-            raise self._failure(f"{kind} {name} was not gone within {within}: {told}")
+            status = deletion_text(self.get(kind, name, namespace))
+            raise self._failure(f"{kind} {name} was not gone within {within}: {status}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
         """Expect an Event with `reason` about the object named `about`; return the newest one.
@@ -281,15 +281,15 @@ class TestCluster:
         Raises AssertionError if there is no such Event after the time `within`.
         """
 
-        def told() -> Objects:
+        def events() -> Objects:
             return [event for event in self.list("event", None) if _is_about(event, about)]
 
         def find() -> Objects:
-            return [event for event in told() if event.get("reason") == reason]
+            return [event for event in events() if event.get("reason") == reason]
 
         found = self._waiter.wait(find, self._clock.now() + _ns(within))
         if not found:
-            others = ", ".join(dict.fromkeys(event.get("reason", "") for event in told()))
+            others = ", ".join(dict.fromkeys(event.get("reason", "") for event in events()))
             problem = f"no event {reason} about {about} within {within}"
             raise self._failure(f"{problem}; there are: {others or 'none'}")
         return found[-1]
@@ -308,9 +308,9 @@ class TestCluster:
 
         found = self._waiter.wait(checked, self._clock.now() + _ns(within))
         if not found:
-            told = status_text(self.get("pod", name, namespace))
+            status = status_text(self.get("pod", name, namespace))
             raise self._failure(
-                f"{name} {otherwise} within {within}: {told}", but=(namespace, name)
+                f"{name} {otherwise} within {within}: {status}", but=(namespace, name)
             )
         return found
 

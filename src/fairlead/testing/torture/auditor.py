@@ -93,9 +93,9 @@ class Auditor:
         self._binding: dict[str, str] = {}  # by uid; the Bind has no outcome yet
         self._taint_sent: dict[str, list[Instant]] = {}  # by node
         self._unseen_writes: dict[str, Instant] = {}  # by node, not observed yet
-        self._unanswered: dict[str, Instant] = {}  # by node, the first write without an outcome
+        self._pending_writes: dict[str, Instant] = {}  # by node, the first write without an outcome
         self._delayed: dict[str, Instant] = {}  # by node, when a write was observed late
-        self._last_turn: dict[str, Instant] = {}
+        self._last_taint_sent: dict[str, Instant] = {}
         self._rates: dict[str, float] = {}
         self._karpenter = KarpenterAuditor(checked, self._nodes, self._pods, self._pods_on)
         self._deadlines = 0
@@ -149,7 +149,7 @@ class Auditor:
                     if adds and self._delayed.get(name) != self.now:
                         self._taint_sent.setdefault(name, []).append(self.now)
                     self._unseen_writes.setdefault(name, self.now)
-                    self._unanswered.setdefault(name, self.now)
+                    self._pending_writes.setdefault(name, self.now)
                 case RecordEvent(regarding=cron_job, reason="UnexpectedJob", note=note):
                     self.unexpected_jobs.add((cron_job.namespace, note.rpartition(": ")[2]))
                 case _:
@@ -186,7 +186,7 @@ class Auditor:
             case ZoneAssessed(zone, state):
                 self._rates[zone] = max(record.eviction_rate, self._rates.get(zone, 0.0))
                 if state in ("", "Initial"):
-                    self._last_turn.pop(zone, None)
+                    self._last_taint_sent.pop(zone, None)
             case NodeTainted(node, zone, _, True):
                 # The record comes with the outcome, which may be late. The token was taken when the
                 # write was sent; if conflicts caused several writes, when the first was sent. If a
@@ -210,11 +210,11 @@ class Auditor:
                 for view in views:
                     self._see(view, _since(view, self.now))
             case CommandFailed() | CommandSucceeded():
-                self._settle(stimulus)
+                self._record_outcome(stimulus)
             case _:
                 pass
 
-    def _settle(self, outcome: CommandFailed | CommandSucceeded) -> None:
+    def _record_outcome(self, outcome: CommandFailed | CommandSucceeded) -> None:
         match outcome:
             case CommandFailed(CreateObject() as command, reason):
                 if reason is not FailureReason.ALREADY_EXISTS:
@@ -225,7 +225,7 @@ class Auditor:
             case CommandSucceeded(Bind(pod=pod)):
                 self._binding.pop(pod.uid, None)
             case CommandSucceeded(PatchObject(ObjectRef(kind="Node", name=name))):
-                if self.now - self._unanswered.pop(name, self.now) >= _LATE:
+                if self.now - self._pending_writes.pop(name, self.now) >= _LATE:
                     self._delayed[name] = self.now
             case _:
                 pass
@@ -399,8 +399,8 @@ class Auditor:
 
     def _check_rate(self, zone: str, sent: Sequence[Instant]) -> None:
         """Check the time between a write in `sent` and the previous taint write in `zone`."""
-        rate, last = self._rates.get(zone, 0.0), self._last_turn.get(zone)
-        self._last_turn[zone] = sent[0]
+        rate, last = self._rates.get(zone, 0.0), self._last_taint_sent.get(zone)
+        self._last_taint_sent[zone] = sent[0]
         if last is None or not rate:
             return
         gap = seconds(1 / rate) - _RATE_TOLERANCE

@@ -47,7 +47,7 @@ class Echo:
     def __init__(self, case):
         self._answers = [step["response"] for step in case["steps"]]
         self._paths = [step["request"]["path"] for step in case["steps"]]
-        self.asked = []
+        self.requests = []
         self.begun = 0
 
     def reach(self, at_ms):
@@ -55,7 +55,7 @@ class Echo:
 
     def begin(self):
         """Start again with the first response."""
-        self.asked.clear()
+        self.requests.clear()
         self.begun += 1
 
     def holds(self, name):
@@ -72,8 +72,8 @@ class Echo:
         return _Watched(answer, recorded)
 
     def _next(self, asking):
-        self.asked.append(asking)
-        recorded = self._answers[len(self.asked) - 1]
+        self.requests.append(asking)
+        recorded = self._answers[len(self.requests) - 1]
         return _answer(recorded), recorded
 
 
@@ -122,6 +122,6 @@ def echo():
 
 
 @pytest.fixture
-def told():
+def differences():
     """Returns the mismatches, as text, between the recorded case and `answered`."""
     return lambda case, answered=None: [str(d) for d in mismatches(case, Echo(answered or case))]

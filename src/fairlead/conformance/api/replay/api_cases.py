@@ -49,10 +49,10 @@ class ApiCases(Struct, frozen=True):
 
         If the server only lacks the feature that the case tests, return a Remark instead.
         """
-        told = self.run(line) if self.run and "argv" in line else self._replayed(line)
-        found = [difference for difference in told if difference.path != NOT_SERVED]
-        if told and not found:
-            return Remark(str(told[0].expected), NOT_SERVED)
+        differences = self.run(line) if self.run and "argv" in line else self._replayed(line)
+        found = [difference for difference in differences if difference.path != NOT_SERVED]
+        if differences and not found:
+            return Remark(str(differences[0].expected), NOT_SERVED)
         if self.every and len(found) > 1:
             rest = "".join(f"\n    {other}" for other in found[1:])
             return Mismatch(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))
@@ -67,10 +67,10 @@ class ApiCases(Struct, frozen=True):
         for server in self.servers(line):
             for _ in range(1 + _is_second_attempt(line)):
                 server.begin()
-                told = list(mismatches(line, server))
-            first = first or told
-            if all(difference.path == NOT_SERVED for difference in told):
-                return told
+                differences = list(mismatches(line, server))
+            first = first or differences
+            if all(difference.path == NOT_SERVED for difference in differences):
+                return differences
         return first
 
 

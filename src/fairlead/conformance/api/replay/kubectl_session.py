@@ -254,8 +254,8 @@ class KubectlSession:
 
 def minor_of(program: str) -> int:
     """Return the minor version of the kubectl `program`. Raises ValueError if it is unknown."""
-    asked = [program, "version", "--client", "--output=json"]
-    said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - as above
+    command = [program, "version", "--client", "--output=json"]
+    said = subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603 - as above
     try:
         minor: str = json.loads(said)["clientVersion"]["minor"]
     except (ValueError, KeyError):

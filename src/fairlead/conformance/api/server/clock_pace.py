@@ -43,8 +43,8 @@ class Pace(Struct):
 
     now: Instant
     latest: Instant | None = None
-    _asked_at: Instant | None = None
-    _asked_machine: int = 0
+    _requested_at: Instant | None = None
+    _requested_real_ns: int = 0
 
     def begin(self, rest: DurationNs) -> None:
         """Start another command after the pause `rest`.
@@ -52,7 +52,7 @@ class Pace(Struct):
         If `rest` exceeds AT_ONCE, the time is rounded up to a multiple of BEAT, so that a small
         delay of one command does not shift all later commands.
         """
-        self._asked_at = None
+        self._requested_at = None
         start = self.now + rest
         if rest > AT_ONCE:
             start = -(-start // BEAT) * BEAT
@@ -66,15 +66,15 @@ class Pace(Struct):
 
     def ask(self, real_ns: int) -> None:
         """Advance `now`, because the command sends a request at the real time `real_ns`."""
-        if self._asked_at is not None:
-            pause = real_ns - self._asked_machine
+        if self._requested_at is not None:
+            pause = real_ns - self._requested_real_ns
             slept = round(pause / _SECOND) * _SECOND if pause >= SLEEP_MIN else 0
-            self.reach(self._asked_at + slept)
+            self.reach(self._requested_at + slept)
         self.reach(self.now + ASKING)
-        self._asked_at, self._asked_machine = self.now, real_ns
+        self._requested_at, self._requested_real_ns = self.now, real_ns
 
     def wait(self, real_ns: int) -> None:
         """Advance `now`, if the command has waited on a watch until the real time `real_ns`."""
-        if self._asked_at is None or real_ns - self._asked_machine < QUIET:
+        if self._requested_at is None or real_ns - self._requested_real_ns < QUIET:
             return
-        self.reach(min(self.now + WAITING_STEP, self._asked_at + WAITING_MAX))
+        self.reach(min(self.now + WAITING_STEP, self._requested_at + WAITING_MAX))

@@ -39,26 +39,26 @@ class DelayedQuotas:
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return
         if change.type is ChangeType.MODIFIED:
-            heard_at = self._clock() + self._late
-            self._before.setdefault(_key(change.object), (heard_at, change.previous))
+            visible_at = self._clock() + self._late
+            self._before.setdefault(_key(change.object), (visible_at, change.previous))
 
     def admit(self, attributes: AdmissionAttributes, storage: Storage) -> Json:
         """Check the request against the quotas as they were `late` ns ago; see ResourceQuota."""
-        heard = Storage()
+        visible = Storage()
         quotas = [
-            self._heard(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)
+            self._visible(quota) for quota in storage.items(RESOURCE_QUOTA, attributes.namespace)
         ]
-        heard.restore(((RESOURCE_QUOTA, quota) for quota in quotas), storage.version)
-        admitted = self._plugin.admit(attributes, heard)
+        visible.restore(((RESOURCE_QUOTA, quota) for quota in quotas), storage.version)
+        admitted = self._plugin.admit(attributes, visible)
         self._is_charging = True
-        for change in heard.changes_since(storage.version):
+        for change in visible.changes_since(storage.version):
             storage.put(RESOURCE_QUOTA, change.object)
         self._is_charging = False
         return admitted
 
-    def _heard(self, quota: Json) -> Json:
-        heard_at, before = self._before.get(_key(quota), (0, quota))
-        if heard_at > self._clock():
+    def _visible(self, quota: Json) -> Json:
+        visible_at, before = self._before.get(_key(quota), (0, quota))
+        if visible_at > self._clock():
             return before
         self._before.pop(_key(quota), None)
         return quota

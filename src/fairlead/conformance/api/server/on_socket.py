@@ -92,11 +92,11 @@ class OnSocket:
     def _move(self, move: Callable[[], None]) -> Instant:
         async def moving() -> Instant:
             move()
-            return self._settled()
+            return self._advance()
 
         return asyncio.run_coroutine_threadsafe(moving(), self._loop).result()
 
-    def _settled(self) -> Instant:
+    def _advance(self) -> Instant:
         self._cluster.now = self._pace.now
         if not self._is_asleep:
             self._cluster.settle()
@@ -111,7 +111,9 @@ class OnSocket:
 
     async def _serve(self) -> None:
         cluster = self._cluster
-        app = ApiApp(cluster.server, self._authenticated, lambda: cluster.now, self._settle)
+        app = ApiApp(
+            cluster.server, self._authenticated, lambda: cluster.now, self._advance_after_write
+        )
         listener = Listener(app, self._listening, self._certificate)
         await listener.start()
         ticking = asyncio.create_task(self._tick())
@@ -123,11 +125,11 @@ class OnSocket:
     def _authenticated(self, headers: Mapping[str, str]) -> User:
         """Authenticate a request, after advancing the clock for it."""
         self._pace.ask(monotonic_ns())
-        self._settled()
+        self._advance()
         return self._cluster.tokens(headers)
 
-    async def _settle(self, _version: int = 0) -> None:
-        self._settled()
+    async def _advance_after_write(self, _version: int = 0) -> None:
+        self._advance()
 
     async def _tick(self) -> None:
         while True:
@@ -135,7 +137,7 @@ class OnSocket:
             if self._cluster.server.watches.count():
                 self._is_asleep = False
                 self._pace.wait(monotonic_ns())
-                self._settled()
+                self._advance()
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:

@@ -60,10 +60,10 @@ class OverHttp:
         self._kept = None
         if kept is not None:
             try:
-                return self._asked(kept, request)
+                return self._exchange(kept, request)
             except NoAnswerError:
                 kept.close()
-        return self._asked(self._connection(), request)
+        return self._exchange(self._connection(), request)
 
     def watch(self, request: ReplayRequest) -> HttpWatching:
         """Open a watch on a new connection. Raises NoAnswerError."""
@@ -83,7 +83,7 @@ class OverHttp:
         if self.on_reach is not None:
             self.on_reach(at_ms)
 
-    def _asked(self, connection: HTTPConnection, request: ReplayRequest) -> HttpAnswer:
+    def _exchange(self, connection: HTTPConnection, request: ReplayRequest) -> HttpAnswer:
         response = self._response(connection, request)
         body = response.read()
         if response.will_close:

@@ -66,12 +66,12 @@ def _labels(name: str) -> Json:
 
 
 def _status(name: str, now: int) -> Json:
-    told = {"lastHeartbeatTime": format_timestamp(now), "lastTransitionTime": None}
+    times = {"lastHeartbeatTime": format_timestamp(now), "lastTransitionTime": None}
     return {
         "capacity": dict(ROOM),
         "allocatable": dict(ROOM),
         "conditions": [
-            {"type": kind, "status": status, **told, "reason": reason, "message": message}
+            {"type": kind, "status": status, **times, "reason": reason, "message": message}
             for kind, status, reason, message in _WELL
         ],
         "addresses": [

@@ -130,7 +130,7 @@ class FaultyWorld:
             case FaultKind.REFUSED:
                 return CommandFailed(command, FailureReason(fault.reason), INJECTED)
             case FaultKind.LATE:
-                self._later(fault, now, lambda then: self._settle(issued, then))
+                self._later(fault, now, lambda then: self._execute(issued, then))
             case FaultKind.UNACKNOWLEDGED:
                 failure = CommandFailed(command, FailureReason.INTERNAL_ERROR, INJECTED)
                 self._report(failure if is_outcome(one) else one for one in self._do(issued, now))
@@ -138,10 +138,10 @@ class FaultyWorld:
                 self._answer_later(fault, issued, now)
             case FaultKind.TWICE:
                 self._report(one for one in self._do(issued, now) if not is_outcome(one))
-                self._settle(issued, now)
+                self._execute(issued, now)
             case FaultKind.TARGET_DELETED | FaultKind.TARGET_CHANGED:
                 self._overtake(fault, issued, now)
-                self._settle(issued, now)
+                self._execute(issued, now)
             case FaultKind.KILLED_BEFORE:
                 raise ProcessKilledError(now)
             case FaultKind.KILLED_AFTER:
@@ -161,7 +161,7 @@ class FaultyWorld:
             self._world.resume(waiting, self._webhooks.call(waiting.call).answer, now)
         return [*self._world.poll(now), *([] if outcome is None else [outcome])]
 
-    def _settle(self, issued: Issued, now: Instant) -> None:
+    def _execute(self, issued: Issued, now: Instant) -> None:
         self._report(self._do(issued, now))
 
     def _report(self, stimuli: Iterable[Stimulus]) -> None:

@@ -59,7 +59,7 @@ class UnreliablePlugin:
     def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
         """Permit the pod, make it wait for a permission that never comes, or raise RuntimeError."""
         self._maybe_fail("permit")
-        if not self._raises and self._is_turn(_EVERY):
+        if not self._raises and self._is_due(_EVERY):
             self._tally["plugin stalls"] += 1
             return Wait(_PATIENCE)
         return None
@@ -74,10 +74,10 @@ class UnreliablePlugin:
         self._maybe_fail("post_bind")
 
     def _maybe_fail(self, point: str, every: int = _EVERY) -> None:
-        if self._raises and self._is_turn(every):
+        if self._raises and self._is_due(every):
             self._tally["plugin raises"] += 1
             raise RuntimeError(f"{point} fails")
 
-    def _is_turn(self, every: int) -> bool:
+    def _is_due(self, every: int) -> bool:
         self._calls += 1
         return self._calls % every == 0 and not self._is_calm()

@@ -40,8 +40,8 @@ def test_the_pod_that_a_table_cell_names_is_random(found, agree):
     agreement = Agreement(PlaceholderValues())
     for number, name in enumerate(("d-one11", "d-two22"), 1):
         assert agreement.mismatch(f"d-<gen:{number}>", name) is None
-    told = agreement.mismatch("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
-    assert (told is None) == agree
+    problem = agreement.mismatch("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
+    assert (problem is None) == agree
     assert agreement.mismatch("d-<gen:1>", "d-two22", "metadata.name") is not None
 
 
@@ -51,8 +51,8 @@ def test_the_pod_that_a_table_cell_names_is_random(found, agree):
 )
 def test_the_generated_name_of_a_refused_pod_is_random(found, agree):
     """Messages contain the name as it was recorded."""
-    told = Agreement(PlaceholderValues()).mismatch("pods d-<hash:1>-k8np9", found, "x.message")
-    assert (told is None) == agree
+    problem = Agreement(PlaceholderValues()).mismatch("pods d-<hash:1>-k8np9", found, "x.message")
+    assert (problem is None) == agree
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_objects_of_cases_that_were_not_replayed_are_not_expected_in_lists(held,
     """Objects of replayed cases must be listed, and no other objects."""
     agreement = Agreement(PlaceholderValues(), holds=held.__contains__)
     found = {"items": [{"metadata": {"name": name}} for name in shown]}
-    told = agreement.mismatch({"$names": ["other", "own"]}, found)
-    assert (told is None) == agree
+    problem = agreement.mismatch({"$names": ["other", "own"]}, found)
+    assert (problem is None) == agree
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_case_agrees_if_the_answer_of_one_server_agrees(statuses, agrees, echo
 def test_servers_that_are_not_needed_get_no_requests(echo):
     servers = [echo(case(201, 201)) for _ in range(2)]
     assert ApiCases(lambda _: servers).judge(case(201, 201)) is None
-    assert [len(server.asked) for server in servers] == [2, 0]
+    assert [len(server.requests) for server in servers] == [2, 0]
 
 
 @pytest.mark.parametrize(("first", "attempts"), [(201, 1), (409, 2)])

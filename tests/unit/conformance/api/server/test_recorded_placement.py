@@ -46,7 +46,7 @@ PREFERRED = {"weight": 1, "preference": {"matchExpressions": [IN_3]}}
 
 
 @pytest.mark.parametrize(
-    ("name", "asked"),
+    ("name", "requirements"),
     [
         ("p1", {"nodeSelector": {"kubernetes.io/hostname": "node-3"}}),
         (
@@ -59,7 +59,7 @@ PREFERRED = {"weight": 1, "preference": {"matchExpressions": [IN_3]}}
         ),
     ],
 )
-def test_requirements_of_a_pod_have_precedence_over_the_recording(name, asked, cluster):
+def test_requirements_of_a_pod_have_precedence_over_the_recording(name, requirements, cluster):
     """The recording decides among equal nodes only."""
     assert PLACES[name] != "node-3"
-    assert node_of(cluster, name, **asked) == "node-3"
+    assert node_of(cluster, name, **requirements) == "node-3"
