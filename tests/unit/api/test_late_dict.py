@@ -95,12 +95,12 @@ def test_a_late_dict_behaves_as_a_dictionary(loaded, operations):
 
 
 def test_a_value_is_created_when_it_is_first_read():
-    asked = []
-    tested = LateDict(lambda group, index: asked.append(index) or group[index])
+    calls = []
+    tested = LateDict(lambda group, index: calls.append(index) or group[index])
     tested.load({key: (GROUPS[0], index) for index, key in enumerate(KEYS)})
     assert tested.copy().keys() == {*KEYS}
-    assert asked == []
-    assert (tested["b"], tested["b"], asked) == (11, 11, [1])
+    assert calls == []
+    assert (tested["b"], tested["b"], calls) == (11, 11, [1])
     assert [key for key, _ in tested.rows()] == ["a", "c", "d"]
     assert [*tested.made()] == [("b", 11)]
     assert (tested.row("a"), tested.row("b"), tested.row("x")) == ((GROUPS[0], 0), None, None)

@@ -39,11 +39,11 @@ def test_a_pod_without_requests_has_no_requests_and_default_nonzero_requests():
 
 def test_containers_add_up_and_cpu_is_in_milli():
     """Every resource is summed up; an explicit 0 is kept."""
-    asked = pod(
+    tested_pod = pod(
         container(cpu="100m", memory="1Gi", **{"nvidia.com/gpu": 1}),
         container("other", cpu="1.5", **{"ephemeral-storage": "0"}),
     )
-    assert pod_requests(asked) == {
+    assert pod_requests(tested_pod) == {
         "cpu": 1600,
         "memory": GI,
         "nvidia.com/gpu": 1,
@@ -53,22 +53,22 @@ def test_containers_add_up_and_cpu_is_in_milli():
 
 def test_requests_are_rounded_after_they_are_added_up():
     """Three times 0.4m is 2m, not 3m."""
-    asked = pod(*(container(f"c{i}", cpu="400u", memory="0.4") for i in range(3)))
-    assert pod_requests(asked) == {"cpu": 2, "memory": 2}
+    tested_pod = pod(*(container(f"c{i}", cpu="400u", memory="0.4") for i in range(3)))
+    assert pod_requests(tested_pod) == {"cpu": 2, "memory": 2}
 
 
 def test_the_largest_init_container_counts_if_it_exceeds_the_containers():
     """The maximum is taken for each resource."""
-    asked = pod(
+    tested_pod = pod(
         container(cpu="1", memory="1Gi"),
         init=[container("a", cpu="3", memory="512Mi"), container("b", cpu="2")],
     )
-    assert pod_requests(asked) == {"cpu": 3000, "memory": GI}
+    assert pod_requests(tested_pod) == {"cpu": 3000, "memory": GI}
 
 
 def test_requests_of_sidecars_are_added_to_later_init_containers():
     """The init steps need 100, 900, 300 and 900; the running pod needs 1000."""
-    asked = pod(
+    tested_pod = pod(
         container(cpu="700m"),
         init=[
             container("a", cpu="100m", sidecar=True),
@@ -77,7 +77,7 @@ def test_requests_of_sidecars_are_added_to_later_init_containers():
             container("d", cpu="600m"),
         ],
     )
-    assert pod_requests(asked) == {"cpu": 1000}
+    assert pod_requests(tested_pod) == {"cpu": 1000}
 
 
 def test_requests_of_sidecars_are_not_added_to_earlier_init_containers():
@@ -105,11 +105,11 @@ def test_pod_level_requests_replace_cpu_memory_and_hugepages_only():
         "requests": {"cpu": "1", "hugepages-2Mi": "4Mi", "nvidia.com/gpu": "9"},
         "limits": {"memory": "9Gi"},
     }
-    asked = pod(
+    tested_pod = pod(
         container(cpu="3", memory="1Gi", **{"nvidia.com/gpu": 1, "hugepages-2Mi": "2Mi"}),
         resources=level,
     )
-    assert pod_requests(asked) == {
+    assert pod_requests(tested_pod) == {
         "cpu": 1000,
         "memory": GI,
         "nvidia.com/gpu": 1,
@@ -163,12 +163,12 @@ def test_a_container_status_without_resources_is_ignored():
 def test_sidecars_are_resized_and_ordinary_init_containers_are_not():
     """Sidecars have their statuses in initContainerStatuses."""
     status = resizing(init_statuses=[reported("setup", cpu="9"), reported("side", cpu="2")])
-    asked = pod(
+    tested_pod = pod(
         container(cpu="1"),
         init=[container("setup", cpu="1"), container("side", cpu="1", sidecar=True)],
         status=status,
     )
-    assert pod_requests(asked, existing=True) == {"cpu": 3000}
+    assert pod_requests(tested_pod, existing=True) == {"cpu": 3000}
 
 
 @pytest.mark.parametrize(("reason", "cpu"), [("", 3000), ("Infeasible", 2000)])
@@ -179,11 +179,11 @@ def test_pod_level_requests_are_resized_too(reason, cpu):
         resources={"requests": {"cpu": "1", "memory": "9Gi"}},
         allocatedResources={"cpu": "2"},
     )
-    asked = pod(
+    tested_pod = pod(
         container(cpu="7", memory="1Gi"), resources={"requests": {"cpu": "3"}}, status=status
     )
-    assert pod_requests(asked, existing=True) == {"cpu": cpu, "memory": GI}
-    assert pod_requests(asked) == {"cpu": 3000, "memory": GI}
+    assert pod_requests(tested_pod, existing=True) == {"cpu": cpu, "memory": GI}
+    assert pod_requests(tested_pod) == {"cpu": 3000, "memory": GI}
 
 
 # --- as scores count them -------------------------------------------------------------------
@@ -191,10 +191,12 @@ def test_pod_level_requests_are_resized_too(reason, cpu):
 
 def test_missing_requests_of_each_container_are_replaced_by_defaults():
     """An explicit 0 stays 0."""
-    asked = pod(container(cpu="1"), container("b", memory="1Gi"), container("c", cpu=0, memory=0))
+    tested_pod = pod(
+        container(cpu="1"), container("b", memory="1Gi"), container("c", cpu=0, memory=0)
+    )
     expected = (1000 + DEFAULT_MILLI_CPU, GI + DEFAULT_MEMORY_BYTES)
-    assert pod_nonzero_requests(asked, existing=False) == expected
-    assert pod_nonzero_requests(asked, existing=True) == expected
+    assert pod_nonzero_requests(tested_pod, existing=False) == expected
+    assert pod_nonzero_requests(tested_pod, existing=True) == expected
 
 
 def test_defaults_apply_to_init_containers_and_sidecars():
@@ -209,17 +211,17 @@ def test_defaults_apply_to_init_containers_and_sidecars():
 
 def test_nonzero_requests_of_an_incoming_pod_ignore_pod_level_requests():
     """The containers with defaults count, and the overhead is added."""
-    asked = pod(
+    tested_pod = pod(
         container(cpu="1"), resources={"requests": {"cpu": "5"}}, overhead={"memory": "1Mi"}
     )
-    assert pod_nonzero_requests(asked, existing=False) == (1000, DEFAULT_MEMORY_BYTES + MI)
+    assert pod_nonzero_requests(tested_pod, existing=False) == (1000, DEFAULT_MEMORY_BYTES + MI)
 
 
 def test_nonzero_requests_of_an_existing_pod_use_pod_level_requests():
     """A default is used only for a resource that appears nowhere in the pod."""
     level = {"requests": {"cpu": "5"}}
-    asked = pod(container(), container("b"), resources=level)
-    assert pod_nonzero_requests(asked, existing=True) == (5000, 2 * DEFAULT_MEMORY_BYTES)
+    tested_pod = pod(container(), container("b"), resources=level)
+    assert pod_nonzero_requests(tested_pod, existing=True) == (5000, 2 * DEFAULT_MEMORY_BYTES)
     present = pod(container(memory="0"), container("b"), resources=level)
     assert pod_nonzero_requests(present, existing=True) == (5000, 0)
     by_overhead = pod(container(), resources=level, overhead={"memory": "1Mi"})
@@ -263,9 +265,9 @@ def test_requests_are_the_maximum_over_all_phases_of_the_pod(forms, init_forms):
 @given(st.lists(containers, min_size=1, max_size=3), st.lists(init_containers, max_size=3))
 def test_nonzero_requests_are_at_least_the_requests(forms, init_forms):
     """Defaults only add amounts."""
-    asked = pod(*forms, init=init_forms)
-    real = pod_requests(asked)
+    tested_pod = pod(*forms, init=init_forms)
+    real = pod_requests(tested_pod)
     for existing in (False, True):
-        milli_cpu, memory = pod_nonzero_requests(asked, existing=existing)
+        milli_cpu, memory = pod_nonzero_requests(tested_pod, existing=existing)
         assert milli_cpu >= real.get("cpu", 0)
         assert memory >= real.get("memory", 0)

@@ -129,7 +129,7 @@ def test_a_key_is_read_as_kubectl_reads_it(text, key):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a: *x", "yaml: unknown anchor 'x' referenced"),
         ("a: .inf", "json: unsupported value: +Inf"),
@@ -143,11 +143,11 @@ def test_a_key_is_read_as_kubectl_reads_it(text, key):
         ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
     ],
 )
-def test_invalid_yaml_is_refused_with_upstreams_message(text, told):
+def test_invalid_yaml_is_refused_with_upstreams_message(text, message):
     """Recorded from upstream 1.36.4."""
     with pytest.raises(YamlError) as refused:
         read(text)
-    assert refused.value.upstream == told
+    assert refused.value.upstream == message
 
 
 def test_aliases_share_values_and_explicit_keys_override_merge_keys():
@@ -206,10 +206,10 @@ def test_an_alias_as_a_key_is_refused():
 
 
 def test_a_repeated_key_is_reported_with_the_line_of_its_last_value():
-    told = []
+    reported = []
     text = "a: 1\nb:\n  c: 2\nb:\n  d: 3\na: 4\n"
-    assert list(documents(text, lambda *where: told.append(where))) == [{"a": 4, "b": {"d": 3}}]
-    assert told == [("b", 5), ("a", 6)]
+    assert list(documents(text, lambda *where: reported.append(where))) == [{"a": 4, "b": {"d": 3}}]
+    assert reported == [("b", 5), ("a", 6)]
 
 
 def test_a_hexadecimal_number_of_any_length_is_read_quickly():

@@ -39,11 +39,11 @@ class Labels:
     def __init__(self):
         self.seen = []
 
-    def admit(self, asked, storage):
+    def admit(self, attributes, storage):
         """See AdmissionPlugin."""
-        if asked.kind.kind == "ConfigMap":
-            self.seen.append(sorted(asked.obj.get("data") or {}))
-        return asked.obj
+        if attributes.kind.kind == "ConfigMap":
+            self.seen.append(sorted(attributes.obj.get("data") or {}))
+        return attributes.obj
 
 
 @pytest.fixture
@@ -91,14 +91,14 @@ def answer(call, key):
 
 def created(store, manifest):
     """Create an object; return it, and the names of the called webhooks in order."""
-    asked = []
+    calls = []
 
     def call(webhook):
         name = webhook.url[-1]
-        asked.append(name)
+        calls.append(name)
         return answer(webhook, name)
 
-    return run_to_end(store.create.steps(manifest, 0, write=Write(user=ALICE)), call), asked
+    return run_to_end(store.create.steps(manifest, 0, write=Write(user=ALICE)), call), calls
 
 
 def config_map(**meta):
@@ -110,9 +110,9 @@ def config_map(**meta):
 
 
 def test_a_webhook_with_reinvocation_if_needed_is_called_again_after_a_change(store):
-    stored, asked = created(store, config_map())
+    stored, calls = created(store, config_map())
     assert sorted(stored["data"]) == ["a", "b"]
-    assert asked == ["a", "b", "a"]
+    assert calls == ["a", "b", "a"]
 
 
 def test_built_in_plugins_run_again_after_changes_by_webhooks(store, labels):
@@ -121,8 +121,8 @@ def test_built_in_plugins_run_again_after_changes_by_webhooks(store, labels):
 
 
 def test_no_webhook_is_called_again_if_nothing_changed_after_its_call(store):
-    _, asked = created(store, {**config_map(), "data": {"b": "x"}})
-    assert asked == ["a", "b"]
+    _, calls = created(store, {**config_map(), "data": {"b": "x"}})
+    assert calls == ["a", "b"]
 
 
 def test_generated_names_stay_the_same_while_a_request_waits(store):

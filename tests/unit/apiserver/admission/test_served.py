@@ -93,10 +93,10 @@ def test_no_token_is_mounted_if_automount_is_disabled(accounts, pod, account, sp
 
 
 def test_a_volume_mount_at_the_token_path_is_kept(accounts, pod):
-    asked = pod()
+    requested = pod()
     mount = {"name": "mine", "mountPath": MOUNT_PATH}
-    asked["spec"]["containers"][0]["volumeMounts"] = [mount]
-    assert "volumes" not in accounts().admits(asked)["spec"]
+    requested["spec"]["containers"][0]["volumeMounts"] = [mount]
+    assert "volumes" not in accounts().admits(requested)["spec"]
 
 
 def test_a_pod_gets_the_image_pull_secrets_of_its_service_account(accounts, pod):
@@ -160,10 +160,10 @@ def test_a_binding_gets_the_topology_labels_of_the_node(gate, obj, pod):
 def test_a_kubelet_can_write_only_its_own_node_lease_and_csi_node(  # noqa: PLR0917
     gate, obj, kind, version, name, namespace, why
 ):
-    asked = obj(kind, name, namespace, version)
+    requested = obj(kind, name, namespace, version)
     found = gate(NodeRestriction())
-    assert found.refusal(asked, user=NODE_1).endswith(f"is forbidden: {why}")
-    assert found.admits(asked, user=ALICE) == asked
+    assert found.refusal(requested, user=NODE_1).endswith(f"is forbidden: {why}")
+    assert found.admits(requested, user=ALICE) == requested
 
 
 @pytest.mark.parametrize("operation", [Operation.CREATE, Operation.DELETE])
@@ -380,10 +380,10 @@ def secured(namespace, **modes):
 )  # fmt: skip
 def test_the_baseline_level_refuses_privileged_pods(gate, namespace, pod, spec, context, details):
     found = gate(PodSecurity()).has(secured(namespace, enforce="baseline"))
-    asked = pod(**spec)
-    asked["spec"]["containers"][0]["securityContext"] = context
+    requested = pod(**spec)
+    requested["spec"]["containers"][0]["securityContext"] = context
     prefix = 'pods "x" is forbidden: violates PodSecurity "baseline:latest": '
-    assert found.refusal(asked) == prefix + details
+    assert found.refusal(requested) == prefix + details
 
 
 def test_unknown_pod_security_levels_and_versions_are_refused(gate, namespace):
@@ -407,9 +407,9 @@ def secured_pod(namespace, pod):
 
     def made(level, version, spec, context):
         labels = {"enforce": level, "enforce-version": version}
-        asked = pod(**spec)
-        asked["spec"]["containers"][0]["securityContext"] = context
-        return secured(namespace, **labels), asked
+        requested = pod(**spec)
+        requested["spec"]["containers"][0]["securityContext"] = context
+        return secured(namespace, **labels), requested
 
     return made
 
@@ -500,12 +500,12 @@ def test_a_version_of_the_pod_security_standards_can_be_selected(
     before, version, after = change
     minor = 100 if version == "latest" else int(version.removeprefix("v1."))
     for one, violated in ((f"v1.{minor - 1}", before), (version, after)):
-        namespace, asked = secured_pod(level, one, spec, context)
+        namespace, requested = secured_pod(level, one, spec, context)
         found = gate(PodSecurity()).has(namespace)
         if violated is None:
-            assert found.admits(asked) == asked
+            assert found.admits(requested) == requested
         else:
-            assert f'violates PodSecurity "{level}:{one}": {violated}' in found.refusal(asked)
+            assert f'violates PodSecurity "{level}:{one}": {violated}' in found.refusal(requested)
 
 
 UNCONFINED = {"seccompProfile": {"type": "Unconfined"}}
@@ -551,23 +551,23 @@ def test_a_violation_names_the_pod_and_the_containers_that_set_the_field(
     gate, secured_pod, level, pod_context, contexts, details
 ):
     """The pod and its containers are named in one sentence, as upstream does."""
-    namespace, asked = secured_pod(level, "latest", {"securityContext": pod_context}, {})
+    namespace, requested = secured_pod(level, "latest", {"securityContext": pod_context}, {})
     found = gate(PodSecurity()).has(namespace)
-    asked["spec"]["containers"] = [
+    requested["spec"]["containers"] = [
         {"name": name, "securityContext": context}
         for name, context in zip("ab", contexts, strict=True)
     ]
-    assert found.refusal(asked).endswith(f'"{level}:latest": {details}')
+    assert found.refusal(requested).endswith(f'"{level}:latest": {details}')
 
 
 def test_restricted_volume_types_and_host_ports_are_refused(gate, namespace, pod):
     found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
-    asked = pod(volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {"path": "/"}}])
-    asked["spec"]["containers"][0] |= {
+    requested = pod(volumes=[{"name": "v", "nfs": {}}, {"name": "w", "hostPath": {"path": "/"}}])
+    requested["spec"]["containers"][0] |= {
         "securityContext": SAFE,
         "ports": [{"hostPort": port} for port in (80, 443)],
     }
-    assert found.refusal(asked).endswith(
+    assert found.refusal(requested).endswith(
         ': hostPath volumes (volume "w"), hostPort (container "c" uses hostPorts 443, 80), '
         'restricted volume types (volumes "v", "w" use restricted volume types "hostPath", "nfs")'
     )
@@ -575,8 +575,8 @@ def test_restricted_volume_types_and_host_ports_are_refused(gate, namespace, pod
 
 def test_hosts_in_probes_and_lifecycle_handlers_are_refused(gate, namespace, pod):
     """Probes and lifecycle handlers may not name a host since 1.34."""
-    asked = pod()
-    asked["spec"]["containers"][0] |= {
+    requested = pod()
+    requested["spec"]["containers"][0] |= {
         "livenessProbe": {"httpGet": {"host": "10.0.0.1", "port": 80}},
         "lifecycle": {"preStop": {"tcpSocket": {"host": "db", "port": 1}}},
     }
@@ -584,18 +584,18 @@ def test_hosts_in_probes_and_lifecycle_handlers_are_refused(gate, namespace, pod
         'probe or lifecycle host (container "c" uses probe or lifecycle hosts "10.0.0.1", "db")'
     )
     found = gate(PodSecurity()).has(secured(namespace, enforce="baseline"))
-    assert found.refusal(asked).endswith(f'"baseline:latest": {details}')
+    assert found.refusal(requested).endswith(f'"baseline:latest": {details}')
     labels = {"enforce": "baseline", "enforce-version": "v1.33"}
-    assert gate(PodSecurity()).has(secured(namespace, **labels)).admits(asked) == asked
+    assert gate(PodSecurity()).has(secured(namespace, **labels)).admits(requested) == requested
 
 
 def test_the_level_of_warnings_has_its_own_version(gate, namespace, pod):
     """The level of warnings can be the enforced one, in a newer version."""
     labels = {"enforce": "restricted", "enforce-version": "v1.21", "warn-version": "v1.22"}
     found = gate(PodSecurity()).has(secured(namespace, **labels))
-    asked = pod()
-    asked["spec"]["containers"][0]["securityContext"] = SAFE | {"capabilities": {}}
-    found.admits(asked)
+    requested = pod()
+    requested["spec"]["containers"][0]["securityContext"] = SAFE | {"capabilities": {}}
+    found.admits(requested)
     (warning,) = found.warnings
     assert warning.startswith('would violate PodSecurity "restricted:v1.22": unrestricted cap')
 

@@ -11,7 +11,7 @@ from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.error import ApiError
 
 BOB = authenticated("bob")
-ASKED = AuthorizationAttributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")
+ATTRIBUTES = AuthorizationAttributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")
 KNOWN = "system:authenticated"
 
 
@@ -30,7 +30,7 @@ def asks():
             if wanted not in allowed and not (is_old and "*" in allowed):
                 raise refusal(wish)
 
-        return impersonated(ASKED, headers, authorize)
+        return impersonated(ATTRIBUTES, headers, authorize)
 
     return made
 

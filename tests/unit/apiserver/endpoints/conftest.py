@@ -140,7 +140,7 @@ def events_of(watch):
 
 
 @pytest.fixture
-def told():
+def event_names():
     """Type and name of each event of a watch."""
     return lambda watch: [(kind, name) for kind, name, _ in events_of(watch)]
 

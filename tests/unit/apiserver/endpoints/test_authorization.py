@@ -10,7 +10,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 @pytest.fixture
-def asked(api):
+def authorized(api):
     """The attributes that the authorizer receives; it allows every request."""
     found = []
     api.server = complete_server(
@@ -46,22 +46,24 @@ def asked(api):
     ],
 )
 def test_a_list_with_a_name_selector_is_authorized_with_the_name(  # noqa: PLR0917
-    api, asked, method, url, verb, namespace, name
+    api, authorized, method, url, verb, namespace, name
 ):
     """A role with resourceNames can thus allow a watch of a single object."""
     api.ask(method, url)
-    (attributes,) = asked
+    (attributes,) = authorized
     assert (attributes.verb, attributes.namespace, attributes.name) == (verb, namespace, name)
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "HEAD"])
-def test_other_methods_on_watch_paths_require_the_verb_watch_and_are_refused(api, asked, method):
+def test_other_methods_on_watch_paths_require_the_verb_watch_and_are_refused(
+    api, authorized, method
+):
     """The request is authorized with the verb watch, and then refused with 405."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     api.post(MAPS, made)
-    asked.clear()
+    authorized.clear()
     for url in (MAPS, f"{MAPS}/a"):
         answer = api.ask(method, url.replace("v1", "v1/watch"), made)
         assert answer.status == 405
-    assert [one.verb for one in asked] == ["watch", "watch"]
+    assert [one.verb for one in authorized] == ["watch", "watch"]
     assert [item["metadata"]["name"] for item in api.get(MAPS).json["items"]] == ["a"]

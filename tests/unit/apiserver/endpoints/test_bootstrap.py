@@ -30,8 +30,8 @@ def test_every_stored_kubernetes_group_has_an_api_service():
         if ("." not in kind.group or kind.group.endswith(".k8s.io")) and "x-k8s" not in kind.group
     }
     stored = {(group, version) for group, version in stored if version in ("v1", "v2")}
-    told = {(one["spec"].get("group", ""), one["spec"]["version"]) for one in MADE[:21]}
-    assert stored - told == {("apiregistration.k8s.io", "v1")}
+    expected = {(one["spec"].get("group", ""), one["spec"]["version"]) for one in MADE[:21]}
+    assert stored - expected == {("apiregistration.k8s.io", "v1")}
 
 
 def test_the_api_service_of_the_core_group_has_no_group():

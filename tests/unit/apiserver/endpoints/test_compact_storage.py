@@ -80,10 +80,10 @@ def test_a_continued_list_starts_after_the_previous_page(make_cold):
     ]
 
 
-def test_a_watch_begins_with_the_existing_objects(make_cold, told):
+def test_a_watch_begins_with_the_existing_objects(make_cold, event_names):
     cold = make_cold(CompactStorage(hot_max=1), [pod(2), pod(1)])
     watch = cold.get(f"{PODS}?watch=true&labelSelector=app%3Da1")
-    assert told(watch) == [("ADDED", "p1")]
+    assert event_names(watch) == [("ADDED", "p1")]
 
 
 def test_many_initial_events_of_a_watch_are_read_in_parts(make_cold):

@@ -142,8 +142,8 @@ def test_no_custom_resource_is_created_while_its_definition_is_terminating(custo
         405,
         "create not allowed while custom resource definition is terminating",
     )
-    told = {one["name"]: one["verbs"] for one in custom.get("/apis/x.io/v1").json["resources"]}
-    assert told["widgets"] == ["delete", "deletecollection", "get", "list", "watch"]
+    verbs = {one["name"]: one["verbs"] for one in custom.get("/apis/x.io/v1").json["resources"]}
+    assert verbs["widgets"] == ["delete", "deletecollection", "get", "list", "watch"]
     assert custom.patch(f"{WIDGETS}/a", {"metadata": {"finalizers": []}}).status == 200
     assert custom.get(WIDGETS).text == TEXT
 

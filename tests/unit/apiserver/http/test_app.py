@@ -158,8 +158,8 @@ def test_refused_requests_are_in_the_audit_log(server, monkeypatch):
     ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
     ask(app, "POST", CONFIG_MAPS, b"x" * 11)
     ask(app, "GET", CONFIG_MAPS)
-    told = [json.loads(line) for line in lines]
-    assert [(one["user"]["username"], one["responseStatus"]["code"]) for one in told] == [
+    events = [json.loads(line) for line in lines]
+    assert [(one["user"]["username"], one["responseStatus"]["code"]) for one in events] == [
         ("", 401),
         (ADMIN.name, 413),
         (ADMIN.name, 200),
@@ -341,13 +341,13 @@ def test_a_watch_sends_only_durable_changes(server):
         )
         for _ in range(50):
             await asyncio.sleep(0)
-        told_early = client.body
+        early_body = client.body
         safe.set()
         await adding
         await client.until(b'"ADDED"')
         client.leave()
         await asyncio.wait_for(task, 5)
-        return told_early
+        return early_body
 
     assert asyncio.run(watched()) == b""
 
@@ -443,7 +443,7 @@ def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s,
         yield PAUSE
         return Response(200, "application/json", b"{}")
 
-    async def asked():
+    async def handle():
         loop = asyncio.get_running_loop()
         monkeypatch.setattr(loop, "time", lambda: clock_s[0])
         return await app.handle(Request("GET", CONFIG_MAPS, user=ADMIN))
@@ -453,7 +453,7 @@ def test_a_large_request_pauses_as_long_as_it_worked(app, monkeypatch, worked_s,
 
     app._handle = steps
     monkeypatch.setattr(app_module.asyncio, "sleep", sleep)
-    assert asyncio.run(asked()).status == 200
+    assert asyncio.run(handle()).status == 200
     assert pauses_s == [pytest.approx(paused_s)]
 
 

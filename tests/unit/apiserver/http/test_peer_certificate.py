@@ -86,8 +86,8 @@ def test_a_client_certificate_identifies_the_user(who_am_i):
     user = who_am_i(shown)
     assert user["username"] == "alice"
     digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown.certificate)).hexdigest()
-    told = {"authentication.kubernetes.io/credential-id": [f"X509SHA256={digest}"]}
-    assert user["extra"] == told
+    extra = {"authentication.kubernetes.io/credential-id": [f"X509SHA256={digest}"]}
+    assert user["extra"] == extra
     assert sorted(user["groups"]) == ["dev", "ops", "system:authenticated"]
 
 

@@ -12,7 +12,7 @@ from fairlead.apiserver.http import webhook_client
 from fairlead.apiserver.http.webhook_client import call_webhook
 
 
-async def _asked(answer, ca):
+async def _call(answer, ca):
     """Return the result of a call whose response is the text `answer`; HTTPS if `ca` is set."""
 
     async def serve(reader, writer):
@@ -28,26 +28,26 @@ async def _asked(answer, ca):
         return await call_webhook(WebhookCall(url, ca, 5, b"{}"))
 
 
-def asked(body, ca=""):
+def call(body, ca=""):
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-    return asyncio.run(_asked(head % len(body) + body, ca))
+    return asyncio.run(_call(head % len(body) + body, ca))
 
 
 @pytest.mark.parametrize("length", [0, 10, 1 << 20])
 def test_a_response_is_read_completely(length):
     """The response may arrive in any number of pieces."""
     body = b"x" * length
-    assert asked(body).body == body
+    assert call(body).body == body
 
 
 def test_a_response_that_is_too_long_is_a_failure(monkeypatch):
     monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
-    assert asked(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
+    assert call(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
 
 
 @pytest.mark.parametrize("authority", ["nonsense", "\0\u2603"])
 def test_an_invalid_ca_bundle_is_a_failure(authority):
-    assert asked(b"", ca=authority).failure == (
+    assert call(b"", ca=authority).failure == (
         "unable to load root certificates: unable to parse bytes as PEM block"
     )
 
@@ -57,11 +57,11 @@ def test_decompression_of_a_response_is_limited(monkeypatch):
     packed = gzip.compress(b"0" * 1_000_000)
     monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
     head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
-    found = asyncio.run(_asked(head % len(packed) + packed, ""))
+    found = asyncio.run(_call(head % len(packed) + packed, ""))
     assert found.failure == "the answer is longer than 100000 bytes"
 
 
 def test_redirects_are_not_followed():
     moved = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
-    found = asyncio.run(_asked(moved, ""))
+    found = asyncio.run(_call(moved, ""))
     assert found.failure.startswith("the server responded with the status code 302")

@@ -11,7 +11,7 @@ from fairlead.apiserver.protobuf.wire import fields, varint
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 
-ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+ACCEPT = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 SENT = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
 
@@ -72,7 +72,7 @@ def test_operations_have_their_parameters(message):
 
 
 def test_protobuf_is_sent_if_it_is_the_first_accepted_type():
-    answer = OpenApi(ServedKinds(), "0.1")(Request("GET", "/openapi/v2", (), {"accept": ASKED}), 0)
+    answer = OpenApi(ServedKinds(), "0.1")(Request("GET", "/openapi/v2", (), {"accept": ACCEPT}), 0)
     assert (answer.status, answer.content_type) == (200, SENT)
 
 

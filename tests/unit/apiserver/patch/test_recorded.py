@@ -75,7 +75,7 @@ def ordered(obj):
     return obj, [json.dumps(entry.get("fieldsV1")) for entry in entries]
 
 
-def told(status):
+def summary(status):
     """Return the message and the causes of a refusal, both sorted, because their order varies."""
     causes = (status.get("details") or {}).get("causes") or status.get("causes") or []
     return sorted(status["message"].split("\n")), sorted(map(str, causes))
@@ -87,7 +87,7 @@ def answer(case):
     try:
         made = ordered(patched(scope, case["live"]))
     except ApiError as refused:
-        return refused.code, told(failure(refused)), scope.warnings
+        return refused.code, summary(failure(refused)), scope.warnings
     return 200, made, scope.warnings
 
 
@@ -95,7 +95,7 @@ def answer(case):
 def test_a_patch_has_upstreams_result_or_refusal(case):
     """The object and its owners, or the refusal, and the warnings are equal to upstream's."""
     is_done = case["code"] < 300
-    said = ordered(own(case["answer"])) if is_done else told(case["answer"])
+    said = ordered(own(case["answer"])) if is_done else summary(case["answer"])
     assert answer(case) == (200 if is_done else case["code"], said, case["warnings"])
 
 

@@ -186,8 +186,8 @@ def test_fields_are_in_declaration_order():
     """Refusals report fields in this order, not in the order of their numbers."""
     owner = field(1, b"ReplicaSet") + field(3, b"a") + field(4, b"u") + field(5, b"apps/v1")
     metadata = field(1, field(13, owner))
-    (told,) = decode(enveloped(b"v1", b"ConfigMap", metadata))["metadata"]["ownerReferences"]
-    assert list(told) == ["apiVersion", "kind", "name", "uid"]
+    (reference,) = decode(enveloped(b"v1", b"ConfigMap", metadata))["metadata"]["ownerReferences"]
+    assert list(reference) == ["apiVersion", "kind", "name", "uid"]
 
 
 def test_packed_numbers_are_decoded_and_truncated_to_their_size():
@@ -204,8 +204,8 @@ def test_packed_numbers_are_decoded_and_truncated_to_their_size():
 
 def test_a_kind_without_field_numbers_is_decoded_to_its_type_only():
     """A client that expects another kind refuses the object, as upstream does."""
-    told = {"apiVersion": "x.io/v1", "kind": "Widget"}
-    assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == told
+    expected = {"apiVersion": "x.io/v1", "kind": "Widget"}
+    assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == expected
 
 
 @pytest.mark.parametrize(
@@ -220,8 +220,8 @@ def test_a_kind_without_field_numbers_is_decoded_to_its_type_only():
     ],
 )
 def test_a_missing_api_version_or_kind_is_taken_from_the_path(said, is_of):
-    told = decode(enveloped(*said), "apps/v1", "Deployment")
-    assert (told["apiVersion"], told["kind"]) == is_of
+    decoded = decode(enveloped(*said), "apps/v1", "Deployment")
+    assert (decoded["apiVersion"], decoded["kind"]) == is_of
 
 
 def test_only_json_schemas_are_recursive():

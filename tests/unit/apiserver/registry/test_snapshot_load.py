@@ -91,10 +91,10 @@ def test_numeric_versions_are_kept_and_other_objects_get_later_versions(store, p
 
 
 def test_a_load_sends_no_events_and_watches_start_after_it(store, pod, now):
-    heard = []
-    store.subscribe(heard.append)
+    changes = []
+    store.subscribe(changes.append)
     store.load([pod()], now)
-    assert heard == []
+    assert changes == []
     assert store.changes_since(store.version) == []
     assert refusal_of(store.changes_since, 0).reason == "Expired"
 

@@ -55,13 +55,13 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = Store(Ids())
         self.time = 0
         self.replayed = {}
-        self.heard = []
+        self.changes = []
         self.last_version = 0
         self.frozen = []
         self.store.subscribe(self.hear)
 
     def hear(self, change):
-        self.heard.append(change)
+        self.changes.append(change)
         self.frozen.append((change.object, json.dumps(change.object)))
 
     def attempt(self, act, *args, **options):
@@ -148,7 +148,7 @@ class StoreMachine(RuleBasedStateMachine):
             for obj in self.store.list(kind)
         }
         assert state == stored
-        assert self.heard == self.store.changes_since(0)
+        assert self.changes == self.store.changes_since(0)
 
     @invariant()
     def what_was_given_out_never_changes(self):

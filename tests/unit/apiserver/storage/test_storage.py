@@ -56,26 +56,26 @@ def test_a_stored_object_shares_the_parts_of_the_given_object_unchanged():
 
 def test_an_unsubscribed_listener_gets_no_changes():
     storage = Storage()
-    heard = []
-    leave = storage.subscribe(heard.append)
+    changes = []
+    leave = storage.subscribe(changes.append)
     storage.put(POD, pod("a"))
     leave()
     storage.put(POD, pod("b"))
-    assert [change.version for change in heard] == [1]
+    assert [change.version for change in changes] == [1]
 
 
 def test_a_listener_gets_the_changes_of_the_selected_resources():
     """This includes resources that changed before the subscription."""
     storage = Storage()
     storage.put(NODE, {"metadata": {"name": "x"}})
-    heard = []
-    leave = storage.subscribe(heard.append, lambda resource: resource == "nodes")
+    changes = []
+    leave = storage.subscribe(changes.append, lambda resource: resource == "nodes")
     storage.put(POD, pod())
     storage.put(NODE, {"metadata": {"name": "x"}})
     storage.remove(NODE, "", "x")
     leave()
     storage.put(NODE, {"metadata": {"name": "x"}})
-    assert [change.version for change in heard] == [3, 4]
+    assert [change.version for change in changes] == [3, 4]
 
 
 def test_the_log_returns_the_changes_after_a_version():
@@ -99,11 +99,11 @@ def test_a_compacted_version_is_named_in_the_refusal():
 
 
 def test_a_storage_without_a_log_has_no_earlier_changes():
-    storage, heard = Storage(log_capacity=0), []
-    storage.subscribe(heard.append)
+    storage, changes = Storage(log_capacity=0), []
+    storage.subscribe(changes.append)
     for name in "ab":
         storage.put(POD, pod(name))
-    assert [change.version for change in heard] == [1, 2]
+    assert [change.version for change in changes] == [1, 2]
     assert storage.changes_since(2) == []
     with pytest.raises(ApiError):
         storage.changes_since(1)

@@ -79,23 +79,23 @@ def test_containers_out_of_range_are_refused(limited, pod, item, requests, limit
 
 def test_the_limits_of_containers_are_added_up_for_the_pod(limited, pod):
     found = limited(type="Pod", max={"cpu": "3"})
-    asked = pod({"cpu": "1"}, {"cpu": "2"})
-    found.admits(asked)
-    asked["spec"]["containers"] *= 2
-    assert found.refusal(asked).endswith("maximum cpu usage per Pod is 3, but limit is 4")
+    requested = pod({"cpu": "1"}, {"cpu": "2"})
+    found.admits(requested)
+    requested["spec"]["containers"] *= 2
+    assert found.refusal(requested).endswith("maximum cpu usage per Pod is 3, but limit is 4")
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("requested", "why"),
     [
         ("5Gi", "maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 5Gi"),
         ("500Mi", "minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 500Mi"),
         ("1Gi", ""),
     ],
 )
-def test_claims_are_limited_by_their_requests(limited, obj, asked, why):
+def test_claims_are_limited_by_their_requests(limited, obj, requested, why):
     found = limited(type="PersistentVolumeClaim", max={"storage": "2Gi"}, min={"storage": "1Gi"})
-    claim = obj("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": asked}}})
+    claim = obj("PersistentVolumeClaim", spec={"resources": {"requests": {"storage": requested}}})
     if why:
         assert found.refusal(claim) == f'persistentvolumeclaims "x" is forbidden: {why}'
     else:

@@ -21,7 +21,7 @@ RULE = {
 }
 
 
-UNTOLD = (
+NO_SUCH_KEY = (
     "expression 'Object{spec: Object.spec{replicas: object.nope}}' resulted in error: "
     "no such key: nope"
 )
@@ -101,7 +101,7 @@ def test_a_mutation_gets_the_result_of_the_previous_mutations(policed, deploymen
     [
         (
             applied("Object{spec: Object.spec{replicas: object.nope}}"),
-            UNTOLD,
+            NO_SUCH_KEY,
         ),
         (
             applied("Object{spec: Object.spec{selector: Object.spec.selector{}}}"),

@@ -281,15 +281,15 @@ def test_the_authorizer_is_available_to_expressions(policed, deployment, express
     class Rights:
         """Alice may create pods in n, approve the deployment x, and get /metrics."""
 
-        def verdict(self, asked):
+        def verdict(self, attributes):
             known = (
                 ("alice", "create", "", "", "pods", "n", ""),
                 ("alice", "approve", "", "apps", "deployments", "n", "x"),
                 ("alice", "get", "/metrics", "", "", "", ""),
             )
             wanted = (
-                asked.user.name, asked.verb, asked.path, asked.group, asked.resource,
-                asked.namespace, asked.name,
+                attributes.user.name, attributes.verb, attributes.path, attributes.group,
+                attributes.resource, attributes.namespace, attributes.name,
             )  # fmt: skip
             return AccessDecision(allowed=wanted in known, reason="no")
 

@@ -82,8 +82,8 @@ def test_an_object_that_enters_the_scope_of_a_quota_is_charged_completely(gate, 
     found = gate(ResourceQuota()).has(quota)
 
     def claim(name):
-        asked = {"requests": {"storage": "4Gi"}}
-        spec = {"resources": asked, "volumeAttributesClassName": name}
+        requested = {"requests": {"storage": "4Gi"}}
+        spec = {"resources": requested, "volumeAttributesClassName": name}
         return obj("PersistentVolumeClaim", spec=spec)
 
     found.admits(claim("gold"), Operation.UPDATE, old=claim("silver"))

@@ -202,10 +202,10 @@ def test_resources_may_need_a_quota_that_covers_them(gate, quota, pod):
     limited = LimitedResource(resource="pods", contains=("cpu",))
     found = gate(ResourceQuota([limited]))
     found.admits(pod())
-    asked = pod({"cpu": "1"})
-    assert "insufficient quota to consume: cpu,requests.cpu" in found.refusal(asked)
+    requested = pod({"cpu": "1"})
+    assert "insufficient quota to consume: cpu,requests.cpu" in found.refusal(requested)
     found.has(quota({"cpu": "2", "requests.cpu": "2"}))
-    found.admits(asked)
+    found.admits(requested)
 
 
 @pytest.mark.parametrize(

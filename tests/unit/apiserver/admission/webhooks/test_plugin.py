@@ -48,7 +48,7 @@ def validating(gate, obj):
     return lambda **hook: gate(ValidatingAdmissionWebhook()).has(configured(obj, **hook))
 
 
-def needed(found, asked, **about):
+def needed(found, requested, **about):
     """Return the only webhook call that a request causes."""
     calls = []
 
@@ -57,7 +57,7 @@ def needed(found, asked, **about):
         return WebhookAnswer(failure="not here")
 
     with pytest.raises(ApiError):
-        found.admits(asked, user=ALICE, call=fail, **about)
+        found.admits(requested, user=ALICE, call=fail, **about)
     [call] = calls
     return call
 
@@ -115,8 +115,8 @@ def test_webhooks_are_not_called_for_writes_of_the_server_itself(validating, obj
 def test_an_allowed_request_is_admitted_with_the_warnings_of_the_webhook(validating, obj):
     found = validating()
     response = {"allowed": True, "warnings": ["mind the gap"]}
-    asked = obj("ConfigMap")
-    assert found.admits(asked, **answered(response)) == asked
+    requested = obj("ConfigMap")
+    assert found.admits(requested, **answered(response)) == requested
     assert found.warnings == ["mind the gap"]
 
 
@@ -131,20 +131,20 @@ def test_an_allowed_request_is_admitted_with_the_warnings_of_the_webhook(validat
 def test_a_denied_request_is_refused_with_the_message_of_the_webhook(
     validating, obj, status, message
 ):
-    found, asked = validating(), obj("ConfigMap")
+    found, requested = validating(), obj("ConfigMap")
     about = answered({"allowed": False, "status": status})
-    assert found.refusal(asked, **about) == f'admission webhook "a.example.com" {message}'
+    assert found.refusal(requested, **about) == f'admission webhook "a.example.com" {message}'
 
 
 def test_a_failed_call_refuses_the_request_unless_the_failure_policy_is_ignore(validating, obj):
-    asked, found = obj("ConfigMap"), validating()
+    requested, found = obj("ConfigMap"), validating()
     why = "dial tcp 127.0.0.1:1: connect: connection refused"
-    assert found.refusal(asked, **unanswered(WebhookAnswer(failure=why))) == (
+    assert found.refusal(requested, **unanswered(WebhookAnswer(failure=why))) == (
         'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: '
         f'Post "https://127.0.0.1:1/v?timeout=2s": {why}'
     )
     found = validating(failurePolicy="Ignore")
-    assert found.admits(asked, **unanswered(WebhookAnswer(failure=why))) == asked
+    assert found.admits(requested, **unanswered(WebhookAnswer(failure=why))) == requested
 
 
 @pytest.mark.parametrize(
@@ -160,8 +160,8 @@ def test_a_failed_call_refuses_the_request_unless_the_failure_policy_is_ignore(v
     ],
 )
 def test_a_malformed_response_is_a_failure(validating, obj, body, why):
-    found, asked = validating(), obj("ConfigMap")
-    refusal = found.refusal(asked, **unanswered(WebhookAnswer(body=body)))
+    found, requested = validating(), obj("ConfigMap")
+    refusal = found.refusal(requested, **unanswered(WebhookAnswer(body=body)))
     failed = 'Internal error occurred: failed calling webhook "a.example.com": '
     assert refusal.startswith(failed + why)
 
@@ -182,14 +182,14 @@ def test_a_malformed_response_is_a_failure(validating, obj, body, why):
 def test_a_response_must_be_an_admission_review_of_the_requested_version(
     validating, obj, answer, why
 ):
-    found, asked = validating(), obj("ConfigMap")
+    found, requested = validating(), obj("ConfigMap")
     named = {key: answer[key] for key in answer if key in REVIEW}
-    refusal = found.refusal(asked, **answered({"allowed": True, **answer}, **named))
+    refusal = found.refusal(requested, **answered({"allowed": True, **answer}, **named))
     assert refusal.endswith(f"received invalid webhook response: {why}")
 
 
 @pytest.mark.parametrize(
-    ("expression", "is_asked"),
+    ("expression", "is_called"),
     [
         ("object.metadata.name == 'x'", True),
         ("request.userInfo.username != 'alice'", False),
@@ -198,11 +198,11 @@ def test_a_response_must_be_an_admission_review_of_the_requested_version(
     ],
 )
 def test_a_webhook_is_called_only_if_its_match_conditions_are_true(
-    validating, obj, expression, is_asked
+    validating, obj, expression, is_called
 ):
     hook = {"matchConditions": [{"name": "c", "expression": expression}]}
     found = validating(**hook).has(obj("Namespace", "n", ""))
-    if is_asked:
+    if is_called:
         needed(found, obj("ConfigMap"))
     else:
         found.admits(obj("ConfigMap"), user=ALICE)
@@ -224,12 +224,12 @@ def test_a_failed_match_condition_is_handled_by_the_failure_policy(validating, o
 
 def test_a_rule_matches_equivalent_versions_of_the_resource(validating, obj):
     rule = {**RULE, "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
-    asked = obj("HorizontalPodAutoscaler", version="autoscaling/v2", spec={"maxReplicas": 3})
-    request = json.loads(needed(validating(rules=[rule]), asked).body)["request"]
+    requested = obj("HorizontalPodAutoscaler", version="autoscaling/v2", spec={"maxReplicas": 3})
+    request = json.loads(needed(validating(rules=[rule]), requested).body)["request"]
     assert request["kind"]["version"] == request["resource"]["version"] == "v1"
     assert request["requestKind"]["version"] == "v2"
     assert request["object"]["apiVersion"] == "autoscaling/v1"
-    validating(rules=[rule], matchPolicy="Exact").admits(asked, user=ALICE)
+    validating(rules=[rule], matchPolicy="Exact").admits(requested, user=ALICE)
 
 
 def test_a_deletion_is_sent_with_the_old_object(validating, obj):
@@ -244,8 +244,8 @@ def test_a_deletion_is_sent_with_the_old_object(validating, obj):
 def test_a_subresource_request_is_sent_with_the_kind_of_the_subresource(validating, obj):
     found = validating(rules=[{**RULE, "resources": ["pods/binding"]}])
     body = {"metadata": {"name": "a", "namespace": "n"}, "target": {"name": "node-1"}}
-    asked = {**obj("Pod"), **body}
-    request = json.loads(needed(found, asked, subresource="binding").body)["request"]
+    requested = {**obj("Pod"), **body}
+    request = json.loads(needed(found, requested, subresource="binding").body)["request"]
     assert request["kind"] == {"group": "", "version": "v1", "kind": "Binding"}
     assert request["resource"]["resource"] == "pods"
     assert request["subResource"] == request["requestSubResource"] == "binding"
@@ -261,24 +261,24 @@ def test_a_webhook_is_called_with_an_admission_review_version_it_supports(valida
 
 
 def test_a_refusal_has_the_status_of_the_webhook(validating, obj):
-    found, asked = validating(), obj("ConfigMap")
+    found, requested = validating(), obj("ConfigMap")
     details = {"causes": [{"field": "data", "message": "no"}]}
     status = {"code": 422, "reason": "Invalid", "message": "m", "details": details}
     about = answered({"allowed": False, "status": status})
     with pytest.raises(ApiError) as refused:
-        found.admits(asked, **about)
+        found.admits(requested, **about)
     assert (refused.value.code, refused.value.reason) == (422, "Invalid")
     assert refused.value.details == details
 
 
 def test_the_patch_of_a_mutating_webhook_is_applied(gate, obj):
     found = gate(MutatingAdmissionWebhook()).has(configured(obj, "Mutating"))
-    asked = obj("ConfigMap")
+    requested = obj("ConfigMap")
     patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
     packed = base64.b64encode(json.dumps(patch).encode()).decode()
     response = {"allowed": True, "patch": packed, "patchType": "JSONPatch"}
-    admitted = found.admits(asked, **answered(response))
-    assert admitted == {**asked, "data": {"a": "b"}}
+    admitted = found.admits(requested, **answered(response))
+    assert admitted == {**requested, "data": {"a": "b"}}
 
 
 def test_a_dry_run_that_matches_a_webhook_with_side_effects_is_refused(validating, obj):

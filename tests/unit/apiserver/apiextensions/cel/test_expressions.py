@@ -27,7 +27,7 @@ from fairlead.cel.error import ExpressionError
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
 HEAD, *RULES = map(json.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())
 KNOWN = declared(HEAD["schema"], is_object=True)
-ASKED = [row for row in RULES if "said" in row]
+EVALUATED = [row for row in RULES if "said" in row]
 OVERLOAD = "call arguments did not match a supported operator, function or macro signature for rule"
 ADVICE = (
     " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
@@ -45,13 +45,16 @@ def judged(row):
     """Return the compile error of a rule, or its type and its estimated cost."""
     variables = variables_of(KNOWN, {"optionalOldSelf": row.get("optional")})
     try:
-        asked = compiled(row["rule"], variables, KNOWN.structures())
+        expression = compiled(row["rule"], variables, KNOWN.structures())
     except ExpressionError as cause:
         return {"error": str(cause)}
-    return {"type": asked.type_.full_name, "cost": list(estimated_cost(asked, KNOWN.size_of))}
+    return {
+        "type": expression.type_.full_name,
+        "cost": list(estimated_cost(expression, KNOWN.size_of)),
+    }
 
 
-@pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])
+@pytest.mark.parametrize("row", EVALUATED, ids=[row["rule"][:40] for row in EVALUATED])
 def test_the_result_of_a_rule_is_upstreams(row):
     """The rule is valid or violated for the value, or fails with the recorded error."""
     rule = {"rule": row["rule"]}

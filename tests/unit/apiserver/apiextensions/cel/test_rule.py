@@ -85,8 +85,8 @@ def test_a_rule_above_its_cost_limit_is_stopped():
     endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
     schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
     why = "no further validation rules will be run due to call cost exceeds limit for rule"
-    told = [f"Invalid value: \"object\": '{CALL_LIMIT}': {why}: {endless}"]
-    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == told
+    expected = [f"Invalid value: \"object\": '{CALL_LIMIT}': {why}: {endless}"]
+    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == expected
     rule = {"rule": "self.a == []", "messageExpression": f"{endless} ? 'a' : 'b'", "message": "m"}
     schema["x-kubernetes-validations"] = [rule]
     assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == ["Invalid value: m"]

@@ -58,11 +58,11 @@ SECRET_USES = [
 
 @pytest.mark.parametrize("spec", SECRET_USES)
 def test_a_node_can_read_only_secrets_of_its_own_pods(spec):
-    asked = asks("get", "secrets", namespace="n", name="s")
-    assert of(pod_on("node-2", **spec))(asked) == (
+    requested = asks("get", "secrets", namespace="n", name="s")
+    assert of(pod_on("node-2", **spec))(requested) == (
         "no relationship found between node 'node-1' and this object"
     )
-    assert is_allowed(of(pod_on("node-1", **spec))(asked))
+    assert is_allowed(of(pod_on("node-1", **spec))(requested))
     assert not is_allowed(of(pod_on("node-1", **spec))(asks("list", "secrets", name="s")))
 
 
@@ -84,7 +84,7 @@ CLUSTER = of(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "requested",
     [
         asks("get", "nodes", name="node-1"),
         asks("list", "nodes", name="node-1"),
@@ -109,8 +109,8 @@ CLUSTER = of(
         asks("get", "resourceclaims", DRA, namespace="n", name="made"),
     ],
 )
-def test_allowed_requests_of_a_node(asked):
-    assert is_allowed(CLUSTER(asked))
+def test_allowed_requests_of_a_node(requested):
+    assert is_allowed(CLUSTER(requested))
 
 
 UNRELATED = "no relationship found between node 'node-1' and this object"
@@ -118,7 +118,7 @@ ONLY_OWN = "only its own Node object"
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("requested", "why"),
     [
         (asks("get", "nodes", name="node-2"), f"node 'node-1' cannot read 'node-2', {ONLY_OWN}"),
         (asks("list", "nodes"), f"node 'node-1' cannot read all nodes, {ONLY_OWN}"),
@@ -165,5 +165,5 @@ ONLY_OWN = "only its own Node object"
         ),
     ],
 )
-def test_refused_requests_of_a_node(asked, why):
-    assert CLUSTER(asked) == why
+def test_refused_requests_of_a_node(requested, why):
+    assert CLUSTER(requested) == why

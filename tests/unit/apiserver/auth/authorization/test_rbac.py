@@ -73,7 +73,7 @@ def asks(user, verb, resource="", *, path="", namespace="", name="", group=""):
 
 
 @pytest.mark.parametrize(
-    ("given", "asked", "allowed"),
+    ("given", "requested", "allowed"),
     [
         (rule("get", "pods"), ("get", "pods"), True),
         (rule("get", "pods"), ("list", "pods"), False),
@@ -87,8 +87,8 @@ def asks(user, verb, resource="", *, path="", namespace="", name="", group=""):
         (rule("get", "pods", names=["a"]), ("get", "pods"), False),
     ],
 )
-def test_a_rule_allows_its_verbs_groups_and_resources(given, asked, allowed):
-    assert allows(given, asks(BOB, *asked)) is allowed
+def test_a_rule_allows_its_verbs_groups_and_resources(given, requested, allowed):
+    assert allows(given, asks(BOB, *requested)) is allowed
 
 
 def test_a_rule_with_resource_names_allows_only_these_objects():
@@ -125,7 +125,7 @@ def test_the_group_system_masters_may_do_everything(storage):
 
 
 @pytest.mark.parametrize(
-    ("user", "asked", "allowed"),
+    ("user", "requested", "allowed"),
     [
         (ANONYMOUS, {"path": "/healthz"}, True),
         (ANONYMOUS, {"path": "/api"}, False),
@@ -135,9 +135,9 @@ def test_the_group_system_masters_may_do_everything(storage):
     ],
 )
 def test_unauthenticated_and_authenticated_users_may_read_public_paths(
-    storage, user, asked, allowed
+    storage, user, requested, allowed
 ):
-    assert Rbac(storage).verdict(asks(user, "get", **asked)).allowed is allowed
+    assert Rbac(storage).verdict(asks(user, "get", **requested)).allowed is allowed
 
 
 def test_a_role_binding_grants_rights_in_its_namespace_only(storage):
@@ -192,7 +192,7 @@ def test_roles_that_aggregate_each_other_are_aggregated_once(storage):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("requested", "message"),
     [
         (
             asks(BOB, "update", "pods/status", namespace="n", name="a"),
@@ -218,9 +218,9 @@ def test_roles_that_aggregate_each_other_are_aggregated_once(storage):
         (asks(BOB, "get", path="/nope"), 'forbidden: User "bob" cannot get path "/nope"'),
     ],
 )
-def test_a_refusal_names_user_verb_and_resource(storage, asked, message):
+def test_a_refusal_names_user_verb_and_resource(storage, requested, message):
     with pytest.raises(ApiError) as refused:
-        Rbac(storage)(asked)
+        Rbac(storage)(requested)
     assert (refused.value.code, refused.value.message) == (403, message)
 
 
@@ -274,9 +274,9 @@ def test_each_controller_has_only_the_rights_that_it_needs(
 ):
     groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
     user = authenticated(f"system:serviceaccount:kube-system:{account}", groups)
-    asked = AuthorizationAttributes(user, verb, "", "", "v1", resource, "", "default", "x")
+    requested = AuthorizationAttributes(user, verb, "", "", "v1", resource, "", "default", "x")
     if is_allowed:
-        Rbac(storage)(asked)
+        Rbac(storage)(requested)
     else:
         with pytest.raises(ApiError, match="is forbidden"):
-            Rbac(storage)(asked)
+            Rbac(storage)(requested)

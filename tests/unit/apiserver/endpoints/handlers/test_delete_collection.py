@@ -89,14 +89,16 @@ def swept(server, *query, refused="", meanwhile=lambda _: None):
 
     `meanwhile` is called with each name before the webhook answers.
     """
-    asked = []
+    reviewed = []
 
     def call(webhook):
-        asked.append(json.loads(webhook.body)["request"]["name"])
-        meanwhile(asked[-1])
+        reviewed.append(json.loads(webhook.body)["request"]["name"])
+        meanwhile(reviewed[-1])
         return answer(webhook, refused)
 
-    return run_to_end(server.handle.steps(Request("DELETE", CONFIG_MAPS, query), NOW), call), asked
+    return run_to_end(
+        server.handle.steps(Request("DELETE", CONFIG_MAPS, query), NOW), call
+    ), reviewed
 
 
 @pytest.mark.parametrize("query", [(), (("dryRun", "All"),)])
@@ -112,8 +114,8 @@ def test_the_response_has_all_objects_and_their_warnings(server, query):
 def test_each_object_is_looked_up_at_most_twice(server, store, query):
     """Each object is looked up before its webhook call and after it."""
     store.found = 0
-    _, asked = swept(server, *query)
-    assert asked == [f"c{at}" for at in range(10)]
+    _, reviewed = swept(server, *query)
+    assert reviewed == [f"c{at}" for at in range(10)]
     assert store.found <= 2 * 2 * 10
 
 
@@ -132,6 +134,6 @@ def test_an_object_that_was_deleted_meanwhile_is_skipped(server, store):
             for gone in ("c0", "c1"):
                 store.delete(CONFIG_MAP, "default", gone, NOW)
 
-    response, asked = swept(server, meanwhile=delete)
+    response, reviewed = swept(server, meanwhile=delete)
     assert response.status == 200
-    assert asked == ["c0", *(f"c{at}" for at in range(2, 10))]
+    assert reviewed == ["c0", *(f"c{at}" for at in range(2, 10))]

@@ -87,27 +87,32 @@ def test_the_options_of_a_list(api, config_maps, query, status, found):
         assert names(answer) == found
 
 
-def test_a_watch_sends_the_changes(api, config_maps, told):
+def test_a_watch_sends_the_changes(api, config_maps, event_names):
     api.config_map("a")
     watch = api.get(f"{config_maps}?watch=true")
     api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
     api.config_map("b")
     api.delete(f"{config_maps}/a")
     api.post("/api/v1/namespaces/other/configmaps", {"metadata": {"name": "c"}})
-    assert told(watch) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+    assert event_names(watch) == [
+        ("ADDED", "a"),
+        ("MODIFIED", "a"),
+        ("ADDED", "b"),
+        ("DELETED", "a"),
+    ]
 
 
-def test_a_watch_from_a_version_sends_later_changes(api, config_maps, told):
+def test_a_watch_from_a_version_sends_later_changes(api, config_maps, event_names):
     api.config_map("a")
     api.config_map("b")
-    assert told(api.get(f"{config_maps}?watch=1&resourceVersion=1")) == [("ADDED", "b")]
+    assert event_names(api.get(f"{config_maps}?watch=1&resourceVersion=1")) == [("ADDED", "b")]
 
 
-def test_a_watch_from_a_future_version_waits_for_this_version(api, config_maps, told):
+def test_a_watch_from_a_future_version_waits_for_this_version(api, config_maps, event_names):
     watch = api.get(f"{config_maps}?watch=1&resourceVersion=2")
     for name in ("a", "b", "c"):
         api.config_map(name)
-    assert told(watch) == [("ADDED", "c")]
+    assert event_names(watch) == [("ADDED", "c")]
 
 
 def test_a_watch_from_a_compacted_version_ends_with_an_error(make_api, config_maps, objects):
@@ -120,13 +125,13 @@ def test_a_watch_from_a_compacted_version_ends_with_an_error(make_api, config_ma
     assert (status["code"], status["reason"]) == (410, "Expired")
 
 
-def test_an_object_that_starts_or_stops_to_match_is_added_or_deleted(api, config_maps, told):
+def test_an_object_that_starts_or_stops_to_match_is_added_or_deleted(api, config_maps, event_names):
     api.config_map("a", labels={"l": "1"})
     watch = api.get(f"{config_maps}?watch=1&labelSelector=l=1")
     api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "2"}}})
     api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
     api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "1"}}})
-    assert told(watch) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+    assert event_names(watch) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
 def test_an_object_that_no_longer_matches_has_old_content_and_new_version(
@@ -161,11 +166,11 @@ def test_the_watch_parameter_is_ignored_in_a_get_of_one_object(api, config_maps)
     assert api.get(f"{config_maps}/a?watch=true").json["kind"] == "ConfigMap"
 
 
-def test_the_deprecated_watch_path_watches_one_object(api, told):
+def test_the_deprecated_watch_path_watches_one_object(api, event_names):
     api.config_map("a")
     api.config_map("b")
     watch = api.get("/api/v1/watch/namespaces/default/configmaps/b")
-    assert told(watch) == [("ADDED", "b")]
+    assert event_names(watch) == [("ADDED", "b")]
 
 
 def test_only_the_first_table_of_a_watch_has_columns(api, config_maps, objects):
@@ -186,11 +191,11 @@ def test_the_watch_of_a_slow_client_is_ended(api, config_maps, monkeypatch):
     assert api.server.watches.count() == 0
 
 
-def test_no_event_is_sent_after_the_end_of_a_watch(api, config_maps, told):
+def test_no_event_is_sent_after_the_end_of_a_watch(api, config_maps, event_names):
     watch = api.get(f"{config_maps}?watch=1")
     watch.close()
     api.config_map("a")
-    assert told(watch) == []
+    assert event_names(watch) == []
 
 
 def test_an_object_can_be_requested_as_partial_metadata(api, config_maps):

@@ -195,10 +195,10 @@ def test_a_definition_with_a_name_in_use_is_not_served(
     store.create(also(plural="ws", **names), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.reconcile(NOW)
     found = store.get(CUSTOM_RESOURCE_DEFINITION, "", "ws.example.com")["status"]
-    told = {one["type"]: (one["reason"], one["message"]) for one in found["conditions"]}
+    conditions = {one["type"]: (one["reason"], one["message"]) for one in found["conditions"]}
     assert found["acceptedNames"]["plural"] == "ws"
-    assert told["Established"][0] == "NotAccepted"
-    assert told["NamesAccepted"] == (reason, message)
+    assert conditions["Established"][0] == "NotAccepted"
+    assert conditions["NamesAccepted"] == (reason, message)
     assert registry.find("example.com", "v1", "ws") is None
     store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
     definitions.reconcile(NOW)

@@ -12,7 +12,7 @@ NO_VALIDATION = (
 )
 
 
-def told(kind, *causes):
+def message(kind, *causes):
     return f'{kind}Options.meta.k8s.io "" is invalid: [{", ".join(causes)}]'
 
 
@@ -21,7 +21,7 @@ def test_errors_in_options_of_writes_are_reported_in_order(api):
     where = 'fieldManager: Invalid value: "a\\n\\u200b": invalid character'
     assert (answer.status, answer.message) == (
         422,
-        told(
+        message(
             "Create",
             f"{where} U+000A (at position 1)",
             f"{where} U+200B (at position 2)",
@@ -33,10 +33,10 @@ def test_errors_in_options_of_writes_are_reported_in_order(api):
 
 def test_options_of_patches_are_validated_by_patch_type(api):
     url = f"{CONFIG_MAPS}/a?force=true&dryRun=x"
-    assert api.patch(url, "{}").message == told(
+    assert api.patch(url, "{}").message == message(
         "Patch", "force: Forbidden: may not be specified for non-apply patch", NO_DRY_RUN
     )
-    assert api.patch(url, "{}", APPLY).message == told(
+    assert api.patch(url, "{}", APPLY).message == message(
         "Patch", "fieldManager: Required value: is required for apply patch", NO_DRY_RUN
     )
 

@@ -25,7 +25,7 @@ OTHER_UID = (
 
 
 @pytest.fixture
-def asked(api, pods, pod):
+def request_token(api, pods, pod):
     """Requests tokens of the account `sa`.
 
     The cluster has a pod of this account, a pod of another account, and a node.
@@ -51,8 +51,8 @@ def bound(kind, name, version="v1", **more):
 
 
 @pytest.mark.parametrize("reference", [bound("Pod", "own"), bound("Node", "n")])
-def test_a_token_is_valid_while_its_bound_object_exists(api, asked, pods, reference):
-    issued = asked(reference)
+def test_a_token_is_valid_while_its_bound_object_exists(api, request_token, pods, reference):
+    issued = request_token(reference)
     token = issued.json["status"]["token"]
     assert api.recognize(token, issued.json["spec"]["audiences"]).name.endswith(":default:sa")
     api.delete(f"{pods}/own")
@@ -85,13 +85,13 @@ def test_a_token_is_valid_while_its_bound_object_exists(api, asked, pods, refere
         ),
     ],
 )
-def test_an_invalid_bound_object_reference_is_refused(asked, reference, code, why):
-    refused = asked(reference)
+def test_an_invalid_bound_object_reference_is_refused(request_token, reference, code, why):
+    refused = request_token(reference)
     assert (refused.status, refused.message) == (code, why)
 
 
-def test_a_request_with_the_name_of_another_account_is_refused(asked):
-    assert asked({}, name="default").message == (
+def test_a_request_with_the_name_of_another_account_is_refused(request_token):
+    assert request_token({}, name="default").message == (
         'TokenRequest.authentication.k8s.io "sa" is invalid: metadata.name: Invalid value: '
         '"default": must match the service account name if specified'
     )

@@ -105,7 +105,7 @@ def test_warnings_about_services():
 
 
 OLD_KEY = "beta.kubernetes.io/os"
-OLD_TOLD = 'deprecated since v1.14; use "kubernetes.io/os" instead'
+OLD_WARNING = 'deprecated since v1.14; use "kubernetes.io/os" instead'
 SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 SAME = {"name": "A", "value": "$(A)b"}
 PORT = "spec.containers[0].ports"
@@ -182,7 +182,7 @@ PORTS = [
             [
                 (
                     "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]"
-                    f".preference.matchExpressions[0].key: {OLD_KEY} is {OLD_TOLD}"
+                    f".preference.matchExpressions[0].key: {OLD_KEY} is {OLD_WARNING}"
                 )
             ],
         ),
@@ -212,8 +212,8 @@ SAME_FILES = [{"serviceAccountToken": {"path": "a/" * at}} for at in range(1, 1_
 )
 def test_the_number_of_warnings_is_limited(spec):
     """The number of comparisons is limited; there could be half a million warnings."""
-    told = sum(1 for _ in warnings_of(POD, None, pod(**spec)))
-    assert 1_000 < told < COMPARISONS_MAX
+    count = sum(1 for _ in warnings_of(POD, None, pod(**spec)))
+    assert 1_000 < count < COMPARISONS_MAX
 
 
 def test_ignored_annotations_get_warnings():
@@ -286,13 +286,13 @@ def test_ignored_annotations_get_warnings():
             "StorageClass",
             "storage.k8s.io/v1",
             {"allowedTopologies": [{"matchLabelExpressions": [{"key": OLD_KEY}]}]},
-            [f"allowedTopologies[0].matchLabelExpressions[0].key: {OLD_KEY} is {OLD_TOLD}"],
+            [f"allowedTopologies[0].matchLabelExpressions[0].key: {OLD_KEY} is {OLD_WARNING}"],
         ),
         (
             "RuntimeClass",
             "node.k8s.io/v1",
             {"scheduling": {"nodeSelector": {OLD_KEY: "x"}}},
-            [f"scheduling.nodeSelector: {OLD_KEY} is {OLD_TOLD}"],
+            [f"scheduling.nodeSelector: {OLD_KEY} is {OLD_WARNING}"],
         ),
     ],
 )  # fmt: skip
@@ -330,7 +330,7 @@ def test_a_new_ingress_class_annotation_gets_a_warning():
     assert list(warnings_of(kind_of(obj), obj, obj)) == []
 
 
-def told(api_version, kind, old=None, /, name="a", labels=None, annotations=None, **fields):
+def warnings_for(api_version, kind, old=None, /, name="a", labels=None, annotations=None, **fields):
     """Return the warnings about a write of these fields; `old` are the fields of the old object."""
     meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
     obj = {"apiVersion": api_version, "kind": kind, "metadata": meta, **fields}
@@ -348,25 +348,27 @@ ASKING = {"tokenRequests": [{"audience": "a"}]}
     ("warnings", "said"),
     [
         (
-            told("v1", "Service", spec={"externalIPs": ["1.1.1.1"]}),
+            warnings_for("v1", "Service", spec={"externalIPs": ["1.1.1.1"]}),
             ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
         ),
         (
-            told("v1", "Node", spec={"configSource": {}, "externalID": "x"}),
+            warnings_for("v1", "Node", spec={"configSource": {}, "externalID": "x"}),
             [
                 "spec.configSource: the feature is removed",
                 "spec.externalID: this field is deprecated, and is unused by Kubernetes",
             ],
         ),
         (
-            told("v1", "Endpoints", subsets=[{"addresses": [LONG], "notReadyAddresses": [LONG]}]),
+            warnings_for(
+                "v1", "Endpoints", subsets=[{"addresses": [LONG], "notReadyAddresses": [LONG]}]
+            ),
             [
                 f"subsets[0].addresses[0].ip: {CANONICAL}",
                 f"subsets[0].notReadyAddresses[0].ip: {CANONICAL}",
             ],
         ),
         (
-            told(
+            warnings_for(
                 "discovery.k8s.io/v1",
                 "EndpointSlice",
                 addressType="FQDN",
@@ -378,7 +380,7 @@ ASKING = {"tokenRequests": [{"audience": "a"}]}
             ],
         ),
         (
-            told(
+            warnings_for(
                 "discovery.k8s.io/v1",
                 "EndpointSlice",
                 labels={
@@ -388,8 +390,8 @@ ASKING = {"tokenRequests": [{"audience": "a"}]}
             ),
             [],
         ),
-        (told("v1", "ServiceAccount", {}, annotations=MARKED), []),
-        (told("storage.k8s.io/v1", "CSIDriver", {}, spec=ASKING), []),
+        (warnings_for("v1", "ServiceAccount", {}, annotations=MARKED), []),
+        (warnings_for("storage.k8s.io/v1", "CSIDriver", {}, spec=ASKING), []),
     ],
 )
 def test_deprecated_fields_get_warnings(warnings, said):
@@ -400,19 +402,19 @@ def test_deprecated_fields_get_warnings(warnings, said):
     ("warnings", "beginning"),
     [
         (
-            told("v1", "ServiceAccount", annotations=MARKED),
+            warnings_for("v1", "ServiceAccount", annotations=MARKED),
             "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; ",
         ),
         (
-            told("storage.k8s.io/v1", "CSIDriver", {"spec": {}}, spec=ASKING),
+            warnings_for("storage.k8s.io/v1", "CSIDriver", {"spec": {}}, spec=ASKING),
             "spec.serviceAccountTokenInSecrets is unset; ",
         ),
         (
-            told("batch/v1", "CronJob", name="a.b", spec={}),
+            warnings_for("batch/v1", "CronJob", name="a.b", spec={}),
             "metadata.name: this is used in Pod names and hostnames, ",
         ),
         (
-            told("v1", "ReplicationController", name="a.b", spec={}),
+            warnings_for("v1", "ReplicationController", name="a.b", spec={}),
             "metadata.name: this is used in Pod names and hostnames, ",
         ),
     ],
