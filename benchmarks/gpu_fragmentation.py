@@ -40,7 +40,7 @@ EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 SOURCE: Final = str(EXAMPLES / "plugins" / "gpu_fragmentation.py:GpuFragmentation")
 NAME: Final = "GpuFragmentation"
 FIT: Final = "NodeResourcesFit"
-ASKED_PERCENT: Final = 130
+REQUESTED_PERCENT: Final = 130
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def workload(pods: list[Pod]) -> list[Json]:
     """Return the number of pods with each combination of requested CPUs and GPUs."""
     counts: dict[tuple[int, int], int] = {}
     for pod in pods:
-        asked = pod_requests(pod)
-        key = asked["cpu"], asked.get(GPU_RESOURCE, 0)
+        requests = pod_requests(pod)
+        key = requests["cpu"], requests.get(GPU_RESOURCE, 0)
         counts[key] = counts.get(key, 0) + 1
     return [
         {"pods": count, "cpuMilli": cpu, "gpuMilli": gpu}
@@ -124,12 +124,12 @@ def measure(policy: Policy, nodes: list[Node], pods: list[Pod], seed: int) -> Tr
     profile = profile_of(policy, workload(pods))
     scene = PluginScene(find_class(SOURCE), nodes=nodes, profile=profile, seed=seed)
     offered = sum(int(node.status.allocatable.get(GPU_RESOURCE, "0")) for node in nodes)
-    asked = allocated = failed = 0
+    requested = allocated = failed = 0
     first = -1
     for pod in arrivals(pods, seed):
         wanted = pod_requests(pod).get(GPU_RESOURCE, 0)
-        asked += wanted
-        if asked * 100 > offered * ASKED_PERCENT:
+        requested += wanted
+        if requested * 100 > offered * REQUESTED_PERCENT:
             break
         if scene.schedule(pod):
             allocated += wanted

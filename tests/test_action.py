@@ -43,8 +43,8 @@ class Runner:
 
     def ask(self, question: str, fail_on: str = "", snapshot: str = STORE) -> int:
         """Run the step `ask`; return its exit code."""
-        asked = self.run("ask", SNAPSHOT=snapshot, QUESTION=question, FAIL_ON=fail_on)
-        return asked.returncode
+        completed = self.run("ask", SNAPSHOT=snapshot, QUESTION=question, FAIL_ON=fail_on)
+        return completed.returncode
 
     def output(self, name: str) -> str:
         """Return an output of the step `ask`."""

@@ -58,12 +58,12 @@ class Connection:
 
     def ask(self, method, path, body=None):
         """Return (status, body) of the response."""
-        answer = self._asked(method, path, body)
+        answer = self._exchange(method, path, body)
         return answer.status, json.loads(answer.read())
 
     def lines(self, path):
         """Return (status, iterator over the lines) of the response."""
-        answer = self._asked("GET", path, None)
+        answer = self._exchange("GET", path, None)
         return answer.status, map(json.loads, answer)
 
     def send(self, method, path, body=None):
@@ -73,6 +73,6 @@ class Connection:
         headers = {**self._headers, "Content-Type": f"application/{form}"}
         self._http.request(method, path, text, headers)
 
-    def _asked(self, method, path, body):
+    def _exchange(self, method, path, body):
         self.send(method, path, body)
         return self._http.getresponse()

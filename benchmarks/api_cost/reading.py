@@ -24,7 +24,7 @@ from fairlead.worlds.local.random_ids import RandomIds
 PODS_LISTED: Final = 5_000
 PODS_OF_LARGE_LIST: Final = 50_000
 GETS: Final = 10_000
-PODS_ASKED: Final = 1_000
+PODS_CREATED: Final = 1_000
 LISTS: Final = 5
 CONNECTIONS: Final = 64
 _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -72,8 +72,8 @@ def _body(
 
 def over_http(server: Server) -> Figures:
     """Create pods in an empty server, and measure GETs of pods without TLS."""
-    pods = [server.address.request("POST", PODS, posted_pod(at)) for at in range(PODS_ASKED)]
-    assert uvloop.run(ask_all(server.address, pods, CONNECTIONS)) == {b"201": PODS_ASKED}
+    pods = [server.address.request("POST", PODS, posted_pod(at)) for at in range(PODS_CREATED)]
+    assert uvloop.run(ask_all(server.address, pods, CONNECTIONS)) == {b"201": PODS_CREATED}
     yield Figure(what="GET of a pod over HTTP", value=_get_us(server), unit="µs CPU", target=60)
 
 
@@ -93,7 +93,7 @@ def _get_us(server: Server) -> float:
 
     This includes a share of the time to open CONNECTIONS connections for GETS requests.
     """
-    paths = (f"{PODS}/web-{number % PODS_ASKED}" for number in range(GETS))
+    paths = (f"{PODS}/web-{number % PODS_CREATED}" for number in range(GETS))
     requests = [server.address.request("GET", path) for path in paths]
     before = server.cpu_s()
     statuses = uvloop.run(ask_all(server.address, requests, CONNECTIONS))

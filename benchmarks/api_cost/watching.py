@@ -51,15 +51,15 @@ async def _backlog(server: Server) -> Figure:
     began, cpu, own = perf_counter(), server.cpu_s(), process_time()
     await ask_all(address, pods, WRITERS, EVENTS_PER_S)
     await asyncio.gather(*(one.wait_for(count) for one in watches))
-    told = perf_counter()
+    delivered_at = perf_counter()
     cpu, own = server.cpu_s() - cpu, process_time() - own
     for one in watches:
         one.close()
     return Figure(
         what=f"{WATCHES:,} watches, {EVENTS_PER_S} events/s: backlog after {SECONDS} s",
-        value=told - began - SECONDS,
+        value=delivered_at - began - SECONDS,
         unit="s",
         target=BEHIND_S_MAX,
-        note=f"4 KB each; {cpu / (told - began):.0%} of a CPU; "
-        f"the client's {own / (told - began):.0%}",
+        note=f"4 KB each; {cpu / (delivered_at - began):.0%} of a CPU; "
+        f"the client's {own / (delivered_at - began):.0%}",
     )

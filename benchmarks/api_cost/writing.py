@@ -38,7 +38,7 @@ FEW_WRITERS: Final = 8
 POSTED_TO_CONTROLLERS: Final = 3_000
 
 # (method, path, body, media type of the body)
-Asked = tuple[str, str, bytes, str]
+RequestParts = tuple[str, str, bytes, str]
 
 
 def into_store(directory: Path) -> Figures:
@@ -69,15 +69,15 @@ def into_store(directory: Path) -> Figures:
     )
 
 
-def _of(at: int, method: str, part: str, body: bytes, media_type: str = STRATEGIC) -> Asked:
+def _of(at: int, method: str, part: str, body: bytes, media_type: str = STRATEGIC) -> RequestParts:
     return method, f"{PODS}/web-{at}{part}", body, media_type
 
 
-def _put(at: int) -> Asked:
+def _put(at: int) -> RequestParts:
     return "PUT", f"{CONFIG_MAPS}/settings-{at}", config_map(at, "c"), ""
 
 
-_WRITES: Final[tuple[tuple[str, float | None, Callable[[int], Asked]], ...]] = (
+_WRITES: Final[tuple[tuple[str, float | None, Callable[[int], RequestParts]], ...]] = (
     ("POST of a pod", 1_500, lambda at: ("POST", PODS, posted_pod(at), "")),
     ("POST of a binding", None, lambda at: _of(at, "POST", "/binding", binding(at), "")),
     ("PATCH of a pod's status", None, lambda at: _of(at, "PATCH", "/status", status_patch(at))),
@@ -89,14 +89,14 @@ _WRITES: Final[tuple[tuple[str, float | None, Callable[[int], Asked]], ...]] = (
 
 def over_https(server: Server) -> Figures:
     """Measure each kind of write to an API server without controllers."""
-    for what, target, asked in _WRITES:
-        yield _written(server, f"{what} over HTTPS, durable", asked, POSTED, target)
+    for what, target, request_of in _WRITES:
+        yield _written(server, f"{what} over HTTPS, durable", request_of, POSTED, target)
 
 
 def by_few_clients(server: Server) -> Figures:
     """Measure the server's CPU time for new pods from a few clients, without controllers."""
-    asked = range(POSTED, POSTED + POSTED_BY_FEW)
-    requests = [server.address.request("POST", PODS, posted_pod(number)) for number in asked]
+    numbers = range(POSTED, POSTED + POSTED_BY_FEW)
+    requests = [server.address.request("POST", PODS, posted_pod(number)) for number in numbers]
     before = server.cpu_s()
     statuses = uvloop.run(ask_all(server.address, requests, FEW_WRITERS))
     spent = (server.cpu_s() - before) / POSTED_BY_FEW
@@ -132,9 +132,13 @@ async def _run(server: Server) -> tuple[float, float, float]:
 
 
 def _written(
-    server: Server, what: str, asked: Callable[[int], Asked], count: int, target: float | None
+    server: Server,
+    what: str,
+    request_of: Callable[[int], RequestParts],
+    count: int,
+    target: float | None,
 ) -> Figure:
-    requests = [server.address.request(*asked(number)) for number in range(count)]
+    requests = [server.address.request(*request_of(number)) for number in range(count)]
     wall, before, own = perf_counter(), server.cpu_s(), process_time()
     statuses = uvloop.run(ask_all(server.address, requests, WRITERS))
     wall, cpu, own = perf_counter() - wall, server.cpu_s() - before, process_time() - own

@@ -27,12 +27,12 @@ def minutes(seconds: float | None) -> str:
 def row(policy: str, result: Result) -> list[str]:
     """Return the cells of the row of `policy`."""
     gangs = result["gangs"]
-    asked = waits(result, QUEUE)
+    waiting = waits(result, QUEUE)
     return [
         policy,
-        f"{asked['started']:,} of {asked['gangs']:,}",
-        minutes(asked["median_s"]),
-        minutes(asked["p90_s"]),
+        f"{waiting['started']:,} of {waiting['gangs']:,}",
+        minutes(waiting["median_s"]),
+        minutes(waiting["p90_s"]),
         f"{gangs['finished']:,} of {gangs['gangs']:,}",
         f"{gangs['lost_hours'].get(RESOURCE, 0) / MILLI:,.0f}",
         f"{gangs['incomplete_hours'].get(RESOURCE, 0) / MILLI:,.0f}",

@@ -116,15 +116,15 @@ def test_a_workload_links_to_its_pods(drawn):
     page = drawn("#pod=sts/store/orders-db")
     assert page.text(".story h2") == "sts/store/orders-db"
     assert "3 wanted, 0 ready at the end" in page.text(".story p")
-    told = page.lines(".story tr")
-    assert "store/orders-db-1 Not created again: waits for store/orders-db-0" in told
+    lines = page.lines(".story tr")
+    assert "store/orders-db-1 Not created again: waits for store/orders-db-0" in lines
 
 
 def test_a_waiting_pod_of_a_workload_has_the_reason_why_it_lost_its_node(drawn):
     page = drawn("#pod=deploy/analytics/reports")
-    told = next(line for line in page.lines(".story tr") if line.startswith(VICTIM))
-    assert told.startswith(f"{VICTIM} Preempted on worker-07 by store/search-")
-    assert ". Pending to the end: 0/" in told
+    line = next(line for line in page.lines(".story tr") if line.startswith(VICTIM))
+    assert line.startswith(f"{VICTIM} Preempted on worker-07 by store/search-")
+    assert ". Pending to the end: 0/" in line
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -28,7 +28,7 @@ def version_of(obj):
 
 
 @dataclass
-class Told:
+class Observations:
     """What clients have received: `acknowledged` writes, and the events of the watch."""
 
     events: list[tuple[str, str, str, int]] = field(default_factory=list)
@@ -53,44 +53,44 @@ class Told:
     def check(self, items):
         """Check that nothing is missing when the watch has reached the list `items`."""
         assert self.replica == {item["metadata"]["name"]: version_of(item) for item in items}
-        told = {(name, version) for kind, name, _, version in self.events if kind != "DELETED"}
-        assert self.kept <= told
+        observed = {(name, version) for kind, name, _, version in self.events if kind != "DELETED"}
+        assert self.kept <= observed
         gone = {uid for kind, _, uid, _ in self.events if kind == "DELETED"}
         assert self.gone <= gone
 
 
-def look(told, config):
+def look(observed, config):
     """Resume the watch, and compare its events with a list."""
-    told.marks += 1
-    mark = f"mark-{told.marks}"
+    observed.marks += 1
+    mark = f"mark-{observed.marks}"
     with Connection(config) as client, Connection(config) as watching:
         assert client.ask("POST", CONFIG_MAPS, {"metadata": {"name": mark}})[0] == 201
-        status, lines = watching.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={told.seen}")
+        status, lines = watching.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={observed.seen}")
         assert status == 200
         for event in lines:
-            told.tell(event)
+            observed.tell(event)
             if event["object"]["metadata"]["name"] == mark:
                 break
-        told.check(client.ask("GET", CONFIG_MAPS)[1]["items"])
+        observed.check(client.ask("GET", CONFIG_MAPS)[1]["items"])
 
 
-def watch(told, config):
+def watch(observed, config):
     """Continue the watch until the cluster is killed."""
     with suppress(*BROKEN), Connection(config) as client:
-        _, lines = client.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={told.seen}")
+        _, lines = client.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={observed.seen}")
         for event in lines:
-            told.tell(event)
+            observed.tell(event)
 
 
-def write(told, config, number, acknowledged):
+def write(observed, config, number, acknowledged):
     """Create, change and delete a few objects repeatedly, until the cluster is killed."""
     with suppress(*BROKEN), Connection(config) as client:
         for count in itertools.count():
-            change(told, client, f"w{number}-{count % OBJECTS}", count)
+            change(observed, client, f"w{number}-{count % OBJECTS}", count)
             acknowledged.release()
 
 
-def change(told, client, name, count):
+def change(observed, client, name, count):
     """Create an object that does not exist; change or delete one that does."""
     path = f"{CONFIG_MAPS}/{name}"
     status, found = client.ask("GET", path)
@@ -102,21 +102,23 @@ def change(told, client, name, count):
         status, kept = client.ask("PUT", path, {**found, "data": {"count": str(count)}})
     assert status in (200, 201), kept
     if kept["kind"] == "ConfigMap":
-        told.kept.add((name, version_of(kept)))
+        observed.kept.add((name, version_of(kept)))
     else:
-        told.gone.add(found["metadata"]["uid"])
+        observed.gone.add(found["metadata"]["uid"])
 
 
-def busy(told, config, pool):
+def busy(observed, config, pool):
     """Run clients in threads of `pool`; return their futures and the counter of writes."""
     acknowledged = threading.Semaphore(0)
-    writers = (pool.submit(write, told, config, number, acknowledged) for number in range(WRITERS))
-    return [pool.submit(watch, told, config), *writers], acknowledged
+    writers = (
+        pool.submit(write, observed, config, number, acknowledged) for number in range(WRITERS)
+    )
+    return [pool.submit(watch, observed, config), *writers], acknowledged
 
 
 def killed(home, rounds):
     """Run this many rounds on one directory; return what clients have received in all of them."""
-    told = Told()
+    observed = Observations()
     options = (
         *("--nodes", "0", "--data-dir", str(home)),
         *("--kubeconfig", str(home.with_name("kubeconfig"))),
@@ -124,26 +126,26 @@ def killed(home, rounds):
     with ThreadPoolExecutor(WRITERS + 1) as pool:
         for number in range(rounds):
             with up(*options, ending=signal.SIGKILL) as config:
-                look(told, config)
-                clients, acknowledged = busy(told, config, pool)
+                look(observed, config)
+                clients, acknowledged = busy(observed, config, pool)
                 for _ in range(1 + number * 37 % 40):
                     assert acknowledged.acquire(timeout=30)
                 threading.Event().wait(number * 7 % 20 / 1_000)
             for client in clients:
                 client.result(30)
     with up(*options) as config:
-        look(told, config)
-    return told
+        look(observed, config)
+    return observed
 
 
 def test_no_acknowledged_write_is_lost_by_kill_9(tmp_path):
-    told = killed(tmp_path / "home", 3)
-    assert told.kept
-    assert told.events
+    observed = killed(tmp_path / "home", 3)
+    assert observed.kept
+    assert observed.events
 
 
 @pytest.mark.long
 def test_no_acknowledged_write_is_lost_in_two_hundred_rounds_of_kill_9(tmp_path):
-    told = killed(tmp_path / "home", 200)
-    assert told.gone
-    assert len(told.kept) > 200
+    observed = killed(tmp_path / "home", 200)
+    assert observed.gone
+    assert len(observed.kept) > 200

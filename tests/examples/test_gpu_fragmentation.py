@@ -44,7 +44,7 @@ def scores(scene, milli, **more):
 
 
 @pytest.mark.parametrize(
-    ("there", "asked", "fit"),
+    ("there", "requested", "fit"),
     [
         pytest.param(
             (600, 600), 800, False, id="two remaining shares do not add up to a larger share"
@@ -56,10 +56,10 @@ def scores(scene, milli, **more):
         pytest.param((1000,), 2000, False, id="two unused GPUs are needed"),
     ],
 )
-def test_devices_are_distinguished(there, asked, fit) -> None:
+def test_devices_are_distinguished(there, requested, fit) -> None:
     scene = make_scene(a=2, b=1)
     scene.add(*(gpu_pod(f"p{i}", milli, node="a") for i, milli in enumerate(there)))
-    assert ("a" in fits(scene, asked)) is fit
+    assert ("a" in fits(scene, requested)) is fit
 
 
 def test_pods_without_gpus_fit_everywhere() -> None:
@@ -146,15 +146,15 @@ def test_scores_of_columns_and_of_single_nodes_agree(there, milli) -> None:
     for number, gpu in enumerate(there):
         scene.schedule(gpu_pod(f"p{number}", gpu))
     plugin: Any = find_class(f"{SOURCE}:GpuFragmentation")
-    asked, table = scene.info(gpu_pod("asked", milli)), scene.cluster.table
+    incoming, table = scene.info(gpu_pod("asked", milli)), scene.cluster.table
     one = plugin(PluginHandle(scene.cluster, scene.nominator), plugin.Args(HALVES, GPU))
     rows = np.array([node.row for node in table.nodes()])
-    codes = one.filter_columns(None, asked, table, rows).codes.tolist()
-    single = [one.filter(None, asked, node) is not None for node in table.nodes()]
+    codes = one.filter_columns(None, incoming, table, rows).codes.tolist()
+    single = [one.filter(None, incoming, node) is not None for node in table.nodes()]
     assert [bool(code) for code in codes] == single
     open_rows = rows[np.array(codes) == 0]
-    found = one.score_columns(None, asked, table, open_rows).tolist()
-    assert found == [one.score(None, asked, table.at(row)) for row in open_rows.tolist()]
+    found = one.score_columns(None, incoming, table, open_rows).tolist()
+    assert found == [one.score(None, incoming, table.at(row)) for row in open_rows.tolist()]
 
 
 HALVES = tuple(

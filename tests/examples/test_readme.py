@@ -95,8 +95,8 @@ def test_the_workload_of_the_configuration_equals_that_of_the_trace() -> None:
     """The workload is the trace's thirty most frequent combinations of CPUs and GPUs."""
     trace = Trace(nodes="node_shapes.csv", pods="pod_shapes.csv")
     found = read_trace(trace, scenario="", folder=ROOT / "examples" / "openb", seed=0, start=0)
-    asked = (pod.pod["spec"]["containers"][0]["resources"]["requests"] for pod in found.arrivals)
-    counts = Counter((int(one["cpu"][:-1]), int(one.get("openb/gpu-milli", 0))) for one in asked)
+    requests = (pod.pod["spec"]["containers"][0]["resources"]["requests"] for pod in found.arrivals)
+    counts = Counter((int(one["cpu"][:-1]), int(one.get("openb/gpu-milli", 0))) for one in requests)
     expected = sorted(counts.items(), key=lambda one: (-one[1], one[0]))[:30]
     profile = yaml.safe_load((PLUGINS / "gpu_fragmentation.yaml").read_text())["profiles"][0]
     stated = profile["pluginConfig"][0]["args"]["workload"]

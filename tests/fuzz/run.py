@@ -52,13 +52,13 @@ class Report:
             yield f"{name}: {number} rounds"
         yield f"children's memory: at most {_peak_mib():.0f} MiB"
         by_class: Counter[str] = Counter()
-        for told, number in self.answers.items():
-            code = told.split()[-1]
+        for response, number in self.answers.items():
+            code = response.split()[-1]
             by_class[code if code.startswith("5") else f"{code[0]}xx"] += number
         yield f"schemathesis: {self.requests} requests; the server answered {dict(by_class)}"
         if self.memory:
-            told = " -> ".join(f"{mib:.0f}" for mib in self.memory)
-            yield f"the server's memory (fresh, warm, in the end): {told} MiB"
+            memory = " -> ".join(f"{mib:.0f}" for mib in self.memory)
+            yield f"the server's memory (fresh, warm, in the end): {memory} MiB"
         yield from self.problems
         yield "FAILED" if self.problems else "nothing failed"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_TOLD: Final = (
+_KNOWN_ERRORS: Final = (
     "failed to create typed patch object",
     "failed to convert new object",
     "failed to create manager for existing fields",
@@ -28,7 +28,7 @@ _TOLD: Final = (
 
 def is_upstreams_own(message: str) -> bool:
     """Return whether upstream also sends the `message` of a Status with a code of 5xx."""
-    return any(told in message for told in _TOLD)
+    return any(known in message for known in _KNOWN_ERRORS)
 
 
 def expect_said(refusal: Exception, *codes: int) -> None:

@@ -40,5 +40,5 @@ def differing(theme: str) -> tuple[int, dict[str, str]]:
 def test_only_known_cases_differ(theme: str) -> None:
     """All other cases agree in status, headers, bodies and watch events."""
     count, found = differing(theme)
-    assert {name: told for name, told in found.items() if name not in KNOWN} == {}
+    assert {name: difference for name, difference in found.items() if name not in KNOWN} == {}
     assert count == THEMES[theme]

@@ -98,8 +98,8 @@ def test_a_write_that_is_missing_is_found(kind: str, outage: dict[str, Any]) -> 
     """Fairlead's write is missing in the changed recording."""
     expect = copy.deepcopy(outage["expect"])
     gone = expect["writes"].pop(place_of(expect["writes"], kind))
-    told = difference(outage, expect)
-    assert told.startswith(f"writes at {gone['t_ms']} ms: expected (absent), found ")
+    message = difference(outage, expect)
+    assert message.startswith(f"writes at {gone['t_ms']} ms: expected (absent), found ")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,8 +140,8 @@ def test_the_correction_of_upstreams_defect_causes_the_difference() -> None:
     line = recorded("eviction_rate", 2)
     assert line["scenario"]["config"]["node_eviction_rate"] == 1.0
     fixed = decide_node_timeline(line["scenario"], defects="fixed")
-    told = str(compare_node_timeline(line["expect"], fixed))
-    assert told.startswith("writes at 156050 ms: expected (absent), found ")
+    message = str(compare_node_timeline(line["expect"], fixed))
+    assert message.startswith("writes at 156050 ms: expected (absent), found ")
     written = {(write["kind"], write["t_ms"]) for write in fixed["writes"]}
     assert ("taint_add", 156050) in written
 

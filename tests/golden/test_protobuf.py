@@ -52,9 +52,9 @@ def sent() -> Iterator[tuple[Json, Json, Json]]:
             is_fixed = request["method"] == "POST" and "<" not in request["path"]
             if not is_fixed or response.get("status") != 201:
                 continue
-            asked, answered = unpacked(request["body"]), unpacked(response["body"])
-            if asked and answered and answered["kind"] not in (*NOT_ALONE, "Status"):
-                yield step, asked, answered
+            sent, received = unpacked(request["body"]), unpacked(response["body"])
+            if sent and received and received["kind"] not in (*NOT_ALONE, "Status"):
+                yield step, sent, received
 
 
 def plain(value: Any) -> Any:
@@ -78,7 +78,7 @@ def without_ports(obj: Json) -> Json:
     return obj
 
 
-def asked_again(step: Json) -> tuple[int, Json]:
+def repeat_request(step: Json) -> tuple[int, Json]:
     server, request = InProcess(), step["request"]
 
     def post(path: str, body: bytes, **headers: str) -> Any:
@@ -115,6 +115,6 @@ def test_the_recording_has_many_kinds():
 )
 def test_the_answer_has_all_sent_fields_and_upstreams_defaults(step, answered):
     """No field of the object is lost, and the defaults are those of upstream."""
-    status, found = asked_again(step)
+    status, found = repeat_request(step)
     assert status == 201, found
     assert plain(without_ports(found)) == plain(without_ports(answered))

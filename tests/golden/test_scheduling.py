@@ -114,7 +114,7 @@ def test_a_changed_step_is_found(tmp_path: Path) -> None:
 # --- what the command says -------------------------------------------------------------------
 
 
-def told(*files: Path, kind: str = "scheduling") -> tuple[int, list[str], list[str]]:
+def run_files(*files: Path, kind: str = "scheduling") -> tuple[int, list[str], list[str]]:
     said: list[str] = []
     complaints: list[str] = []
     return run(kind, files, said.append, complaints.append), said, complaints
@@ -125,7 +125,7 @@ def test_agreement_has_exit_status_0(tmp_path: Path) -> None:
     plain = write(tmp_path / "plain.jsonl", recorded("ports"), recorded("image"))
     packed = tmp_path / "packed.jsonl.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes()))
-    assert told(plain, packed) == (
+    assert run_files(plain, packed) == (
         0,
         [
             "plain.jsonl: 2 cases, 2 agree, 0 differ",
@@ -140,7 +140,7 @@ def test_a_difference_has_exit_status_1(tmp_path: Path) -> None:
     """The case is named, with the first differing path and both values."""
     case = recorded("misc", 1)
     case["expect"] = {"fitError": "something else"}
-    code, said, complaints = told(write(tmp_path / "a.jsonl", recorded("image"), case))
+    code, said, complaints = run_files(write(tmp_path / "a.jsonl", recorded("image"), case))
     assert (code, complaints) == (1, [])
     assert said[0] == "a.jsonl: 2 cases, 1 agree, 1 differ"
     assert said[1].startswith(f"  {case['case']['name']}: ")
@@ -152,7 +152,7 @@ def test_the_list_of_many_differences_is_truncated(tmp_path: Path) -> None:
     """Twenty are shown, the others are counted."""
     case = recorded("image")
     case["expect"] = {"fitError": ""}
-    _, said, _ = told(write(tmp_path / "a.jsonl", *[case] * 23))
+    _, said, _ = run_files(write(tmp_path / "a.jsonl", *[case] * 23))
     assert len(said) == 1 + 20 + 1 + 1
     assert said[-2] == "  … and 3 more"
 
@@ -184,7 +184,7 @@ def test_a_malformed_file_is_refused_in_one_line_with_exit_status_2(
     path = tmp_path / "broken.jsonl"
     if content is not None:
         path.write_bytes(content)
-    code, said, complaints = told(path)
+    code, said, complaints = run_files(path)
     assert (code, said, len(complaints)) == (2, [], 1)
     assert "broken.jsonl" in complaints[0]
     assert "\n" not in complaints[0]
@@ -194,11 +194,11 @@ def test_a_missing_file_is_named_without_an_errno(tmp_path: Path) -> None:
     """The message has no error number and no Python text."""
     missing = tmp_path / "none.jsonl"
     problem = f"fairlead conformance: {missing}: cannot be read: No such file or directory"
-    assert told(missing) == (2, [], [problem])
+    assert run_files(missing) == (2, [], [problem])
 
 
 @pytest.mark.parametrize(
-    ("asked", "recorded_kind", "family"),
+    ("requested", "recorded_kind", "family"),
     [
         ("volumes", "scheduling", "mix"),
         ("volumes", "scheduling", "sequence"),
@@ -207,10 +207,10 @@ def test_a_missing_file_is_named_without_an_errno(tmp_path: Path) -> None:
         ("nodelifecycle", "timelines", "backoff"),
     ],
 )
-def test_cases_of_another_kind_are_refused(asked: str, recorded_kind: str, family: str) -> None:
+def test_cases_of_another_kind_are_refused(requested: str, recorded_kind: str, family: str) -> None:
     """Kinds whose lines have the same fields are distinguished by their values."""
     path = RECORDED.parent / recorded_kind / f"{family}.jsonl.gz"
-    code, said, (complaint,) = told(path, kind=asked)
+    code, said, (complaint,) = run_files(path, kind=requested)
     assert (code, said) == (2, [])
     assert complaint.startswith(f"fairlead conformance: {path}: ")
     assert complaint.endswith(f": is of another kind: {recorded_kind}")
@@ -218,7 +218,7 @@ def test_cases_of_another_kind_are_refused(asked: str, recorded_kind: str, famil
 
 def test_missing_files_and_unknown_kinds_have_exit_status_2() -> None:
     """The message names the valid arguments."""
-    assert told()[0] == 2
-    code, _, (complaint,) = told(kind="weather")
+    assert run_files()[0] == 2
+    code, _, (complaint,) = run_files(kind="weather")
     assert code == 2
     assert "scheduling" in complaint

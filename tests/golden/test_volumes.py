@@ -48,9 +48,9 @@ def first_with(family: str, fact: str) -> dict[str, Any]:
 def test_another_volume_for_a_claim_is_found(tmp_path: Path) -> None:
     """The volumes to be bound are compared, not only whether the pod fits."""
     case = first_with("vol_wffc_static", "volumes")
-    node, told = next((n, v) for n, v in case["expect"]["volumes"].items() if v["bind"])
-    (claim,) = list(told["bind"])[:1]
-    told["bind"][claim] = "pv-of-somebody-else"
+    node, expected = next((n, v) for n, v in case["expect"]["volumes"].items() if v["bind"])
+    (claim,) = list(expected["bind"])[:1]
+    expected["bind"][claim] = "pv-of-somebody-else"
     path = tmp_path / "tampered.jsonl"
     path.write_text(json.dumps(case) + "\n")
     ((_, difference),) = compare_file("volumes", path).differences

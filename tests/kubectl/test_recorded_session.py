@@ -46,9 +46,9 @@ def unexpected(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
     known = known_to(session.minor)
     try:
         for line in lines:
-            told = session.judge(line)
-            if told and line["id"] not in known:
-                yield line["id"], str(told[0])
+            differences = session.judge(line)
+            if differences and line["id"] not in known:
+                yield line["id"], str(differences[0])
     finally:
         session.close()
 

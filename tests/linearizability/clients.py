@@ -103,7 +103,7 @@ class Client:
         kind = self.chance.choice((CREATE, UPDATE, UPDATE, DELETE))
         operation = self._operation(kind, self.chance.choice(self.keys))
         self.recording.history.append(operation)
-        connection.send(*self._asked(operation))
+        connection.send(*self._request_parts(operation))
 
     def _operation(self, kind, key):
         """Return an operation whose call time is now."""
@@ -115,7 +115,7 @@ class Client:
             expected = self.recording.known.get(key)
         return Operation(self.number, kind, key, perf_counter_ns(), _UNANSWERED, value, expected)
 
-    def _asked(self, operation):
+    def _request_parts(self, operation):
         """Return the method, path and body of an operation; an update is a PUT or a merge patch."""
         path = f"{CONFIG_MAPS}/{operation.key}"
         meta = {"name": operation.key}
@@ -137,11 +137,11 @@ class Client:
     def _request(self, connection, operation):
         history = self.recording.history
         try:
-            status, told = connection.ask(*self._asked(operation))
+            status, body = connection.ask(*self._request_parts(operation))
         except BROKEN:
             history.append(operation)
             raise
-        answer = _answer(operation, status, told)
+        answer = _answer(operation, status, body)
         history.append(replace(operation, returned=perf_counter_ns(), answer=answer))
         if answer.version is not None:
             self.recording.known[operation.key] = answer.version
@@ -149,10 +149,10 @@ class Client:
     def _list(self, connection):
         """Read all keys with one list; a list without a response is not recorded."""
         called = perf_counter_ns()
-        status, told = connection.ask("GET", CONFIG_MAPS)
+        status, body = connection.ask("GET", CONFIG_MAPS)
         returned = perf_counter_ns()
-        assert status == 200, told
-        items = {item["metadata"]["name"]: item for item in told["items"]}
+        assert status == 200, body
+        items = {item["metadata"]["name"]: item for item in body["items"]}
         for key in self.keys:
             found = items.get(key)
             answer = Answer(NOT_FOUND) if found is None else _read(found)
@@ -160,17 +160,17 @@ class Client:
                 Operation(self.number, READ, key, called, returned, answer=answer)
             )
         versions = {key: _version(items[key]) for key in self.keys if key in items}
-        self.recording.listings.append(Listing(_version(told), versions))
+        self.recording.listings.append(Listing(_version(body), versions))
 
 
-def _answer(operation, status, told):
+def _answer(operation, status, body):
     if status == 409:
-        return Answer(EXISTS if told["reason"] == "AlreadyExists" else CONFLICT)
-    assert status in _SUCCESSES, told
+        return Answer(EXISTS if body["reason"] == "AlreadyExists" else CONFLICT)
+    assert status in _SUCCESSES, body
     outcome = _SUCCESSES[status]
     if outcome != OK or operation.kind == DELETE:
         return Answer(outcome)
-    return _read(told) if operation.kind == READ else Answer(OK, _version(told))
+    return _read(body) if operation.kind == READ else Answer(OK, _version(body))
 
 
 def _read(obj):

@@ -46,8 +46,10 @@ class Operation:
 
     def __str__(self) -> str:
         condition = "" if self.expected is None else f" if {self.expected}"
-        told = self.answer
-        said = "no answer" if told is None else f"{told.outcome} {told.version} {told.value}"
+        answer = self.answer
+        said = (
+            "no answer" if answer is None else f"{answer.outcome} {answer.version} {answer.value}"
+        )
         return (
             f"[{self.called}, {self.returned}] client {self.client}: "
             f"{self.kind} {self.key} {self.value}{condition} -> {said}"

@@ -63,10 +63,10 @@ NAMED = re.compile(r"worker-[0-9]+|frontend|store")
 def test_answers_are_the_same_after_mapping_the_names(shared, command, question, tmp_path):
     file, key = shared
     names = pseudonyms(key)
-    asked = [NAMED.sub(lambda found: names.replace(found[0]), word) for word in question]
+    mapped = [NAMED.sub(lambda found: names.replace(found[0]), word) for word in question]
     original = fairlead(command, STORE, *question, "-o", "json")
     answer, revealed = tmp_path / "answer.json", tmp_path / "revealed.json"
-    anonymous = fairlead(command, file, *asked, "-o", "json")
+    anonymous = fairlead(command, file, *mapped, "-o", "json")
     assert original.returncode in (0, 1), original.stderr
     assert anonymous.returncode == original.returncode
     answer.write_text(anonymous.stdout)

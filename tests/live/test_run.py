@@ -224,7 +224,7 @@ def test_a_shadow_names_the_files_that_a_full_disk_leaves_incomplete(cluster, cl
             eventually(lambda: read("p").spec.node_name)
             time.sleep(0.5)  # noqa: TID251 - another process works in real time
         shadow.send_signal(signal.SIGTERM)
-        text, told = shadow.communicate(timeout=20)
-        assert (shadow.returncode, told) == (74, line)
+        text, error = shadow.communicate(timeout=20)
+        assert (shadow.returncode, error) == (74, line)
         assert json.loads(text)["present"]["decisions"]["equal"] == 1
         client.CoreV1Api().delete_namespaced_pod("p", "default", grace_period_seconds=0)

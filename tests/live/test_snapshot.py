@@ -79,8 +79,8 @@ def test_the_printed_roles_suffice_and_notes_name_the_unreadable_kinds(cluster, 
 
 
 def test_what_ifs_can_read_the_running_cluster(cluster):
-    asked = ("whatif", "--kubeconfig", cluster, "--cordon", "node-1", "-o", "json")
-    done = fairlead(*asked, "--no-report")
+    arguments = ("whatif", "--kubeconfig", cluster, "--cordon", "node-1", "-o", "json")
+    done = fairlead(*arguments, "--no-report")
     assert done.returncode in (0, 1), done.stderr
     assert json.loads(done.stdout)["source"] == "context fairlead"
 

@@ -80,9 +80,9 @@ def test_a_file_that_is_not_a_scenario_is_refused_in_one_line(text, tmp_path, ca
     path = tmp_path / "x.yaml"
     path.write_text(text)
     assert fairlead(["torture", str(path)]) == 2
-    told = capsys.readouterr().err
-    assert f"{path}: not a torture scenario: " in told
-    assert "Traceback" not in told
+    err = capsys.readouterr().err
+    assert f"{path}: not a torture scenario: " in err
+    assert "Traceback" not in err
 
 
 @pytest.mark.long
