@@ -92,7 +92,7 @@ def operation(  # noqa: PLR0913 - the parts of one operation
 ) -> Json:
     """Return an operation; `action` is its x-kubernetes-action, `name` its operationId.
 
-    `answers` contains (status code, response type) pairs; `query` contains parameter names. `body`
+    `definitions` are (status code, response type) pairs; `query` contains parameter names. `body`
     is the requestBody. `about` is the operation's (group, version, kind), by default that of
     `subject`.
     """

@@ -586,10 +586,10 @@ def test_the_finalizer_of_a_pod_of_another_controller_is_kept(new_world, build):
 def test_counting_continues_after_a_restart(new_world, build, listed, phase, total):
     """Pods listed in the status are counted, and so are pods that ended during the restart."""
     pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
-    status = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
-    status["uncountedTerminatedPods"] = {"succeeded": listed}
+    initial = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
+    initial["uncountedTerminatedPods"] = {"succeeded": listed}
     world = new_world(Workloads(environment=served_environment()))
-    world.load(job(build, status=status, completions=9), pod)
+    world.load(job(build, status=initial, completions=9), pod)
     assert status(world)["succeeded"] == total
 
 
