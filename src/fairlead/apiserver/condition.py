@@ -15,9 +15,10 @@ def with_conditions(
 ) -> list[Json]:
     """Return `conditions` with `changes` merged in by type.
 
-    Each change is a condition with at least its type and status. Its reason, message and
-    observedGeneration replace those of the existing condition; empty values are left out.
-    lastTransitionTime becomes `timestamp` if the status changes or the condition is new.
+    Each change is a condition with at least its type and status. Its fields replace those of the
+    existing condition, but empty values are ignored. If reason, message or observedGeneration is
+    empty or missing in the change, the condition loses this field. lastTransitionTime becomes
+    `timestamp` if the status changes or the condition is new.
     """
     # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
     merged = list(conditions)

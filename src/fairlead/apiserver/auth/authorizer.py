@@ -83,9 +83,10 @@ class Authorizer(Protocol):
 class Identity(Struct, frozen=True, kw_only=True):
     """The authorizer, and the functions that authenticate and issue tokens.
 
-    `recognize` returns the user of a token. `issue` signs claims (RFC 7519); None if the server
-    issues no tokens. `issuer` is the issuer of tokens, and the audience of tokens for which the
-    client requests no audience. `keys` are the public keys (RFC 7517).
+    `rights` is the authorizer. `recognize` returns the user of a token. `issue` signs claims and
+    returns the token (RFC 7519); it is None if the server issues no tokens. `issuer` is the issuer
+    of tokens, and the audience of tokens for which the client requests no audience. `keys` are the
+    public keys that verify tokens (RFC 7517).
     """
 
     rights: Authorizer

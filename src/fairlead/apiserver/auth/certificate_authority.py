@@ -20,7 +20,8 @@ from msgspec import Struct
 
 AUTHORITY_NAME: Final = "fairlead-ca"
 VALIDITY: Final = timedelta(days=3650)
-# Certificates are valid from this time before `now`, to tolerate clients whose clock is slow.
+# Certificates become valid this long before they are made, to tolerate clients whose clock is
+# slow.
 BACKDATING: Final = timedelta(hours=1)
 # The API server's names in a cluster; upstream: kubeadm's pkiutil.GetAPIServerAltNames
 SERVER_NAMES: Final = (
@@ -42,8 +43,8 @@ class CertificateKeyPair(Struct, frozen=True):
 def new_authority(now: datetime) -> CertificateKeyPair:
     """Return a new certificate authority. `now` has a time zone.
 
-    Like all certificates of this module, it is valid from BACKDATING before `now` until VALIDITY
-    after `now`.
+    All certificates of this module are valid from BACKDATING before `now` until VALIDITY after
+    `now`.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(AUTHORITY_NAME)

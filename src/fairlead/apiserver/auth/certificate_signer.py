@@ -47,9 +47,9 @@ _NAME_TYPES: Final = (
 
 
 def request_of(content: bytes) -> x509.CertificateSigningRequest:
-    """Return the PEM certificate request in `content`. Raises ValueError.
+    """Return the PEM certificate request in `content`.
 
-    Other text may precede the request.
+    Other text may precede the request. Raises ValueError if there is no valid request.
     """
     return x509.load_pem_x509_csr(content[content.index(_PEM_HEADER) :])
 
@@ -76,7 +76,7 @@ def signing_problem(
         else _usages_problem(required_usages)
     )
     name_problem = "" if _common_name(request).startswith(_NODE) else _NAME_PROBLEM
-    # upstream checks usages before the name for servers, and after it for clients
+    # upstream checks the usages first for servers, and the name first for clients
     return (usages_problem or name_problem) if is_server else (name_problem or usages_problem)
 
 
@@ -88,8 +88,8 @@ def sign(
 ) -> str:
     """Return the certificate (PEM) for `request`.
 
-    It is valid until `not_after` or until the authority's certificate expires, whichever is
-    earlier. Its validity starts with that of the authority's certificate, to tolerate clock skew.
+    The certificate expires at `not_after` or when the authority's certificate expires, whichever
+    is earlier. Its start time is that of the authority's certificate, to tolerate clock skew.
     """
     issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
     signer = serialization.load_pem_private_key(authority.key.encode(), password=None)

@@ -8,7 +8,7 @@ Each value in the headers (user, groups, uid, extra) needs its own permission. T
     impersonate                   impersonate anyone (legacy)
 
 The first three verbs also need a permission for the request itself, such as
-`impersonate-on:user-info:list` for a list. The legacy verb does not; it is checked last.
+`impersonate-on:user-info:list` for a list. The legacy verb, which is tried last, does not.
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
@@ -83,9 +83,10 @@ def impersonated(
 def _by_constrained_permission(
     attributes: AuthorizationAttributes, target: User, mode: str, authorize: Authorize
 ) -> User:
-    """Return `target` if the user may make this request as `target` in the constrained `mode`.
+    """Return `target` if the user may make this request as `target`.
 
-    Raises ApiError 403.
+    `mode` is the part of the verb after `impersonate:`. Raises ApiError 403 if a permission is
+    missing.
     """
     authorize(replace(attributes, verb=f"{_VERB}-on:{mode}:{attributes.verb}"))
     values = (*target.groups, *target.extra, *chain.from_iterable(target.extra.values()))
@@ -105,9 +106,9 @@ def _by_constrained_permission(
 def _by_legacy_permission(
     attributes: AuthorizationAttributes, target: User, authorize: Authorize
 ) -> User:
-    """Return `target` if the user has the legacy permission to impersonate it.
+    """Return `target` if the user may impersonate `target` by the legacy verb.
 
-    Raises ApiError 403.
+    Raises ApiError 403 if a permission is missing.
     """
     for permission in _required_permissions(attributes.user, target):
         # The legacy permission treats nodes as ordinary users.
@@ -150,7 +151,7 @@ def _required_permissions(user: User, target: User) -> Iterator[AuthorizationAtt
 
 
 def _node(name: str) -> str:
-    """Return the node whose kubelet has the user name `name`; "" if it is not a kubelet's name."""
+    """Return the node whose kubelet has the user name `name`; "" if no kubelet has this name."""
     node = name.removeprefix(NODE_PREFIX)
     return node if name.startswith(NODE_PREFIX) and not dns_subdomain_problems(node) else ""
 
@@ -158,7 +159,7 @@ def _node(name: str) -> str:
 def _account(name: str) -> tuple[str, str] | None:
     """Return (namespace, name) of the service account with the user name `name`.
 
-    Return None if it is not the user name of a service account.
+    Return None if `name` is not the user name of a service account.
     """
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
@@ -184,9 +185,9 @@ def _go_strings(values: Sequence[str]) -> str:
 
 
 def _constrained_mode(target: User) -> str:
-    """Return the constrained mode for impersonating `target`.
+    """Return the mode for impersonating `target`: the part of the verb after `impersonate:`.
 
-    Return "" if only the legacy verb applies.
+    Return "" if only the legacy verb `impersonate` applies.
     """
     is_name_alone = not (target.groups or target.uid or target.extra)
     if _node(target.name):
@@ -197,7 +198,10 @@ def _constrained_mode(target: User) -> str:
 
 
 def _effective_groups(target: User, default_groups: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the groups of the impersonated user, including those that the user name implies."""
+    """Return the groups of the impersonated user, including the groups that the user name implies.
+
+    `default_groups` are used if `target` has no groups and is not a service account.
+    """
     account = _account(target.name)
     if account and not target.groups:
         return service_account_groups(account[0])

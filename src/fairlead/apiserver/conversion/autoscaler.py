@@ -95,9 +95,10 @@ def _set(obj: Json, name: str, value: Any) -> None:
 
 
 def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
-    """Return `autoscaler` with `notes` as annotations.
+    """Return `autoscaler` with `notes` (annotation name -> JSON value) as annotations.
 
-    Other annotations that this conversion uses are removed.
+    Empty values are left out. Annotations that this conversion uses, but that are not in `notes`,
+    are removed.
     """
     meta = dict(autoscaler.get("metadata") or {})
     given = meta.pop("annotations", None) or {}
@@ -193,9 +194,9 @@ def _new_rules(rules: Json) -> Json:
 
 
 def _fitting(found: Any, types: Mapping[str, type]) -> Json:
-    """Return the fields of the object `found` that are in `types` and have the given types.
+    """Return the fields of `found` whose names are in `types` and whose values have these types.
 
-    Field names match regardless of case.
+    Field names match regardless of case. Return {} if `found` is not an object.
     """
     if not isinstance(found, dict):
         return {}
@@ -222,12 +223,12 @@ _ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029
 # --- metrics -------------------------------------------------------------------------------------
 
 # autoscaling/v1 has a field only for the cpu utilization target; annotations contain all other
-# metrics. Fields that Go always encodes are zero if absent. Values of the wrong type in an
-# annotation are ignored.
+# metrics. A field that Go always encodes becomes zero if the metric lacks it. Values of the wrong
+# type in an annotation are ignored.
 #
 # upstream: pkg/apis/autoscaling/v1/conversion.go, staging/src/k8s.io/api/autoscaling/v1/types.go
 
-# The name of a field in v1, and its path in v2.
+# Pairs: the name of a field in v1, and its path in v2.
 Fields = tuple[tuple[str, str], ...]
 
 _RESOURCE: Final[Fields] = (
@@ -257,7 +258,7 @@ _TARGETS: Final[Mapping[str, Fields]] = {
         ("targetAverageValue", "target.averageValue"),
     ),
 }
-# Quantities that v1 always encodes: they are zero if absent.
+# For each source of metrics, the quantity that v1 always encodes: it is zero if absent.
 _TARGET_ZEROS: Final = {"object": "targetValue", "pods": "targetAverageValue"}
 _CURRENT_ZEROS: Final = {
     "object": "currentValue",
@@ -355,7 +356,7 @@ def _put(obj: Json, path: list[str], value: Any) -> None:
 
 
 def _in_order(value: Any) -> Any:
-    """Return `value` with its members in Go's order: fields as declared, labels sorted by name."""
+    """Return `value` in Go's order: fields in the order of declaration, labels sorted by name."""
     if isinstance(value, list):
         return [_in_order(each) for each in value]
     if not isinstance(value, dict):
@@ -369,7 +370,10 @@ def _in_labels(name: str, value: Any) -> Any:
 
 
 def _typed(source: Json) -> Json:
-    """Return the target of `source` with its type, which depends on the values in the target."""
+    """Return the target of the metric `source`, with a `type` that follows from its values.
+
+    An Object metric with an averageValue loses its value.
+    """
     target = dict(source.get("target") or {})
     if "averageValue" in target and "describedObject" in source:
         target.pop("value", None)

@@ -92,7 +92,7 @@ def _core_event(event: Json) -> Json:
     return dict.fromkeys(_EMPTY_IN_CORE, "") | _renamed(event, _CORE_EVENT_FIELDS)
 
 
-# Served kind -> conversion from the stored version, and conversion to it.
+# Served kind -> (conversion from the stored version, conversion to the stored version).
 _CONVERSIONS: Final[Mapping[tuple[str, str], tuple[Form, Form]]] = {
     ("events.k8s.io/v1", "Event"): (_new_event, _core_event),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): (old_autoscaler, new_autoscaler),

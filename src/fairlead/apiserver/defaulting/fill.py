@@ -13,7 +13,7 @@ Rule = Callable[[Json], Json]
 def filled(obj: Json, defaults: Mapping[str, Any]) -> Json:
     """Return `obj` with `defaults` for the fields that are absent or an empty string.
 
-    Returns `obj` itself if no field lacks a value.
+    Returns `obj` itself if all these fields have values.
     """
     missing = {key: value for key, value in defaults.items() if obj.get(key) in (None, "")}
     return {**obj, **missing} if missing else obj

@@ -52,7 +52,10 @@ def _pod_spec(spec: Json) -> Json:
 
 
 def _with_account(spec: Json) -> Json:
-    """Return `spec` with equal values of serviceAccountName and the deprecated serviceAccount."""
+    """Return `spec` with the same name in serviceAccountName and the deprecated serviceAccount.
+
+    If both are set and differ, serviceAccountName is used for both.
+    """
     name = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if not name:
         return spec
@@ -84,7 +87,8 @@ def _container(container: Json) -> Json:
 def pull_policy(image: str) -> str:
     """Return the default imagePullPolicy of `image`.
 
-    It is Always if the tag is `latest`, or if the image has neither tag nor digest.
+    It is Always if the tag is `latest`, or if the image has neither tag nor digest; otherwise it
+    is IfNotPresent.
     """
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]

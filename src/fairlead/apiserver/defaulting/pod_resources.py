@@ -70,5 +70,5 @@ def _aggregated(spec: Json, of: str) -> Json:
 
 
 def _requesting(container: Json, of: str) -> Json:
-    """Return `container` with its "requests" or "limits" (`of`) as its only requests."""
+    """Return `container`; its requests are its "requests" or its "limits", as `of` says."""
     return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

@@ -52,7 +52,7 @@ def _stateful_set(spec: Json) -> Json:
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
     claims = spec.get("volumeClaimTemplates")
     if claims:
-        # This overwrites any other apiVersion and kind. upstream: pkg/apis/apps/v1/conversion.go
+        # Another apiVersion or kind is overwritten. upstream: pkg/apis/apps/v1/conversion.go
         named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         spec = replaced(spec, "volumeClaimTemplates", [{**one, **named} for one in claims])
     return spec
@@ -63,7 +63,7 @@ def _daemon_set(spec: Json) -> Json:
 
 
 def _daemon_set_object(obj: Json) -> Json:
-    """Return a DaemonSet whose annotation with the template generation defaults to "0"."""
+    """Return a DaemonSet in which the annotation for the template generation defaults to "0"."""
     # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
     meta = obj["metadata"]
     annotations = meta.get("annotations", {})
@@ -113,7 +113,7 @@ def _job(obj: Json) -> Json:
 
 
 def with_completions(spec: Json) -> Json:
-    """Return a Job's spec; completions is 1 if neither completions nor parallelism is set.
+    """Return a Job's spec, in which completions defaults to 1 if parallelism is not set.
 
     A Job that sets only parallelism is a work queue, so its completions stay unset.
     """

@@ -85,8 +85,8 @@ class Documents:
         """Return the document at the request's path; None if there is no document.
 
         `now` is ignored. Raises ApiError 404 for an unknown version of a built-in group and for
-        paths below `/version`, 405 if the path allows only GET and the method is another one, and
-        406 if the client accepts none of the media types.
+        paths below `/version`, 405 if the path allows only GET and the request has another method,
+        and 406 if the client accepts none of the media types.
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
@@ -109,7 +109,8 @@ class Documents:
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
         """Return a function that builds the document at `path`; None if there is no document.
 
-        Raises ApiError 404.
+        Raises ApiError 404 for an unknown version of a built-in group, and for paths below
+        `/version`.
         """
         registry = self._registry
         match path:
@@ -135,7 +136,10 @@ class Documents:
                 return None
 
     def _media_type(self, path: Path, accept: str) -> str:
-        """Return the media type of the document at `path`. Raises ApiError 406."""
+        """Return the media type of the document at `path`, chosen by the Accept header.
+
+        Raises ApiError 406 if `accept` contains no possible media type.
+        """
         if path[:1] not in (("api",), ("apis",)):
             if path == ("version",):
                 require_produced(accept, (JSON,))
@@ -168,7 +172,10 @@ class Documents:
         return Response(200, (kept.body,), media_type, headers)
 
     def _health(self, path: Path, request: Request) -> Response | None:
-        """Return the report of a health endpoint, with all checks or only the check in the path."""
+        """Return the report of a health endpoint: all checks, or the check that the path names.
+
+        Return None if the endpoint has no check of this name.
+        """
         endpoint, check = path[0], "/".join(path[1:])
         problem = self._storage_problem()
         if check:
@@ -196,9 +203,10 @@ class Documents:
 def _aggregated_clause(accept: str) -> Clause | None:
     """Return the Accept clause that requests aggregated discovery.
 
-    Returns None if there is no such clause, or if a supported clause without the parameter `as`
-    precedes it. Raises ApiError 406 if all clauses have the parameter `as`, at least one of them
-    has a known media type, and none requests aggregated discovery.
+    Clauses are examined in order of preference. If a supported clause without the parameter `as`
+    comes first, or if there is no suitable clause, this returns None. Raises ApiError 406 if all
+    clauses have the parameter `as`, at least one of them has a known media type, and none requests
+    aggregated discovery.
     """
     wanted = clauses(accept)
     for clause in wanted:

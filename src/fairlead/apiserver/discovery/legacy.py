@@ -14,7 +14,8 @@ from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 
-# Kinds that upstream still stores in an older version. The hash contains the stored version.
+# Kinds that upstream still stores in an older version. storageVersionHash is the hash of a text
+# that contains the stored version.
 _HASHED_VERSIONS: Final = {
     "CustomResourceDefinition": "v1beta1",
     "MutatingAdmissionPolicy": "v1beta1",

@@ -17,7 +17,7 @@ ALL: Final = "*"
 
 
 def allows(rule: Json, attributes: AuthorizationAttributes) -> bool:
-    """Return whether `rule` allows a request."""
+    """Return whether `rule` allows the request that `attributes` describe."""
     verbs = _values(rule, "verbs")
     if attributes.verb not in verbs and ALL not in verbs:
         return False
@@ -46,7 +46,7 @@ def uncovered_rules(rules_owned: Sequence[Json], rules_wanted: Iterable[Json]) -
 
 
 def compact_rules(rules: Iterable[Json]) -> list[Json]:
-    """Return `rules`, with rules that differ only in their verbs merged into one."""
+    """Return `rules`; rules that differ only in their verbs become one rule with all verbs."""
     # upstream: pkg/registry/rbac/validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}
     for rule in rules:

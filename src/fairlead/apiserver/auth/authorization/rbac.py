@@ -54,15 +54,16 @@ class _Grant(Struct, frozen=True):
         return ""
 
 
-# Returns a decision, or the reason for having no opinion ("" if the authorizer does not apply).
+# Returns a decision. An authorizer that makes no decision returns the reason for this as text (""
+# if it does not apply to the request); RBAC then adds the text to the reason of a refusal.
 PrecedingAuthorizer = Callable[[AuthorizationAttributes], AccessDecision | str]
 
 
 class Rbac:
-    """The RBAC authorizer, with other authorizers that can decide before it."""
+    """The RBAC authorizer. Other authorizers can decide on a request before RBAC does."""
 
     def __init__(self, storage: Storage, preceding: Sequence[PrecedingAuthorizer] = ()) -> None:
-        """`storage` contains the roles and bindings. `preceding` are called before RBAC decides."""
+        """`storage` contains the roles and bindings. `preceding` are called first, in order."""
         self._storage = storage
         self._preceding = tuple(preceding)
         self._grants: dict[str, list[_Grant]] | None = None
@@ -170,7 +171,10 @@ def refusal(attributes: AuthorizationAttributes, reason: str = "") -> ApiError:
 
 
 def _in_own_namespace(attributes: AuthorizationAttributes) -> AuthorizationAttributes:
-    """Return `attributes`; a request for one Namespace object gets its name as the namespace."""
+    """Return `attributes` with the namespace in which RBAC decides on the request.
+
+    For a request for one Namespace object, this is the namespace that the object represents.
+    """
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
     is_one = bool(attributes.name) and attributes.verb not in ("list", "watch")
     if attributes.resource == "namespaces" and not attributes.group and is_one:

@@ -38,7 +38,7 @@ NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AGGREGATE_TO: Final = f"{RBAC_GROUP}/aggregate-to-"
-# The binding of the role with this prefix has the additional prefix `system::`.
+# If the name of a role begins with this prefix, its binding is named `system::` plus that name.
 _DOUBLE_PREFIXED: Final = "extension-apiserver-"
 _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
@@ -76,7 +76,7 @@ def _with_gated_rules(role: Json, gates: Collection[str]) -> Json:
 
 
 def _controllers(gates: Collection[str]) -> list[str]:
-    """Return the lines of CONTROLLERS and of the tables that `gates` add."""
+    """Return the lines of CONTROLLERS and of the tables in GATED_CONTROLLERS for `gates`."""
     gated = (table for gate, table in GATED_CONTROLLERS.items() if gate in gates)
     return [line for table in (CONTROLLERS, *gated) for line in table.strip().splitlines()]
 
@@ -86,7 +86,7 @@ def _names(controllers: list[str]) -> list[str]:
 
 
 def _controller_roles(controllers: list[str]) -> str:
-    """Return the roles of `controllers` in the format of the other tables of roles."""
+    """Return the roles of `controllers` as text in the format of the tables in `roles`."""
     named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in controllers)
     return "\n".join(named).replace("EVENTS", EVENTS)
 
@@ -104,7 +104,7 @@ def _roles(table: str) -> Iterator[Json]:
 
 
 def _role(line: str) -> Json:
-    """Return the role of a table line, without rules.
+    """Return the role in `line`, the first line of a role in a table; rules are added later.
 
     In `NAME -> ROLE`, the role is aggregated to ROLE. In `NAME <- LABEL`, the role aggregates the
     roles that have LABEL.
@@ -132,7 +132,10 @@ def _rule(words: list[str]) -> Json:
 
 
 def _aggregated_rules(role: Json, roles: list[Json]) -> list[Json]:
-    """Return the rules of `role` and of the roles that it aggregates, sorted by role name."""
+    """Return the rules of `role`, then the rules of the roles that it aggregates, by role name.
+
+    A rule that occurs several times is returned once.
+    """
     rules = list(role["rules"])
     for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
         labels = selector["matchLabels"].items()
