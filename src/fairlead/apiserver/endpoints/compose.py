@@ -23,7 +23,7 @@ from fairlead.apiserver.schema.encoding_order import ordered, ordered_by_name
 from fairlead.apiserver.schema.model import schema_of
 
 
-def complete_server(  # noqa: PLR0913 - the parts it is made of
+def complete_server(  # noqa: PLR0913 - the parts of a server
     store: Store,
     *,
     clock: Callable[[], int],
@@ -40,9 +40,9 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
 
     `clock` returns ns since 1970. `address` is the host and port in discovery documents. `version`
     is the version of Fairlead. `authorize` allows or refuses requests. `identity` issues and
-    checks tokens, and decides reviews. `components` are the componentstatuses. `computed` are the
-    other kinds that are not stored. `late` delays the post-start hooks. `gates` are the enabled
-    feature gates, which add kinds.
+    checks tokens, and decides reviews. `components` are the componentstatuses. `computed` maps the
+    other kinds that are not stored to their ComputedObjects. `late` delays the post-start hooks.
+    `gates` are the enabled feature gates, which add kinds.
     """
     store.storage.arranged = _in_schema_order
     registry = ServedKinds((*built_in_kinds(gates), *computed))

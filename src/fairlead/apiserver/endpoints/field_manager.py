@@ -34,7 +34,10 @@ _SPEC: Final = ("spec",)
 
 
 def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
-    """Return the tracking rules for writes to a kind or subresource; None if it has no schema."""
+    """Return the tracking rules for writes to `subresource` ("": the object itself) of `kind`.
+
+    Return None if the kind has no schema.
+    """
     # Not cached for custom resources, because each change of a definition creates a new Kind.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
@@ -69,7 +72,10 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
-    """Yield (apiVersion, OwnedVersion) for each other served version of a built-in kind."""
+    """Yield (apiVersion, OwnedVersion) for each other served version of a built-in kind.
+
+    `ignored` are the fields that the server resets on a write.
+    """
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None

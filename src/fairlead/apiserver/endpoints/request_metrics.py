@@ -19,7 +19,10 @@ _APPLY_TYPES: Final = "application/apply-patch+"
 
 
 class RequestLabels(NamedTuple):
-    """The labels of upstream's metric. For a path without a resource, `group` to `scope` are ""."""
+    """The labels of upstream's metric.
+
+    For a path without a resource, all labels from `group` to `scope` are "".
+    """
 
     verb: str
     group: str = ""

@@ -80,14 +80,20 @@ class RequestScope(Struct, frozen=True):
     warnings: list[str] = field(default_factory=list)
 
     def negotiate(self, *, streams: bool = False, is_list: bool = False) -> MediaTypeOptions:
-        """Return the media type and view of the response. Raises ApiError 406."""
+        """Return the media type and view of the response. Raises ApiError 406.
+
+        `streams` means that the response is a watch; `is_list` means that it is a list or a watch.
+        """
         accept = self.request.headers.get("accept", "")
         # The route of a pod's log has already accepted text/plain.
         is_routed = not self.kind.is_custom and self.info.subresource != "log"
         return negotiated_media_type(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def respond(self, obj: StoredObject, code: int = 200, kind: Kind | None = None) -> Response:
-        """Return a response with one object. Raises ApiError 406."""
+        """Return a response with the object `obj` of `kind` (default: the kind of the path).
+
+        Raises ApiError 406.
+        """
         media_type, include = self.negotiate(), self.request.parameter("includeObject")
         renderer = self.deps.renderer
         body = renderer.object(media_type, kind or self.kind, obj, self.now, include)

@@ -54,7 +54,7 @@ from fairlead.apiserver.request import Response
 
 SubresourceHandler = Callable[[RequestScope], Response | Watch | WebhookCalls[Response]]
 
-# by subresource, or by the plural of a kind that is only posted
+# By subresource, or by the plural of a kind that can only be posted.
 SUBRESOURCE_HANDLERS: Final[Mapping[str, SubresourceHandler]] = {
     "approval": status,
     "attach": refuse_connection,

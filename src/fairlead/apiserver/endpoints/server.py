@@ -3,7 +3,7 @@
 First, `http.app` authenticates the user, authorizes the request by its head, and reads the body.
 Then `handle` does the following:
 
-    1. parse the path               discovery documents, health, or 404 if it is no resource
+    1. parse the path               a path without a resource: a document, health, or 404
     2. impersonate and authorize    403, before the response can show whether the object exists
     3. find the kind and handler    404, 405, 406
     4. run the handler              negotiate, decode, store, encode (see `handlers`)
@@ -129,9 +129,9 @@ class ApiServer:
 
         `registry` contains the served kinds; None means the built-in kinds. `authorize` allows or
         refuses requests. `documents` respond to requests whose path has no resource. `table_of`
-        renders Tables, and `protobuf` decodes protobuf bodies; None means not supported. `identity`
-        issues and checks tokens, and decides reviews. `computed` serves kinds that are not stored.
-        `late` delays the post-start hooks.
+        renders Tables; if it is None, Tables are not supported. `protobuf` decodes protobuf
+        bodies; if it is None, they are rejected. `identity` issues and checks tokens, and decides
+        reviews. `computed` serves kinds that are not stored. `late` delays the post-start hooks.
         """
         self.counts = RequestCounts()
         self._authorize = authorize
@@ -337,7 +337,7 @@ def _warn_of_deprecation(scope: RequestScope) -> None:
 def _is_bounded_later(media_type: str) -> bool:
     """Return whether the body is YAML or protobuf.
 
-    The values of these media types are counted while they are parsed.
+    The values of such a body are counted later, while it is parsed.
     """
     return "yaml" in media_type or "protobuf" in media_type
 
@@ -351,8 +351,8 @@ def _attributes(request: Request, info: RequestInfo, verb: str) -> Authorization
     is_collection = verb in _COLLECTION_VERBS and request.query
     selector = request.parameter("fieldSelector") if is_collection else ""
     if not name and selector and verb != "deletecollection":
-        # upstream: requestinfo.go:NewRequestInfo; RBAC rules with resourceNames then match
-        # lists and watches of that name
+        # upstream: requestinfo.go:NewRequestInfo. So a list or watch of one name is allowed by
+        # RBAC rules with this name in resourceNames.
         name = pinned_name(selector)
     return AuthorizationAttributes(
         request.user,

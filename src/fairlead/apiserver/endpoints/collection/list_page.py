@@ -195,14 +195,14 @@ def _first_matches(
 def _objects_at(
     storage: Storage, kind: Kind, namespace: str, version: int, start: str = ""
 ) -> tuple[Iterator[ListEntry], int]:
-    """Return the objects as they were at `version`, from the key `start` on, and their number.
+    """Return (objects as they were at `version`, their number).
 
-    Each object is looked up when the iterator reaches it. Raises ApiError 410 if the change log
-    starts after `version`.
+    The objects are ordered by key, and begin at the key `start`. Each object is looked up when the
+    iterator reaches it. Raises ApiError 410 if the change log starts after `version`.
     """
     before = _changed_since(storage, kind, namespace, version)
     keys = storage.list_keys(kind, namespace)
-    if before:  # objects that were added or removed since
+    if before:  # some objects may have been added or removed since `version`
         present = {key for key in before if _is_member(keys, key)}
         gone = {key for key in present if before[key] is None}
         back = [key for key, kept in before.items() if kept is not None and key not in present]
@@ -308,7 +308,7 @@ def decoded(text: str) -> Token:
 
 
 def _first_fault(text: str) -> int | None:
-    """Return the offset of the first byte that is not base64; None if every byte is valid."""
+    """Return the offset of the first byte of `text` that is not base64; None if all are valid."""
     encoded_text = text.encode("latin-1", "replace").decode("latin-1")
     for at, mark in enumerate(encoded_text):
         if mark not in _ALPHABET and mark not in "\r\n":
@@ -318,7 +318,7 @@ def _first_fault(text: str) -> int | None:
 
 
 def _mistyped(content: Any) -> Iterator[str]:
-    """Yield an error for each member that has the wrong type; null is valid for every member."""
+    """Yield the type errors of `content`, a decoded token; null is valid for every member."""
     if content is None:
         return
     if not isinstance(content, dict):

@@ -39,8 +39,8 @@ class WatchEventEncoder(Protocol):
     def event(self, name: str, obj: StoredObject, *, is_first: bool) -> bytes:
         """Return one event as a line of bytes.
 
-        `obj` is an object of the watched kind, or a bookmark. `is_first` marks the watch's first
-        event.
+        `name` is the event type, such as ADDED. `obj` is an object of the watched kind, or a
+        bookmark. `is_first` marks the watch's first event.
         """
         ...
 
@@ -83,8 +83,8 @@ class Watch:
     """One client's queue of events.
 
     `timeout_s` is the duration of the watch. `bookmark_s` is the time of the final bookmark in
-    seconds after the start (None: the client requested no bookmarks). `is_drained` is True if the
-    last call of `pop_lines` returned all queued events.
+    seconds after the start; None means no periodic bookmarks. `is_drained` is True if
+    the last call of `pop_lines` returned all queued events.
     """
 
     def __init__(
@@ -132,9 +132,9 @@ class Watch:
         self._is_first = self._is_first and not existing
 
     def _added(self, existing: Sequence[StoredObject]) -> Iterator[bytes]:
-        """Yield the encoded events one by one.
+        """Yield the encoded ADDED events of `existing`, each encoded only when it is needed.
 
-        All events together may not fit into memory.
+        All events together might not fit into memory.
         """
         for number, kept in enumerate(existing):
             yield self.scope.encoder.event("ADDED", kept, is_first=number == 0)
@@ -158,7 +158,7 @@ class Watch:
         return taken
 
     def send(self, name: str, obj: Json) -> None:
-        """Encode and queue an event."""
+        """Encode and queue an event of the type `name` for `obj`."""
         self.add(self.scope.encoder.event(name, obj, is_first=self._is_first))
 
     def add(self, line: bytes) -> None:

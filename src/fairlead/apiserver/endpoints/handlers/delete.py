@@ -56,7 +56,7 @@ def delete(scope: RequestScope) -> WebhookCalls[Response]:
     last = yield from store.delete.steps(
         kind, info.namespace, info.name, scope.now, options.deletion, write=write
     )
-    # 4. encode the object, or a Status if it was removed and its kind does not return it
+    # 4. encode the object; if it was removed, most kinds return a Status instead
     remains = store.storage.find_stored(kind, info.namespace, info.name) is not None
     has_finalizers = bool(last["metadata"].get("finalizers"))
     if (
@@ -84,7 +84,8 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
     options = delete_options(scope)
     chosen = list_options(scope.request, is_watch=False)
     if not chosen.limit:
-        # Upstream lists pages of exactly the requested version; setting a limit has that effect.
+        # With a limit, objects are listed as they were at exactly the requested version, which
+        # upstream always does here.
         chosen = replace(chosen, limit=_UNLIMITED)
     predicate = selection_predicate(scope.kind, chosen.label_selector, chosen.field_selector)
     # 3. list
@@ -95,10 +96,10 @@ def delete_collection(scope: RequestScope) -> WebhookCalls[Response]:
         try:
             yield from retried(partial(_delete, scope, options, value_of(listed)["metadata"]))
         except ApiError as refusal:
-            if refusal.reason != "NotFound":  # another request has already deleted it
+            if refusal.reason != "NotFound":  # the object is already deleted
                 raise
     warn_of_orphans(scope, options)
-    # 5. encode all of them
+    # 5. encode all objects of the list
     return scope.respond_list(media_type, page)
 
 

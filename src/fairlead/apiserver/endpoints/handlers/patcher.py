@@ -265,7 +265,7 @@ class Patcher(Struct, frozen=True):
             schema = schema_of_kind(self.kind)
             if schema is None or self.kind.is_custom:
                 raise
-            # Upstream reports the first mismatch in the order of declaration.
+            # Upstream decodes fields in the order of declaration, and reports the first mismatch.
             return read_by_type(self.kind, restored(schema, as_declared(schema, made)))
 
     def _decoded(self, made: Json, subject: PatchSubject) -> tuple[Json, list[str]]:
@@ -301,9 +301,10 @@ class Patcher(Struct, frozen=True):
 def patcher_of(
     scope: RequestScope, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
 ) -> Patcher:
-    """Return the patcher for the body of a request, for `kind` (default: the kind of the path).
+    """Return the patcher for the body of a request.
 
-    Raises ApiError 415 if the body's media type is not a patch format.
+    `kind` is the kind of the patched object or view (default: the kind of the path). Raises
+    ApiError 415 if the body's media type is not a patch format.
     """
     content_type = scope.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""

@@ -162,7 +162,7 @@ def require_same_uid(kind: Kind, old: Json, new: Json) -> None:
     if uid not in ("", old["metadata"]["uid"]):
         text = f'Invalid value: "{uid}": field is immutable'
         cause = Cause("FieldValueInvalid", text, "metadata.uid")
-        causes = (cause, cause)  # upstream checks it twice
+        causes = (cause, cause)  # upstream checks the uid twice
         raise invalid(kind, old["metadata"].get("namespace", ""), old["metadata"]["name"], causes)
 
 

@@ -72,7 +72,8 @@ class DefinitionController:
         self._registry = registry
         self._track_status = track_status
         self._late = late
-        # By definition: its uid and generation, and the kinds that were built from that spec.
+        # By definition: its (uid, generation), and the kinds that were built from its spec at that
+        # generation.
         self._kinds: dict[str, tuple[tuple[str, int], tuple[Kind, ...]]] = {}
         # by definition: its phase, and when the phase began
         self._since: dict[str, tuple[str, int]] = {}
@@ -113,7 +114,7 @@ class DefinitionController:
     def _retry_refused(self, definition: Json) -> None:
         """Record the refused definitions of the same group as changed.
 
-        `definition` may have freed a name that they need.
+        `definition` may have freed a name that a refused definition needs.
         """
         group = definition["spec"].get("group")
         for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
@@ -188,7 +189,7 @@ class DefinitionController:
         return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
-        """Delete the objects of a definition that is being deleted, then the definition.
+        """Delete the objects of a definition that is being deleted, then the definition itself.
 
         The definition's kinds are served until its objects are deleted.
         """

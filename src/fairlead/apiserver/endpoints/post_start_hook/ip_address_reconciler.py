@@ -36,7 +36,8 @@ class IpAddressReconciler:
     def __init__(self, store: Store) -> None:
         """Subscribe to `store`, and record all existing Services as changed."""
         self._store = store
-        # Addresses to examine, each with the Service that has the address; {} if none has it.
+        # Addresses to examine, each with the Service that has the address; {} if no Service has
+        # it.
         self._changed: dict[str, Json] = {}
         for service in store.storage.unsorted(SERVICE):
             self._note_addresses(service, service)
@@ -57,7 +58,7 @@ class IpAddressReconciler:
                     create_as_apiserver(self._store, (_manifest(address, service),), now)
                 elif found is not None and not service:
                     self._store.delete(IP_ADDRESS, "", address, now)
-        self._changed = {}  # ignore own writes
+        self._changed = {}  # ignore the writes above
 
     def _note(self, change: StoredChange) -> None:
         if change.kind is SERVICE:

@@ -75,7 +75,7 @@ class StatusReconcilers:
         for key in [key for key, due in self._due.items() if due <= now]:
             del self._due[key]
             self._reconcile(*key, now)
-        self._changed = {}  # ignore own writes
+        self._changed = {}  # ignore the writes above
 
     def _note(self, change: StoredChange) -> None:
         match change.kind.kind:

@@ -26,11 +26,11 @@ DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
 # Handling an object with VALUES_MAX values, or a CustomResourceDefinition with
-# DEFINITION_VALUES_MAX values, takes about a tenth of a second; other requests wait meanwhile. Few
-# CustomResourceDefinitions in use have more than VALUES_MAX values.
+# DEFINITION_VALUES_MAX values, takes about a tenth of a second; other requests wait meanwhile.
+# Only a few real CustomResourceDefinitions have more than VALUES_MAX values.
 VALUES_MAX: Final = 15_000
 DEFINITION_VALUES_MAX: Final = 50_000
-JSON_PATCH_VALUES_MAX: Final = 50_000  # its operations are bounded in number
+JSON_PATCH_VALUES_MAX: Final = 50_000  # the number of operations is limited, too
 APPLIED_VALUES_MAX: Final = 5_000  # an apply compares the fields of all managers, too
 _VALUES_MAX_OF_PATCHES: Final = {
     "application/json-patch+json": JSON_PATCH_VALUES_MAX,
@@ -40,7 +40,7 @@ _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _INT64: Final = 1 << 63
 # a number with a point or an exponent, or too long for 64 bits
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
-# the prefix of errors in JSON syntax and in the type fields
+# the prefix of errors in the JSON syntax, and in apiVersion and kind
 _TYPE_UNREADABLE: Final = "couldn't get version/kind; json parse error: "
 
 
@@ -66,9 +66,11 @@ def decoded(
 ) -> Json:
     """Return the object in `body`.
 
-    `expected` is the object's kind in error messages, or "" for DeleteOptions. Notes about
-    duplicate YAML keys are added to `repeats`. Raises ApiError 415 for an unknown media type, 413
-    if the body has too many values, and 400 if the body is not an object.
+    `expected` is the object's kind in error messages, or "" for DeleteOptions. `protobuf` decodes
+    protobuf bodies; if it is None, their media type counts as unknown. `api_version` is the
+    default apiVersion of a protobuf body. Notes about duplicate YAML keys are added to `repeats`.
+    Raises ApiError 415 for an unknown media type, 413 if the body has too many values, and 400 if
+    the body is not an object.
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:

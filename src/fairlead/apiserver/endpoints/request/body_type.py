@@ -27,8 +27,7 @@ _TYPED: Final = (
     'Kind string "json:\\"kind,omitempty\\"" }'
 )
 _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
-# Types that are decoded like the same types of another version, although their version is not
-# served.
+# Types in a version that is not served, and the served version by which they are decoded.
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
 # Registered types without a schema: types of one version, and types of every version.
 _OTHER_KINDS: Final = ("v1", "List")
@@ -92,7 +91,7 @@ def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
 
 
 def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
-    """Return ApiError 422: the body of a custom resource states a kind that is not the path's."""
+    """Return ApiError 422: `obj`, a custom resource, states the kind `name` instead of `kind`."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:ValidateTypeMeta
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
@@ -101,9 +100,9 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 
 
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Return the error text for a body of another type, which cannot be converted to `kind`.
+    """Return the error text for a body that cannot be converted to the built-in `kind`.
 
-    `kind` is a built-in kind.
+    `api_version` and `name` (its kind) are the type of the body.
     """
     if not _is_known(api_version, name):
         why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
@@ -114,7 +113,10 @@ def no_conversion(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _completed(stated: str, kind: Kind) -> tuple[str, str]:
-    """Return (group, version) of a stated apiVersion; those of `kind` if it has no version."""
+    """Return (group, version) of the apiVersion `stated`.
+
+    If `stated` has no version, and no group other than that of `kind`, both are those of `kind`.
+    """
     group, slash, version = stated.rpartition("/")
     group = group if slash else ""
     if not version and group in ("", kind.group):

@@ -77,8 +77,9 @@ class ListOptions(Struct, frozen=True):
     """The ListOptions of a list, watch or deletecollection request.
 
     `version` is resourceVersion, `match` is resourceVersionMatch, and `send_initial` is
-    sendInitialEvents, with the defaults of a watch. A missing parameter is "" or None; `limit` is
-    then 0.
+    sendInitialEvents. If a parameter is missing, its field is "" or None, but `limit` is 0. If
+    both `match` and `send_initial` are missing for a watch of version "" or "0", they are
+    NotOlderThan and True.
     """
 
     label_selector: str
@@ -162,8 +163,8 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 class WriteOptions(Struct, frozen=True):
     """The options of a create, update or patch request.
 
-    `validation` is Strict, Warn (default) or Ignore. `requested_validation` is the request's
-    parameter fieldValidation, "" if it is missing.
+    `validation` is Strict, Warn (default) or Ignore. `requested_validation` is the parameter
+    fieldValidation as the client sent it, "" if it is missing.
     """
 
     dry_run: bool

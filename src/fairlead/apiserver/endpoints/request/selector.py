@@ -32,7 +32,7 @@ NAMESPACE: Final = "metadata.namespace"
 NODE: Final = "spec.nodeName"
 _ALWAYS_SELECTABLE: Final = (NAME, NAMESPACE)
 CACHE_SIZE: Final = 2_048
-# the possible values of a missing field
+# the values that a missing field can have as text: of a string, a boolean or a number
 _VALUES_OF_MISSING: Final = ("", "false", "0")
 
 _INVALID: Final = "invalid field selector: "
@@ -53,7 +53,8 @@ class FieldTerm(Struct, frozen=True):
 class SelectionPredicate(Struct, frozen=True):
     """Matches objects of one kind.
 
-    If `labels` is None and there are no `terms`, every object matches.
+    If `labels` is None and there are no `terms`, every object matches. `reads` contains one
+    function for each term, which reads the term's field of an object.
 
     All `words` occur in the JSON text of every matching object. So most encoded objects that do not
     match are excluded without decoding them.
@@ -193,7 +194,10 @@ def _unescaped(value: str) -> str:
 
 
 def _field_reader(kind: Kind, field: str) -> FieldReader:
-    """Return a function that reads `field` as text. Raises ApiError 400 if it is not selectable."""
+    """Return a function that reads `field` of an object as text.
+
+    Raises ApiError 400 if field selectors of `kind` do not support the field.
+    """
     if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:

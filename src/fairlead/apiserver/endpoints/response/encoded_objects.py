@@ -55,7 +55,11 @@ class EncodedObjects:
         return rest_of(self._storage.arranged(kind, made, None))
 
     def _text(self, kind: Kind, obj: StoredObject) -> bytes | None:
-        """Return the stored JSON text of `obj`; None if storage has another object or version."""
+        """Return the stored JSON text of `obj`.
+
+        Return None if `kind` is served in another version than the stored one, or if storage does
+        not contain this version of `obj`.
+        """
         if is_converted(kind):
             return None
         return obj if isinstance(obj, bytes) else self._storage.stored_text(kind, obj)

@@ -147,7 +147,7 @@ class ListBody(Struct, frozen=True):
             size += len(text)
             if size >= LIST_PART_BYTES:
                 whole = b"".join(part)
-                part, size, text = [], 0, b""  # only `whole` waits for a slow client
+                part, size, text = [], 0, b""  # while a client is slow, only `whole` is kept
                 yield whole
         part.append(b"]}")
         yield b"".join(part)

@@ -133,7 +133,7 @@ def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
     """Raise ApiError 400 if the container has no log yet."""
     named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
     if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
-        status = _CREATED  # its kubelet has not reported yet
+        status = _CREATED  # the kubelet has not reported any status yet
     if status is None:
         raise bad_request(f"{named} is not available")
     state, last = status.get("state") or {}, status.get("lastState") or {}

@@ -60,8 +60,8 @@ def _stored(
 ) -> WebhookCalls[Response]:
     """Store the pod with the fields in `spec` changed, and return the response.
 
-    `check` returns the validation errors of the change. As in upstream, the managedFields are
-    computed from the whole object that the client sent.
+    `check` takes the old and the new pod, and returns the errors of the change. As in upstream,
+    the managedFields are computed from the whole object that the client sent.
     """
     store, old = scope.deps.store, change.old
     new = store.completed(scope.kind, with_spec(old, {**old["spec"], **spec}))
@@ -74,7 +74,7 @@ def _stored(
     admitted = yield from store.admission.admit.steps(
         Operation.UPDATE, scope.kind, new, old=old, subresource=part, write=write
     )
-    if admitted is not new:  # mutating admission may have made it invalid
+    if admitted is not new:  # mutating admission may have made the pod invalid
         ApiValidator().validate_part(scope.kind, POD_RULES, old, admitted, check(old, admitted))
         new = admitted
     return scope.respond(store.commit(scope.kind, old, new, write=change.write))
