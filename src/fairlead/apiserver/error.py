@@ -17,11 +17,12 @@ STALE: Final = (
 
 
 class ApiError(Exception):
-    """A refused request: the reason of its Status, its HTTP code, its message, and its details.
+    """A refused request: the reason, HTTP code, message and details of the Status in the response.
 
     `retry_after_s` is 0 if the response has no Retry-After header. If `resource` is not "", it
     replaces the plural of the kind in the details. If `has_details` is True, the Status has details
-    even if they are empty. With `continue_token`, a client can continue a list that has expired.
+    even if they are empty. A client can continue an expired list with `continue_token`, if it is
+    not "".
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status

@@ -32,7 +32,7 @@ def json_equal(value: Any, other: Any) -> bool:
 
 
 def _same_booleans(value: Any, other: Any) -> bool:
-    """Return whether two values, equal for Python, have booleans in the same places."""
+    """Return whether two values, for which `==` is True, have booleans in the same places."""
     if isinstance(value, dict):
         return all(_same_booleans(item, other[key]) for key, item in value.items())
     if isinstance(value, list):

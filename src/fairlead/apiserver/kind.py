@@ -30,9 +30,9 @@ _PROXY: Final = ("create", "delete", "get", "patch", "update")
 
 
 class Subresource(Struct, frozen=True):
-    """A subresource, and the kind of its request bodies.
+    """A subresource; `kind` is the kind of its request bodies.
 
-    `group` and `version` are those of this kind; "" means those of the object.
+    `group` and `version` are those of `kind`; "" means the group and version of the object.
     """
 
     name: str
@@ -65,7 +65,7 @@ _SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
 def subresource(name: str, kind: str) -> Subresource:
     """Return the subresource `name` of the kind called `kind`.
 
-    Raises KeyError if it does not exist.
+    Raises KeyError for an unknown subresource.
     """
     row = _SUBRESOURCES_BY_NAME[name]
     return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
@@ -142,8 +142,8 @@ class Kind:
     If `feature_gate` is not "", the kind is served only if this gate is enabled. `custom` is the
     type of a custom resource, or None if its definition is unknown. `all_types` are the types of
     all versions of the custom resource, each with its apiVersion. If `singular_name` is None, the
-    singular name is `kind` in lower case. If `stored_version` is "", objects are stored in this
-    version.
+    singular name is `kind` in lower case. If `stored_version` is "", objects are stored in
+    `version`.
     """
 
     group: str
@@ -201,7 +201,7 @@ class Kind:
     def singular(self) -> str:
         """The singular name, such as `pod`.
 
-        Custom resources and metrics kinds may set a different one.
+        By default, this is `kind` in lower case. Metrics kinds have no singular name ("").
         """
         return self.kind.lower() if self.singular_name is None else self.singular_name
 
@@ -209,7 +209,7 @@ class Kind:
     def list_kind(self) -> str:
         """The kind of a list of these objects, such as `PodList`.
 
-        A custom resource may set a different one.
+        The definition of a custom resource may set another name.
         """
         return self.list_kind_name or f"{self.kind}List"
 
@@ -359,7 +359,7 @@ def kind_of(obj: Mapping[str, Any]) -> Kind:
 def _plural(kind: str) -> str:
     """Return the usual plural of `kind`.
 
-    The definition of a custom resource may set a different one.
+    The definition of a custom resource may set another plural.
     """
     # upstream: apimachinery/pkg/api/meta/restmapper.go:UnsafeGuessKindToResource
     singular = kind.lower()

@@ -77,7 +77,7 @@ flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
 """  # noqa: E501
 
-# Built-in kinds that are served only if a feature gate is on; the gate's name precedes the row.
+# Built-in kinds that are served only if a feature gate is enabled; each row begins with the gate.
 GATED: Final = """
 DRADeviceTaintRules resource.k8s.io/v1beta2 DeviceTaintRule devicetaintrules - gs - -
 GenericWorkload scheduling.k8s.io/v1alpha2 PodGroup podgroups - ngs - -
@@ -117,8 +117,8 @@ authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
 """
 
 # The groups in the order in which `/apis` lists them, with the priorities in their APIServices:
-# group version, groupPriorityMinimum, versionPriority. "-" marks the aggregator's own group, which
-# has no APIService.
+# group version, groupPriorityMinimum, versionPriority. "-" marks the group of the
+# aggregator itself, which has no APIService.
 # upstream: pkg/controlplane/apiserver/aggregator.go:DefaultGenericAPIServicePriorities,
 # kube-aggregator/pkg/controllers/autoregister
 GROUP_VERSIONS: Final = """

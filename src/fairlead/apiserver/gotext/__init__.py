@@ -9,10 +9,9 @@ messages, so they are reproduced to the byte.
   validates its internal Go types, so a schema prints with the names of the Go fields, and includes
   the fields that are nil.
 
-Errors about a patched document quote its JSON text, which `patch.jsonpatch.patched_document`
-produces.
-The errors of structured-merge-diff's schema validation are in
-`patch.managedfields.typed_validation`.
+Two texts are produced elsewhere. Errors about a patched document quote its JSON text, which
+`patch.jsonpatch.patched_document` produces. The errors of structured-merge-diff's schema
+validation are in `patch.managedfields.typed_validation`.
 
 upstream: fmt/print.go, encoding/json/encode.go, apimachinery/pkg/util/validation/field/errors.go
 """

@@ -82,7 +82,7 @@ PathHandler = Callable[[Request], Awaitable[Response]]
 Audit = Callable[[bytes], object]
 NO_HANDLERS: Final[Mapping[str, PathHandler]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
-UNKNOWN_USER: Final = User(name="")  # in the audit log, after failed authentication
+UNKNOWN_USER: Final = User(name="")  # the user in the audit log if authentication failed
 Answer = TypeVar("Answer", bound=Response | Watch)
 
 
@@ -104,9 +104,9 @@ class ApiApp:
     ) -> None:
         """`wait_until_durable` is awaited before each watch event and response, even to reads.
 
-        Otherwise a client could receive a resourceVersion that a crash reverts. Another change
-        would then get the same version, and a watch from this version would miss that change. If a
-        response shows only one object, the wait ends when this object's version
+        Without this wait, a client could receive a resourceVersion that a crash reverts. Another
+        change would then get the same version, and a watch from this version would miss that
+        change. If a response shows only one object, the wait ends when this object's version
         (`Response.version`) is durable. `handlers` serve additional paths, after authorization.
         `audit` is called with one line per response.
         """
@@ -124,7 +124,7 @@ class ApiApp:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one ASGI request."""
         headers, user = headers_of(scope["headers"]), UNKNOWN_USER
-        # upstream: apiserver/pkg/endpoints/filters/audit_init.go; clients may send their own id
+        # upstream: apiserver/pkg/endpoints/filters/audit_init.go; a client may send the audit id
         if not headers.get(AUDIT_ID):
             self._requests += 1
             headers[AUDIT_ID] = f"{self._id_prefix}{self._requests:012x}"
@@ -145,7 +145,7 @@ class ApiApp:
         else:
             pretty = _pretty(scope["query_string"])
             body = formatted_body(answer, scope["path"], pretty, headers)
-            if scope.get("http_version") == "1.0":  # without chunked encoding
+            if scope.get("http_version") == "1.0":  # HTTP/1.0 has no chunked encoding
                 body = iter(tuple(body))
             await _send(send, scope["method"], headers, answer, body, self._clock())
 
@@ -219,7 +219,7 @@ def _pretty(query: bytes) -> str:
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
     """Return the parameters of a query; malformed parameters are ignored. Raises ApiError 400."""
-    # upstream: net/url/url.go:parseQuery, whose errors upstream ignores
+    # upstream: net/url/url.go:parseQuery; upstream ignores its errors
     parts = query.split("&", PARAMETERS_MAX)
     if len(parts) > PARAMETERS_MAX:
         raise ApiError("BadRequest", 400, "too many query parameters")
@@ -228,7 +228,7 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 
 
 async def _body(headers: Mapping[str, str], receive: Receive, count: Count) -> bytes:
-    """Return the whole body.
+    """Return the body of the request.
 
     Raises ApiError if the body is too long, arrives too slowly or takes too much memory. Raises
     ClientGone if the client disconnects.
@@ -260,7 +260,7 @@ def _cluster_time(seconds: int) -> tuple[bytes, bytes]:
 
 
 def _with_headers(send: Send, request_headers: Mapping[str, str], now: int) -> Send:
-    """Return a function that sends with `send` and adds the common headers to every response."""
+    """Return a function that sends with `send` and adds the common headers to the response."""
     common = [
         (b"audit-id", request_headers[AUDIT_ID].encode("latin-1")),
         _cluster_time(now // NANOSECONDS_PER_SECOND),
@@ -282,7 +282,7 @@ async def _send(
     body: Iterator[bytes],
     now: int,
 ) -> None:
-    """Send `body` as the response to a request with `request_headers`.
+    """Send `response`, with `body` as its body, to a request with `request_headers`.
 
     A body longer than GZIP_BYTES_MIN bytes is sent in chunks as it is encoded.
     """

@@ -31,14 +31,15 @@ UNSENT_BYTES_MAX: Final = 16 << 10  # by default uvloop buffers 512 KiB per TLS 
 UNREAD_SECONDS_MIN: Final = 1.0
 UNREAD_MAX: Final = 400
 CONNECTIONS_MAX: Final = 4_096
-LINGER_SECONDS_MAX: Final = 1.0  # lets a refusal arrive before the connection is aborted
+LINGER_SECONDS_MAX: Final = 1.0  # so that a refusal arrives before the connection is aborted
 IDLE_SECONDS_MAX: Final = 120  # more than the 90 s for which Go clients keep idle connections
 _TOO_MANY: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
 _LINE_BYTES: Final = 4  # the size of a header in addition to its name and value
-# The key in the server's state of the connections whose clients do not read, oldest first.
+# The server's state contains, under this key, the connections whose clients do not read (the
+# longest wait first).
 _UNREAD: Final = "fairlead.unread"
 
 
@@ -117,7 +118,10 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
             self.cycle.transport = CoalescingTransport(self.transport)
 
     def on_response_complete(self) -> None:
-        """Abort a closing connection after LINGER_SECONDS_MAX, if its body is incomplete."""
+        """If the request body is incomplete, abort a closing connection after LINGER_SECONDS_MAX.
+
+        The delay lets the client receive the refusal.
+        """
         super().on_response_complete()
         if self.transport.is_closing() and self.cycle.more_body:
             self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
@@ -140,7 +144,7 @@ class TimeoutHttpProtocol(HttpToolsProtocol):
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel all timeouts of the connection."""
+        """Cancel all timeouts of the closed connection."""
         self._head.clear()
         self._reading.clear()
         self._linger.clear()

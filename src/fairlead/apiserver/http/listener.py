@@ -45,7 +45,7 @@ class Certificate(Struct, frozen=True):
 
 
 def _client_certificates(certificate: Certificate | None) -> int:
-    """Return the `ssl` verify mode: CERT_OPTIONAL to request client certificates."""
+    """Return the `ssl` verify mode: CERT_OPTIONAL to request client certificates, or CERT_NONE."""
     is_requested = certificate is not None and certificate.clients_file
     return ssl.CERT_OPTIONAL if is_requested else ssl.CERT_NONE
 

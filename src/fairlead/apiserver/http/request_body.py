@@ -12,7 +12,7 @@ USER_BYTES_MAX: Final = 24 << 20
 TOTAL_BYTES_MAX: Final = 96 << 20
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-# Counts further bytes of a body. Raises TooManyBodiesError.
+# Adds a number of bytes to those of a body. Raises TooManyBodiesError.
 Count = Callable[[int], None]
 
 
@@ -39,7 +39,8 @@ class BodyBudget:
     def request_of(self, user: str) -> Iterator[Count]:
         """Yield a function that counts the bytes of a request body of `user`.
 
-        The function raises TooManyBodiesError. The bytes are released at the end of the context.
+        The function takes the size of the next part. It raises TooManyBodiesError if the bodies
+        would exceed a limit. At the end of the context, the bytes no longer count.
         """
         counted = 0
 
@@ -71,7 +72,7 @@ async def read_body(
     """Read the whole body; `count` is called with the number of bytes in each part.
 
     Raises BodyTooLongError for more than `bytes_max` bytes, TimeoutError after `seconds_max`,
-    TooManyBodiesError, or ClientGone.
+    TooManyBodiesError if `count` raises it, and ClientGone if the client disconnects.
     """
     length = headers.get("content-length", "")
     if length.isdecimal() and int(length) > bytes_max:

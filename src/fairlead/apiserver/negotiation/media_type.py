@@ -82,9 +82,10 @@ def negotiated_media_type(
 ) -> MediaTypeOptions:
     """Return the media type and the view of a response to a request with the header `accept`.
 
-    `streams` means the response is a watch; `is_list` means it is a list or a watch. `is_routed`
-    means that the path has a go-restful route, as the paths of built-in kinds do. `has_views` means
-    that the response can be shown as a Table or as metadata only. An empty `accept` means `*/*`.
+    `streams` means that the response is a watch; `is_list` means that it is a list or a watch.
+    `is_routed` means that the path has a go-restful route, as the paths of built-in kinds do.
+    `has_views` means that the response can be shown as a Table or as metadata only. An empty
+    `accept` means `*/*`.
 
     Raises ApiError 406 if the server supports none of the clauses, and for a watch in YAML.
     """

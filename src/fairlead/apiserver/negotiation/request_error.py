@@ -45,13 +45,16 @@ def not_acceptable(available: tuple[str, ...]) -> ApiError:
 
 
 def not_a_view(accepted: tuple[str, ...]) -> ApiError:
-    """Return ApiError 406: the client requests an unknown view or media type."""
+    """Return ApiError 406: the client requests an unknown view or media type.
+
+    The message lists the `accepted` media types.
+    """
     message = f"only the following media types are accepted: {', '.join(accepted)}"
     return ApiError("NotAcceptable", 406, message)
 
 
 def unknown_body(accepted: tuple[str, ...]) -> ApiError:
-    """Return ApiError 415: the body has an unknown media type."""
+    """Return ApiError 415: the body has a media type that is not in `accepted`."""
     message = (
         "the body of the request was in an unknown format - accepted media types include: "
         + ", ".join(accepted)
@@ -76,7 +79,7 @@ def unreadable(message: str) -> ApiError:
 
 
 def too_large_resource_version(requested: int, current: int) -> ApiError:
-    """Return ApiError 504: the resourceVersion `requested` is newer than the `current` one."""
+    """Return ApiError 504: the resourceVersion `requested` is newer than `current`, the newest one."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

@@ -196,8 +196,8 @@ def get_operation(
 ) -> Json:
     """Return the operation that gets an object, or its subresource `part`.
 
-    `response_type` is the type of the response, by default the object type of `subject`. `about`
-    is as in `operation`.
+    `response_type` is the type of the response, by default the object type of `subject`. `about` is the
+    operation's (group, version, kind), by default that of `subject`.
     """
     return operation(
         subject,
@@ -212,7 +212,10 @@ def get_operation(
 def update_operation(
     subject: Subject, part: str = "", response_type: str = "", about: About | None = None
 ) -> Json:
-    """Return the operation that updates an object or a subresource; see `get_operation`."""
+    """Return the operation that updates an object, or its subresource `part`.
+
+    The arguments are those of `get_operation`.
+    """
     definition = response_type or subject.object_type
     return operation(
         subject,
@@ -229,7 +232,10 @@ def update_operation(
 def patch_operation(
     subject: Subject, part: str = "", response_type: str = "", about: About | None = None
 ) -> Json:
-    """Return the operation that patches an object or a subresource; see `get_operation`."""
+    """Return the operation that patches an object, or its subresource `part`.
+
+    The arguments are those of `get_operation`.
+    """
     definition = response_type or subject.object_type
     patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
     codes = ("200",) if subject.kind.is_custom else ("200", "201")
@@ -248,7 +254,8 @@ def patch_operation(
 def post_operation(subject: Subject, part: str, definition: str, about: About) -> Json:
     """Return the operation that creates the subresource `part`, such as a binding.
 
-    `definition` is the type of the body and of the response; `about` is as in `operation`.
+    `definition` is the type of the body and of the response; `about` is the operation's (group,
+    version, kind).
     """
     return operation(
         subject,
@@ -262,7 +269,10 @@ def post_operation(subject: Subject, part: str, definition: str, about: About) -
 
 
 def watch_operation(subject: Subject, *, is_list: bool, all_namespaces: bool = False) -> Json:
-    """Return the operation of a deprecated watch path, for the objects of a kind or for one."""
+    """Return the operation of a deprecated watch path.
+
+    The path names all objects of a kind if `is_list` is True, otherwise one object.
+    """
     name = subject.operation_id("watch", "List" if is_list else "")
     if all_namespaces:
         name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"

@@ -105,7 +105,7 @@ V2: Final = Dialect("#/definitions/", wraps_references=False)
 class Types(Struct):
     """A collection of types, with all types that they refer to.
 
-    With `described`, types and fields have descriptions.
+    If `described` is True, types and fields have descriptions.
     """
 
     dialect: Dialect
@@ -167,7 +167,8 @@ class Types(Struct):
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
         """Return a type's OpenAPI schema: a reference to a named type, or an inline schema.
 
-        With `wraps`, a reference is put into allOf, so that the caller can add keywords beside it.
+        If `wraps` is True, a reference is put into allOf, so that the caller can add keywords
+        beside it.
         """
         target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
@@ -181,7 +182,7 @@ class Types(Struct):
 
 
 def _is_opened(schema: Schema) -> bool:
-    """Return whether a field is granular although the definition of its type is atomic."""
+    """Return whether a field with this schema is granular although its named type is atomic."""
     if schema.type is not Type.OBJECT or schema.topology is not ElementRelationship.GRANULAR:
         return False
     return schemas().of_definition(schema.definition).topology is ElementRelationship.ATOMIC

@@ -185,7 +185,7 @@ def _kind(group: str, version: str, kind: str) -> Json:
 
 _PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META: Final = f"#/components/schemas/{_PACKAGE}"
-# definitions whose descriptions are copied: of objects, and of lists
+# types from which the descriptions of objects and of lists are copied
 _OBJECT: Final = "io.k8s.api.apps.v1.Deployment"
 _LIST: Final = f"{_PACKAGE}.Status"
 _CONVENTIONS: Final = (
@@ -216,7 +216,10 @@ def openapi_schemas(kind: Kind, name: str) -> dict[str, Json]:
 
 
 def _metadata_properties(definition: str, meta: str) -> dict[str, Json]:
-    """Return the schemas of apiVersion, kind and metadata, described as in `definition`."""
+    """Return the schemas of apiVersion, kind and metadata, with the descriptions in `definition`.
+
+    `meta` is the type of metadata: ObjectMeta or ListMeta.
+    """
     types: dict[str, Json] = {
         "apiVersion": {"type": "string"},
         "kind": {"type": "string"},

@@ -1,7 +1,7 @@
 """JSON merge patch (RFC 7386) without mutation: unchanged members are shared with the original.
 
-If the target is not an object, the patch without its null members replaces the target. If the patch
-is not an object, it replaces the target unchanged.
+If the target is not an object, the result is the patch without its null members. If the target is
+an object and the patch is not, the result is the patch.
 
 upstream: gopkg.in/evanphx/json-patch.v4/merge.go
 """

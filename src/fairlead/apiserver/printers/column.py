@@ -42,7 +42,7 @@ class Column(Struct, frozen=True):
 
 
 class Printer(Struct, frozen=True):
-    """The printer of a kind; `cells` takes an object and the time, in ns since 1970.
+    """The printer of a kind; `cells` takes (object, ns since 1970) and returns the cells of a row.
 
     `conditions` returns the row's conditions, which clients use to hide rows. Rows are sorted by
     `order`; if it is None, they keep the order of the list. If `is_bare`, the rows of an empty
@@ -67,7 +67,7 @@ def printer(
     """Return a printer for columns such as `Name/name, Desired:integer, Node*`.
 
     The text after `:` is the column's type, the text after `/` its format. A column with `*` is
-    shown only by `-o wide`. The other arguments are described at Printer.
+    shown only by `-o wide`. The other arguments become the fields of Printer.
     """
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
     return Printer(columns, cells, conditions, is_bare, order)

@@ -35,7 +35,7 @@ from fairlead.apiserver.patch.jsonpatch.document import (
 )
 from fairlead.apiserver.patch.strategicpatch.directive import unprocessable
 
-_PLAIN_TEXT: Final = re.compile(rb'"([ !#-\[\]-~]*)"')  # ASCII without escapes
+_PLAIN_TEXT: Final = re.compile(rb'"([ !#-\[\]-~]*)"')  # a JSON string in ASCII without escapes
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
 _MISSING: Final = object()
@@ -44,7 +44,7 @@ _MISSING: Final = object()
 class TestFailedError(ApiError):
     """ApiError 422: a `test` operation failed.
 
-    Its message is that of any other failed operation, as in upstream.
+    As in upstream, the message is the same as for any other failed operation.
     """
 
     def __init__(self) -> None:

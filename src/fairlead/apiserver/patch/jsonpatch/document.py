@@ -169,7 +169,7 @@ def _items_equal(one: Any, other: Any) -> bool:
 
 
 def _members_or_items(part: Any) -> Any:
-    """Return the dict of members, the list of items, or a scalar part unchanged."""
+    """Return the members of an object as a dict, the items of a list, or a scalar unchanged."""
     match _decoded(part):
         case PartialObject() as one:
             return one.members
@@ -180,7 +180,7 @@ def _members_or_items(part: Any) -> Any:
 
 
 def _decoded(part: Any) -> Any:
-    """Return `part`, decoded by one level if it is the JSON text of an object or list."""
+    """Return `part`; JSON text of an object or list is decoded, but not the values inside it."""
     if not isinstance(part, msgspec.Raw):
         return part
     text = bytes(part)
@@ -190,7 +190,7 @@ def _decoded(part: Any) -> Any:
         if text[:1] == b"[":
             return list(map(_null_to_none, _decode_array(text)))
     except (msgspec.DecodeError, RecursionError):
-        return parse_json(text)  # lone surrogates or invalid UTF-8, which parse_json replaces
+        return parse_json(text)  # accepts lone surrogates and invalid UTF-8, too
     return part
 
 

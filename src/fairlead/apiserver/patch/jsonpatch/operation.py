@@ -38,7 +38,7 @@ def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]
     try:
         return list(_decode(body)), notes
     except (msgspec.DecodeError, RecursionError):
-        return operations, notes  # repaired texts differ from the body, so use decoded values
+        return operations, notes  # only `parse_json` can decode this body
 
 
 def _problems(operations: Any, *, is_typed: bool) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _field_warnings(operations: list[Any]) -> list[str]:
 
 
 def _is_ordinary(operation: Any) -> bool:
-    """Return True if an operation has only known fields, no field twice, and a scalar value."""
+    """Return whether an operation has only known fields, no field twice, and a scalar value."""
     return (
         type(operation) is dict
         and operation.keys() <= _FIELDS

@@ -25,7 +25,10 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 
 def document_text(schema: Schema | None, part: Any) -> str:
-    """Return the JSON text of a part; `schema` defines the field order of decoded JSON values."""
+    """Return the JSON text of `part`, which has one of the forms that `document` describes.
+
+    `schema` defines the field order of decoded JSON values.
+    """
     match part:
         case PartialObject():
             members = sorted(part.members.items())
@@ -52,7 +55,11 @@ def _member(schema: Schema | None, key: str, value: Any) -> str:
 
 
 def merged_part(part: Any, patch: Any) -> Any:
-    """Return `part` with the merge patch `patch` applied; for both parts, see `document`."""
+    """Return `part` with the merge patch `patch` applied.
+
+    `part` and `patch` have the forms that `document` describes. A PartialObject in `part` is
+    changed in place.
+    """
     result = _opened_if_composite(part)
     if not isinstance(result, PartialObject):
         return _without_nulls(patch)

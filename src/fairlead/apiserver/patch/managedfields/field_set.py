@@ -119,7 +119,7 @@ def to_fields_v1(node: FieldSet) -> FieldSet:
 
 
 def from_fields_v1(node: Any) -> FieldSet:
-    """Return the set that `fieldsV1` describes. Raises ValueError if it is malformed."""
+    """Return the set that a `fieldsV1` describes. Raises ValueError if `node` is malformed."""
     if not isinstance(node, dict):
         raise ValueError("a field set is an object")  # noqa: TRY004 - client's input
     made = {}

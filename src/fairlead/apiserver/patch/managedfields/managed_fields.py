@@ -220,7 +220,7 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set in `text` reconciled with `schema`; None if that does not change the set."""
+    """Return the set in the JSON `text`, reconciled with `schema`; None if the set stays the same."""
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
@@ -272,9 +272,9 @@ def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, 
 def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
     """Return the entries before a write.
 
-    They are the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. With
-    `from_live`, or if the client sent no managedFields or malformed ones, they are the entries of
-    the stored object `old`.
+    They are the entries that the client sent in `new`; `[]` and `[{}]` mean no entries. If
+    `from_live` is True, or if the client sent no managedFields or malformed ones, they are the
+    entries of the stored object `old`.
     """
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:

@@ -42,7 +42,7 @@ _ORDERED_BY_VALUE: Final = re.compile(
 
 
 class ItemKeyError(ValueError):
-    """An item of a set or associative list has no usable key; the text is the reason."""
+    """An item of a set or associative list has no usable key; the message gives the reason."""
 
 
 # --- notation -------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def canonical_element(element: str) -> str:
     if prefix[1:] != ":":
         raise ValueError(f"{element!r} is not a path element")
     if prefix not in _PREFIXES:
-        return ""  # a newer version may define it; upstream skips it, too
+        return ""  # a newer version may define this prefix; upstream skips the element, too
     if prefix == "f:":
         return element
     if prefix == "i:":
@@ -90,7 +90,7 @@ def canonical_element(element: str) -> str:
         value = msgspec.json.decode(rest)
     except (msgspec.DecodeError, RecursionError):
         raise ValueError(f"{element!r} is not a path element") from None
-    if is_too_deep(value):  # it is decoded again later, with a deeper stack
+    if is_too_deep(value):  # the value is decoded again later, with a deeper stack
         raise ValueError(f"{element!r} is not a path element")
     if prefix == "v:":
         return value_element(value)
@@ -168,7 +168,7 @@ def _value_text(value: Any) -> str:
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
-    """Return whether `value` is owned as a whole.
+    """Return whether `value` is one field, without fields below it.
 
     This is true of an atomic value, a scalar, and a value of the wrong type.
     """

@@ -10,10 +10,11 @@ this field owns .spec.replicas of the Scale. After a write through the Scale, th
     Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
 
 An updater is identified by its name and the API version in which it wrote, an applier by its name
-only. In the managedFields of the Scale, the version is autoscaling/v1. Therefore an updater of the
-object that still owns the field after a write through the Scale is recorded as a new manager. If it
-has an entry with the object's version, this entry keeps the field. Upstream writes a second entry
-with the same manager and version, and forgets the first one when it next reads the object.
+only. In the managedFields of the Scale, the version is autoscaling/v1. So an updater that owns the
+field before and after a write through the Scale is not recognized, and gets a new entry with the
+object's version. If the updater already has an entry with this version, this entry keeps the
+field. Upstream instead writes a second entry with the same manager and version, and forgets the
+first one when it next reads the object.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -43,7 +44,7 @@ _REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 
 
 def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
-    """Return the managedFields of an object's Scale.
+    """Return the managedFields of an object's Scale, given those of the object (`managed`).
 
     `replicas` is the field of the object that the Scale shows.
     """
@@ -72,7 +73,7 @@ def parent_managed_fields(
     for owner, entry in managed.items():
         fields = entry.fields
         if intersection(fields, replicas) and left.pop(_identity(owner), None) is None:
-            fields = difference(fields, replicas)  # another manager took it over
+            fields = difference(fields, replicas)  # another manager now owns the field
         if fields:
             made[owner] = replace(entry, fields=fields)
     for owner in left.values():
@@ -84,5 +85,5 @@ def parent_managed_fields(
 
 
 def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
-    """Return the key that identifies a manager in the lists of the object and of its Scale."""
+    """Return the key by which a manager of an object and a manager of its Scale are compared."""
     return replace(owner, api_version="") if owner.operation == APPLY else owner

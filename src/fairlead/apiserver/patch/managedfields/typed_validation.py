@@ -1,7 +1,7 @@
 """Validation of values against their schema, with the messages of structured-merge-diff.
 
-It finds undeclared fields, values of the wrong type, and list items with the same key. Null is
-valid for every type.
+The errors are undeclared fields, values of the wrong type, and list items with the same key. Null
+is valid for every type.
 
 upstream: sigs.k8s.io/structured-merge-diff/typed/{validate,helpers}.go
 """
@@ -60,7 +60,7 @@ def _member_problems(
     for key in sorted(value):
         if schema.type is Type.OBJECT and key not in schema.fields and schema.items is None:
             yield f"{path}.{key}: field not declared in schema"
-            return  # upstream also stops at the first one
+            return  # as in upstream, only the first undeclared field
         inner = member_schema(schema, key)
         yield from validation_problems(inner, value[key], f"{path}.{key}", may_repeat=may_repeat)
 

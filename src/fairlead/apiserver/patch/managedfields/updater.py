@@ -23,9 +23,9 @@ Worked example, with spec = {replicas, image}:
 Invariant: `owners` never contains an empty set, and no manager owns a field in the `reset_fields`
 of its version.
 
-A manager's set is recorded in the API version in which the manager wrote. If this is not the
-version of the current write, it is in `OwnerVersions`, and the object is converted to find the
-changes in the manager's version.
+A manager's set is recorded in the API version in which the manager wrote. If this version differs
+from the version of the current write, `OwnerVersions` contains it, and the object is converted to
+this version to find the changes.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -90,7 +90,7 @@ class OwnershipConflictError(Exception, Generic[Name]):
     """
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` maps each other manager to its fields that the apply changes."""
+        """`conflicts` maps each other owner to its fields that the apply changes."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
@@ -211,7 +211,10 @@ def _release_changed(
 def _owned_by_version(
     owners: Owners[Name], other_versions: OwnerVersions[Name], version: OwnedVersion
 ) -> list[tuple[OwnedVersion, FieldSet]]:
-    """Return (version, owned fields) for each version that a manager uses."""
+    """Return (version, fields that managers own in it) for each version that a manager uses.
+
+    `version` is the version of the managers that are not in `other_versions`.
+    """
     found: list[tuple[OwnedVersion, FieldSet]] = []
     for name, fields in owners.items():
         its_version = other_versions.get(name, version)

@@ -30,7 +30,7 @@ _FORMAT_NAMES: Final = {DELETE_FROM: "primitive list", SET_ORDER: "setElementOrd
 def target_list(key: str, prefix: str) -> str:
     """Return the name of the list to which the directive `key` (`PREFIX/LIST`) refers.
 
-    Raises ApiError 400 if `key` has another form, or another prefix than `prefix`.
+    Raises ApiError 400 if `key` does not have this form, or if its prefix is not `prefix`.
     """
     # upstream: patch.go:extractKey
     prefix_found, slash, name = key.partition("/")
@@ -80,23 +80,23 @@ def internal_error(message: str) -> ApiError:
 
 
 def bad_format(what: str) -> ApiError:
-    """Return ApiError 400: the value of a directive is malformed."""
+    """Return ApiError 400: a directive is malformed; `what` describes its value in the message."""
     return bad_request(f"invalid patch format of {what}")
 
 
 def wrong_argument(expected: str, value: Any) -> ApiError:
-    """Return ApiError 500: the value of a directive has the wrong type."""
+    """Return ApiError 500: the `value` of a directive does not have the Go type `expected`."""
     received = "%!s(<nil>)" if value is None else type_name(value)
     return internal_error(f"expected a {expected}, but received a {received}")
 
 
 def unknown_directive(value: Any, where: Json) -> ApiError:
-    """Return ApiError 500: the value of `$patch` is unknown."""
+    """Return ApiError 500: `where` has a `$patch` with an unknown `value`."""
     return internal_error(f"unknown patch type: {format_s(value)} in map: {format_v(where)}")
 
 
 def missing_merge_key(item: Json, key: str) -> ApiError:
-    """Return ApiError 500: a list item lacks the merge key."""
+    """Return ApiError 500: the list item `item` lacks the merge key `key`."""
     return internal_error(f"map: {format_v(item)} does not contain declared merge key: {key}")
 
 
@@ -110,6 +110,9 @@ def panic_error() -> ApiError:
 
 
 def unprocessable() -> ApiError:
-    """Return ApiError 422 with upstream's message, which does not name the cause."""
+    """Return ApiError 422 for a patch that cannot be applied.
+
+    As in upstream, the message does not name the cause.
+    """
     message = "the server rejected our request due to an error in our request"
     return ApiError("Invalid", 422, message, has_details=True)

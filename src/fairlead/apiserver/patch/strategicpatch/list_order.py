@@ -44,9 +44,9 @@ def in_set_order(
 ) -> list[Any]:
     """Sort `from_patch` by `patch_order` and `rest` by `before`; return both as one list.
 
-    The sorted lists are merged from the front. An item of `rest` comes next if `before` has it in
-    front of the next item of `from_patch`; otherwise the item of `from_patch` comes next. `key` is
-    the merge key, "" for scalars. Raises ApiError 500.
+    `before` is the original list. The sorted lists are merged from the front. An item of `rest`
+    comes next if `before` has it in front of the next item of `from_patch`; otherwise the item of
+    `from_patch` comes next. `key` is the merge key, "" for scalars. Raises ApiError 500.
     """
     item_key = key if are_objects else ""
     from_patch = _sorted_by_order(from_patch, patch_order, item_key, are_objects=are_objects)
@@ -115,7 +115,11 @@ def _insertion_sorted(items: list[Any], found: list[int]) -> list[Any]:
 def _merge_sorted(
     rest: list[Any], from_patch: list[Any], before_positions: Positions, key: str
 ) -> list[Any]:
-    """Return both lists as one; items of `rest` stay in front of patch items that they preceded."""
+    """Return both lists as one list.
+
+    An item of `rest` stays in front of a patch item if it preceded the patch item in the original
+    list. `before_positions` are the positions in the original list.
+    """
     # upstream: patch.go:mergeSortedSlice
     result = []
     index = 0
@@ -183,11 +187,11 @@ def is_delete_directive(item: Any) -> bool:
 
 
 def _positions(items: list[Any], key: str) -> Positions:
-    """Return the first index of each item."""
+    """Return the first index of each item of `items`, by the item's key."""
     return {_item_key(item, key): index for index, item in reversed(list(enumerate(items)))}
 
 
 def _item_key(item: Any, key: str) -> str | bytes:
-    """Return the canonical form of an object's value of the merge key, or of a scalar."""
+    """Return the canonical form of a scalar item, or of the merge key's value in an object."""
     value = item.get(key) if key and isinstance(item, dict) else item
     return canonical_key(value)

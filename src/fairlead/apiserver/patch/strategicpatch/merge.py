@@ -93,7 +93,11 @@ def _follow_directive(patch: Json) -> Json:
 
 
 def _retain_keys(original: Json, patch: Json) -> Json:
-    """Return the fields of `original` that the patch's $retainKeys lists."""
+    """Return the fields of `original` that the patch's $retainKeys lists.
+
+    Remove $retainKeys from `patch`. Raises ApiError 400 if $retainKeys is not a list, or does not
+    list a field that the patch sets.
+    """
     retained = patch.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
         raise bad_format("retainKeys")
@@ -108,9 +112,9 @@ def _retain_keys(original: Json, patch: Json) -> Json:
 def _merge_field(
     parent: Field, result: Json, key: str, value: Any, *, is_deletion: bool = False
 ) -> None:
-    """Apply one member of a patch to `result`.
+    """Apply one member of a patch (`key`: `value`) to `result`, in place.
 
-    With `is_deletion`, `value` lists scalars to remove.
+    If `is_deletion` is True, `value` lists scalars to remove from the list.
     """
     before = result.get(key)
     if value is None:
@@ -181,9 +185,9 @@ def _slice_field(parent: Field, key: str) -> Field:
 
 
 def _set_element_order(parent: Field, result: Json, patch: Json, key: str) -> None:
-    """Merge the list to which the $setElementOrder `key` refers.
+    """Merge the list to which the $setElementOrder directive `key` refers into `result`.
 
-    Remove the order and the list from `patch`.
+    Remove the directive and the list from `patch`.
     """
     # upstream: patch.go:mergePatchIntoOriginal
     order = patch.pop(key)
@@ -233,7 +237,8 @@ def merged_list(
 ) -> list[Any]:
     """Return `original` merged with the items of `patch`; new items are put at the front.
 
-    With `is_deletion`, return `original` without the scalars in `patch`. Raises ApiError 422, 500.
+    If `is_deletion` is True, return `original` without the scalars in `patch`. Raises ApiError
+    422, 500.
     """
     if not original and not patch:
         return original
