@@ -168,7 +168,7 @@ def _account(name: str) -> tuple[str, str] | None:
 
 
 def _go_user(headers: Mapping[str, str]) -> str:
-    """Return the text that Go prints for the user in `headers`, who has no name."""
+    """Return the user in `headers` as Go prints it, with an empty name."""
     groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
     extra = (
         f"{quoted(key)}:{_go_strings(values)}" for key, values in sorted(_extra(headers).items())

@@ -67,8 +67,8 @@ _AUTOSCALER: Final = _defaults("autoscaling.v2.HorizontalPodAutoscalerSpec", "mi
 def with_defaults(kind: Kind, obj: Json) -> Json:
     """Return `obj` with the defaults of its kind; `obj` itself if no default is missing.
 
-    Raises QuantityError if the pod has pod-level resources, and a container's quantity that they
-    are computed from is malformed.
+    The defaults of a pod with pod-level resources are computed from the quantities of its
+    containers. Raises QuantityError if such a quantity is malformed.
     """
     rule = _RULES.get(kind.resource)
     return rule(obj) if rule else obj

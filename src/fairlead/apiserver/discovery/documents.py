@@ -138,7 +138,7 @@ class Documents:
     def _media_type(self, path: Path, accept: str) -> str:
         """Return the media type of the document at `path`, chosen by the Accept header.
 
-        Raises ApiError 406 if `accept` contains no possible media type.
+        Raises ApiError 406 if `accept` allows none of the media types of the document.
         """
         if path[:1] not in (("api",), ("apis",)):
             if path == ("version",):

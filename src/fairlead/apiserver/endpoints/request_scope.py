@@ -50,8 +50,8 @@ class ComputedObjects(Protocol):
 class ServerDeps(Struct, frozen=True, kw_only=True):
     """The dependencies that all requests to one server share.
 
-    `computed` serves kinds that are not stored. Without `protobuf`, protobuf bodies are rejected.
-    Without `identity`, reviews and token requests are rejected.
+    `computed` serves kinds that are not stored. If `protobuf` is None, protobuf bodies are
+    rejected. If `identity` is None, reviews and token requests are rejected.
     """
 
     store: Store
@@ -116,9 +116,9 @@ class RequestScope(Struct, frozen=True):
         return Response(code, body, media_type, warnings=tuple(self.warnings))
 
     def manager(self, options: WriteOptions) -> str:
-        """Return the field manager in `options`; by default, the start of the User-Agent header.
+        """Return the field manager in `options`.
 
-        If the request has neither, return "unknown".
+        If there is none, return the User-Agent header up to the first slash, or "unknown".
         """
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
         agent = self.request.headers.get("user-agent", "").partition("/")[0]

@@ -20,7 +20,7 @@ encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes subclasses of dict as dicts, and never uses anchors and aliases."""
+    """Writes subclasses of dict as dicts, and uses neither anchors nor aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Return True, so that repeated parts of a document are written in full."""

@@ -162,6 +162,6 @@ class OpenApi:
 
 
 def _v2_form(accept: str) -> str:
-    """Return the name of the /openapi/v2 document in a form that `accept` allows; "" for none."""
+    """Return the key in `_V2_FORMS` of the form that `accept` prefers; "" if none is supported."""
     wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
     return next((_FORM_BY_TYPE[one] for one in wanted if one in _FORM_BY_TYPE), "")

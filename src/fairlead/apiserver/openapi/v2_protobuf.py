@@ -73,7 +73,7 @@ def _schema_fields(schema: Json) -> Iterator[bytes]:
 
 
 def _nested(key: str, value: Any) -> bytes:
-    """Return the encoded member `key`: an extension or nested types; empty for other keys."""
+    """Return the member `key` encoded if it contains schemas or is an extension; otherwise b""."""
     match key:
         case "additionalProperties" if isinstance(value, dict):
             return bytes_field(21, bytes_field(1, schema_message(value)))

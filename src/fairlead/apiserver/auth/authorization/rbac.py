@@ -39,7 +39,11 @@ _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
 
 
 class _Grant(Struct, frozen=True):
-    """The subjects of a binding, and the rules of its role."""
+    """The subjects of a binding, and the rules of its role.
+
+    `namespace` is the namespace of the binding, "" for a ClusterRoleBinding. `description` names
+    the binding and its role in the reason of a decision.
+    """
 
     subjects: Sequence[Json]
     rules: Sequence[Json]

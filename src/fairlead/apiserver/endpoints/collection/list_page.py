@@ -235,8 +235,8 @@ def _changed_since(
 ) -> dict[str, StoredObject | None]:
     """Return the objects that changed after `version`, by key, as they were at `version`.
 
-    An object that did not exist then is None. Raises ApiError 410 if the change log starts after
-    `version`.
+    An object that did not exist at `version` is None. Raises ApiError 410 if the change log starts
+    after `version`.
     """
     before: dict[str, StoredObject | None] = {}
     for change in reversed(storage.changes_since(version)):
@@ -308,7 +308,7 @@ def decoded(text: str) -> Token:
 
 
 def _first_fault(text: str) -> int | None:
-    """Return the offset of the first byte of `text` that is not base64; None if all are valid."""
+    """Return the offset at which `text` stops being valid base64; None if all of it is valid."""
     encoded_text = text.encode("latin-1", "replace").decode("latin-1")
     for at, mark in enumerate(encoded_text):
         if mark not in _ALPHABET and mark not in "\r\n":

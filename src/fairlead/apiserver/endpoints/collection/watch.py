@@ -83,8 +83,8 @@ class Watch:
     """One client's queue of events.
 
     `timeout_s` is the duration of the watch. `bookmark_s` is the time of the final bookmark in
-    seconds after the start; None means no periodic bookmarks. `is_drained` is True if
-    the last call of `pop_lines` returned all queued events.
+    seconds after the start; None means no periodic bookmarks. `is_drained` is True if the last
+    call of `pop_lines` returned all queued events.
     """
 
     def __init__(

@@ -177,7 +177,10 @@ def delete_options(scope: RequestScope) -> DeleteOptions:
 
 
 def warn_of_orphans(scope: RequestScope, options: DeleteOptions) -> None:
-    """Warn the client if the deletion orphans dependents because it has no propagation policy."""
+    """Warn the client that dependents are orphaned, if `options` have no propagation policy.
+
+    Only some kinds orphan dependents in this case.
+    """
     warning = strategy_of(scope.kind).warning_without_policy
     if warning and not options.deletion.policy:
         scope.warnings.append(warning)

@@ -45,7 +45,10 @@ def is_true(request: Request, name: str) -> bool:
 
 
 def integer(request: Request, name: str) -> int | None:
-    """Return the integer parameter `name`; None if it is missing. Raises ApiError 400."""
+    """Return the integer parameter `name`; None if it is missing.
+
+    Raises ApiError 400 if the parameter is not a 64-bit integer.
+    """
     if not request.has(name):
         return None
     text = request.parameter(name)

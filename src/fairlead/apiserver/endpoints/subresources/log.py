@@ -130,7 +130,10 @@ def _status(pod: Json, name: str) -> Json | None:
 
 
 def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
-    """Raise ApiError 400 if the container has no log yet."""
+    """Raise ApiError 400 if the container has no log yet.
+
+    If `is_previous` is True, raise it if the container has no previous run that has ended.
+    """
     named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
     if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
         status = _CREATED  # the kubelet has not reported any status yet

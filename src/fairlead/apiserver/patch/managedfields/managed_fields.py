@@ -138,9 +138,9 @@ def updated(
     """Return `new` with managedFields that record how `owner` updated `old`.
 
     `old` is None if `owner` created the object. The update starts from the managedFields that the
-    client sent in `new`. If the client sent none or malformed ones, or for a subresource, the
-    update starts from the managedFields of `old`. If the changed fields cannot be determined,
-    `new` gets no managedFields.
+    client sent in `new`. If `new` has no or malformed managedFields, or if the write is to a
+    subresource, the update starts from the managedFields of `old`. If the changed fields cannot be
+    determined, `new` gets no managedFields.
     """
     # upstream: fieldmanager.go:UpdateNoErrors
     managed = _starting_entries(old, new, from_live=bool(owner.subresource))
@@ -220,7 +220,10 @@ def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
 
 @lru_cache(maxsize=SETS_MAX)
 def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
-    """Return the set in the JSON `text`, reconciled with `schema`; None if the set stays the same."""
+    """Return the set in `text`, reconciled with `schema`; None if the set stays the same.
+
+    `text` is the JSON of a fieldsV1.
+    """
     fields = _decode(text)
     made = reconciled_with_schema(schema, fields)
     return None if made is fields else made

@@ -65,7 +65,7 @@ def parent_managed_fields(
 
     `managed` are the object's managedFields before the write; `scaled` are the managedFields of the
     written Scale. New managers are recorded with `api_version`, the version of the object in the
-    request.
+    request. `replicas` is the field of the object that the Scale shows.
     """
     # upstream: scalehandler.go:ToParent
     left = {_identity(owner): owner for owner in scaled}

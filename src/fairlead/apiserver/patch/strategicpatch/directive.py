@@ -80,7 +80,7 @@ def internal_error(message: str) -> ApiError:
 
 
 def bad_format(what: str) -> ApiError:
-    """Return ApiError 400: a directive is malformed; `what` describes its value in the message."""
+    """Return ApiError 400: a directive is malformed; `what` names the malformed part."""
     return bad_request(f"invalid patch format of {what}")
 
 
