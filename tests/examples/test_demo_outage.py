@@ -29,5 +29,5 @@ def test_the_demo_shows_evicted_pods_and_writes_its_report(tmp_path: Path) -> No
     assert "508 nodes failed" in done.stdout
     tainted = "In zone a, 115 nodes tainted from 50s to 19m50s; "
     assert f"{tainted}the eviction rate allows 115" in done.stdout
-    assert "other pods preempted for them" in done.stdout
+    assert "other pods preempted to make room" in done.stdout
     assert '"outage":{' in (tmp_path / "openb-outage.html").read_text()

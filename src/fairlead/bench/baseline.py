@@ -33,6 +33,6 @@ def regressions(results: Sequence[Json], earlier: Mapping[str, Json]) -> list[st
             if now and then and now > then * (1 + TOLERANCE):
                 more = 100 * (now / then - 1)
                 found.append(
-                    f"{result['workload']}: {now:,.2f} {unit}, {more:.0f} % more than {then:,.2f}"
+                    f"{result['workload']}: {now:,.2f} {unit}, {more:.0f}% more than {then:,.2f}"
                 )
     return found

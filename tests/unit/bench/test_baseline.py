@@ -23,10 +23,10 @@ def test_only_more_than_15_percent_is_a_regression():
     earlier = {"a": result()}
     assert regressions([result(cpu_seconds=1.14, peak_mib=114.0)], earlier) == []
     assert regressions([result(cpu_seconds=1.2)], earlier) == [
-        "a: 1.20 s of CPU time, 20 % more than 1.00"
+        "a: 1.20 s of CPU time, 20% more than 1.00"
     ]
     assert regressions([result(peak_mib=150.0)], earlier) == [
-        "a: 150.00 MiB at the peak, 50 % more than 100.00"
+        "a: 150.00 MiB at the peak, 50% more than 100.00"
     ]
 
 

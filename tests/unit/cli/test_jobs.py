@@ -159,7 +159,8 @@ def test_a_group_is_explained(dump, capsys, target):
     )
     assert run(["explain", target, "--snapshot", path]) == 0
     shown = lines(capsys)
-    assert shown[0] == "default/g: needs 3 of its 3 members, 0 on nodes, nodes have room for 2 more"
+    members = "needs 3 of its 3 members, 0 are on nodes, nodes have room for 2 more"
+    assert shown[0] == f"default/g: {members}"
     assert shown[1].startswith("Blocked: no node can take the next member (default/g-")
     assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
     assert "n1    Insufficient cpu            500m cpu" in shown
@@ -181,7 +182,7 @@ def test_a_running_group_with_a_pending_member_is_explained(dump, capsys):
 def test_a_group_with_too_few_members_is_explained(dump, capsys):
     group, *pods = gang("g", 3)
     run(["explain", "podgroup/g", "--snapshot", dump(node("n1"), group, pods[:2])])
-    assert lines(capsys)[0] == "default/g: needs 3 members and has 2, 0 on nodes"
+    assert lines(capsys)[0] == "default/g: needs 3 members and has 2, 0 are on nodes"
 
 
 def test_the_explanation_of_a_group_states_its_expected_start(dump, capsys):
@@ -197,7 +198,7 @@ def test_a_pod_without_a_group_is_explained_as_a_group_of_one_pod(dump, capsys):
     del alone["metadata"]["annotations"]
     run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
     assert lines(capsys)[:2] == [
-        "Pod/default/alone-0: needs 1 of its 1 members, 0 on nodes, nodes have room for 1 more",
+        "Pod/default/alone-0: needs 1 of its 1 members, 0 are on nodes, nodes have room for 1 more",
         "Not blocked: it runs, or starts with the next session.",
     ]
 

@@ -56,7 +56,7 @@ IN_TEXT = {
     "outage.zones": "ZONE OF FAILED NODES",
     "outage.lost": "not back",
     "outage.misconceptions": "common misconceptions, checked against this run",
-    "outage.preempted": "preempted for them",
+    "outage.preempted": "preempted to make room",
 }
 
 

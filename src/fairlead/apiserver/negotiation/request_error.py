@@ -79,7 +79,7 @@ def unreadable(message: str) -> ApiError:
 
 
 def too_large_resource_version(requested: int, current: int) -> ApiError:
-    """Return ApiError 504: the resourceVersion `requested` is newer than `current`, the newest one."""
+    """Return ApiError 504: resourceVersion `requested` is newer than the newest, `current`."""
     # upstream: apiserver/pkg/storage/errors.go:NewTooLargeResourceVersionError
     return ApiError(
         "Timeout",

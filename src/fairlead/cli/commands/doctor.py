@@ -120,7 +120,7 @@ def _terminal() -> _Finding:
 
 
 def _kubectl() -> _Finding:
-    needed_for = "dumps of a cluster, and to talk to `fairlead up`"
+    needed_for = "dumping a cluster, and using kubectl with `fairlead up`"
     path = shutil.which("kubectl")
     if path is None:
         return _Finding(is_ok=False, text="kubectl is not on the PATH", needed_for=needed_for)

@@ -132,10 +132,9 @@ def reveal_text(file: Path, source: str, key_file: Path) -> None:
     text = decode_text(source, read_bytes(Path(source)))
     unknown = pseudonyms.unknown_in(text)
     if unknown is not None:
-        shown = f": {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
-        problem = (
-            f"has few or no pseudonyms of {key_file}, which may be another snapshot's key{shown}"
-        )
+        shown = f"; not in it: {', '.join(unknown[:_UNKNOWN_SHOWN])}" if unknown else ""
+        other = "which may be the key of another snapshot"
+        problem = f"has few or no pseudonyms of {key_file}, {other}{shown}"
         raise InputError(source, problem)
     with AtomicFile(file) as written:
         written.write(pseudonyms.reveal(text).encode())

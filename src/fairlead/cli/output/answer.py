@@ -259,7 +259,8 @@ def _workload_cells(one: WorkloadEffect) -> tuple[str, ...]:
     ready = one.readiness
     lowest = f"{ready.lowest:,}"
     if ready.lowest < min(ready.before, ready.wanted):
-        lowest += " to end" if ready.lowest_for is None else f" for {for_readers(ready.lowest_for)}"
+        until = "to the end" if ready.lowest_for is None else f"for {for_readers(ready.lowest_for)}"
+        lowest = f"{lowest} {until}"
     return (
         str(one.workload),
         f"{ready.wanted:,}",

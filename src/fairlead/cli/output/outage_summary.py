@@ -125,7 +125,7 @@ def _headline(found: OutageOutcome) -> str:
         f"{len(found.lost):,} not back",
     ]
     if found.preempted:
-        parts.append(f"{_counted(len(found.preempted), 'other pod')} preempted for them")
+        parts.append(f"{_counted(len(found.preempted), 'other pod')} preempted to make room")
     return ", ".join(parts)
 
 

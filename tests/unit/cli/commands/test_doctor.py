@@ -35,7 +35,7 @@ def test_the_required_libraries_of_a_source_tree_are_unknown(monkeypatch, capsys
 def test_kubectl_is_only_needed_for_some_commands(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run(["doctor"]) == exit_code.SUCCESS
-    assert "note     kubectl is not on the PATH (needed for dumps" in capsys.readouterr().out
+    assert "note     kubectl is not on the PATH (needed for dumping" in capsys.readouterr().out
 
 
 def test_a_cluster_that_does_not_answer_fails(tmp_path, capsys):

@@ -36,7 +36,7 @@ def test_examples_have_reasons():
     lower = page(decision(ShadowAgreement.LOWER, **scores))
     assert "n2, n3 and 3 more" in lower
     assert "score 90, best 120" in lower
-    assert "had 30.0 less on average" in lower
+    assert "Lower scores were 30.0 below the best score" in lower
     refused = {"reason": "node(s) had a <taint>", "victims": ("shop/a", "shop/b")}
     text = page(decision(ShadowAgreement.UNSCHEDULABLE, **refused))
     assert "node(s) had a &lt;taint&gt;; would preempt shop/a, shop/b" in text

@@ -17,7 +17,7 @@ import msgspec
 
 from fairlead.api.json import Json
 from fairlead.cli import exit_code
-from fairlead.cli.own_command import run_own_command
+from fairlead.cli.own_command import ANSWER_SECONDS_MAX, run_own_command
 from fairlead.whatif.input.error import InputError
 
 REPORTS_MAX: Final = 10
@@ -101,7 +101,8 @@ class Questions:
         try:
             completed = await run_own_command([command, *cluster, *arguments])
         except TimeoutError:
-            raise InputError(command, "takes too long") from None
+            problem = f"took longer than {ANSWER_SECONDS_MAX} seconds"
+            raise InputError(command, problem) from None
         if completed.code not in _COMPLETED_CODES:
             # The message contains the path of a temporary file, which means nothing to the user.
             text = completed.error.removeprefix("fairlead: ")

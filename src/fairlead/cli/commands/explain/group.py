@@ -46,9 +46,10 @@ def _members(found: GroupExplanation) -> str:
     needs = f"needs {found.min_member} of its {found.members} members"
     if found.min_member > found.members:
         needs = f"needs {found.min_member} members and has {found.members}"
-    parts = [needs, f"{found.ready} on nodes"]
+    on_nodes = "1 is on a node" if found.ready == 1 else f"{found.ready} are on nodes"
+    parts = [needs, on_nodes]
     if found.promised:
-        parts.append(f"{found.promised} pipelined")
+        parts.append(f"{found.promised} {'is' if found.promised == 1 else 'are'} pipelined")
     if found.placeable:
         parts.append(f"nodes have room for {found.placeable} more")
     return ", ".join(parts)

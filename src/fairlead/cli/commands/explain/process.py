@@ -25,7 +25,7 @@ _BYTES_MAX: Final = 64 << 20  # An explanation has about 300 bytes for each node
 _WORDS: Final = {
     0: "",
     401: "the token is missing or not valid; --token-file names one",
-    403: "the token's user may not GET /fairlead/explain",
+    403: "the token's user has no permission to GET /fairlead/explain",
 }
 
 

@@ -43,7 +43,9 @@ def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
     --shadow. It has status 404 if the scheduler does not know the pod. Extenders are not called.
     """
     if not isinstance(runner.engine, Engine):
-        return PodAnswer(503, b"this replica waits for the Lease, or compares only")
+        return PodAnswer(
+            503, b"this replica does not schedule: it is not the leader, or has --shadow"
+        )
     try:
         scheduler = runner.engine.find(Scheduler)
     except LookupError:
@@ -68,7 +70,7 @@ def explain_running(runner: ClusterRunner, query: PodQuery) -> PodAnswer:
 def _not_queued(engine: Engine, query: PodQuery) -> PodAnswer:
     known = engine.cluster.pods.get(query.key)
     if known is None:
-        return PodAnswer(404, f"the scheduler does not have the pod {query.key}".encode())
+        return PodAnswer(404, f"the scheduler does not know the pod {query.key}".encode())
     node = engine.cluster.node_of(known)
     if query.output == "json":
         value = {"apiVersion": API_VERSION, "kind": "Explanation", "pod": query.key, "node": node}

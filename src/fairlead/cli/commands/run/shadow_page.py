@@ -73,7 +73,7 @@ def _configuration(name: str, one: Json) -> str:
         '<tr><th>class</th><th>pods</th><th class="number">count</th>'
         '<th class="number">share</th></tr>'
     )
-    lost = f"<p>Nodes with a lower score had {one['averageScoreLost']} less on average.</p>"
+    lost = f"<p>Lower scores were {one['averageScoreLost']} below the best score on average.</p>"
     parts = [
         f"<section><h2>{html.escape(name)}</h2>",
         f"<table>\n{head}\n{chr(10).join(rows)}\n</table>",

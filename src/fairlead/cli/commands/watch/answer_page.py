@@ -116,7 +116,7 @@ class _AnswerCollector(Collector):
         )
         pods = GaugeMetricFamily(
             "fairlead_question_pods",
-            "Pods that the change would affect, by how.",
+            "Pods that the change would affect, by effect.",
             labels=["question", "effect"],
         )
         failed = GaugeMetricFamily(
@@ -145,6 +145,6 @@ class _AnswerCollector(Collector):
         )
         yield GaugeMetricFamily(
             "fairlead_watch_unreadable",
-            "Effects on the answers of resources that could not be read.",
+            "Ways in which answers are inexact because resources could not be read.",
             value=len(self._inquiry.unreadable),
         )
