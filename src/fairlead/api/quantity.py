@@ -107,7 +107,8 @@ def parse_quantity(text: QuantityText) -> Quantity:
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
     if len(written) > LENGTH_MAX:
-        raise QuantityError(f"{written[:20]}…", why=f"{len(written)} characters are too many")
+        too_many = f"it has {len(written)} characters, more than {LENGTH_MAX}"
+        raise QuantityError(f"{written[:20]}…", why=too_many)
     matched = _FORM.fullmatch(written)
     if not written or matched is None:
         raise QuantityError(written)
@@ -117,7 +118,7 @@ def parse_quantity(text: QuantityText) -> Quantity:
         raise QuantityError(written, NO_NUMBER)
     magnitude = _nanos(int(digits + fraction or "0") * multiplier, exponent - len(fraction))
     if magnitude > NANO_MAX:
-        raise QuantityError(written, why="is beyond all measure")
+        raise QuantityError(written, why="the amount is too large")
     kept = written if _is_kept_as_written(digits, fraction, suffix, exponent) else ""
     if family is Format.BINARY_SI:
         magnitude = min(magnitude, INT64_MAX * NANOS_PER_UNIT)
@@ -217,7 +218,9 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
         raise QuantityError(written, NO_SUFFIX)
     exponent = int(matched[1])
     if abs(exponent) > EXPONENT_MAX:
-        raise QuantityError(written, NO_SUFFIX, f"the exponent is beyond {EXPONENT_MAX}")
+        raise QuantityError(
+            written, NO_SUFFIX, f"the exponent is not from -{EXPONENT_MAX} to {EXPONENT_MAX}"
+        )
     return 1, exponent, Format.DECIMAL_EXPONENT
 
 

@@ -62,7 +62,7 @@ def parse_timestamp(text: str) -> int:
         raise ValueError(f"{text!r} is not a timestamp: {cause}") from None
     seconds = (instant - _EPOCH) // _ONE_SECOND
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
-        raise ValueError(f"{text!r} is not a timestamp: in UTC its year is not among 1 to 9999")
+        raise ValueError(f"{text!r} is not a timestamp: in UTC, its year is not from 1 to 9999")
     return seconds * NANOSECONDS_PER_SECOND + int(f"{fraction:0<9.9}")
 
 
@@ -131,7 +131,7 @@ def _utc_second(instant: int) -> str:
 @lru_cache(maxsize=SECONDS_KEPT)  # most timestamps are of the current second
 def _second_text(seconds: int) -> str:
     if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
-        raise ValueError("the year of an instant is not among 1 to 9999")
+        raise ValueError("the year of an instant is not from 1 to 9999")
     second = _EPOCH + timedelta(seconds=seconds)
     return second.isoformat()[: len("2026-01-01T00:00:00")]
 

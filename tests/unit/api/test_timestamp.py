@@ -115,7 +115,7 @@ def test_durations_round_trip(duration):
 @pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
 def test_a_year_outside_1_to_9999_in_utc_is_refused(text):
     """So every parsed instant can be formatted."""
-    with pytest.raises(ValueError, match="in UTC its year is not among 1 to 9999"):
+    with pytest.raises(ValueError, match="in UTC, its year is not from 1 to 9999"):
         parse_timestamp(text)
 
 
@@ -125,5 +125,5 @@ def test_the_first_and_the_last_timestamp_round_trip(text):
 
 
 def test_an_instant_after_the_year_9999_cannot_be_formatted():
-    with pytest.raises(ValueError, match="is not among 1 to 9999"):
+    with pytest.raises(ValueError, match="is not from 1 to 9999"):
         format_timestamp(2**80)

@@ -257,7 +257,7 @@ class _Builder:
 
     def _alias(self, event: AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            problem = f"the alias *{event.anchor} stands for nothing defined before it"
+            problem = f"the alias *{event.anchor} has no anchor before it"
             upstream = f"yaml: unknown anchor '{event.anchor}' referenced"
             raise _refusal(event, problem, upstream)
         value, size = self._anchors[event.anchor]
