@@ -223,7 +223,7 @@ def _rules(top: Json) -> BatchRules:
 def _choice(top: Json, key: str, known: Collection[str], default: str) -> str:
     found = top.get(key, default)
     if not isinstance(found, str) or found not in known:
-        raise BatchConfigurationError(f"{key}: {found!r} is not one of them; {_known(known)}")
+        raise BatchConfigurationError(f"{key}: {found!r} is not a known value; {_known(known)}")
     return found
 
 
@@ -241,7 +241,9 @@ def _duration(value: object, path: str) -> float | None:
 
 def _actions(text: object) -> tuple[str, ...]:
     if not isinstance(text, str):
-        raise BatchConfigurationError(f"actions: expected names in one text, found {text!r}")
+        raise BatchConfigurationError(
+            f"actions: expected a string of names separated by commas, found {text!r}"
+        )
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 

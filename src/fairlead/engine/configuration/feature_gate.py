@@ -167,11 +167,11 @@ def check_gates(version: str, gates: Mapping[str, bool], field: str = "") -> Non
         gate = known.get(name)
         if gate is None:
             names = ", ".join(sorted(known))
-            problem = f"no such gate here in Kubernetes {version}; known: {names}"
+            problem = f"Fairlead has no such gate for Kubernetes {version}; known: {names}"
             raise ConfigurationError(f"{field}{name}", problem)
         if gate.is_locked and value is not gate.default:
-            always = f"it is always {str(gate.default).lower()} here in Kubernetes {version}"
-            raise ConfigurationError(f"{field}{name}", forbidden(always))
+            only = f"Fairlead supports only {str(gate.default).lower()} for Kubernetes {version}"
+            raise ConfigurationError(f"{field}{name}", forbidden(only))
 
 
 def check_required_gates(version: str, gates: Mapping[str, bool], field: str) -> None:

@@ -228,7 +228,7 @@ def _strategy(field: str, form: PluginSetForm) -> str:
         chosen.append(LEAST_ALLOCATED)
     if len(chosen) > 1:
         raise ConfigurationError(
-            field, f"{' and '.join(chosen)} are one plugin now; all but one must be disabled"
+            field, f"{' and '.join(chosen)} are strategies of NodeResourcesFit now; enable only one"
         )
     return chosen[0] if chosen else ""
 

@@ -167,7 +167,7 @@ class _PluginBuilder(Struct, frozen=True):
 
         problem = problem_of(plugin)
         if not problem and plugin.name != name:
-            problem = f"calls itself {plugin.name!r}"
+            problem = f"has the attribute name {plugin.name!r}; the two must be equal"
         if problem:
             raise self._error(f"plugin {name}: {problem}")
         return guarded(self.metered(plugin), self.handle.reporter)

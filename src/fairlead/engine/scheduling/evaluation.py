@@ -30,7 +30,7 @@ from fairlead.engine.scheduling.prioritization import explain_scores
 from fairlead.engine.state.pod_info import PodInfo
 
 Call = Callable[[CallExtender], CallOutcome]
-LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
+LEFT_OUT = unschedulable("the extender gave no reason").by(REJECTOR)
 
 
 class PreemptionEvaluation(Struct):

@@ -82,9 +82,9 @@ def test_the_configuration_of_fairlead_uses_all_actions_and_its_own_rules():
     [
         ("a: [", "not YAML: "),
         ("[]", "configuration: expected a mapping, found []"),
-        ("actions: 3", "actions: expected names in one text, found 3"),
+        ("actions: 3", "actions: expected a string of names separated by commas, found 3"),
         ("action: allocate", "configuration: no field 'action'; known: actions, "),
-        ("rules: mine", "rules: 'mine' is not one of them; known: fairlead, kube-batch"),
+        ("rules: mine", "rules: 'mine' is not a known value; known: fairlead, kube-batch"),
         ("defaultQueue: ''", "defaultQueue: expected the name of a queue, found ''"),
         ("defaultQueue: [a]", "defaultQueue: expected the name of a queue, found ['a']"),
         ("schedulerNames: volcano", "schedulerNames: expected a list of names, found 'volcano'"),
@@ -94,7 +94,7 @@ def test_the_configuration_of_fairlead_uses_all_actions_and_its_own_rules():
             "tiers: [{plugins: [{name: binpack, arguments: {binpack.cpu: 2147483648}}]}]",
             "tiers[0].plugins[0].arguments.binpack.cpu: 2147483648 does not fit 32 bits",
         ),
-        ("victims: all", "victims: 'all' is not one of them; known: gangs, pods"),
+        ("victims: all", "victims: 'all' is not a known value; known: gangs, pods"),
         ("tiers: x", "tiers: expected a list, found 'x'"),
         ("tiers: [{plugin: []}]", "tiers[0]: no field 'plugin'; known: plugins"),
         ("tiers: [{plugins: [gang]}]", "tiers[0].plugins[0]: expected a mapping, found 'gang'"),
@@ -154,7 +154,7 @@ def test_defects_of_upstream_are_present_only_if_configured():
     assert shipped_configuration("kube-batch-upstream").defects is UPSTREAM
     assert read_configuration("defects: upstream").defects is UPSTREAM
     with pytest.raises(
-        BatchConfigurationError, match="defects: 'all' is not one of them; known: fixed"
+        BatchConfigurationError, match="defects: 'all' is not a known value; known: fixed"
     ):
         read_configuration("defects: all")
 

@@ -115,7 +115,7 @@ def test_a_v1alpha1_configuration_becomes_one_profile():
     ("ask", "field", "problem"),
     [
         (lambda: beta(profiles=[scores([MOST])]), "profiles[0].plugins.score",
-         f"{MOST} and {LEAST} are one plugin now"),
+         f"{MOST} and {LEAST} are strategies of"),
         (lambda: beta(profiles=[{"plugins": {"unreserve": {"enabled": [{"name": "A"}]}}}]),
          "profiles[0].plugins.unreserve", "is not an extension point any more"),
         (lambda: alpha(algorithmSource={"policy": {"file": {"path": "p"}}}),

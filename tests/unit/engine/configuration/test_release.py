@@ -79,10 +79,22 @@ def test_gates_of_other_components():
 @pytest.mark.parametrize(
     ("version", "gates", "problem"),
     [
-        ("1.19", {"TaintNodesByCondition": False}, "TaintNodesByCondition: no such gate here in"),
-        ("1.36", {"NodeLease": True}, "NodeLease: no such gate here in Kubernetes 1.36; known: "),
-        ("1.19", {"NodeLease": False}, "NodeLease: Forbidden: it is always true here in"),
-        ("1.36", {"WorkloadWithJob": True}, "WorkloadWithJob: Forbidden: it is always false here"),
+        (
+            "1.19",
+            {"TaintNodesByCondition": False},
+            "TaintNodesByCondition: Fairlead has no such gate for",
+        ),
+        (
+            "1.36",
+            {"NodeLease": True},
+            "NodeLease: Fairlead has no such gate for Kubernetes 1.36; known: ",
+        ),
+        ("1.19", {"NodeLease": False}, "NodeLease: Forbidden: Fairlead supports only true for"),
+        (
+            "1.36",
+            {"WorkloadWithJob": True},
+            "WorkloadWithJob: Forbidden: Fairlead supports only false",
+        ),
     ],
 )
 def test_a_gate_that_a_version_lacks_or_locks_is_refused_by_name(version, gates, problem):

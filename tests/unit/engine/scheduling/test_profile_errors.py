@@ -50,7 +50,7 @@ def test_a_plugin_that_does_nothing_is_refused():
 
 def test_a_plugin_under_another_name_is_refused(stage):
     profile = profile_of("Alias", "DefaultBinder")
-    with pytest.raises(ProfileError, match="plugin Alias: calls itself 'Fits'"):
+    with pytest.raises(ProfileError, match="plugin Alias: has the attribute name 'Fits'"):
         stage(profiles=(profile,), out_of_tree={"Alias": lambda _handle, _args: Fits()})
 
 

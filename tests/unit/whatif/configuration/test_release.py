@@ -74,8 +74,16 @@ def test_the_node_controllers_may_have_a_version_of_their_own(experiment):
     ("settings", "gates", "line"),
     [
         ("behave-like: 1.2", "", "settings.behave-like: unknown version '1.2'; known: 1.16, 1.19"),
-        ("feature-gates: {X: true}", "", "settings.feature-gates: X: no such gate here in"),
-        ("behave-like: 1.16", "X=true", "--feature-gates: X: no such gate here in Kubernetes 1.16"),
+        (
+            "feature-gates: {X: true}",
+            "",
+            "settings.feature-gates: X: Fairlead has no such gate for",
+        ),
+        (
+            "behave-like: 1.16",
+            "X=true",
+            "--feature-gates: X: Fairlead has no such gate for Kubernetes 1.16",
+        ),
         ("behave-like: 1.16", "X", "--feature-gates: X: '' is neither true nor false"),
     ],
 )

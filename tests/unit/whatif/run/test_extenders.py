@@ -181,7 +181,7 @@ def test_explain_calls_extenders(explained):
         "a": None,
         "b": {"plugin": "Extender", "code": "Unschedulable", "reasons": ["is b"]},
         "c": {"plugin": "Extender", "code": "Unschedulable",
-              "reasons": ["left out without a reason"]},
+              "reasons": ["the extender gave no reason"]},
     }  # fmt: skip
     assert (found["via"], found["choices"]) == ("single", ["a"])
 

@@ -71,10 +71,10 @@ def _status(wanted: str, *codes: Code, others: tuple[type, ...] = ()) -> Check:
 def _check_status(status: Status) -> None:
     reasons = status.reasons
     if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
-        raise TypeError(f"the reasons of a status are a tuple of texts, not {reasons!r}")
+        raise TypeError(f"the reasons of a status must be a tuple of strings, not {reasons!r}")
 
 
-_NODE_NAMES: Final = "PreFilterResult.node_names is a tuple of names or None"
+_NODE_NAMES: Final = "PreFilterResult.node_names must be a tuple of strings or None"
 
 
 def _pre_filter(arguments: tuple[Any, ...], answer: Any) -> Any:
@@ -101,7 +101,7 @@ def _verdicts(arguments: tuple[Any, ...], answer: Any) -> Verdicts:
     count = len(answer.statuses)
     if codes.min() < 0 or codes.max() >= count:
         raise ValueError(
-            f"Verdicts.codes go from {codes.min()} to {codes.max()}, statuses to {count - 1}"
+            f"Verdicts.codes go from {codes.min()} to {codes.max()}, but there are {count} statuses"
         )
     for code in np.flatnonzero(np.bincount(codes, minlength=count)).tolist():
         if code:
@@ -114,7 +114,9 @@ def _rejection(status: object) -> None:
         _refuse(status, "a Status")
     _check_status(status)
     if status.code not in REJECTING and status.code is not Code.ERROR:
-        raise ValueError(f"Verdicts.statuses has the code {status.code.value}, no rejection")
+        raise ValueError(
+            f"Verdicts.statuses has the code {status.code.value}, which does not reject a node"
+        )
 
 
 def _whole_numbers(what: str, numbers: Any, count: int) -> Scores:
@@ -130,14 +132,14 @@ def _score(_arguments: tuple[Any, ...], answer: Any) -> int:
     if not isinstance(answer, int | np.integer):
         _refuse(answer, "an integer")
     if abs(int(answer)) > RAW_SCORE_MAX:
-        raise ValueError(f"the score {answer} is beyond ±2^53")
+        raise ValueError(f"the score {answer} is not from -2^53 to 2^53")
     return int(answer)
 
 
 def _scores(arguments: tuple[Any, ...], answer: Any) -> Scores:
     scores = _whole_numbers("scores", answer, len(arguments[-1]))
     if len(scores) and (scores.max() > RAW_SCORE_MAX or scores.min() < -RAW_SCORE_MAX):
-        raise ValueError("a score is beyond ±2^53")
+        raise ValueError("a score is not from -2^53 to 2^53")
     return scores.astype(np.int64, copy=False)
 
 
@@ -154,14 +156,16 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     if not answer.status.is_success:
         return answer
     if answer.nominated_node and diagnosis.table.find(answer.nominated_node) is None:
-        raise ValueError(f"it nominates {answer.nominated_node!r}, and there is no such node")
+        raise ValueError(f"it nominates the node {answer.nominated_node!r}, which does not exist")
     for victim in answer.victims:
         if not isinstance(victim, PodInfo):
             _refuse(victim, "a PodInfo among the victims")
         # A victim's priority must be lower than the preemptor's
         # (`engine.framework.preemption.policy`).
         if victim.priority >= pod.priority:
-            raise ValueError(f"the victim {victim.key} has a priority as high as the preemptor's")
+            raise ValueError(
+                f"the priority of the victim {victim.key} is not below the preemptor's"
+            )
     return answer
 
 

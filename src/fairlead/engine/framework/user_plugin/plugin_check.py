@@ -23,7 +23,7 @@ def problem_of(plugin: object) -> str:
 def _problems(plugin: object) -> Iterator[str]:
     name = getattr(plugin, "name", None)
     if not isinstance(name, str) or not name:
-        yield "has no name: the class needs an attribute `name`, a text"
+        yield "has no name: the class needs a string attribute `name`"
     methods = [method for method in METHODS if hasattr(plugin, method.name)]
     yield from _misspelt(plugin)
     if not any(method.makes_plugin for method in methods):

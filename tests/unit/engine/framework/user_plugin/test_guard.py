@@ -126,16 +126,16 @@ REFUSED = [
     ("pre_enqueue", True, "it returned True; expected a Status or None"),
     ("pre_enqueue", framework.SKIP, "it returned the code Skip, which is not allowed here"),
     ("pre_filter", False, "it returned False; expected a PreFilterResult, a Status or None"),
-    ("pre_filter", framework.PreFilterResult(["a"]), "PreFilterResult.node_names is a tuple"),
-    ("pre_filter", framework.PreFilterResult((1,)), "PreFilterResult.node_names is a tuple"),
+    ("pre_filter", framework.PreFilterResult(["a"]), "PreFilterResult.node_names must be a tuple"),
+    ("pre_filter", framework.PreFilterResult((1,)), "PreFilterResult.node_names must be a tuple"),
     ("filter", "no room", "it returned 'no room'; expected a Status or None"),
     ("filter", framework.SKIP, "the code Skip, which is not allowed here"),
-    ("filter", framework.Status(framework.Code.ERROR, "text"), "a tuple of texts, not 'text'"),
-    ("filter", framework.Status(framework.Code.ERROR, ([],)), "a tuple of texts, not ([],)"),
+    ("filter", framework.Status(framework.Code.ERROR, "text"), "a tuple of strings, not 'text'"),
+    ("filter", framework.Status(framework.Code.ERROR, ([],)), "a tuple of strings, not ([],)"),
     ("pre_score", 1, "it returned 1; expected a Status or None"),
     ("score", None, "it returned None; expected an integer"),
     ("score", 0.5, "it returned 0.5; expected an integer"),
-    ("score", 1 << 60, "is beyond ±2^53"),
+    ("score", 1 << 60, "is not from -2^53 to 2^53"),
     ("reserve", 0, "it returned 0; expected a Status or None"),
     ("permit", 30, "it returned 30; expected a Status, a Wait or None"),
     ("permit", framework.Wait(-1), "Wait.timeout is -1, not a number of nanoseconds"),
@@ -150,7 +150,7 @@ REFUSED = [
     ("normalize_scores", [1], "scores are list, not an array of integers"),
     ("normalize_scores", np.array([0.5]), "scores are float64, not an array of integers"),
     ("normalize_scores", np.array([1, 2]), "scores have the shape (2,), not (1,)"),
-    ("score_columns", np.array([1 << 60]), "a score is beyond ±2^53"),
+    ("score_columns", np.array([1 << 60]), "a score is not from -2^53 to 2^53"),
     ("filter_columns", np.zeros(1), "expected Verdicts"),
     ("filter_columns", framework.Verdicts([0], ()), "Verdicts.codes are list"),
     ("filter_columns", framework.Verdicts(np.array([1]), ()), "Verdicts.codes go from 1 to 1"),
@@ -159,7 +159,7 @@ REFUSED = [
     (
         "filter_columns",
         framework.Verdicts(np.array([1]), (None, framework.SKIP)),
-        "Verdicts.statuses has the code Skip, no rejection",
+        "Verdicts.statuses has the code Skip, which does not reject a node",
     ),
 ]
 
@@ -215,10 +215,10 @@ def rooms(scene, *, node="a", victims=(), **more):
     ("result", "problem"),
     [
         (lambda scene: None, "expected a PostFilterResult"),
-        (lambda scene: rooms(scene, node="x"), "it nominates 'x', and there is no such node"),
+        (lambda scene: rooms(scene, node="x"), "it nominates the node 'x', which does not exist"),
         (
             lambda scene: rooms(scene, victims=[make_pod("v", priority=5)]),
-            "the victim default/v has a priority as high as the preemptor's",
+            "the priority of the victim default/v is not below the preemptor's",
         ),
         (
             lambda scene: framework.PostFilterResult(framework.SUCCESS, "a", ("v",)),
