@@ -113,7 +113,7 @@ def test_the_roles_permit_binding_preemption_events_and_leader_election(cluster,
         process.send_signal(signal.SIGTERM)
         _, log = process.communicate(timeout=20)
     assert process.returncode == 0
-    assert "may not be read" not in log
+    assert "no permission to read" not in log
     lines = map(json.loads, audit.read_text().splitlines())
     account = "system:serviceaccount:fairlead:fairlead"
     sent = [line for line in lines if line["user"]["username"] == account]

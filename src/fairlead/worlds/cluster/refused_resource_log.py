@@ -85,8 +85,7 @@ class RefusedResourceLog:
             self._timer = None
         refused, again = sorted(self._newly_refused), sorted(self._served_again)
         problems = ", ".join(sorted(set(self._newly_refused.values())))
-        known = "the known ones are used" if len(refused) == 1 else "the known objects are used"
-        instead = known if self._has_known else "trying again"
+        instead = "the known objects are used" if self._has_known else "trying again"
         self._has_known = False
         self._newly_refused.clear()
         self._served_again.clear()

@@ -270,9 +270,9 @@ class ClusterRunner:
             return
         self._named.add(name)
         if name in REQUIRED:
-            self._fail(f"{name} may not be read")
+            self._fail(f"no permission to read {name}")
             return
-        log(f"{name} may not be read, so decisions do not take them into account")
+        log(f"no permission to read {name}, so decisions do not take them into account")
 
     def _name_undecodable(self, reflector: Reflector) -> None:
         """Log objects that cannot be decoded, each once, at most UNDECODABLE_NAMED per resource.
@@ -297,7 +297,9 @@ class ClusterRunner:
         names = sorted(f"{one.plural} ({one.api_version})" for one in resources if is_built_in(one))
         if names:
             absent = ", ".join(names)
-            self._options.log(f"the server does not serve {absent}: decisions do without them")
+            self._options.log(
+                f"the server does not serve {absent}, so decisions do not take them into account"
+            )
 
     def _on_election(self) -> None:
         assert self.election is not None

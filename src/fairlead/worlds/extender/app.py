@@ -76,7 +76,7 @@ class ExtenderApp:
         verb = self._verbs.get(request.path.removeprefix("/"))
         if verb is None:
             known = ", ".join(f"/{name}" for name in self._verbs)
-            raise _Refusal(HTTPStatus.NOT_FOUND, f"no such path; there is {known}")
+            raise _Refusal(HTTPStatus.NOT_FOUND, f"no such path; known: {known}")
         if request.method != "POST":
             raise _Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the method must be POST")
         if self._hosts and _host(request) not in self._hosts:

@@ -141,7 +141,7 @@ def _name(value: Json) -> str:
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, dict) else None
     if not isinstance(name, str):
-        raise ProtocolError("Nodes.items: metadata.name: must be a text")
+        raise ProtocolError("Nodes.items: metadata.name: must be a string")
     return name
 
 
@@ -186,5 +186,5 @@ def _uid(pod: Json) -> MetaPod:
     metadata = pod.get("metadata")
     uid = metadata.get("uid") if isinstance(metadata, dict) else None
     if not isinstance(uid, str):
-        raise ProtocolError("NodeNameToVictims: metadata.uid: must be a text")
+        raise ProtocolError("NodeNameToVictims: metadata.uid: must be a string")
     return MetaPod(uid)

@@ -79,7 +79,7 @@ def test_an_alternating_resource_is_reported_within_the_maximum_wait():
     for number in range(int(WAIT_S_MAX)):
         log.notice("pods", "status 403" * (number % 2 == 0))
         timers.pass_time(1)
-    assert lines[0] == "pods cannot be read (status 403); the known ones are used"
+    assert lines[0] == "pods cannot be read (status 403); the known objects are used"
 
 
 def test_a_repeated_state_is_not_logged_again():

@@ -115,7 +115,7 @@ def test_a_restart_of_the_server_does_not_end_the_run():
     lines = []
     again = "pods can be read again"
     assert asyncio.run(run([], lines, starting_again([]), until=again)) == ""
-    assert lines == ["pods cannot be read (status 403); the known ones are used", again]
+    assert lines == ["pods cannot be read (status 403); the known objects are used", again]
 
 
 async def without_kubernetes(_request):
@@ -152,7 +152,8 @@ async def of_another_version(request):
 
 def test_unserved_built_in_resources_are_reported_once():
     lines = []
-    absent = "the server does not serve poddisruptionbudgets (policy/v1): decisions do without them"
+    ignored = "so decisions do not take them into account"
+    absent = f"the server does not serve poddisruptionbudgets (policy/v1), {ignored}"
     asyncio.run(run([], lines, of_another_version, (SCHEDULER, BATCH), until=absent))
     assert lines == [absent]
 

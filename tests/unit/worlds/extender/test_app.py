@@ -70,8 +70,8 @@ def test_a_response_is_json():
 @pytest.mark.parametrize(
     ("what", "status", "line"),
     [
-        ({"path": "/"}, 404, "no such path; there is /filter, /malformed, /failing, /broken"),
-        ({"path": "/filter/x"}, 404, "no such path; there is"),
+        ({"path": "/"}, 404, "no such path; known: /filter, /malformed, /failing, /broken"),
+        ({"path": "/filter/x"}, 404, "no such path; known:"),
         ({"method": "GET"}, 405, "the method must be POST"),
         ({"headers": {"host": "localhost"}}, 415, "the content type must be application/json"),
         ({"headers": JSON | {"content-type": "text/plain"}}, 415, "the content type must be"),

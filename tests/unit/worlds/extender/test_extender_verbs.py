@@ -174,7 +174,7 @@ def test_a_failed_plugin_is_an_error_in_the_response_or_an_exception(ask):
         ("filter", {"Pod": POD, "NodeNames": [1]}, "Expected str"),
         ("filter", {"Pod": POD | {"spec": {"containers": 1}}, "NodeNames": []}, "containers"),
         ("filter", {"Pod": {"metadata": 1}, "NodeNames": []}, "metadata"),
-        ("filter", {"Pod": POD, "Nodes": {"items": [{}]}}, "metadata.name: must be a text"),
+        ("filter", {"Pod": POD, "Nodes": {"items": [{}]}}, "metadata.name: must be a string"),
         ("filter", {"Pod": POD, "Nodes": {"items": [node("a", cpu="x")]}}, "allocatable"),
         ("filter", {"Pod": POD, "Nodes": {"items": [node("A B")]}}, "metadata.name"),
         ("prioritize", {"Pod": POD}, "one of Nodes and NodeNames is required"),
