@@ -25,7 +25,7 @@ def test_figures_are_shown_beside_those_without_the_change(page, reports):
     page.open(reports / "autoscaling.html")
     assert page.lines("#autoscaling .tile")[:3] == [
         "Nodes at the end 49 without the change: 7",
-        "Most at once 49 without the change: 7",
+        "Most nodes at once 49 without the change: 7",
         "Node hours 25 without the change: 25",
     ]
     assert page.text("#autoscaling .lead").startswith("Karpenter added 42 nodes and removed 0.")

@@ -27,7 +27,7 @@ def test_the_figures_state_times_and_numbers(page, reports):
         "Back as new pods 111 on any node with room",
         "Back with their nodes 6 without a replacement",
         "Not back 3 at the end",
-        "Preempted for them 2 others, to make room",
+        "Others preempted 2 to make room",
     ]
 
 

@@ -239,7 +239,7 @@ def test_a_group_of_the_default_scheduler_is_not_explained_as_a_job(dump, capsys
     ("target", "problem"),
     [
         ("podgroup/x", "there is no PodGroup x; known: "),
-        ("podgroup/g", "podgroup/g is in several namespaces (default, other); add one"),
+        ("podgroup/g", "podgroup/g is in several namespaces (default, other); name one of them"),
     ],
 )
 def test_an_absent_or_ambiguous_group_is_refused(dump, capsys, target, problem):

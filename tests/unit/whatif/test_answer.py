@@ -380,7 +380,10 @@ def test_a_breached_budget_is_a_condition(crowded):
         ),
         (
             ClusterChange(delete=("pdb/store/api",)),
-            "Budget store/api is deleted, allowed 1 disruption, and nothing changes for any pod.",
+            (
+                "Budget store/api is deleted (it allowed 1 disruption), and nothing changes for "
+                "any pod."
+            ),
         ),
         (
             ClusterChange(

@@ -201,7 +201,7 @@ class _Shape(Struct, frozen=True):
             return LoadCurve(((0, self._amount(self.where, shape)),), start)
         given = [name for name in ("steps", "ramp", "daily") if getattr(shape, name) is not None]
         if len(given) != 1:
-            what = " and ".join(given) or "none of them"
+            what = " and ".join(given) or "no shape"
             problem = f"has {what}; expected exactly one of steps, ramp and daily"
             raise InputError(self.source, problem, field=self.where)
         if shape.daily is not None:

@@ -117,7 +117,7 @@ def _job_of(snapshot: Snapshot, target: str, composition: Composition) -> str:
         return found[0]
     if found:
         where = ", ".join(sorted(job.partition("/")[0] for job in found))
-        raise InputError(SOURCE, f"{target} is in several namespaces ({where}); add one")
+        raise InputError(SOURCE, f"{target} is in several namespaces ({where}); name one of them")
     known = f"; {known_names(name, groups)}" if groups else ""
     raise InputError(SOURCE, f"there is no PodGroup {name}{known}")
 

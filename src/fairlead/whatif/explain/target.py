@@ -16,6 +16,7 @@ from fairlead.apiserver.kind import (
     NODE,
     POD,
     POD_DISRUPTION_BUDGET,
+    POD_GROUP,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
@@ -63,7 +64,7 @@ def explain_object(
     """
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return None
-    found = snapshot.inventory().find(SOURCE, target, expected=_EXPLAINED)
+    found = snapshot.inventory().find(SOURCE, target, expected=(*_EXPLAINED, POD_GROUP))
     if found.kind is POD:
         return None
     if found.kind not in _EXPLAINED:

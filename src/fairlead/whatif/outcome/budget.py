@@ -78,9 +78,9 @@ class BudgetOutcome(Struct, frozen=True, kw_only=True):
         """The disruptions allowed at the end of both runs: `allows 0 disruptions instead of 25`."""
         now, before = self.allowed_at_end, self.allowed_without
         if now is None:
-            return f"is deleted, allowed {_disruptions(before or 0)}"
+            return f"is deleted (it allowed {_disruptions(before or 0)})"
         if before is None:
-            return f"is new, allows {_disruptions(now)}"
+            return f"is new and allows {_disruptions(now)}"
         if now == before:
             return f"still allows {_disruptions(now)}"
         return f"allows {_disruptions(now)} instead of {before:,}"

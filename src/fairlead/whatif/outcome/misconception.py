@@ -104,7 +104,7 @@ class _Evidence(Struct, frozen=True):
         change = max(dark, key=lambda one: one.size)
         return Misconception(
             name="dark-zone",
-            belief="When a whole zone fails, evictions stop: it must be the network.",
+            belief="When a whole zone fails, evictions stop, as the network may have failed.",
             fact=(
                 f"{zone_phrase(change.zone, 'Zone')} failed completely, and its nodes were tainted "
                 f"at the normal rate, {_each(change.rate)}. Evictions stop only when every zone "

@@ -331,7 +331,7 @@ def rebalance_answer(plan: RebalancePlan, source: str, notes: tuple[str, ...]) -
         ResultColumn("pod", "pod", NAME),
         ResultColumn("from", "from", NAME),
         ResultColumn("to", "to", NAME),
-        ResultColumn("points", "gain", NUMBER),
+        ResultColumn("points", "gain (points)", NUMBER),
         ResultColumn("places", "makes room for", NAME),
     )
     facts: Json = {"before": _balance_json(plan.before), "after": _balance_json(plan.after)}
@@ -367,8 +367,9 @@ def _verdict(plan: RebalancePlan) -> str:
 
 def _findings(plan: RebalancePlan) -> Iterator[str]:
     before, after = 100 * plan.before.deviation, 100 * plan.after.deviation
-    then = f"; after the moves by {after:.1f}" if plan.moves else ""
-    yield f"The loads of nodes deviate by {before:.1f} points on average{then}."
+    then = f", and {after:.1f} after the moves" if plan.moves else ""
+    what = "The standard deviation of the loads of nodes"
+    yield f"{what} is {before:.1f} percentage points now{then}."
     if plan.after.waiting:
         yield f"{counted(plan.after.waiting, 'waiting pod')} would still find no place."
     # An eviction deletes these pods, and no controller creates them again.

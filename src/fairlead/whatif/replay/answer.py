@@ -140,5 +140,5 @@ def _reason(decision: ShadowDecision) -> str:
     if decision.reason:
         return decision.reason
     if decision.score is not None and decision.best_score is not None:
-        return f"score {decision.score:,} of {decision.best_score:,}"
+        return f"score {decision.score:,}, best {decision.best_score:,}"
     return ""

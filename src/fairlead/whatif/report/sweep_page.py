@@ -68,8 +68,8 @@ def _distributions(measures: Sequence[Json], cases: Sequence[Json]) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     head = (
         '<tr><th>measure</th><th class="number">least</th><th class="number">median</th>'
-        '<th class="number">95 %</th><th class="number">most</th>'
-        "<th>cases by value (dashed: median; line: 95 %)</th><th>case with the most</th></tr>"
+        '<th class="number">95%</th><th class="number">most</th>'
+        "<th>cases by value (dashed: median; line: 95%)</th><th>case with the most</th></tr>"
     )
     return f"<table>\n{head}\n{chr(10).join(rows)}\n</table>"
 

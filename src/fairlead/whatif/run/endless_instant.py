@@ -135,10 +135,10 @@ def livelock_error(source: str, cause: LivelockError) -> InputError:
     The message names the object that changed most often.
     """
     repeated = Counter(_subjects(cause.history)).most_common(1)
-    what = f"; most often {repeated[0][0]} changed" if repeated else ""
+    what = f"; the object that changed most often is {repeated[0][0]}" if repeated else ""
     time = format_timestamp(cause.now)
     problem = (
-        f"the simulation does not advance beyond {time}: {cause.steps:,} steps without an end{what}"
+        f"the simulation does not advance beyond {time}, even after {cause.steps:,} steps{what}"
     )
     return InputError(source, problem)
 

@@ -132,7 +132,7 @@ def parse_simkube_trace(source: str, data: bytes, inventory: Inventory) -> SimKu
     first = before = trace.events[0].ts
     for number, event in enumerate(trace.events):
         if not before <= event.ts < _SECONDS_MAX or first < 0:
-            problem = f"{event.ts} is not a time in seconds at or after the event before"
+            problem = f"{event.ts} is not a time in seconds at or after the previous event"
             raise InputError(source, problem, field=f"events[{number}].ts")
         before = event.ts
     reader = _Reader(source, inventory)
@@ -193,7 +193,7 @@ class _Reader(Struct):
             # MessagePack can have keys and values that are not allowed in an object.
             plain = msgspec.json.decode(msgspec.json.encode(value))
         except TypeError:
-            problem = "has keys or values that JSON does not have"
+            problem = "has keys or values that JSON does not allow"
             raise InputError(self.source, problem, field=where) from None
         except RecursionError:
             raise InputError(self.source, "is nested too deeply", field=where) from None
@@ -320,4 +320,5 @@ def _lifecycle(source: str, where: str, value: Any, first: int) -> RecordedLifec
         case {"Finished": [int(started), int(ended)]} if abs(started) <= ended < _SECONDS_MAX:
             begun = max(started, first)
             return RecordedLifecycle(seconds(begun - first), seconds(max(ended, begun) - first))
-    raise InputError(source, "is not Empty, Running or Finished with times", field=where)
+    problem = "is not Empty, Running with a start, or Finished with a start and an end"
+    raise InputError(source, problem, field=where)

@@ -64,8 +64,8 @@ NEWEST: Final = (1, 36)
 DIFFERENCES: Final[Sequence[tuple[tuple[int, int], str]]] = (
     ((1, 33), "preemption deletes its victims within the scheduling cycle"),
     ((1, 32), "a node is Unknown after 40 s without heartbeats (--node-monitor-grace-period 40s)"),
-    ((1, 32), "waiting pods are retried after more kinds of events, useful or not"),
-    ((1, 22), "older rules are described for 1.21, 1.19 and 1.16 (--behave-like)"),
+    ((1, 32), "waiting pods are retried after more kinds of events, even if these cannot help"),
+    ((1, 22), "more rules differ; --behave-like applies those of 1.21, 1.19 or 1.16"),
 )
 _OWNERS: Final = {
     kind.kind: kind for kind in (REPLICA_SET, REPLICATION_CONTROLLER, STATEFUL_SET, DAEMON_SET, JOB)
@@ -320,9 +320,9 @@ def _other_versions(some: Sequence[Manifest], manifests: Iterable[Manifest]) -> 
     others = sorted(kubelets - {server})
     if server == NEWEST and not others:
         return
-    nodes = f", nodes {_listed(others)}" if others else ""
+    nodes = f", its nodes {_listed(others)}" if others else ""
     rules = [text for before, text in DIFFERENCES if server < before]
-    differing = f" There, {'; '.join(rules)}." if rules else ""
+    differing = f" In Kubernetes {_text(server)}, {'; '.join(rules)}." if rules else ""
     yield (
         f"The cluster runs Kubernetes {_text(server)}{nodes}; answers follow {_text(NEWEST)}."
         f"{differing}"

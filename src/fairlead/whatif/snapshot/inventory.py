@@ -143,7 +143,7 @@ class Inventory:
             return found[0]
         if found:
             where = ", ".join(sorted(manifest.ref.namespace for manifest in found))
-            raise InputError(source, f"{text} is in several namespaces ({where}); add one")
+            raise InputError(source, f"{text} is in several namespaces ({where}); name one of them")
         full_name = f"{namespace}/{name}" if namespace else name
         problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
         raise InputError(source, problem)

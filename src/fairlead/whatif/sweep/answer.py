@@ -121,7 +121,7 @@ def _measures_table(cases: Sequence[Case], rows: Sequence[Measured]) -> ResultTa
         ResultColumn("meaning", "measure", NAME),
         ResultColumn("least", "least", NUMBER),
         ResultColumn("median", "median", NUMBER),
-        ResultColumn("p95", "95 %", NUMBER, 1),
+        ResultColumn("p95", "95%", NUMBER, 1),
         ResultColumn("most", "most", NUMBER),
         ResultColumn("worst", "case with the most", NAME, 2),
     )

@@ -67,7 +67,7 @@ MEASURES: Final = (
     ),
     Measure(
         "waited_p95_s",
-        "wait for a node, 95 % of pods (s)",
+        "wait for a node, 95% of pods (s)",
         _inside("waiting_times", "p95_s"),
         is_duration=True,
     ),

@@ -110,8 +110,10 @@ def parse_variation(text: str) -> FieldVariation:
         problem = f"{listed!r} is not a list of values separated by commas"
         raise InputError("--vary", problem, field=path) from None
     values = _with_words(values, listed)
-    if not values or any(values.index(one) != at for at, one in enumerate(values)):
-        raise InputError("--vary", f"{listed!r} names a value twice, or none", field=path)
+    if not values:
+        raise InputError("--vary", f"{listed!r} contains no value", field=path)
+    if any(values.index(one) != at for at, one in enumerate(values)):
+        raise InputError("--vary", f"{listed!r} contains a value twice", field=path)
     return FieldVariation(path, tuple(values))
 
 

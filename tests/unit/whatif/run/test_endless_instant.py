@@ -76,8 +76,8 @@ def test_a_clock_that_does_not_advance_is_an_error_that_names_the_cause(make):
     pod = ObjectChanged(decode(make.pod("web")))
     found = livelock_error("s.yaml", LivelockError(0, 5_000_001, (pod, None, pod)))
     assert str(found) == (
-        "s.yaml: the simulation does not advance beyond 1970-01-01T00:00:00Z: 5,000,001 "
-        "steps without an end; most often Pod default/web changed"
+        "s.yaml: the simulation does not advance beyond 1970-01-01T00:00:00Z, even after 5,000,001 "
+        "steps; the object that changed most often is Pod default/web"
     )
 
 

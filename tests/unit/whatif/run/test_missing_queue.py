@@ -40,7 +40,7 @@ def test_the_missing_default_queue_is_named_with_a_remedy(ask, source):
     outcome = ask(source).changed
     assert [pod.reason for pod in outcome.pending()] == ['queue "default" does not exist']
     [note] = notes_about_objects(outcome)
-    assert note.startswith('Queue "default" does not exist, and 1 job waits for it for ever.')
+    assert note.startswith('Queue "default" does not exist, and 1 job waits for it forever.')
     assert '"kind":"Queue","metadata":{"name":"default"}' in note
 
 
@@ -60,4 +60,4 @@ def test_a_missing_pod_group_is_named(ask):
         'PodGroup "default/trainers" does not exist'
     ]
     [note] = notes_about_objects(outcome)
-    assert note == 'PodGroup "default/trainers" does not exist, and 1 pod waits for it for ever.'
+    assert note == 'PodGroup "default/trainers" does not exist, and 1 pod waits for it forever.'

@@ -191,7 +191,7 @@ BAD_LOADS = [
     ([{"workload": "hpa/web", "cpu": 1}], "a HorizontalPodAutoscaler cannot have a load; only"),
     ([{"workload": "deploy/web", "cpu": "much"}], "load[0].cpu: 'much'"),
     ([{"workload": "deploy/web", "cpu": -1}], "load[0].cpu: '-1' is negative"),
-    ([{"workload": "deploy/web", "cpu": {}}], "load[0].cpu: has none of them; expected exactly"),
+    ([{"workload": "deploy/web", "cpu": {}}], "load[0].cpu: has no shape; expected exactly"),
     ([{"workload": "deploy/web", "cpu": {"steps": {"1m": 2}}}], "cpu.steps: needs an amount at 0s"),
     ([{"workload": "deploy/web", "cpu": {"steps": {"soon": 2}}}], "cpu.steps.soon: 'soon'"),
     ([{"workload": "deploy/web", "cpu": {"ramp": {"0s": 1, "1m": 2, "60s": 3}}}],

@@ -175,10 +175,10 @@ def test_pods_on_missing_nodes_are_named(make, snapshot, count, are, them):
 def test_other_versions_are_named_with_the_rules_that_differ(notes):
     [note] = notes(*COMPLETE, kubelets=("v1.31.4", "v1.29.0-gke.100", "v1.31.1"))
     assert note == (
-        "The cluster runs Kubernetes 1.31, nodes 1.29; answers follow 1.36. There, preemption "
-        "deletes its victims within the scheduling cycle; a node is Unknown after 40 s without "
-        "heartbeats (--node-monitor-grace-period 40s); waiting pods are retried after more kinds "
-        "of events, useful or not."
+        "The cluster runs Kubernetes 1.31, its nodes 1.29; answers follow 1.36. In Kubernetes "
+        "1.31, preemption deletes its victims within the scheduling cycle; a node is Unknown after "
+        "40 s without heartbeats (--node-monitor-grace-period 40s); waiting pods are retried after "
+        "more kinds of events, even if these cannot help."
     )
 
 
@@ -186,7 +186,7 @@ def test_the_version_of_the_control_plane_counts(notes, make):
     server = make.pod("kube-apiserver-n0", "kube-system", node_name="n0")
     server["spec"]["containers"][0]["image"] = "registry.k8s.io/kube-apiserver:v1.36.0"
     [note] = notes(*COMPLETE, server, kubelets=("v1.35.1",))
-    assert note == "The cluster runs Kubernetes 1.36, nodes 1.35; answers follow 1.36."
+    assert note == "The cluster runs Kubernetes 1.36, its nodes 1.35; answers follow 1.36."
 
 
 def test_the_readmes_command_names_kinds_that_every_server_has():

@@ -55,7 +55,7 @@ def test_a_namespace_limits_short_names(inventory):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("deploy/web", "deploy/web is in several namespaces (default, shop); add one"),
+        ("deploy/web", "deploy/web is in several namespaces (default, shop); name one of them"),
         ("deploy/apo", "there is no Deployment apo; did you mean shop/api? known: def"),
         ("deploy/default/api", "there is no Deployment default/api"),
         ("sts/db", "there is no StatefulSet db (the cluster has no StatefulSet)"),

@@ -268,7 +268,7 @@ def _below(text: str, sign: str, value: str) -> FailOnWorkload:
     amount = parse_int64(value.removesuffix("%"))
     is_percent = value.endswith("%")
     if sign not in ("=", "=="):
-        raise InputError(SOURCE, f"{sign} is not =, as in {_BELOW}=80%", field=_BELOW)
+        raise InputError(SOURCE, f"{sign} is not allowed; use =, as in {_BELOW}=80%", field=_BELOW)
     if amount is None or amount < 0 or (is_percent and amount > 100):
         raise InputError(SOURCE, f"{value!r} is not a percentage or a number of pods", field=_BELOW)
     return FailOnWorkload(text, amount, is_percent)

@@ -267,7 +267,7 @@ def _gone(effect: Effect) -> str | None:
     if not pods:
         return None
     verb = "is" if len(pods) == 1 else "are"
-    return f"{_pods(len(pods))} {verb} gone for good, nothing replaces {_names(_keys(pods))}."
+    return f"{_pods(len(pods))} {verb} gone for good: nothing replaces {_names(_keys(pods))}."
 
 
 def _not_created(effect: Effect) -> str | None:
@@ -316,8 +316,8 @@ def _unfinished(effect: Effect) -> str | None:
     waiting = len(starting) or _not_running(effect)
     if changed.settled or not waiting:
         return None
-    verb = "does" if waiting == 1 else "do"
-    return f"{_pods(waiting)} {verb} not run again yet after {after}, when the simulation ends."
+    verb = "is" if waiting == 1 else "are"
+    return f"{_pods(waiting)} {verb} still not running after {after}, when the simulation ends."
 
 
 def _breached(effect: Effect) -> str | None:

@@ -117,7 +117,7 @@ def _survived(survival: Survival, found: SizeResult) -> str:
     also = f"and all but {counted(pods, 'pod')} even" if pods else "even"
     tried = ""
     if found.sets_covered < found.sets:
-        tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,})"
+        tried = f", as far as tried ({found.sets_covered:,} of {found.sets:,} sets)"
     return f", {also} after the loss of any {words}{tried}"
 
 
@@ -141,7 +141,10 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
                 f"{listed(question.estimated)}."
             )
     else:
-        yield "Nodes are compared by cores and memory; --instance-types FILE has prices."
+        yield (
+            "Nodes are compared by cores and memory, because no prices are known; "
+            "--instance-types FILE states prices."
+        )
     if found.cost and found.bound.cost:
         share = floor(1000 * found.bound.cost / found.cost) / 10
         limit = f"The cheapest possible set costs at least {share:.1f}% of this (proven)"
@@ -151,7 +154,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
         )
     if not found.survives:
         lost = _survival_words(question.survival)
-        yield f"No nodes were found that survive the loss of any {lost}."
+        yield f"No nodes were found whose pods survive the loss of any {lost}."
     elif found.sets_covered < found.sets:
         yield (
             f"Of all sets of {question.survival.nodes} nodes, only the sets whose loss is hardest "
@@ -161,7 +164,7 @@ def _findings(question: SizeQuestion, found: SizeResult) -> Iterator[str]:
     if found.pinned:
         pods = sorted({pod for pod, _ in found.pinned})
         names = listed(pods, 2)
-        yield f"{counted(len(pods), 'pod')} cannot survive on any nodes: {names}."
+        yield f"{counted(len(pods), 'pod')} cannot survive such a failure on any nodes: {names}."
     if found.waiting_today:
         verb = "waits" if found.waiting_today == 1 else "wait"
         yield f"Today, {found.waiting_today:,} of the pods {verb} for a node."
@@ -214,8 +217,8 @@ def _binds(question: SizeQuestion, found: SizeResult) -> ResultTable:
         for share, name in causes
     ]
     columns = (
-        ResultColumn("percent", "of the bound", NUMBER),
-        ResultColumn("resource", "is caused by"),
+        ResultColumn("percent", "share of the bound", NUMBER),
+        ResultColumn("resource", "because of"),
     )
     return ResultTable("binds", "what determines the lower bound", columns, rows, 5)
 

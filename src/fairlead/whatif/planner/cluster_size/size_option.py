@@ -51,10 +51,11 @@ def check_survival(survival: Survival, zones: Sequence[str]) -> None:
     nodes = len(zones)
     if survival.zones and not any(zones):
         raise InputError("--survive", f"zone: no node has a zone (label {ZONE})")
-    if survival.nodes > max(nodes, _NODES_OF_ANY_CLUSTER):
-        have = "the only node" if nodes == 1 else f"the {nodes:,} nodes"
-        problem = f"nodes={survival.nodes} is more than {have} of the cluster"
-        raise InputError("--survive", f"{problem} (and than {_NODES_OF_ANY_CLUSTER})")
+    most = max(nodes, _NODES_OF_ANY_CLUSTER)
+    if survival.nodes > most:
+        size = "1 node" if nodes == 1 else f"{nodes:,} nodes"
+        problem = f"nodes={survival.nodes} is more than {most:,}, the most for a cluster of {size}"
+        raise InputError("--survive", problem)
 
 
 def check_allocatable(infos: Iterable[NodeInfo], manifests: Iterable[Manifest]) -> None:

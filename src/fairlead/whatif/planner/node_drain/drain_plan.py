@@ -498,7 +498,7 @@ def run_tables(run: DrainRun | None) -> tuple[ResultTable, ResultTable]:
     )
     if any(row["back_after_s"] is not None for row in times):
         time_columns += (ResultColumn("back_after_s", "back after", SECONDS),)
-    count = "" if run is None else f", {run.pace.at_once} at once"
+    count = "" if run is None else f" with {counted(run.pace.at_once, 'node')} at a time"
     return (
         ResultTable("budget_waits", f"pods that wait for a budget{count}", wait_columns, waits, 0),
         ResultTable("node_times", f"times of the drains{count}", time_columns, times, 0),

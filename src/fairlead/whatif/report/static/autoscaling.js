@@ -115,15 +115,15 @@ function autoscalingTiles({ figures, figures_without: without }) {
   const before = (name, format) => (without ? `without the change: ${format(without[name])}` : null);
   const tiles = [
     ["Nodes at the end", count(figures.nodes_after), before("nodes_after", count) ?? "in its groups"],
-    ["Most at once", count(figures.most), before("most", count) ?? "in its groups"],
+    ["Most nodes at once", count(figures.most), before("most", count) ?? "in its groups"],
     ["Node hours", count(figures.node_hours), before("node_hours", count) ?? "in the run"],
     ...(isNumber(figures.cost)
       ? [
           ["Cost of the run", money(figures.cost), before("cost", money) ?? "of all node hours"],
           [
-            "Then per month",
+            "Cost per month",
             money(figures.cost_per_month),
-            before("cost_per_month", money) ?? "if the nodes at the end stay",
+            before("cost_per_month", money) ?? "with the nodes at the end",
           ],
         ]
       : []),

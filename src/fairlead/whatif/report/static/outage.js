@@ -40,7 +40,7 @@ const QUIET = {
 
 const PREEMPTED = {
   key: "preempted",
-  label: "Preempted for them",
+  label: "Preempted to make room",
   empty: "No pods were preempted for pods of failed nodes.",
   fields: [
     { key: "t_s", label: "Time", kind: "time" },
@@ -121,7 +121,7 @@ function outageTiles(figures) {
     ["Back as new pods", figures.replaced, "on any node with room"],
     ["Back with their nodes", figures.back_with_node, "without a replacement"],
     ["Not back", figures.lost, "at the end", "warn"],
-    ["Preempted for them", figures.preempted, "others, to make room", "warn"],
+    ["Others preempted", figures.preempted, "to make room", "warn"],
   ];
   return tiles.map(([name, value, note, kind]) =>
     h(

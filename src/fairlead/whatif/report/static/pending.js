@@ -21,7 +21,7 @@ const MEANINGS = [
   ["node(s) didn't match PersistentVolume's node affinity", "The pod's volume can only be used on other nodes, for example in another zone."],
   ["Too many pods", "The node already has its maximum number of pods."],
   ["Insufficient", "The pods on the node leave less of this resource than the pod requests."],
-  ["No preemption victims found for incoming pod", "There is no pod of lower priority whose removal would make room."],
+  ["No preemption victims found for incoming pod", "The node has no pod of lower priority that could be preempted."],
   ["Preemption is not helpful for scheduling", "Preemption cannot help: the reason would stay even if pods were removed from the node."],
   ["preemptionPolicy=Never", "The pod's preemptionPolicy is Never, so the pod does not preempt other pods."],
 ];

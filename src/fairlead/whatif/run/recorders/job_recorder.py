@@ -28,6 +28,7 @@ _QUEUE: Final = (
     '{"apiVersion":"scheduling.volcano.sh/v1beta1","kind":"Queue","metadata":{"name":"%s"},'
     '"spec":{"weight":1}}'
 )
+_DEFAULT: Final = "default"
 EXPLAINED_MAX: Final = 100
 """The maximum number of waiting groups to explain; each explanation costs a trial session."""
 
@@ -80,7 +81,7 @@ def missing_group_notes(batch: Batch) -> Iterator[str]:
         count = len(job.by_status[TaskStatus.PENDING])
         if job.group is None and count:
             waiting = "1 pod waits for it" if count == 1 else f"{count:,} pods wait for it"
-            yield f'PodGroup "{name}" does not exist, and {waiting} for ever.'
+            yield f'PodGroup "{name}" does not exist, and {waiting} forever.'
 
 
 def missing_queue_notes(batch: Batch) -> Iterator[str]:
@@ -92,10 +93,10 @@ def missing_queue_notes(batch: Batch) -> Iterator[str]:
     )
     for queue in sorted(waiting):
         count = f"{waiting[queue]} {'job waits' if waiting[queue] == 1 else 'jobs wait'} for it"
+        origin = " Volcano creates this queue when it starts." if queue == _DEFAULT else ""
         yield (
-            f'Queue "{queue}" does not exist, and {count} for ever. Volcano creates the default '
-            "queue when it starts; for kube-batch create it, or try it with --apply: "
-            f"{_QUEUE % queue}"
+            f'Queue "{queue}" does not exist, and {count} forever.{origin} To see the effect of '
+            f"the queue, use --apply with a file that contains {_QUEUE % queue}"
         )
 
 

@@ -154,7 +154,7 @@ ROWS = {
     ),
     OutcomeKind.GONE: (
         outcome(evicted=(evicted(HERE),)),
-        "1 pod is gone for good, nothing replaces ns/p.",
+        "1 pod is gone for good: nothing replaces ns/p.",
     ),
     OutcomeKind.NOT_CREATED: (
         outcome(evicted=(evicted(HERE),), workloads={WEB: ready(1, 0, 0)}),
@@ -226,7 +226,7 @@ ROWS = {
     ),
     OutcomeKind.BUDGET_CHANGED: (
         outcome(HERE, budgets=(replace(HISTORY, displaced=(), allowed_at_end=0),)),
-        "Budget ns/web is new, allows 0 disruptions, and nothing changes for any pod.",
+        "Budget ns/web is new and allows 0 disruptions, and nothing changes for any pod.",
     ),
     OutcomeKind.INTERRUPTED: (
         outcome(HERE, outage=outage(back_with_node=1, nodes=(failed("a", 10), failed("b", 70)))),

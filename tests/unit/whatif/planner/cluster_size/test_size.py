@@ -219,7 +219,7 @@ def test_untried_sets_of_nodes_are_named_in_the_verdict(planner, make, monkeypat
     assert found.sets_covered < found.sets == comb(len(found.nodes), 2)
     question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
     verdict = size_answer(question, found, "dump.yaml", ()).to_json()["verdict"]
-    tried = f"({found.sets_covered} of {found.sets})"
+    tried = f"({found.sets_covered} of {found.sets} sets)"
     assert verdict.endswith(
         f", even after the loss of any 2 nodes, as far as tried {tried} (today 4)."
     )
@@ -232,7 +232,7 @@ def test_no_survival_is_claimed_that_no_check_confirmed(planner, make, monkeypat
     question = SizeQuestion(4, 0, 1.0, survival, 0.0, 5, False, (), ("cpu", "memory"))
     answer = size_answer(question, found, "dump.yaml", ()).to_json()
     assert "without" not in answer["verdict"]
-    assert "No nodes were found that survive the loss of any node." in answer["findings"]
+    assert "No nodes were found whose pods survive the loss of any node." in answer["findings"]
 
 
 def test_the_verdict_excludes_pods_that_cannot_survive(planner, make):
