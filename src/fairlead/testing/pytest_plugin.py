@@ -28,7 +28,9 @@ SCOPES: Final = ("function", "class", "module", "package", "session")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Register the option `fairlead_cluster_scope`."""
-    parser.addini(SCOPE, f"what shares a cluster: {', '.join(SCOPES)}", default="function")
+    parser.addini(
+        SCOPE, f"the scope of tests that share a cluster: {', '.join(SCOPES)}", default="function"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -185,7 +185,7 @@ def _leaves(planner: DrainPlanner, node: str, pod: PodInfo, blocker: Blocker | N
     if blocker is not None:
         return f"not now: {blocker.owner}, {blocker.why}"
     if controller_of(pod.pod.metadata) is None:
-        return "yes, for good: no controller creates it again"
+        return "yes, but it is gone for good: no controller creates it again"
     with planner.model.hypothesis():
         planner.model.cordon(node)
         planner.model.remove(pod)

@@ -352,7 +352,7 @@ def _verdict(found: ConsolidationPlan) -> str:
         return f"None of {total} can be removed now."
     share = f"{100 * count / found.total:.0f}%"
     if found.plan.runs and found.plan.best is None:
-        return f"{count:,} of {total} could go ({share}), but no pace of their drains is safe."
+        return f"{count:,} of {total} could be removed ({share}), but their drains are not safe."
     money = ""
     if found.saving:
         per_month = found.saving * HOURS_PER_MONTH

@@ -591,7 +591,7 @@ class ExperimentRun:
         is_dump = any(one.ref.uid for one in samples(self._experiment.initial))
         if unchecked.plugins and is_dump:
             lacking = ", ".join(f"{one} ({plugin})" for one, plugin in unchecked.plugins.items())
-            yield f"Not in the dump, so that admission could not check new objects: {lacking}."
+            yield f"Admission could not check new objects, because the dump lacks {lacking}."
         if unchecked.webhooks:
             names = ", ".join(f"{name} ({count})" for name, count in unchecked.webhooks.items())
             yield f"Admission webhooks are not called. Calls left out, by webhook: {names}."

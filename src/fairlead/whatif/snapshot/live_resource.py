@@ -18,7 +18,7 @@ pods
 namespaces: namespace selectors match nothing
 poddisruptionbudgets.policy: drains and preemptions look easier than they are
 priorityclasses.scheduling.k8s.io: new pods get no priority by class
-deployments.apps: evicted pods of Deployments may not be replaced as on the cluster
+deployments.apps: evicted pods of Deployments might be replaced differently
 replicasets.apps: evicted pods of ReplicaSets are not replaced
 statefulsets.apps: evicted pods of StatefulSets are not replaced
 daemonsets.apps: pods of DaemonSets are not recreated
@@ -42,7 +42,7 @@ resourceclaims.resource.k8s.io: pods with devices cannot be placed as on the clu
 resourceclaimtemplates.resource.k8s.io: pods with devices cannot be placed as on the cluster
 resourceslices.resource.k8s.io: pods with devices cannot be placed as on the cluster
 deviceclasses.resource.k8s.io: pods with devices cannot be placed as on the cluster
-devicetaintrules.resource.k8s.io: devices that rules taint look untainted
+devicetaintrules.resource.k8s.io: taints of DeviceTaintRules are ignored
 leases.coordination.k8s.io: an outage under way seems to begin earlier than it did
 horizontalpodautoscalers.autoscaling: workloads keep their present number of replicas
 validatingadmissionpolicies.admissionregistration.k8s.io: admission policies refuse nothing

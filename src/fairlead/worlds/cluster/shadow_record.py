@@ -69,7 +69,7 @@ class ShadowRecord(Collector):
         """Yield the decisions per agreement and the agreement ratios as metric families."""
         decisions = CounterMetricFamily(
             "fairlead_shadow_decisions",
-            "Placements and nominations by other schedulers, by how they compare.",
+            "Placements and nominations by other schedulers, by agreement with Fairlead.",
             labels=["configuration", "agreement"],
         )
         ratio = GaugeMetricFamily(

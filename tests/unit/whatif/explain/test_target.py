@@ -60,7 +60,7 @@ def test_a_node_lists_its_evictable_pods_and_says_that_its_drain_succeeds(explai
     assert answer.facts["can_be_drained"]
     leaves = {row["pod"]: row["leaves"] for row in rows(answer, "pods")}
     assert leaves == {
-        "default/bare": "yes, for good: no controller creates it again",
+        "default/bare": "yes, but it is gone for good: no controller creates it again",
         "default/web-1": "yes, to b",
     }
     answer = explained("node/a", *nodes, *(replica(make, n, "a") for n in range(3)), huge)

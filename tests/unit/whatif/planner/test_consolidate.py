@@ -193,7 +193,7 @@ def test_a_plan_without_a_safe_pace_does_not_say_that_nodes_can_be_removed(plann
     found.plan.runs = [DrainRun(DrainPace(1), 0, 0, 0, (), (), ("default/web",), (), 0)]
     answer = consolidate_answer(found, made.model, "dump.yaml", ()).to_json()
     assert answer["verdict"] == (
-        "2 of 2 nodes could go (100%), but no pace of their drains is safe."
+        "2 of 2 nodes could be removed (100%), but their drains are not safe."
     )
     assert answer["findings"][0] == "1 node at once: 1 pod without a node at the end."
 

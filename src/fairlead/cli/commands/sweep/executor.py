@@ -62,8 +62,11 @@ def _in_processes(count: int, source: str, cases: Sequence[Case], _: ScenarioFil
                 yield running.pop(ended), ended.result()
                 submit(1)
         except BrokenProcessPool:
-            problem = "a process ended without a result; it may have run out of memory"
-            raise InputError("--on", f"{problem}: try fewer, such as processes:1") from None
+            problem = (
+                "a process ended without a result; it may have run out of memory; use fewer "
+                "processes, such as processes:1"
+            )
+            raise InputError("--on", problem) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -299,7 +299,7 @@ def _verdict(plan: DrainPlan) -> str:
         which = plan.nodes[0]
     rest = f"; {blocked:,} {'is' if blocked == 1 else 'are'} blocked" if blocked else ""
     if best is None:
-        return f"{which} can be drained, but no pace is safe{rest}."
+        return f"{which} can be drained, but not safely{rest}."
     pace = "one at a time" if best.pace.at_once == 1 else f"{best.pace.at_once} at a time"
     pace = "" if total == 1 else f", {pace}"
     return f"{which} can be drained in {for_readers(best.took or 0)}{pace}{rest}."

@@ -693,7 +693,7 @@ def test_a_drain_is_not_safe_if_a_quota_refuses_the_new_pod(planner, experiment,
     plan = plan_of(planner(*objects), ["a"])
     run_plan(plan, experiment(*objects), NoProgress())
     found = drain_answer(plan, "dump.yaml", ()).to_json()
-    assert found["verdict"] == "a can be drained, but no pace is safe."
+    assert found["verdict"] == "a can be drained, but not safely."
     [pace] = found["paces"]
     assert pace["uncreated"] == {"deploy/default/web": 1}
     assert pace["result"].startswith(
