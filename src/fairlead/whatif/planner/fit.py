@@ -250,9 +250,9 @@ def fit_answer(
     """
     findings = []
     if result.refused_by == "admission":
-        findings.append(f"The next one is refused: {result.stop}")
+        findings.append(f"The next pod is refused: {result.stop}")
     elif result.refused_by == "scheduling":
-        findings.append(f"The next one: {result.stop}")
+        findings.append(f"The next pod is not placed: {result.stop}")
     if too_many := source.above_maximum(result.count):
         findings.append(too_many)
     if result.disks:

@@ -301,7 +301,7 @@ def _verdict(result: ElasticFit, source: NewPods) -> str:
 
 def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
     if result.stop:
-        yield f"The next one: {result.stop}"
+        yield f"The next pod is not placed: {result.stop}"
     else:
         yield f"No limit is reached below --max-limit, which is {result.tried:,}."
     if too_many := source.above_maximum(result.count):
@@ -314,7 +314,7 @@ def _findings(result: ElasticFit, source: NewPods) -> Iterator[str]:
         yield f"Then all nodes cost {cost:,.2f} per hour, {month:,.0f} per month."
     if result.count:
         after = for_readers(seconds(_ready_after_s(result)))
-        yield f"The last one of them has a node after {after}."
+        yield f"The last of these pods has a node after {after}."
 
 
 def _ready_after_s(result: ElasticFit) -> float:

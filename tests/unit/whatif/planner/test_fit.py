@@ -286,7 +286,9 @@ def test_the_answer_names_number_reason_and_places(snapshot, make):
     model = ClusterModel(read, SchedulerConfig())
     found = fit_answer(fit(model, source, NoProgress()), source, model, "dump.yaml", ()).to_json()
     assert found["verdict"] == "4 more pods of deploy/default/web fit, on 1 node."
-    assert found["findings"] == ["The next one: 0/1 nodes are available: 1 Insufficient cpu."]
+    assert found["findings"] == [
+        "The next pod is not placed: 0/1 nodes are available: 1 Insufficient cpu."
+    ]
     assert found["nodes"] == [{"node": "n", "zone": "", "pods": 4}]
     assert found["refusals"] == [
         {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 1, "change": ""}

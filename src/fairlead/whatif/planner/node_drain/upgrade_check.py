@@ -243,7 +243,7 @@ def _verdict(plan: DrainPlan, run: DrainRun | None, surge: int) -> str:
         because = "" if run is None else f": {unsafe_because(run)}"
         return f"An upgrade of {total} {how}, does not finish{because}."
     words = "" if run.is_safe else f", but {unsafe_because(run)}"
-    return f"An upgrade of {total} {how}, passes in {for_readers(run.took)}{words}."
+    return f"An upgrade of {total} {how}, completes in {for_readers(run.took)}{words}."
 
 
 def _assumptions(away: DurationNs, surge: int) -> str:

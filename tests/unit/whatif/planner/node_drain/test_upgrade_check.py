@@ -78,7 +78,7 @@ def test_a_pod_that_fits_no_surge_node_is_down_until_its_node_returns(planner, e
     assert [drain.waits for drain in plan.drains] == [("default/db-1-0",), ()]
     run_plan(plan, experiment(*objects), NoProgress(), at_once=1, away=seconds(300))
     found = upgrade_answer(plan, (), 0, "dump.yaml", ()).to_json()
-    assert found["verdict"].endswith("passes in 10m30s.")
+    assert found["verdict"].endswith("completes in 10m30s.")
     down = "1 pod of deploy/default/db fits on no other node and is down until its node is back"
     assert f"{down} (5m30s)." in found["findings"]
     [row] = found["waits"]
