@@ -937,7 +937,7 @@ CASES = [
           "clusters[a].server: 'http://127.0.0.1:99999' is not an http or https URL"),
     clock("a server of no name", KUBECONFIG % 5, "clusters[0].cluster.server: Expected `str`"),
     clock("a token of several lines", KUBECONFIG.replace("token: t", r'token: "t\nx"')
-          % "'http://127.0.0.1:1'", "the Authorization header would contain characters"),
+          % "'https://127.0.0.1:1'", "the Authorization header would contain characters"),
     clock("an authority of nobody", KUBECONFIG
           % "'https://127.0.0.1:1', certificate-authority-data: aGVsbG8=",
           "the certificate authority is not a PEM certificate"),

@@ -217,11 +217,12 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
     if not server:
         raise ConnectionConfigError(path, "is required", f"{place}.server")
     if "://" not in server:
-        server = f"http://{server}"  # upstream's default, but not if TLS is configured
+        # Also with a certificate authority: clientcmd reads TLS settings only for https URLs.
+        server = f"http://{server}"
     if not host_of(server, ("http", "https")):
         problem = f"{server!r} is not an http or https URL"
         raise ConnectionConfigError(path, problem, f"{place}.server")
-    server = server.rstrip("/")
+    server = urlsplit(server).geturl().rstrip("/")  # with the scheme in lower case
     _check_proxy(path, place, cluster)
     authority = _data(
         path,
@@ -229,6 +230,10 @@ def _with_cluster(name: str, path: str, chosen: _Context, cluster: _Cluster) -> 
         cluster.certificate_authority_data,
         cluster.certificate_authority,
     )
+    if authority and cluster.insecure_skip_tls_verify and server.startswith("https:"):
+        # upstream: client-go/transport/transport.go: TLSConfigFor
+        problem = "cannot be used with a certificate authority"
+        raise ConnectionConfigError(path, problem, f"{place}.insecure-skip-tls-verify")
     return ConnectionConfig(
         name=f"context {name}",
         server=server,
@@ -267,6 +272,14 @@ def _with_user(
     if not user.as_ and (user.as_uid or user.as_groups or extra):
         problem = "is required with as-uid, as-groups or as-user-extra"
         raise ConnectionConfigError(path, problem, f"{place}.as")
+    connection = replace(
+        connection,
+        impersonation=Impersonation(user.as_, user.as_uid, tuple(user.as_groups or ()), extra),
+    )
+    if not connection.server.startswith("https:"):
+        # Credentials would be readable on the network.
+        # upstream: client-go/rest/config.go: IsConfigTransportTLS
+        return connection
     return replace(
         connection,
         certificate=_data(
@@ -283,7 +296,6 @@ def _with_user(
         username=user.username,
         password=user.password,
         exec_plugin=_exec_plugin(path, f"{place}.exec", user.exec, cluster, connection.authority),
-        impersonation=Impersonation(user.as_, user.as_uid, tuple(user.as_groups or ()), extra),
     )
 
 

@@ -16,6 +16,7 @@ import ssl
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
+from ipaddress import ip_address
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -482,11 +483,18 @@ def _target(path: str, query: Mapping[str, str] | None) -> str:
     return f"{path}?{urlencode(query, quote_via=quote)}" if query else path
 
 
+def _is_this_machine(host: str) -> bool:
+    # upstream: golang.org/x/net/http/httpproxy/proxy.go: useProxy
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False
+
+
 def _system_proxy(server: str) -> str:
     """Return the URL of the environment's proxy for `server`, "" if there is none."""
     parts = urlsplit(server)
-    # A proxy is never used for localhost. upstream: golang.org/x/net/http/httpproxy: useProxy
-    if not parts.hostname or parts.hostname == "localhost" or parts.hostname.startswith("127."):
+    if not parts.hostname or _is_this_machine(parts.hostname):
         return ""
     has_settings = sys.platform in ("darwin", "win32")  # outside of the environment
     if not has_settings and not any(name.lower().endswith("_proxy") for name in os.environ):

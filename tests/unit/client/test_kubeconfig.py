@@ -87,6 +87,31 @@ def test_an_exec_plugin_with_a_folder_is_relative_to_the_kubeconfig(write, tmp_p
     assert found.cluster == {"server": "https://api:6443"}
 
 
+@pytest.mark.parametrize("server", ["http://api", "HTTP://api", "api"])
+@pytest.mark.parametrize(
+    "user",
+    [
+        {"token": "secret"},
+        {"username": "jane", "password": "secret"},
+        {"tokenFile": "absent"},
+        {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "login"}},
+    ],
+)
+def test_no_credentials_are_sent_to_a_plain_http_server(write, server, user):
+    """As kubectl, which sends impersonation headers only; a CA does not change the scheme."""
+    cluster = {"server": server, "certificate-authority-data": base64_of("ca")}
+    found = Kubeconfig([write(config({**user, "as": "jane"}, cluster))]).connection()
+    assert found.server == "http://api"
+    assert (found.token, found.token_file, found.username) == ("", "", "")
+    assert found.exec_plugin is None
+    assert found.impersonation.user == "jane"
+
+
+def test_a_scheme_in_upper_case_is_tls(write):
+    found = Kubeconfig([write(config({"token": "s"}, {"server": "HTTPS://api/"}))]).connection()
+    assert (found.server, found.token) == ("https://api", "s")
+
+
 PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
 
 
@@ -165,6 +190,17 @@ PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x"}
             "",
             "clusters[c].tls-server-name: cannot be used with a socks5 proxy",
             id="proxy and server name",
+        ),
+        pytest.param(
+            config(
+                cluster={
+                    "certificate-authority-data": base64_of("ca"),
+                    "insecure-skip-tls-verify": True,
+                }
+            ),
+            "",
+            "clusters[c].insecure-skip-tls-verify: cannot be used with a certificate authority",
+            id="authority of an insecure server",
         ),
     ],
 )

@@ -135,6 +135,21 @@ def test_the_proxy_of_the_environment_can_have_no_scheme(monkeypatch, value, fou
     assert _system_proxy("https://api.example") == found
 
 
+@pytest.mark.parametrize(
+    ("server", "found"),
+    [
+        ("https://localhost:1", ""),
+        ("https://127.0.0.2:1", ""),
+        ("https://[::1]:1", ""),
+        ("https://127.example", "http://proxy"),
+    ],
+)
+def test_loopback_addresses_are_reached_without_the_proxy(monkeypatch, server, found):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    monkeypatch.delenv("https_proxy", raising=False)
+    assert _system_proxy(server) == found
+
+
 @pytest.mark.parametrize("value", ["ftp://proxy", "http://proxy:99999", "http://"])
 def test_an_invalid_proxy_of_the_environment_is_refused(monkeypatch, value):
     monkeypatch.setenv("HTTPS_PROXY", value)

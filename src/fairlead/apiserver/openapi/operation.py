@@ -196,8 +196,8 @@ def get_operation(
 ) -> Json:
     """Return the operation that gets an object, or its subresource `part`.
 
-    `response_type` is the type of the response, by default the object type of `subject`. `about` is the
-    operation's (group, version, kind), by default that of `subject`.
+    `response_type` is the type of the response, by default the object type of `subject`. `about` is
+    the operation's (group, version, kind), by default that of `subject`.
     """
     return operation(
         subject,
