@@ -192,7 +192,8 @@ def _print_nodes(console: Console, loads: Sequence[_NodeLoad], options: FrameOpt
 def _status(node: Node) -> str:
     """Return the node's text in the column STATUS of `kubectl get nodes`."""
     # upstream: pkg/printers/internalversion/printers.go:printNode
-    ready = "Ready" if ready_status(node) == TRUE else "NotReady"
+    status = ready_status(node)
+    ready = "Ready" if status == TRUE else "NotReady" if status else "Unknown"
     return f"{ready},SchedulingDisabled" if node.spec.unschedulable else ready
 
 

@@ -48,6 +48,10 @@ class _Metadata(Struct):
     creation: str = field(default="", name="creationTimestamp")
 
 
+class _Series(Struct, rename="camel"):
+    last_observed_time: str | None = None
+
+
 class Event(Struct, rename="camel"):
     """A core/v1 Event."""
 
@@ -59,11 +63,14 @@ class Event(Struct, rename="camel"):
     count: int | None = None
     last_timestamp: str | None = None
     event_time: str | None = None
+    series: _Series | None = None
 
     @property
     def at(self) -> Instant:
         """The time of the last occurrence; 0 if it is unknown."""
-        text = self.last_timestamp or self.event_time or self.metadata.creation
+        # upstream: pkg/printers/internalversion/printers.go: printEvent
+        last = self.series.last_observed_time if self.series is not None else self.last_timestamp
+        text = last or self.event_time or self.metadata.creation
         return parse_timestamp(text) if text else 0
 
 

@@ -120,6 +120,27 @@ def test_the_newest_events_are_listed_first(frame):
     ]
 
 
+def test_an_event_of_a_series_has_the_time_of_the_last_occurrence(frame):
+    stamp = "2026-01-01T00:09:00.000000Z"
+    manifest = {
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "series": {"count": 3, "lastObservedTime": stamp},
+    }
+    lines = frame(events=(msgspec.convert(manifest, Event),))
+    assert lines[-1].split()[:2] == ["60s", "FailedScheduling"]
+
+
+def test_a_node_without_a_ready_condition_is_unknown(frame):
+    new = msgspec.convert({"metadata": {"name": "new"}, "spec": {"unschedulable": True}}, Node)
+    lines = frame(nodes=(new, node("a", ready="False"), node("b", ready="Unknown")))
+    status = {line.split()[0]: line for line in lines[5:8]}
+    assert "Unknown,SchedulingDisabled" in status["new"]
+    assert "NotReady" in status["a"]
+    assert "NotReady" in status["b"]
+
+
 def test_a_namespace_limits_pods_but_not_the_load_of_nodes(frame):
     pods = (pod("x", "a"), pod("other", "a", namespace="else"))
     lines = frame(nodes=(node("a"),), pods=pods, options=FrameOptions(namespace="shop"))
