@@ -35,10 +35,12 @@ from fairlead.apiserver.kind import (
     JOB,
     NAMESPACE,
     NODE,
+    PERSISTENT_VOLUME_CLAIM,
     POD,
     PRIORITY_CLASS,
     REPLICA_SET,
     REPLICATION_CONTROLLER,
+    SERVICE,
     STATEFUL_SET,
     Kind,
 )
@@ -106,6 +108,7 @@ def _container(container: Json, *, is_on_host: bool) -> Json:
 
 
 def _node(node: Json) -> Json:
+    node = _spec({})(node)
     return replaced(node, "status", with_allocatable(node["status"])) if "status" in node else node
 
 
@@ -159,6 +162,8 @@ _RULES: Final[dict[str, Callable[[Json], Json]]] = {
         _defaults("apps.v1.StatefulSetSpec", "replicas", "podManagementPolicy")
     ),
     DAEMON_SET.resource: _spec({}),
+    PERSISTENT_VOLUME_CLAIM.resource: _spec({}),
+    SERVICE.resource: _spec({}),
     JOB.resource: _job,
     CRON_JOB.resource: _spec(_defaults("batch.v1.CronJobSpec", "suspend")),
     HORIZONTAL_POD_AUTOSCALER.resource: _autoscaler,

@@ -566,6 +566,24 @@ def test_a_cluster_can_behave_as_an_older_version(make_cluster):
     assert conditions["Ready"] == "True"
 
 
+@pytest.mark.parametrize(
+    ("kind", "path", "reason"),
+    [
+        ("Node", "nodes", None),
+        ("Service", "namespaces/default/services", "Invalid"),  # has no ports
+        ("PersistentVolumeClaim", "namespaces/default/persistentvolumeclaims", "Invalid"),
+    ],
+)
+def test_an_object_of_a_snapshot_may_have_no_spec(make_cluster, kind, path, reason):
+    """It is loaded; a later write is validated."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    manifest = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a"}}
+    cluster = make_cluster(objects=(namespace, manifest))
+    patch = {"metadata": {"labels": {"x": "y"}}}
+    found = cluster.ask("PATCH", f"/api/v1/{path}/a", patch, "application/merge-patch+json")
+    assert found.get("reason") == reason
+
+
 def test_only_a_quota_lets_users_use_a_limited_priority_class(make_cluster):
     """`--admission-control-config-file` prevents users from giving themselves a high priority."""
     scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["urgent"]}
