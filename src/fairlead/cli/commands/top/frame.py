@@ -135,8 +135,8 @@ def _print_summary(
     not_ready = sum(ready_status(one.node) != TRUE for one in loads)
     cordoned = sum(one.node.spec.unschedulable for one in loads)
     marks = [f"{not_ready} not ready"] * bool(not_ready) + [f"{cordoned} cordoned"] * bool(cordoned)
-    nodes = f"{len(loads):,} nodes" + (f" ({', '.join(marks)})" if marks else "")
-    pods = f"{len(living):,} pods" + (f" ({waiting:,} pending)" if waiting else "")
+    nodes = _counted(len(loads), "node") + (f" ({', '.join(marks)})" if marks else "")
+    pods = _counted(len(living), "pod") + (f" ({waiting:,} pending)" if waiting else "")
     now = format_timestamp(reading.now) if reading.now else ""
     print_line(console, f"{reading.name}  {nodes}, {pods}  {now}", "bold")
     offered, requested = (_sum(getattr(one, name) for one in loads) for name in _SUMS)
@@ -149,6 +149,10 @@ def _print_summary(
         if used is not None:
             text += f", used {percent_text(getattr(used, resource), whole)}"
         print_line(console, text)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + "s" * (number != 1)
 
 
 _SUMS: Final = ("allocatable", "requested")

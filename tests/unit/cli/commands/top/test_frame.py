@@ -89,6 +89,11 @@ def test_the_summary_has_counts_and_sums(frame):
     ]
 
 
+def test_one_node_and_one_pod_are_counted_in_the_singular(frame):
+    head = frame(nodes=(node("a"),), pods=(pod("x", "a"),))[0]
+    assert head.startswith("context prod  1 node, 1 pod  ")
+
+
 def test_nodes_are_sorted_by_usage(frame):
     nodes, pods = (node("a"), node("b")), (pod("x", "a", cpu="3"),)
     usage = {"a": Usage(100, 2 * GIB), "b": Usage(900, GIB)}
