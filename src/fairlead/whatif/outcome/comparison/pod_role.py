@@ -169,6 +169,8 @@ def pod_roles(
     again, new = _split(
         new, lambda pod: _same_revision(pod) in removed and came_later(pod, changed)
     )
+    # A rollout may be incomplete: the pods that it has replaced are those with running successors.
+    new.sort(key=lambda pod: pod.is_pending)
     pairs, alone, new = _pair([*deleted, *others], new, _same_workload)
     yield from pairs
     yield from (PodRole(pod, ABSENT) for pod in alone)

@@ -182,6 +182,17 @@ def test_pods_of_a_new_revision_replace_removed_ones():
     assert not found.removed
 
 
+def test_the_running_pods_of_an_incomplete_rollout_replace_removed_ones():
+    newer = {**OLD, "is_initial": False, "revision": "2"}
+    before = outcome(pod("p", "a", **OLD), pod("q", "b", **OLD))
+    found = difference(
+        before, outcome(pod("q", "b", **OLD), pod("r", **newer), pod("s", "b", **newer))
+    )
+    assert [(one.before.name, one.pod.name) for one in found.updated] == [("p", "s")]
+    assert keys(found.pending) == ["ns/r"]
+    assert not found.placed
+
+
 @pytest.mark.parametrize("is_evicted", [True, False])
 def test_a_pod_with_another_name_replaces_a_displaced_pod(is_evicted):
     """The pod was evicted, or its node was deleted."""
