@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.change.cluster_change import NO_MANAGED_FIELDS, ClusterChange
 from fairlead.whatif.change.vertical_pod_autoscaler import recommended_edits
 from fairlead.whatif.conditions import Conditions
@@ -565,3 +566,13 @@ def test_the_template_of_a_suspended_job_can_be_edited(ask, make):
     objects = [make.node("a", cpu="9", pool="x"), job(make, 2, 2, suspend=True)]
     edits = ("job/sums:spec.template.spec.nodeSelector.pool=x", "job/sums:spec.suspend=false")
     assert len(ask(objects, set=edits).difference.placed) == 2
+
+
+def test_a_workload_that_is_applied_and_edited_starts_as_edited(ask, make, write):
+    """No pod is made from the template in the file."""
+    db = make.workload("StatefulSet", "db", replicas=2)
+    db["spec"]["podManagementPolicy"] = "Parallel"
+    path = write("db.json", db)
+    answer = ask([make.node("a", cpu="9")], apply=(path,), set_resources=("sts/db=cpu=3",))
+    assert {pod.requests["cpu"] for pod in answer.difference.placed} == {3000}
+    assert answer.difference.recovered_after == seconds(1)

@@ -227,9 +227,23 @@ class _Steps(Struct):
     new_nodes: list[ScriptedStep] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     written: dict[ObjectRef, Manifest] = field(default_factory=dict)
+    # {written object: (number of its step, the object before the change)}
+    _writes: dict[ObjectRef, tuple[int, Manifest | None]] = field(default_factory=dict)
 
     def add(self, what: str, source: str, *commands: Command) -> None:
         self.steps.append(ScriptedStep(0, commands, source, what))
+
+    def write(self, before: Manifest | None, after: Manifest, source: str) -> None:
+        """Add the step that changes `before` to `after`, or creates `after` if `before` is None.
+
+        All writes of one object are one step, because some fields can only be changed together, and
+        because a controller would act on the first write before the second.
+        """
+        number, first = self._writes.setdefault(after.ref, (len(self.steps), before))
+        if number < len(self.steps):
+            source = self.steps[number].source
+        step = ScriptedStep(0, _write_of(first, after), source, after.title)
+        self.steps[number : number + 1] = [step]
 
 
 def script_of_change(
@@ -381,7 +395,7 @@ def _apply(collected: _Steps) -> None:
         if existing is None:
             collected.written[manifest.ref] = manifest
             _add_created(inventory, manifest)
-            collected.add(manifest.title, manifest.source, commands.create(manifest))
+            collected.write(None, manifest, manifest.source)
             continue
         if change.server_side:
             force, unmanaged = change.force_conflicts, unmanaged + (not existing.managed_fields)
@@ -415,7 +429,7 @@ def _kept_status(written: Iterable[tuple[Manifest, Json]], inventory: Inventory)
 def _change_to(collected: _Steps, existing: Manifest, result: Json, source: str) -> Manifest:
     """Add the step that changes `existing` to `result`; return the changed manifest."""
     changed = _changed(collected, existing, result, source)
-    _add_patch(collected, existing, changed, source)
+    collected.write(existing, changed, source)
     return changed
 
 
@@ -436,11 +450,13 @@ def _changed(collected: _Steps, existing: Manifest, result: Json, source: str) -
     return changed
 
 
-def _add_patch(collected: _Steps, before: Manifest, after: Manifest, source: str) -> None:
+def _write_of(before: Manifest | None, after: Manifest) -> tuple[Command, ...]:
+    """Return the commands that change `before` to `after`; they create `after` if it is None."""
+    if before is None:
+        return (commands.create(after),)
     from fairlead.whatif.change.kubectl_apply import merge_patch_between  # noqa: PLC0415
 
-    patch = merge_patch_between(before.value, after.value)
-    collected.add(before.title, source, *commands.patch(before.ref, patch))
+    return tuple(commands.patch(before.ref, merge_patch_between(before.value, after.value)))
 
 
 def _edit(collected: _Steps) -> None:
@@ -470,30 +486,25 @@ def _edit(collected: _Steps) -> None:
         collected.notes.append(priority_note(before, after.value["value"], inventory))
     if change.apply_vpa:
         _apply_recommendations(collected)
-    # Edits of one object are one write, because some fields can only be changed together.
-    edits: dict[ObjectRef, tuple[Manifest, Manifest, str]] = {}
+    edited: dict[ObjectRef, Manifest] = {}
     fields = SetFields()
-    for option, texts, edited in (
+    for option, texts, edit_of in (
         (SET, change.set, with_field),
         (SET_RESOURCES, change.set_resources, with_resources),
     ):
         for text in texts:
-            edit = edited(text, inventory, change.namespace)
+            edit = edit_of(text, inventory, change.namespace)
             fields.add(option, edit)
             collected.notes += edit.notes
-            changed = _changed(collected, edit.target, edit.content, option)
+            changed = _change_to(collected, edit.target, edit.content, option)
             refuse_absent_classes([changed], inventory)
             refuse_excess([changed])
-            before, _, source = edits.get(changed.ref, (edit.target, changed, option))
-            edits[changed.ref] = before, changed, source
-    for before, changed, source in edits.values():
-        _add_patch(collected, before, changed, source)
-    if edits:
+            edited[changed.ref] = changed
+    if edited:
         from fairlead.whatif.change.unsimulated_workload import unsimulated_notes  # noqa: PLC0415
 
-        written = (changed for _, changed, _ in edits.values())
         collected.notes += [
-            note for note in unsimulated_notes(written) if note not in collected.notes
+            note for note in unsimulated_notes(edited.values()) if note not in collected.notes
         ]
 
 
