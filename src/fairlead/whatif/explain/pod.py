@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 
 from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.api.pods.facts import is_terminal
+from fairlead.api.pods.facts import is_static, is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.registry.store import Store
@@ -55,6 +55,10 @@ from fairlead.worlds.extender.extender_caller import ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
 
 SOURCE: Final = "explain"
+
+_STATIC_NOTE: Final = (
+    "This is a static pod. The kubelet of its node runs it there, and no scheduler can move it."
+)
 
 
 class Explanation(Struct, frozen=True):
@@ -137,6 +141,8 @@ def _explanation(
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
     notes = (DEPLOYED_NOTE,) if is_guessed else ()
+    if is_static(found):
+        notes = (_STATIC_NOTE, *notes)
     new_node = None
     if evaluation.fit_error and not node and not config.extenders:
         new_node = find_new_node(model, model.pod_info(pending))

@@ -58,6 +58,15 @@ def test_a_bound_pod_is_explained_as_if_it_were_pending(explained, make):
     assert found["via"] == "single"
 
 
+def test_a_note_says_that_a_static_pod_stays_on_its_node(explained, make):
+    static = make.pod("etcd-a", node_name="a")
+    static["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    nodes = (make.node("a"), make.node("b"))
+    [note] = explained("pod/etcd-a", *nodes, static)["notes"]
+    assert "static pod" in note
+    assert explained("pod/web", *nodes, make.pod("web", node_name="a"))["notes"] == []
+
+
 def test_preemption_shows_candidates_victims_and_the_rule(explained, make):
     pods = [
         make.pod("a1", cpu="3", node_name="a", priority=10),
