@@ -288,6 +288,11 @@ class ObjectError(Struct, frozen=True):
     workload: WorkloadRef | None = None
     is_failed_job: bool = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the subject creates pods, and has all of them at the end."""
+        return self.workload is not None and not self.missing and not self.is_failed_job
+
 
 class DeletedClaim(Struct, frozen=True):
     """A PersistentVolumeClaim that was deleted; `claim` is its namespace and name.

@@ -245,21 +245,22 @@ def _pending(effect: Effect) -> str | None:
 
 
 def _error(effect: Effect) -> str | None:
-    if not effect.errors:
+    errors = effect.lasting_errors
+    if not errors:
         return None
-    first = effect.errors[0]
+    first = errors[0]
     if first.is_failed_job:
-        others = sum(one.is_failed_job for one in effect.errors) - 1
+        others = sum(one.is_failed_job for one in errors) - 1
         more = f" and {_counted(others, 'other Job')} fail" if others else " fails"
         return f"{first.subject}{more}: {first.message}."
     rows = [one for one in effect.workloads if one.missing]
     if rows:
         count = sum(one.missing for one in rows)
         whose = str(rows[0].workload) if len(rows) == 1 else f"{len(rows):,} workloads"
-        first = next((one for one in effect.errors if one.workload == rows[0].workload), first)
+        first = next((one for one in errors if one.workload == rows[0].workload), first)
         verb = "is" if count == 1 else "are"
         return f"{_pods(count)} of {whose} {verb} not created: {first.message}"
-    return f"{_counted(len(effect.errors), 'error')}: {first.subject}: {first.message}"
+    return f"{_counted(len(errors), 'error')}: {first.subject}: {first.message}"
 
 
 def _gone(effect: Effect) -> str | None:

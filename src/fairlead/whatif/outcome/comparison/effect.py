@@ -52,8 +52,14 @@ class Effect(Struct, frozen=True, kw_only=True):
         A refused or incomplete drain counts as an effect, even if no pod leaves its node, and so
         does a rollout whose first pod cannot be created.
         """
-        is_complete = not self.drain.refused and not self.changed.undrained and not self.errors
+        is_complete = not self.drain.refused and not self.changed.undrained
+        is_complete &= not self.lasting_errors
         return self.difference.is_empty and is_complete and not self.deleted_claims
+
+    @property
+    def lasting_errors(self) -> list[ObjectError]:
+        """The `errors` that are not over at the end, as a refusal until a quota is free is."""
+        return [one for one in self.errors if not one.is_over]
 
     @property
     def untouched_workloads(self) -> int:

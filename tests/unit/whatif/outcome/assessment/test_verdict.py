@@ -264,6 +264,15 @@ def test_pods_that_the_workload_never_had_are_not_removed():
     assert effect.workloads[0].short_words == "1 removed, 1 fewer"
 
 
+@pytest.mark.parametrize(("missing", "is_none"), [(0, True), (1, False)])
+def test_an_error_is_reported_only_if_pods_lack_at_the_end(missing, is_none):
+    error = ObjectError("ReplicaSet ns/web", "exceeded quota", missing, WEB)
+    effect = effect_of(outcome(HERE), outcome(HERE, errors=(error,)))
+    assert effect.is_none is is_none
+    expected = OutcomeKind.UNCHANGED if is_none else OutcomeKind.ERROR
+    assert verdict_of(effect).first.kind is expected
+
+
 def test_pods_that_replace_removed_pods_are_new():
     """A workload is scaled down and up again."""
     before = outcome(replace(HERE, is_initial=True))
