@@ -27,6 +27,7 @@ from fairlead.whatif.configuration.autoscaling.autoscaler import (
 from fairlead.whatif.configuration.autoscaling.provider_settings import (
     with_provider,
 )
+from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.stored_configuration import (
     PREFIXES,
     configuration_note,
@@ -124,6 +125,7 @@ def _without_change(
         conditions.provider,
     )
     loads, unread = _loads(snapshot, conditions)
+    scheduler = _scheduler(conditions, snapshot, ClusterChange())
     return Experiment(
         title=snapshot.source,
         source=snapshot.source,
@@ -133,13 +135,14 @@ def _without_change(
         quiet=kubelets.quiet,
         seed=conditions.seed,
         kubelet=kubelets.config,
-        scheduler=_scheduler(conditions, snapshot, ClusterChange()),
+        scheduler=scheduler,
         node_lifecycle=conditions.node_lifecycle,
         releases=conditions.releases,
         steps_begin=None,
         autoscaler=autoscaling.config,
         karpenter=autoscaling.karpenter,
         loads=loads,
+        other_schedulers=other_schedulers(scheduler, snapshot.manifests),
         notes=(
             *unreadable_lines(snapshot.unreadable),
             *configuration_note(snapshot.manifests, conditions.config or ""),

@@ -94,6 +94,6 @@ def consolidate(
             planner.reorders = False
             found = find_nodes(planner, rules, names, prices, progress)
             run_plan(found.plan, experiment, progress, at_once=max_unavailable)
-    notes = (*read.notes, *experiment.notes)
+    notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
     print_tabular(consolidate_answer(found, model, read.snapshot.source, notes), output)
     return 0

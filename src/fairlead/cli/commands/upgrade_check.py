@@ -130,7 +130,7 @@ def upgrade_check(
             planner.reorders = False
             plan = planned()
     limits = budgets_on(planner, names)
-    notes = (*read.notes, *experiment.notes)
+    notes = tuple(dict.fromkeys((*read.notes, *experiment.notes)))
     answer = upgrade_answer(plan, limits, surge, read.snapshot.source, notes)
     print_tabular(answer, output)
     return exit_code.NO if answer.is_no else exit_code.SUCCESS

@@ -38,6 +38,10 @@ from fairlead.engine.scheduling.remedy.search import find_remedy
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.configuration.batch.batch_config import DEPLOYED_NOTE
+from fairlead.whatif.configuration.other_scheduler import (
+    other_schedulers,
+    with_other_schedulers,
+)
 from fairlead.whatif.input.error import InputError, known_names
 from fairlead.whatif.planner.cluster_model import ClusterModel
 from fairlead.whatif.planner.new_pod import NewPods
@@ -101,7 +105,7 @@ def explain_new_pod(snapshot: Snapshot, new: NewPods, config: SchedulerConfig) -
     except ApiError as refused:
         raise refusal_of(new.source, new.title, refused) from None
     assert isinstance(pod, Pod)
-    return _explanation(new.source, model, pod, objects, config)
+    return _explanation(new.source, model, pod, objects, *_with_profile(config, snapshot, pod))
 
 
 def _named(pod: Json, new: NewPods) -> Json:
@@ -125,11 +129,26 @@ def explain_pod(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Exp
     if is_terminal(found):
         raise manifest.refuse("has completed and is not scheduled again", field="status.phase")
     others = [one for one in model.objects if one is not found]
-    return _explanation(manifest.source, model, found, others, config)
+    config, note = _with_profile(config, snapshot, found)
+    return _explanation(manifest.source, model, found, others, config, note)
+
+
+def _with_profile(
+    config: SchedulerConfig, snapshot: Snapshot, pod: Pod
+) -> tuple[SchedulerConfig, str]:
+    """Return `config` with a profile for `pod`, and a note, if another scheduler schedules it."""
+    name = pod.spec.scheduler_name
+    others = other_schedulers(config, snapshot.manifests)
+    return with_other_schedulers(config, (name,) if name in others else (), ())
 
 
 def _explanation(
-    source: str, model: ClusterModel, found: Pod, others: list[ApiObject], config: SchedulerConfig
+    source: str,
+    model: ClusterModel,
+    found: Pod,
+    others: list[ApiObject],
+    config: SchedulerConfig,
+    rules: str,
 ) -> Explanation:
     pending = _as_pending(found)
     built = _build(source, config, pending, others)
@@ -140,7 +159,7 @@ def _explanation(
     remedies, exceeds_max = _remedies(built, info, evaluation, selector)
     node, name = found.spec.node_name, found.spec.scheduler_name
     is_guessed = all(profile.scheduler_name != name for profile in config.profiles)
-    notes = (DEPLOYED_NOTE,) if is_guessed else ()
+    notes = (DEPLOYED_NOTE,) if is_guessed else (rules,) if rules else ()
     if is_static(found):
         notes = (_STATIC_NOTE, *notes)
     new_node = None

@@ -29,6 +29,7 @@ from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.configuration.batch.options import DEFAULT_BATCH_OPTIONS
 from fairlead.whatif.configuration.controller_manager import controller_manager
+from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.input.document import parse_listings
 from fairlead.whatif.outcome.run_outcome import ObjectError
@@ -111,6 +112,7 @@ def baseline_experiment(
         scheduler=scheduler,
         node_lifecycle=controller_manager(release, {}),
         releases=Releases(release, release),
+        other_schedulers=other_schedulers(scheduler, snapshot.manifests),
         notes=(*([words] if (words := kubelets.times.words) else []), *kubelets.notes),
     )
     return with_batch(experiment, DEFAULT_BATCH_OPTIONS, ())

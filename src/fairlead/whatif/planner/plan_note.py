@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fairlead.apiserver.kind import DEVICE_TAINT_RULE
+from fairlead.whatif.configuration.other_scheduler import rules_note
 from fairlead.whatif.configuration.release import ReleaseChoice, Releases, read_release
 from fairlead.whatif.planner.cluster_model import ClusterModel
-from fairlead.whatif.result.tabular_answer import counted
 from fairlead.whatif.snapshot.dump_note import IGNORED_RULES, dump_notes
 from fairlead.whatif.snapshot.live_resource import unreadable_lines
 from fairlead.whatif.snapshot.snapshot import Snapshot
@@ -16,7 +16,7 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
     release = read_release(choice)
     words = Releases(release, release).with_gates(model.gates).words
     rules = any(one.kind is DEVICE_TAINT_RULE for one in snapshot.manifests)
-    foreign = sum(not model.has_profile(pod) for pod in model.pods())
+    others = {pod.pod.spec.scheduler_name for pod in model.pods() if not model.has_profile(pod)}
     return (
         *([words] if words else []),
         *unreadable_lines(snapshot.unreadable),
@@ -24,6 +24,5 @@ def plan_notes(snapshot: Snapshot, model: ClusterModel, choice: ReleaseChoice) -
         *([IGNORED_RULES] if rules and not release.scheduler.device_taint_rules else []),
         *(["Extenders are not called, so their rules are missing here."]
           if model.has_extenders else []),
-        *([f"{counted(foreign, 'pod')} of other schedulers follow kube-scheduler's rules here."]
-          if foreign else []),
+        *([rules_note(sorted(others))] if others else []),
     )  # fmt: skip

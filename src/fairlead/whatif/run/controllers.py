@@ -18,6 +18,7 @@ from fairlead.engine.workloads.drain.rolling_drain import RollingDrains
 from fairlead.engine.workloads.horizontal_pod_autoscaler.controller import HorizontalPodAutoscalers
 from fairlead.whatif.run.experiment import Experiment
 from fairlead.whatif.run.recorders.job_recorder import (
+    has_task,
     missing_group,
     missing_group_notes,
     missing_queue,
@@ -64,7 +65,8 @@ class RunControllers(Struct, frozen=True):
         """Return the reason why a pod is pending although the scheduler has not tried it.
 
         The reason is the message of the PreEnqueue plugin that gates the pod, the pod's condition
-        PodScheduled, a missing PodGroup or queue of the batch scheduler, or a binding that waits.
+        PodScheduled, a missing PodGroup or queue of the batch scheduler, a missing scheduler, or a
+        binding that waits.
         """
         queued = self.scheduler.queue.find(pod.key)
         if queued is None:
@@ -76,7 +78,12 @@ class RunControllers(Struct, frozen=True):
             if self.batch is not None and (queue := missing_queue(self.batch, pod)):
                 return f'queue "{queue}" does not exist'
             scheduled = condition(pod, "PodScheduled")
-            return "" if scheduled is None else scheduled.message
+            if scheduled is not None:
+                return scheduled.message
+            name = pod.spec.scheduler_name
+            is_task = self.batch is not None and has_task(self.batch, pod)
+            is_known = is_task or name in self.scheduler.profiles
+            return "" if is_known else f'no scheduler has the name "{name}"'
         if not queued.gated_by:
             return ""
         built = self.scheduler.profiles[pod.spec.scheduler_name]

@@ -24,6 +24,7 @@ from fairlead.whatif.configuration.batch.batch_config import (
 )
 from fairlead.whatif.configuration.batch.options import SINGLE_PODS, BatchOptions
 from fairlead.whatif.configuration.controller_manager import DEFAULT
+from fairlead.whatif.configuration.other_scheduler import with_other_schedulers
 from fairlead.whatif.configuration.release import CURRENT_RELEASES, Releases
 from fairlead.whatif.outcome.workload import WorkloadRef
 from fairlead.whatif.snapshot.manifest import (
@@ -59,7 +60,8 @@ class Experiment(Struct, frozen=True, kw_only=True):
     count from the time at which the cluster is at rest. `loads` are the loads of workloads. `notes`
     are added to the outcome. With `compares_packings`, running pods are pending at the start, so
     that no workload has ready pods at first; in this case, ready pods are counted only at the end.
-    The outage of the outcome leaves out the nodes `known_failures`.
+    The outage of the outcome leaves out the nodes `known_failures`. `other_schedulers` are names of
+    schedulers whose rules are unknown (`configuration.other_scheduler`).
     """
 
     title: str
@@ -85,6 +87,7 @@ class Experiment(Struct, frozen=True, kw_only=True):
     karpenter: KarpenterConfig | None = None
     loads: WorkloadLoads = field(default_factory=dict)
     runs_cron_jobs: bool = False
+    other_schedulers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -99,8 +102,17 @@ def with_batch(
     """Return `experiment` with the batch scheduler that `options` name or that its pods need.
 
     With the option SINGLE_PODS, there is no batch scheduler. Pods created by `steps` count, too.
-    Raises InputError.
+    The scheduler gets profiles for `other_schedulers`. Raises InputError.
     """
+    found = _with_batch(experiment, options, steps)
+    owned = () if found.batch is None else found.batch.ownership.scheduler_names
+    scheduler, note = with_other_schedulers(found.scheduler, found.other_schedulers, owned)
+    return replace(found, scheduler=scheduler, notes=(*found.notes, note)) if note else found
+
+
+def _with_batch(
+    experiment: Experiment, options: BatchOptions, steps: Iterable[ScriptedStep]
+) -> Experiment:
     if options.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=with_job_schedulers(experiment.scheduler))
     known, steps = experiment.scheduler, tuple(steps)

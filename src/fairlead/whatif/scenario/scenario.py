@@ -49,6 +49,7 @@ from fairlead.whatif.configuration.batch.options import (
     BatchOptions,
 )
 from fairlead.whatif.configuration.kwok_stage import with_stages
+from fairlead.whatif.configuration.other_scheduler import other_schedulers
 from fairlead.whatif.configuration.release import NO_CHOICE, ReleaseChoice, Releases
 from fairlead.whatif.configuration.scheduler_config import read_scheduler_config
 from fairlead.whatif.configuration.user_plugin import UserPlugins
@@ -198,6 +199,7 @@ def experiment_of(  # noqa: PLR0913 - a scenario and what overrides it
         karpenter=autoscaling.karpenter,
         loads=loads,
         runs_cron_jobs=settings.cron_jobs,
+        other_schedulers=other_schedulers(scheduler, initial),
         notes=(
             *cluster.notes,
             *autoscaling.notes,

@@ -69,6 +69,11 @@ def missing_queue(batch: Batch, pod: Pod) -> str:
     return task.job.queue if task is not None and _lacks_queue(batch, task.job) else ""
 
 
+def has_task(batch: Batch, pod: Pod) -> bool:
+    """Return whether the batch scheduler schedules `pod`."""
+    return (pod.metadata.uid or pod.key) in batch.jobs.tasks
+
+
 def missing_group(batch: Batch, pod: Pod) -> str:
     """Return the missing PodGroup that `pod` waits for; "" if it exists."""
     task = batch.jobs.tasks.get(pod.metadata.uid or pod.key)

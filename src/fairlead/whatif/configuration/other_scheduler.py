@@ -1,0 +1,63 @@
+"""Other schedulers: those that have bound pods of a snapshot, but that no configuration describes.
+
+Their rules are unknown. Pods with their names follow the rules of kube-scheduler, so that a
+displaced pod does not wait for ever for a scheduler that the real cluster has. A name that no bound
+pod has may be a mistake, so pods with such a name stay pending.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterable
+
+from msgspec.structs import replace
+
+from fairlead.api.pods.facts import is_static
+from fairlead.apiserver.kind import POD
+from fairlead.engine.batch.scheduler_name import SCHEDULER_NAMES
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.whatif.snapshot.manifest import Manifest
+from fairlead.whatif.snapshot.samples import samples
+
+
+def other_schedulers(scheduler: SchedulerConfig, manifests: Iterable[Manifest]) -> tuple[str, ...]:
+    """Return the schedulerNames of bound pods that are neither profiles nor batch schedulers."""
+    known = {*SCHEDULER_NAMES, *(profile.scheduler_name for profile in scheduler.profiles)}
+    manifests = tuple(manifests) if not isinstance(manifests, Collection) else manifests
+    # Replicas have the same schedulerName, but not all of them need to be bound.
+    if all(_scheduler_name(one) in known for one in samples(manifests) if one.kind is POD):
+        return ()
+    found = {
+        one.pod.spec.scheduler_name
+        for one in manifests
+        if one.kind is POD and one.pod.spec.node_name and not is_static(one.pod)
+    }
+    return tuple(sorted(found - known))
+
+
+def _scheduler_name(manifest: Manifest) -> str:
+    return manifest.pod.spec.scheduler_name
+
+
+def with_other_schedulers(
+    scheduler: SchedulerConfig, names: Collection[str], owned: Collection[str]
+) -> tuple[SchedulerConfig, str]:
+    """Return `scheduler` with a profile for each of `names`, and a note about them.
+
+    A profile is a copy of the default profile, or else of the first one. Names in `owned` belong to
+    the batch scheduler. The note is "" if no profile is missing.
+    """
+    profiles = {profile.scheduler_name: profile for profile in scheduler.profiles}
+    missing = [name for name in names if name not in profiles and name not in owned]
+    if not missing:
+        return scheduler, ""
+    model = profiles.get(DEFAULT_SCHEDULER, scheduler.profiles[0])
+    more = [replace(model, scheduler_name=name) for name in missing]
+    profiles_of_all = (*scheduler.profiles, *more)
+    return dataclasses.replace(scheduler, profiles=profiles_of_all), rules_note(missing)
+
+
+def rules_note(names: Iterable[str]) -> str:
+    """Return the note that pods with the schedulerNames `names` follow kube-scheduler's rules."""
+    return f"Pods with schedulerName {', '.join(names)} follow kube-scheduler's rules here."
