@@ -72,6 +72,38 @@ def test_a_limit_range_gives_new_pods_their_requests(scale_up):
     assert (len(found.placed), len(found.pending)) == (16, 4)  # 8 cores, 500m each
 
 
+def test_the_missing_pods_of_each_owner_are_counted(make, snapshot):
+    names = "api", "web"
+    objects = [make.workload("ReplicaSet", name, replicas=3) for name in names]
+    hard = {"pods": "4"}
+    status = {"hard": hard, "used": {"pods": "0"}}
+    quota = namespaced("ResourceQuota", "small", spec={"hard": hard}, status=status)
+    cluster = snapshot(*(make.node(name, cpu="8") for name in "ab"), quota, *objects)
+    answer = what_if(cluster, ClusterChange(scale=("rs/api=5", "rs/web=5")))
+    running = len(answer.changed.pods)
+    assert running == 4
+    assert len(answer.changed.errors) == 2
+    assert sum(one.missing for one in answer.changed.errors) == 10 - running
+
+
+def test_the_error_states_the_last_cause_and_counts_only_if_more_pods_lack(make, snapshot):
+    """Both runs lack pods; the change raises one limit until another one is reached."""
+    hard = {"pods": "9", "requests.cpu": "2"}
+    status = {"hard": hard, "used": dict.fromkeys(hard, "0")}
+    quota = namespaced("ResourceQuota", "small", spec={"hard": hard}, status=status)
+    cluster = snapshot(
+        make.node("a", cpu="9"), quota, make.workload("ReplicaSet", "web", replicas=5)
+    )
+    edits = "quota/small:spec.hard[requests.cpu]=9", "quota/small:spec.hard.pods=3"
+    answer = what_if(cluster, ClusterChange(set=edits))
+    [error], [before] = answer.changed.errors, answer.without.errors
+    assert (before.missing, error.missing) == (3, 2)
+    assert "requests.cpu=1" in before.message
+    assert "requested: pods=1, used: pods=3, limited: pods=3" in error.message
+    assert not answer.effect.errors
+    assert what_if(cluster, ClusterChange(scale=("rs/web=6",))).effect.errors
+
+
 def test_a_quota_refuses_pods_and_the_answer_names_their_owner(scale_up):
     answer = scale_up(30, QUOTA)
     assert len(answer.difference.placed) == 26

@@ -275,7 +275,7 @@ class Skipped(Struct, frozen=True, kw_only=True):
 
 
 class ObjectError(Struct, frozen=True):
-    """The first failure to create an object, with the message of the event or the API server.
+    """The last failure to create an object, with the message of the event or the API server.
 
     If the subject creates pods, `missing` is the number of pods that it lacks at the end, and
     `workload` is the workload of these pods. `is_failed_job` means that the subject is a Job that

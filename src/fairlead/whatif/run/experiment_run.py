@@ -479,7 +479,7 @@ class ExperimentRun:
         nodes = self._end_state.nodes()
         pods = self._end_state.pods(nodes)
         undrained = tuple(recorder.undrained())
-        existing = recorder.existing_pods()
+        existing = list(recorder.existing_pods()) if recorder.errors else []
         errors = (
             *self._failed_jobs(),
             *(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -95,11 +97,23 @@ def effect_of(without: RunOutcome, changed: RunOutcome, drain: KubectlDrain = NO
         budgets=tuple(budgets),
         lost=lost,
         loops=tuple(one for one in changed.recurrences if (one.kind, one.message) not in loops),
-        errors=tuple(one for one in changed.errors if one not in without.errors),
+        errors=tuple(_additional_errors(without, changed)),
         drain=drain,
         waited=waited_pods(changed, found),
         deleted_claims=tuple(one for one in changed.deleted_claims if one.claim not in deleted),
     )
+
+
+def _additional_errors(without: RunOutcome, changed: RunOutcome) -> Iterator[ObjectError]:
+    """Yield the errors that only `changed` has, or that cost more pods than in `without`.
+
+    The messages are not compared, because they contain the names of the pods of each attempt.
+    """
+    known = {(one.subject, one.is_failed_job): one.missing for one in without.errors}
+    for one in changed.errors:
+        before = known.get((one.subject, one.is_failed_job))
+        if before is None or one.missing > before:
+            yield one
 
 
 def _counted_to(other: RunOutcome, run: RunOutcome) -> RunOutcome:

@@ -112,7 +112,7 @@ class Recorder(Struct):
     preempted: list[Preempted] = field(default_factory=list)
     evicted: list[Evicted] = field(default_factory=list)
     choices: int = 0
-    errors: dict[str, str] = field(default_factory=dict)  # {object: its first message}
+    errors: dict[str, str] = field(default_factory=dict)  # {object: message}
     recurrences: list[Recurrence] = field(default_factory=list)
     outage: OutageRecorder = field(default_factory=OutageRecorder)
     drains: DrainRecorder = field(default_factory=DrainRecorder)
@@ -285,11 +285,13 @@ class Recorder(Struct):
         self._leave_budgets(record.pod)
 
     def observe_commands(self, commands: Iterable[Command]) -> None:
-        """Record the failures that controllers report as events."""
+        """Record the failures that controllers report as events.
+
+        Only the last failure of an object is kept, because the cause of earlier ones may be gone.
+        """
         for command in commands:
             if isinstance(command, RecordEvent) and command.reason in _COMPLAINT_REASONS:
-                subject = f"{command.regarding.kind} {command.regarding.key}"
-                self.errors.setdefault(subject, command.note)
+                self.errors[f"{command.regarding.kind} {command.regarding.key}"] = command.note
 
     # --- stimuli ---------------------------------------------------------------------
 
