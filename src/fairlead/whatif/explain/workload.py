@@ -11,7 +11,7 @@ from msgspec import Struct
 from fairlead.api.codec import decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import CronJob, Pod
-from fairlead.api.pods.facts import condition, controller_of
+from fairlead.api.pods.facts import condition, controller_of, is_terminating
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.well_known_label import ZONE
 from fairlead.apiserver.error import ApiError
@@ -75,7 +75,9 @@ def explain_workload(
     """Return the explanation of `workload`, an object of `snapshot` that controls pods."""
     model = planner.model
     ref = _ref_of(workload)
-    pods = sorted((pod for pod in model.pods() if _is_of(pod, ref)), key=lambda pod: pod.key)
+    # Controllers do not count terminating pods (controller_utils.go: FilterActivePods).
+    every = sorted((pod for pod in model.pods() if _is_of(pod, ref)), key=lambda pod: pod.key)
+    pods = [pod for pod in every if not is_terminating(pod.pod)]
     placed = [pod for pod in pods if model.cluster.node_of(pod)]
     pending = [pod for pod in pods if not model.cluster.node_of(pod)]
     ready = sum(is_ready(pod.pod) for pod in pods)
@@ -94,6 +96,7 @@ def explain_workload(
         ),
         findings=(
             *(() if cron is None else (cron.sentence,)),
+            *_leaving(len(every) - len(pods)),
             *_findings(snapshot, ref, pods, decision, message),
         ),
         tables=(
@@ -168,6 +171,12 @@ def _is_of(pod: PodInfo, ref: WorkloadRef) -> bool:
     if owner is not None and (owner.kind, owner.name) == (ref.kind, ref.name):
         return pod.namespace == ref.namespace
     return workload_of(pod.pod) == ref
+
+
+def _leaving(count: int) -> Iterator[str]:
+    if count:
+        its, are = ("pod", "is") if count == 1 else ("pods", "are")
+        yield f"{count:,} more {its} of the workload {are} terminating."
 
 
 def _verdict(

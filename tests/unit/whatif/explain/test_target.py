@@ -235,6 +235,17 @@ def test_a_workload_says_why_its_pods_are_pending_and_where_one_more_would_run(e
     assert refusal["change"] == "a: lower the cpu request by 5 to 4"
 
 
+def test_a_terminating_pod_of_a_workload_is_not_one_of_its_ready_pods(explained, make):
+    leaving = replica(make, 1, "a")
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    answer = explained(
+        "rs/web", make.node("a"), replica_set(make, 2), leaving, replica(make, 2, "a")
+    )
+    assert answer.verdict == "1 of 2 wanted pods of rs/default/web are ready: 1 not created."
+    assert answer.findings[0] == "1 more pod of the workload is terminating."
+    assert [(row["pods"], row["ready"]) for row in rows(answer, "zones")] == [(1, 1)]
+
+
 def test_one_more_pod_of_a_workload_is_scheduled_after_its_pending_pods(explained, make):
     """Two pods of 2 cores wait, of which the scheduler has tried one, and 4 cores are free."""
     tried = replica(make, 1, "", cpu="2")
